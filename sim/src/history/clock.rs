@@ -1,0 +1,114 @@
+//! Clock arithmetic: what a host's clock reads at a true instant, and the other way round.
+
+use super::ids::{ClockKind, HostIndex};
+
+const BILLION: i128 = 1_000_000_000;
+
+/// From `true_ns` on the clock reads `local_ns` plus the true time since, times its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// When it begins, in true time.
+    pub true_ns: u64,
+    /// What the clock reads then.
+    pub local_ns: u64,
+    /// How much faster than true time the clock runs, in parts per billion; −1 000 000 000 stops it.
+    pub rate_ppb: i32,
+}
+
+impl Segment {
+    /// What the clock reads at `true_ns`, rounded down.
+    ///
+    /// # Panics
+    ///
+    /// If `true_ns` lies before the segment.
+    #[must_use]
+    pub fn local_at(&self, true_ns: u64) -> u64 {
+        let elapsed = true_ns.checked_sub(self.true_ns).expect("asked before the segment begins");
+        if self.rate_ppb == 0 {
+            return self.local_ns + elapsed;
+        }
+        let scaled = i128::from(elapsed) * (BILLION + i128::from(self.rate_ppb)) / BILLION;
+        self.local_ns + u64::try_from(scaled).expect("a clock runs forward")
+    }
+
+    /// The first true instant at which the clock reads at least `local_ns`, if the segment never
+    /// ends; `None` if the clock is stopped short of it.
+    #[must_use]
+    pub fn true_at(&self, local_ns: u64) -> Option<u64> {
+        let Some(wanted) = local_ns.checked_sub(self.local_ns).filter(|&wanted| wanted > 0) else {
+            return Some(self.true_ns);
+        };
+        if self.rate_ppb == 0 {
+            return self.true_ns.checked_add(wanted);
+        }
+        let rate = BILLION + i128::from(self.rate_ppb);
+        if rate <= 0 {
+            return None;
+        }
+        let elapsed = (i128::from(wanted) * BILLION + rate - 1) / rate;
+        self.true_ns.checked_add(u64::try_from(elapsed).ok()?)
+    }
+}
+
+/// The clocks of every host, as far as they have been told. Readers keep one and feed it
+/// [`EventKind::Clock`](super::EventKind::Clock).
+#[derive(Clone, Debug, Default)]
+pub struct ClockSegments {
+    current: Vec<[Segment; 3]>,
+}
+
+impl ClockSegments {
+    /// Forgets everything, keeping what is allocated.
+    pub fn clear(&mut self) {
+        self.current.clear();
+    }
+
+    /// From `segment.true_ns` on the clock follows `segment`.
+    pub fn set(&mut self, host: HostIndex, clock: ClockKind, segment: Segment) {
+        let blank = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };
+        while self.current.len() <= host.get() {
+            self.current.push([blank; 3]);
+        }
+        self.current[host.get()][clock as usize] = segment;
+    }
+
+    /// The segment that the clock follows now.
+    ///
+    /// # Panics
+    ///
+    /// If the host has told no clock yet.
+    #[must_use]
+    pub fn segment(&self, host: HostIndex, clock: ClockKind) -> Segment {
+        self.current[host.get()][clock as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_clock_gains_and_the_way_back_is_exact() {
+        let fast = Segment { true_ns: 1_000, local_ns: 5_000, rate_ppb: 100_000_000 };
+        assert_eq!(fast.local_at(1_100), 5_110);
+        assert_eq!(fast.true_at(5_110), Some(1_100));
+        assert_eq!(fast.true_at(5_000), Some(1_000));
+    }
+
+    #[test]
+    fn a_stopped_clock_never_gets_there() {
+        let stopped = Segment { true_ns: 7, local_ns: 9, rate_ppb: -1_000_000_000 };
+        assert_eq!(stopped.local_at(1_000_000), 9);
+        assert_eq!(stopped.true_at(10), None);
+        assert_eq!(stopped.true_at(9), Some(7));
+    }
+
+    #[test]
+    fn true_at_is_the_first_instant_that_reads_enough() {
+        let slow = Segment { true_ns: 0, local_ns: 0, rate_ppb: -300_000_000 };
+        for local in 1..200 {
+            let at = slow.true_at(local).unwrap();
+            assert!(slow.local_at(at) >= local && slow.local_at(at - 1) < local, "{local}");
+        }
+    }
+}

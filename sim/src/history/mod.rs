@@ -1,0 +1,17 @@
+//! What happened: the one contract between engines and the oracle.
+//!
+//! A history is a sequence of [`Event`]s in the order of true time. It holds integers only; names
+//! live in the scenario, which the first line of a stored history repeats.
+
+mod clock;
+mod event;
+mod hash;
+mod ids;
+
+pub use clock::{ClockSegments, Segment};
+pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Rejection, Settlement};
+pub use hash::HistoryHash;
+pub use ids::{AttemptId, ClockKind, HostIndex, Writer};
+
+/// The version of the event format.
+pub const SCHEMA: u32 = 1;

@@ -1,0 +1,12 @@
+//! Deterministic simulation and safety verification of Redis locks.
+//!
+//! A [`scenario`] says who does what and what goes wrong, an [`engine`] plays it by seed and writes
+//! a [`history`], and the [`oracle`] judges the history and names the assumption that broke.
+//! Imports run one way: `docs/architecture.md` has the map.
+
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod history;
+pub mod oracle;
+pub mod scenario;

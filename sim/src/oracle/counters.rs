@@ -1,0 +1,65 @@
+//! What happened how often: a run that exercised nothing proves nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Answer, Event, EventKind, KeyEnd, OpKind, Settlement};
+
+/// Counts over one run or, added up, over many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Counters {
+    /// Attempts begun.
+    pub attempts: u64,
+    /// Leases delivered.
+    pub granted: u64,
+    /// Votes refused because another attempt's key was there.
+    pub contended: u64,
+    /// Keys that expired before their holder released them.
+    pub expired: u64,
+    /// Keys lost by a restart, a flush or an eviction.
+    pub forgotten: u64,
+    /// Attempts refused because they took too long.
+    pub too_slow: u64,
+    /// Attempts refused because of nodes in quarantine.
+    pub quarantined: u64,
+    /// Commands written.
+    pub commands: u64,
+    /// Writes that the resource refused.
+    pub rejected_writes: u64,
+}
+
+impl Counters {
+    /// Takes in the next event.
+    pub fn observe(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::AttemptBegan { .. } => self.attempts += 1,
+            EventKind::GrantDelivered { .. } => self.granted += 1,
+            EventKind::Executed { op: OpKind::Set, answer: Answer::No, .. } => self.contended += 1,
+            EventKind::KeyEnded { cause: KeyEnd::Expired, .. } => self.expired += 1,
+            EventKind::KeyEnded {
+                cause: KeyEnd::Restarted | KeyEnd::Flushed | KeyEnd::Evicted,
+                ..
+            } => self.forgotten += 1,
+            EventKind::AttemptSettled { outcome: Settlement::TooSlow, .. } => self.too_slow += 1,
+            EventKind::AttemptSettled { outcome: Settlement::Quarantined, .. } => {
+                self.quarantined += 1;
+            }
+            EventKind::Written { .. } => self.commands += 1,
+            EventKind::WriteRejected { .. } => self.rejected_writes += 1,
+            _ => {}
+        }
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.attempts += other.attempts;
+        self.granted += other.granted;
+        self.contended += other.contended;
+        self.expired += other.expired;
+        self.forgotten += other.forgotten;
+        self.too_slow += other.too_slow;
+        self.quarantined += other.quarantined;
+        self.commands += other.commands;
+        self.rejected_writes += other.rejected_writes;
+    }
+}

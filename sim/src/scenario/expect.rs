@@ -1,0 +1,140 @@
+//! What a scenario expects of each property.
+
+use core::fmt;
+
+use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::span::Span;
+
+/// What the oracle judges. `docs/architecture.md` defines each in true time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Property {
+    /// Beliefs of two leases are disjoint.
+    MutualExclusion,
+    /// Critical sections never overlap.
+    ExclusiveSection,
+    /// A grant had a majority of this attempt's keys behind it, and was timed from before them.
+    SoundGrant,
+    /// No attempt touches a key of another.
+    OwnerOnly,
+    /// No write on a value read before another holder's write.
+    NoLostUpdate,
+    /// Writes are applied in the order of the leases.
+    FencedOrder,
+    /// Nothing is left behind after a failure or a release.
+    Tidy,
+    /// After the faults are over the lock can be had again in bounded time.
+    DeadlockFree,
+    /// With a majority up and free an attempt succeeds, and every attempt settles in time.
+    FaultTolerant,
+}
+
+impl Property {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 9] = [
+        Self::MutualExclusion,
+        Self::ExclusiveSection,
+        Self::SoundGrant,
+        Self::OwnerOnly,
+        Self::NoLostUpdate,
+        Self::FencedOrder,
+        Self::Tidy,
+        Self::DeadlockFree,
+        Self::FaultTolerant,
+    ];
+
+    /// The name in scenarios and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MutualExclusion => "mutual-exclusion",
+            Self::ExclusiveSection => "exclusive-section",
+            Self::SoundGrant => "sound-grant",
+            Self::OwnerOnly => "owner-only",
+            Self::NoLostUpdate => "no-lost-update",
+            Self::FencedOrder => "fenced-order",
+            Self::Tidy => "tidy",
+            Self::DeadlockFree => "deadlock-free",
+            Self::FaultTolerant => "fault-tolerant",
+        }
+    }
+}
+
+/// The word of an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Reported, never wrong.
+    Any,
+    /// No seed violates it.
+    Holds,
+    /// At least one seed violates it.
+    Sometimes,
+    /// Every seed violates it.
+    Violated,
+}
+
+/// What is expected of one property. In a file either the bare word or a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Expectation {
+    /// The word.
+    pub verdict: Verdict,
+    /// The blame of every violation, as the oracle prints it: `clock(C)`, `amnesia(C)`, `pause`,
+    /// `none`, …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blame: Vec<String>,
+    /// The overlap lasts at least this long in every violating run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap_at_least: Option<Span>,
+    /// Why `sometimes` or `any` is all that can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Expectation {
+    /// Just the word.
+    #[must_use]
+    pub const fn bare(verdict: Verdict) -> Self {
+        Self { verdict, blame: Vec::new(), overlap_at_least: None, reason: None }
+    }
+}
+
+impl<'de> Deserialize<'de> for Expectation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExpectationVisitor)
+    }
+}
+
+struct ExpectationVisitor;
+
+impl<'de> Visitor<'de> for ExpectationVisitor {
+    type Value = Expectation;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("`holds`, `violated`, `sometimes`, `any`, or a table with `verdict`")
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Expectation, E> {
+        Verdict::deserialize(word.into_deserializer()).map(Expectation::bare)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Expectation, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        struct Table {
+            verdict: Verdict,
+            #[serde(default)]
+            blame: Vec<String>,
+            #[serde(default)]
+            overlap_at_least: Option<Span>,
+            #[serde(default)]
+            reason: Option<String>,
+        }
+        let Table { verdict, blame, overlap_at_least, reason } =
+            Table::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        Ok(Expectation { verdict, blame, overlap_at_least, reason })
+    }
+}

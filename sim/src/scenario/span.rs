@@ -1,0 +1,163 @@
+//! Durations as a scenario writes them: an integer and a unit, `250us`, `10s`, `1ms..5ms`.
+
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const UNITS: [(&str, u64); 5] =
+    [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000)];
+
+/// A duration in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+/// A duration that may be negative: the amount of a clock jump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SignedSpan(pub i64);
+
+/// All durations from `min` to `max`, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SpanRange {
+    /// The shortest.
+    pub min: Span,
+    /// The longest.
+    pub max: Span,
+}
+
+impl Span {
+    /// `ms` milliseconds.
+    #[must_use]
+    pub const fn from_ms(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// The same as a standard duration.
+    #[must_use]
+    pub const fn duration(self) -> core::time::Duration {
+        core::time::Duration::from_nanos(self.0)
+    }
+}
+
+impl SpanRange {
+    /// Just `span`.
+    #[must_use]
+    pub const fn exactly(span: Span) -> Self {
+        Self { min: span, max: span }
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted =
+            || format!("expected an integer and ns, us, ms, s or m, such as `250ms`, not `{text}`");
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| wanted())?;
+        let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wanted)?;
+        number.checked_mul(*scale).map(Self).ok_or_else(|| format!("`{text}` is too long"))
+    }
+}
+
+impl FromStr for SignedSpan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (sign, rest) = match text.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let span: Span = rest.parse()?;
+        let size = i64::try_from(span.0).map_err(|_| format!("`{text}` is too long"))?;
+        Ok(Self(sign * size))
+    }
+}
+
+impl FromStr for SpanRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((min, max)) = text.split_once("..") else {
+            return Ok(Self::exactly(text.parse()?));
+        };
+        let range = Self { min: min.parse()?, max: max.parse()? };
+        if range.min > range.max {
+            return Err(format!("`{text}` begins after it ends"));
+        }
+        Ok(range)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let largest =
+            UNITS.iter().rev().find(|(_, scale)| self.0.is_multiple_of(*scale) && self.0 >= *scale);
+        let (name, scale) = largest.copied().unwrap_or(("s", 1));
+        // Minutes read badly next to seconds: 60s, not 1m, unless it is many of them.
+        let (name, scale) =
+            if name == "m" && self.0 / scale < 10 { ("s", UNITS[3].1) } else { (name, scale) };
+        write!(formatter, "{}{}", self.0 / scale, name)
+    }
+}
+
+impl fmt::Display for SignedSpan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(formatter, "{sign}{}", Span(self.0.unsigned_abs()))
+    }
+}
+
+impl fmt::Display for SpanRange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.min == self.max {
+            write!(formatter, "{}", self.min)
+        } else {
+            write!(formatter, "{}..{}", self.min, self.max)
+        }
+    }
+}
+
+macro_rules! as_text {
+    ($($name:ty),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text!(Span, SignedSpan, SpanRange);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_what_they_write() {
+        for text in ["0s", "1ns", "250us", "9898ms", "10s", "60s", "20m"] {
+            assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
+        }
+        assert_eq!("-5s".parse::<SignedSpan>().unwrap(), SignedSpan(-5_000_000_000));
+        assert_eq!("1ms..5ms".parse::<SpanRange>().unwrap().to_string(), "1ms..5ms");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in
+            ["", "s", "1", "1.5s", "-1s", "1h", "99999999999999999999s", "18446744073709551615m"]
+        {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        assert!("5ms..1ms".parse::<SpanRange>().is_err());
+    }
+}

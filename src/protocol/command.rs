@@ -1,0 +1,88 @@
+//! What travels between the machines, and between them and a node.
+
+use core::time::Duration;
+
+use super::quorum::NodeIndex;
+use super::restart::Introduction;
+use super::token::Token;
+
+/// A resource name that the driver has interned. The machines never see names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceId(pub u32);
+
+/// One use of the lock: its attempts and, if one succeeds, its lease. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// Names one command for the life of a [`NodeSet`](super::NodeSet).
+///
+/// An answer is matched by this name, so that a late answer to an earlier attempt can never count
+/// for a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId {
+    /// The lock that sent it; `None` for what a link sends on its own account.
+    pub(crate) lock: Option<LockId>,
+    pub(crate) serial: u32,
+}
+
+/// What a node is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `INFO`: say which process you are. Always the first command of a connection.
+    Introduce,
+    /// Delete the key if it still holds the token (the specification's release script).
+    Release {
+        /// The key.
+        resource: ResourceId,
+        /// What the key must hold.
+        token: Token,
+    },
+    /// `SET key token NX PX ttl`.
+    Set {
+        /// The key.
+        resource: ResourceId,
+        /// The value.
+        token: Token,
+        /// The time to live, whole milliseconds.
+        ttl: Duration,
+    },
+}
+
+/// A lock's wish that a node be sent a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Send {
+    pub(crate) node: NodeIndex,
+    pub(crate) id: CommandId,
+    pub(crate) op: Op,
+    /// The SET that this release must not overtake, if that SET's answer is outstanding.
+    pub(crate) after: Option<CommandId>,
+    /// How long the key lives, hence how long a release may be owed.
+    pub(crate) ttl: Duration,
+}
+
+/// What a node answered, as far as the protocol tells answers apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Any error reply.
+    Error,
+    /// An integer.
+    Integer(i64),
+    /// The parsed answer to [`Op::Introduce`].
+    Introduction(Introduction),
+    /// A null.
+    Nil,
+    /// `+OK`.
+    Ok,
+}
+
+/// Why a command has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It was never written: the node cannot execute it.
+    NotSent,
+    /// It was written and may have been executed, or may be yet.
+    Unknown,
+}

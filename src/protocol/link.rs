@@ -1,0 +1,440 @@
+//! One client's connection to one node, shared by all of the client's locks.
+
+mod debt;
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use self::debt::Debts;
+use super::command::{CommandId, NoAnswer, Op, Reply, Send};
+use super::quorum::NodeIndex;
+use super::restart::{Eligibility, RestartGuard};
+use super::time::BootInstant;
+use super::validity::Drift;
+
+/// Commands that may wait on one connection.
+///
+/// New SETs stop at half of it, so that every SET that was written has room for its release.
+pub(crate) const PENDING_MAX: usize = 1_024;
+
+/// The times a link keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// How long a node may take to answer before it counts as missing.
+    pub node_timeout: Duration,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// What the operator promises of the node.
+    pub restart_guard: RestartGuard,
+    /// The longest TTL that any client of the node uses.
+    pub fleet_max_ttl: Duration,
+    /// The drift allowed between the fleet's clocks.
+    pub drift: Drift,
+}
+
+/// Waits between two dials: the first, and the longest that doubling reaches.
+const REDIAL_FIRST: Duration = Duration::from_millis(10);
+const REDIAL_LONGEST: Duration = Duration::from_secs(1);
+
+/// A connection is reset when a command has waited this long, whatever the node timeout.
+const GIVE_UP_LEAST: Duration = Duration::from_millis(500);
+
+/// What a link tells the lock that sent a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) node: NodeIndex,
+    pub(crate) id: CommandId,
+    pub(crate) outcome: Result<Reply, NoAnswer>,
+}
+
+/// What a link asks of its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkCommand {
+    Dial { epoch: u32 },
+    Reset { epoch: u32 },
+    Write { epoch: u32, id: CommandId, op: Op },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not needed so far.
+    Idle,
+    /// To be dialled as soon as the driver polls.
+    DialWanted,
+    Dialing {
+        since: BootInstant,
+    },
+    /// Connected; only the introduction may be written.
+    Introducing,
+    Open,
+    /// The connection is gone; dial again at `until`.
+    Backoff {
+        until: BootInstant,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    id: CommandId,
+    op: Op,
+    ttl: Duration,
+    since: BootInstant,
+    /// The sender has been told that there is no answer; the answer will be dropped.
+    overdue: bool,
+}
+
+/// The FIFO of unanswered commands of one connection, and what outlives connections: the node's
+/// eligibility and the releases it is owed.
+///
+/// Replies match commands by order alone, so a connection whose order is in doubt is reset and
+/// never used again (catalogue N5). The first `written` entries of the pipeline have been handed
+/// out by [`Link::poll_command`] and count as written for good.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    node: NodeIndex,
+    config: LinkConfig,
+    state: State,
+    epoch: u32,
+    writable: bool,
+    reset_wanted: bool,
+    pipeline: VecDeque<Pending>,
+    written: usize,
+    redial_after: Duration,
+    next_serial: u32,
+    debts: Debts,
+    eligibility: Eligibility,
+    round_trip: Duration,
+}
+
+impl Link {
+    pub(crate) fn new(node: NodeIndex, config: LinkConfig) -> Self {
+        Self {
+            node,
+            config,
+            state: State::Idle,
+            epoch: 0,
+            writable: false,
+            reset_wanted: false,
+            pipeline: VecDeque::with_capacity(8),
+            written: 0,
+            redial_after: REDIAL_FIRST,
+            next_serial: 0,
+            debts: Debts::default(),
+            eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
+            round_trip: Duration::ZERO,
+        }
+    }
+
+    /// Back to the state of [`Link::new`], keeping what is allocated.
+    pub(crate) fn reset_to(&mut self, config: LinkConfig) {
+        let mut pipeline = core::mem::take(&mut self.pipeline);
+        let mut debts = core::mem::take(&mut self.debts);
+        pipeline.clear();
+        debts.clear();
+        *self = Self {
+            node: self.node,
+            config,
+            state: State::Idle,
+            epoch: 0,
+            writable: false,
+            reset_wanted: false,
+            pipeline,
+            written: 0,
+            redial_after: REDIAL_FIRST,
+            next_serial: 0,
+            debts,
+            eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
+            round_trip: Duration::ZERO,
+        };
+    }
+
+    /// Since when the node's votes count; `None` while they do not.
+    pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
+        self.eligibility.from()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// The longest of the recent round trips.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.round_trip
+    }
+
+    pub(crate) fn owes(&self) -> usize {
+        self.debts.len()
+    }
+
+    /// Opens the connection if nobody has asked for it yet.
+    pub(crate) fn connect(&mut self) {
+        if self.state == State::Idle {
+            self.state = State::DialWanted;
+        }
+    }
+
+    /// Takes a command of a lock.
+    pub(crate) fn send(&mut self, send: Send, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.connect();
+        let node = self.node;
+        let Send { id, op, ttl, .. } = send;
+        let pending = Pending { id, op, ttl, since: now, overdue: false };
+        match op {
+            Op::Set { .. } if self.takes_new_work() => self.pipeline.push_back(pending),
+            Op::Release { resource, token } => match self.place_of(send.after) {
+                // Neither was written: together they amount to nothing.
+                Some(place) if place >= self.written => {
+                    let set = self.pipeline.remove(place).expect("the place was just found");
+                    notes.push_back(Note { node, id: set.id, outcome: Err(NoAnswer::NotSent) });
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+                }
+                None if send.after.is_some() || self.is_down() => {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                    self.debts.owe(resource, token, now.after(ttl));
+                    self.pay(now);
+                }
+                _ if self.pipeline.len() < PENDING_MAX => self.pipeline.push_back(pending),
+                _ => notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) }),
+            },
+            Op::Introduce | Op::Set { .. } => {
+                notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+            }
+        }
+    }
+
+    /// The connection dialled as `epoch` is open.
+    pub(crate) fn handle_connected(&mut self, epoch: u32, now: BootInstant) {
+        if epoch != self.epoch || !matches!(self.state, State::Dialing { .. }) {
+            return;
+        }
+        self.state = State::Introducing;
+        self.writable = true;
+        let id = self.own_id();
+        let (op, ttl) = (Op::Introduce, Duration::ZERO);
+        self.pipeline.push_front(Pending { id, op, ttl, since: now, overdue: false });
+    }
+
+    /// The transport of `epoch` takes bytes again, or takes none for now.
+    pub(crate) fn handle_writable(&mut self, epoch: u32, writable: bool) {
+        if epoch == self.epoch {
+            self.writable = writable;
+        }
+    }
+
+    /// The transport of `epoch` is gone: refused, closed or reset by the other side.
+    pub(crate) fn handle_closed(
+        &mut self,
+        epoch: u32,
+        now: BootInstant,
+        notes: &mut VecDeque<Note>,
+    ) {
+        if epoch == self.epoch && self.has_transport() {
+            self.drop_connection(now, notes);
+        }
+    }
+
+    /// The next reply on the connection `epoch`.
+    pub(crate) fn handle_reply(
+        &mut self,
+        epoch: u32,
+        reply: Reply,
+        now: BootInstant,
+        notes: &mut VecDeque<Note>,
+    ) {
+        if epoch != self.epoch || !self.has_transport() {
+            return;
+        }
+        let answered = match self.pipeline.front() {
+            Some(front) if self.written > 0 && matches(front.op, reply) => *front,
+            _ => return self.reset(now, notes),
+        };
+        self.pipeline.pop_front();
+        self.written -= 1;
+        self.round_trip = now.since(answered.since).max(self.round_trip * 7 / 8);
+        match (answered.op, reply) {
+            (Op::Introduce, Reply::Introduction(introduction)) => {
+                self.eligibility.introduced(introduction, now);
+                self.opened();
+            }
+            (Op::Introduce, _) => {
+                self.eligibility.refused(now);
+                self.opened();
+            }
+            (Op::Release { token, .. }, _) if answered.id.lock.is_none() => {
+                self.debts.answered(token, now.after(self.config.node_timeout));
+            }
+            _ if answered.overdue => {}
+            _ => notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) }),
+        }
+        self.pay(now);
+    }
+
+    /// Some instant that [`Link::poll_timeout`] named has come.
+    pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        match self.state {
+            State::Backoff { until } if until <= now => self.state = State::DialWanted,
+            State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
+                return self.reset(now, notes);
+            }
+            _ => {}
+        }
+        let silent_since = self.pipeline.front().filter(|_| self.written > 0).map(|it| it.since);
+        if silent_since.is_some_and(|since| since.after(self.give_up_after()) <= now) {
+            return self.reset(now, notes);
+        }
+        self.expire(now, notes);
+        self.debts.forget_until(now);
+        self.pay(now);
+    }
+
+    /// What the transport is to do next.
+    pub(crate) fn poll_command(&mut self, now: BootInstant) -> Option<LinkCommand> {
+        if self.reset_wanted {
+            self.reset_wanted = false;
+            return Some(LinkCommand::Reset { epoch: self.epoch });
+        }
+        if self.state == State::DialWanted {
+            self.epoch += 1;
+            self.state = State::Dialing { since: now };
+            return Some(LinkCommand::Dial { epoch: self.epoch });
+        }
+        let may_write = match self.state {
+            State::Introducing => self.written == 0,
+            State::Open => true,
+            _ => false,
+        };
+        if !may_write || !self.writable {
+            return None;
+        }
+        let next = self.pipeline.get(self.written)?;
+        self.written += 1;
+        Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
+    }
+
+    /// The earliest instant at which [`Link::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let connection = match self.state {
+            State::Backoff { until } => Some(until),
+            State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
+            _ => None,
+        };
+        let front = self.pipeline.front().filter(|_| self.written > 0);
+        let silence = front.map(|it| it.since.after(self.give_up_after()));
+        let overdue = self.pipeline.iter().find(|it| !it.overdue && it.id.lock.is_some());
+        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout));
+        [connection, silence, overdue, self.debts.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// A node that owes an answer beyond the node timeout gets no new SET until it answers or is
+    /// reset: more of them would only queue up behind what it is stuck on.
+    fn takes_new_work(&self) -> bool {
+        !matches!(self.state, State::Backoff { .. })
+            && self.pipeline.len() < PENDING_MAX / 2
+            && self.pipeline.front().is_none_or(|oldest| !oldest.overdue)
+    }
+
+    fn give_up_after(&self) -> Duration {
+        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
+    }
+
+    fn has_transport(&self) -> bool {
+        matches!(self.state, State::Dialing { .. } | State::Introducing | State::Open)
+    }
+
+    fn is_down(&self) -> bool {
+        matches!(self.state, State::Backoff { .. })
+    }
+
+    fn place_of(&self, id: Option<CommandId>) -> Option<usize> {
+        let id = id?;
+        self.pipeline.iter().position(|pending| pending.id == id)
+    }
+
+    fn own_id(&mut self) -> CommandId {
+        self.next_serial += 1;
+        CommandId { lock: None, serial: self.next_serial }
+    }
+
+    fn opened(&mut self) {
+        self.state = State::Open;
+        self.redial_after = REDIAL_FIRST;
+    }
+
+    /// Puts the releases that are owed and due into the pipeline.
+    fn pay(&mut self, now: BootInstant) {
+        if self.state != State::Open {
+            return;
+        }
+        while self.pipeline.len() < PENDING_MAX {
+            let Some(debt) = self.debts.take_due(now) else {
+                break;
+            };
+            let id = self.own_id();
+            let op = Op::Release { resource: debt.resource, token: debt.token };
+            let ttl = debt.until.since(now);
+            self.pipeline.push_back(Pending { id, op, ttl, since: now, overdue: false });
+        }
+    }
+
+    /// Tells the senders of commands that have waited for the node timeout. What was not written
+    /// leaves the pipeline; what was written stays, because its reply will come first.
+    fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        let (node, mut place) = (self.node, 0);
+        while let Some(pending) = self.pipeline.get_mut(place) {
+            let due = pending.since.after(self.config.node_timeout) <= now;
+            if !due || pending.overdue || pending.id.lock.is_none() {
+                place += 1;
+                continue;
+            }
+            let (id, unwritten) = (pending.id, place >= self.written);
+            if unwritten && matches!(pending.op, Op::Set { .. }) {
+                self.pipeline.remove(place);
+                notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+            } else {
+                pending.overdue = true;
+                place += 1;
+                notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+            }
+        }
+    }
+
+    /// Gives the connection up and says so to the transport.
+    fn reset(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.reset_wanted = true;
+        self.drop_connection(now, notes);
+    }
+
+    fn drop_connection(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        let written = core::mem::take(&mut self.written);
+        for place in 0..self.pipeline.len() {
+            let pending = self.pipeline[place];
+            if let Op::Release { resource, token } = pending.op
+                && pending.id.lock.is_some()
+            {
+                self.debts.owe(resource, token, now.after(pending.ttl));
+            }
+            if pending.id.lock.is_some() && !pending.overdue {
+                let sent = place < written || matches!(pending.op, Op::Release { .. });
+                let why = if sent { NoAnswer::Unknown } else { NoAnswer::NotSent };
+                notes.push_back(Note { node: self.node, id: pending.id, outcome: Err(why) });
+            }
+        }
+        self.pipeline.clear();
+        self.debts.connection_lost();
+        self.writable = false;
+        self.state = State::Backoff { until: now.after(self.redial_after) };
+        self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);
+    }
+}
+
+/// Whether `reply` can be the answer to `op`.
+fn matches(op: Op, reply: Reply) -> bool {
+    match op {
+        Op::Introduce => matches!(reply, Reply::Introduction(_) | Reply::Error),
+        Op::Release { .. } => matches!(reply, Reply::Integer(_) | Reply::Error),
+        Op::Set { .. } => matches!(reply, Reply::Ok | Reply::Nil | Reply::Error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,431 @@
+//! One use of the lock: attempts until one is granted, then the lease, then its release.
+
+use core::time::Duration;
+
+use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
+use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+use super::retry::RetryDelay;
+use super::time::BootInstant;
+use super::token::Token;
+use super::validity::{Drift, deadline, remaining};
+
+/// What one use of the lock is to keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockConfig {
+    /// How many nodes are configured.
+    pub nodes: NodeCount,
+    /// How long a key lives. Whole milliseconds, at least one.
+    pub ttl: Duration,
+    /// What the lease gives up for drift.
+    pub drift: Drift,
+    /// A grant with no more than this left is no grant.
+    pub min_validity: Duration,
+    /// The wait between attempts.
+    pub retry: RetryDelay,
+    /// When to stop trying.
+    pub limit: Limit,
+}
+
+/// When a use of the lock stops trying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// After this many attempts.
+    Attempts(u32),
+    /// No attempt begins at or after this instant.
+    Until(BootInstant),
+}
+
+/// The randomness of one attempt. The driver draws it; the machine never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fresh {
+    /// The attempt's token.
+    pub token: Token,
+    /// Uniform over `u64`: decides the wait after the attempt, if it fails.
+    pub jitter: u64,
+}
+
+/// A lease as it is handed to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The lease is over at this instant of the client's boot clock. Never a duration: a duration
+    /// that is looked at late is too long (catalogue K6).
+    pub deadline: BootInstant,
+    /// What the nodes hold for the lease.
+    pub token: Token,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptError {
+    /// The caller gave up.
+    Cancelled,
+    /// A majority could not be had without nodes that are in quarantine.
+    Quarantined,
+    /// Other attempts' keys are in the way.
+    Taken,
+    /// Too few nodes answered.
+    TooFewNodes,
+    /// A majority answered, too late for the lease to be worth anything.
+    TooSlow,
+}
+
+/// Why a lease is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostReason {
+    /// Its deadline has passed, or is about to.
+    DeadlinePassed,
+}
+
+/// What became of a release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseOutcome {
+    /// Nodes that deleted the key.
+    pub deleted: NodeMask,
+    /// Nodes that said that the key was not there, or was somebody else's.
+    pub absent: NodeMask,
+    /// Nodes whose word is outstanding; the link goes on trying.
+    pub unconfirmed: NodeMask,
+}
+
+/// How an attempt was settled.
+pub(crate) type Settled = Result<(), AttemptError>;
+
+/// Where a use of the lock stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The next attempt is to begin when the driver has drawn its randomness.
+    Due,
+    Trying,
+    /// Granted, and not yet handed to the caller.
+    Decided,
+    Held {
+        lost: Option<LostReason>,
+    },
+    Waiting {
+        until: BootInstant,
+    },
+    Releasing(ReleaseOutcome),
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vote {
+    /// No SET of this attempt can have been executed.
+    NotSent,
+    Pending,
+    /// Refused: another attempt's key is there.
+    Refused,
+    /// Granted by a node that counts.
+    Counted,
+    /// Granted by a node in quarantine: it blocks others and decides nothing.
+    Ineligible,
+    /// Written, and unanswered in time: the key may be there.
+    Unknown,
+}
+
+/// The machine of one use of the lock. [`NodeSet`](super::NodeSet) carries its wishes to the links.
+#[derive(Clone, Debug)]
+pub(crate) struct Lock {
+    id: LockId,
+    resource: ResourceId,
+    config: LockConfig,
+    phase: Phase,
+    failures: u32,
+    fresh: Fresh,
+    t1: BootInstant,
+    deadline: BootInstant,
+    votes: [Vote; MAX_NODES],
+    /// Serial of the current attempt's SET to the first node; the others follow.
+    first_set: u32,
+    next_serial: u32,
+    to_set: NodeMask,
+    to_release: NodeMask,
+    /// Nodes whose answer to the release is outstanding.
+    confirming: NodeMask,
+}
+
+impl Lock {
+    pub(crate) fn new(id: LockId, resource: ResourceId, config: LockConfig) -> Self {
+        assert!(!config.ttl.is_zero(), "a lease needs a TTL");
+        Self {
+            id,
+            resource,
+            config,
+            phase: Phase::Due,
+            failures: 0,
+            fresh: Fresh { token: Token::from_bytes([0; Token::LENGTH]), jitter: 0 },
+            t1: BootInstant::ZERO,
+            deadline: BootInstant::ZERO,
+            votes: [Vote::NotSent; MAX_NODES],
+            first_set: 0,
+            next_serial: 0,
+            to_set: NodeMask::EMPTY,
+            to_release: NodeMask::EMPTY,
+            confirming: NodeMask::EMPTY,
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn id(&self) -> LockId {
+        self.id
+    }
+
+    pub(crate) fn resource(&self) -> ResourceId {
+        self.resource
+    }
+
+    pub(crate) fn t1(&self) -> BootInstant {
+        self.t1
+    }
+
+    pub(crate) fn deadline(&self) -> BootInstant {
+        self.deadline
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.fresh.token
+    }
+
+    /// The nodes whose votes count for the current attempt.
+    pub(crate) fn counted(&self) -> NodeMask {
+        self.voting(Vote::Counted)
+    }
+
+    /// What is left of the lease at `now`, if the caller has it and it is not lost.
+    pub(crate) fn remaining(&self, now: BootInstant) -> Option<Duration> {
+        match self.phase {
+            Phase::Held { lost: None } => remaining(self.deadline, now),
+            _ => None,
+        }
+    }
+
+    /// Begins an attempt. `now` is T1: it is read before any command of the attempt exists
+    /// (specification, step 1).
+    pub(crate) fn begin(&mut self, fresh: Fresh, now: BootInstant) {
+        assert_eq!(self.phase, Phase::Due, "an attempt begins when it is due");
+        assert!(self.to_release.is_empty(), "the last attempt's releases go out first");
+        self.phase = Phase::Trying;
+        self.fresh = fresh;
+        self.t1 = now;
+        self.deadline = deadline(now, self.config.ttl, self.config.drift);
+        self.votes = [Vote::Pending; MAX_NODES];
+        self.first_set = self.next_serial;
+        self.next_serial += 2 * self.config.nodes.get() as u32;
+        self.to_set = self.all_nodes();
+    }
+
+    /// A node's outcome for one of this lock's commands. `eligible_from` is the node's, now.
+    pub(crate) fn handle_outcome(
+        &mut self,
+        id: CommandId,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+        eligible_from: Option<BootInstant>,
+        now: BootInstant,
+        round_trip: Duration,
+    ) -> Option<Settled> {
+        if self.confirming.contains(node) && id.serial == self.release_serial(node) {
+            self.confirm(node, outcome);
+            return None;
+        }
+        if id.serial != self.set_serial(node) || self.votes[node.get()] != Vote::Pending {
+            return None;
+        }
+        // A node that INFO showed to be young after T1 may have forgotten a lease that was alive
+        // at T1: its vote is judged by T1, not by the time of its answer.
+        let eligible = eligible_from.is_some_and(|from| from <= self.t1);
+        self.votes[node.get()] = match outcome {
+            Ok(Reply::Ok) if eligible => Vote::Counted,
+            Ok(Reply::Ok) => Vote::Ineligible,
+            Ok(Reply::Nil) => Vote::Refused,
+            Ok(_) | Err(NoAnswer::Unknown) => Vote::Unknown,
+            Err(NoAnswer::NotSent) => Vote::NotSent,
+        };
+        if self.phase == Phase::Trying { self.settle(now, round_trip) } else { None }
+    }
+
+    /// The instant that [`Lock::poll_timeout`] named has come.
+    pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<LostReason> {
+        match self.phase {
+            Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
+            Phase::Held { lost: None } if self.lost_at() <= now => {
+                let reason = LostReason::DeadlinePassed;
+                self.phase = Phase::Held { lost: Some(reason) };
+                return Some(reason);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Hands the grant to the caller, if it is still worth something at `now`. The caller may have
+    /// been stopped since the decision (catalogue K6).
+    pub(crate) fn deliver(
+        &mut self,
+        now: BootInstant,
+        round_trip: Duration,
+    ) -> Result<Grant, AttemptError> {
+        assert_eq!(self.phase, Phase::Decided, "a grant is delivered once, when it is decided");
+        if !self.is_worth_having(now) {
+            self.fail(now, round_trip);
+            return Err(AttemptError::TooSlow);
+        }
+        self.phase = Phase::Held { lost: None };
+        Ok(Grant { deadline: self.deadline, token: self.fresh.token })
+    }
+
+    /// Gives back whatever the current attempt has or may have, and tries no more.
+    pub(crate) fn release(&mut self) {
+        match self.phase {
+            Phase::Trying | Phase::Decided | Phase::Held { .. } => {
+                self.release_everywhere();
+                self.confirming = self.to_release;
+                self.phase = Phase::Releasing(ReleaseOutcome::default());
+            }
+            Phase::Due | Phase::Waiting { .. } => self.phase = Phase::Ended,
+            Phase::Releasing(_) | Phase::Ended => {}
+        }
+    }
+
+    /// The next command that a node is to be sent.
+    pub(crate) fn poll_send(&mut self) -> Option<Send> {
+        let ttl = self.config.ttl;
+        let (resource, token) = (self.resource, self.fresh.token);
+        if let Some(node) = self.to_set.iter().next() {
+            self.to_set.remove(node);
+            let op = Op::Set { resource, token, ttl };
+            let id = self.command(self.set_serial(node));
+            return Some(Send { node, id, op, after: None, ttl });
+        }
+        let node = self.to_release.iter().next()?;
+        self.to_release.remove(node);
+        let unanswered = matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown);
+        let after = unanswered.then(|| self.command(self.set_serial(node)));
+        let id = self.command(self.release_serial(node));
+        Some(Send { node, id, op: Op::Release { resource, token }, after, ttl })
+    }
+
+    /// The instant at which [`Lock::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        match self.phase {
+            Phase::Waiting { until } => Some(until),
+            Phase::Held { lost: None } => Some(self.lost_at()),
+            _ => None,
+        }
+    }
+
+    /// The finished release, once every node's word is in or given up.
+    pub(crate) fn poll_released(&mut self) -> Option<ReleaseOutcome> {
+        match self.phase {
+            Phase::Releasing(outcome) if self.confirming.is_empty() => {
+                self.phase = Phase::Ended;
+                Some(outcome)
+            }
+            _ => None,
+        }
+    }
+
+    /// Settles the attempt as soon as its outcome is certain, either way: what the remaining nodes
+    /// may still say costs no waiting.
+    fn settle(&mut self, now: BootInstant, round_trip: Duration) -> Option<Settled> {
+        let quorum = self.config.nodes.quorum();
+        let counted = self.voting(Vote::Counted).len();
+        if counted >= quorum {
+            // `now` is T2: it is read after the last answer that counts (specification, step 3).
+            if self.is_worth_having(now) {
+                self.phase = Phase::Decided;
+                return Some(Ok(()));
+            }
+            self.fail(now, round_trip);
+            return Some(Err(AttemptError::TooSlow));
+        }
+        if counted + self.voting(Vote::Pending).len() >= quorum {
+            return None;
+        }
+        let reason = self.why_not();
+        self.fail(now, round_trip);
+        Some(Err(reason))
+    }
+
+    fn why_not(&self) -> AttemptError {
+        let tolerated = self.config.nodes.get() - self.config.nodes.quorum();
+        let unreachable = self.voting(Vote::Unknown).len() + self.voting(Vote::NotSent).len();
+        if unreachable > tolerated {
+            AttemptError::TooFewNodes
+        } else if !self.voting(Vote::Refused).is_empty() {
+            AttemptError::Taken
+        } else {
+            AttemptError::Quarantined
+        }
+    }
+
+    /// Ends the attempt: everything that it may have set is released, on *every* node that may
+    /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
+    fn fail(&mut self, now: BootInstant, round_trip: Duration) {
+        self.release_everywhere();
+        self.failures += 1;
+        let until =
+            now.after(self.config.retry.after(self.failures, round_trip, self.fresh.jitter));
+        let again = match self.config.limit {
+            Limit::Attempts(most) => self.failures < most,
+            Limit::Until(end) => until < end,
+        };
+        self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
+    }
+
+    fn release_everywhere(&mut self) {
+        let never_sent = self.voting(Vote::NotSent);
+        self.to_release = self.all_nodes();
+        for node in never_sent.iter() {
+            self.to_release.remove(node);
+        }
+    }
+
+    fn confirm(&mut self, node: NodeIndex, outcome: Result<Reply, NoAnswer>) {
+        self.confirming.remove(node);
+        let Phase::Releasing(releasing) = &mut self.phase else {
+            return;
+        };
+        match outcome {
+            Ok(Reply::Integer(1..)) => releasing.deleted.insert(node),
+            Ok(Reply::Integer(_)) | Err(NoAnswer::NotSent) => releasing.absent.insert(node),
+            _ => releasing.unconfirmed.insert(node),
+        }
+    }
+
+    fn is_worth_having(&self, now: BootInstant) -> bool {
+        remaining(self.deadline, now).is_some_and(|left| left > self.config.min_validity)
+    }
+
+    /// A margin before the deadline, so that a timer that fires a little late is still in time.
+    fn lost_at(&self) -> BootInstant {
+        self.deadline.before((self.config.ttl / 100).min(Duration::from_millis(2)))
+    }
+
+    fn all_nodes(&self) -> NodeMask {
+        NodeMask::from_bits((1 << self.config.nodes.get()) - 1)
+    }
+
+    fn voting(&self, vote: Vote) -> NodeMask {
+        let mut mask = NodeMask::EMPTY;
+        for node in self.config.nodes.iter().filter(|node| self.votes[node.get()] == vote) {
+            mask.insert(node);
+        }
+        mask
+    }
+
+    fn command(&self, serial: u32) -> CommandId {
+        CommandId { lock: Some(self.id), serial }
+    }
+
+    fn set_serial(&self, node: NodeIndex) -> u32 {
+        self.first_set + node.get() as u32
+    }
+
+    fn release_serial(&self, node: NodeIndex) -> u32 {
+        self.first_set + (self.config.nodes.get() + node.get()) as u32
+    }
+}

@@ -1,0 +1,29 @@
+//! The Redlock protocol as synchronous state machines.
+//!
+//! Events go in (a reply, a timer, a clock reading), commands come out. Nothing here owns a socket,
+//! a clock, randomness or a task, so the same machines run in production and under every simulator.
+//! [`NodeSet`] is the face of it; its documentation states the calling order and the clock contract.
+//!
+//! Nothing outside this module compares a time, counts a vote or chooses a connection.
+
+mod command;
+mod link;
+mod lock;
+mod node_set;
+mod quorum;
+mod restart;
+mod retry;
+mod time;
+mod token;
+mod validity;
+
+pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
+pub use link::LinkConfig;
+pub use lock::{AttemptError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome};
+pub use node_set::{Command, Event, NodeSet};
+pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+pub use restart::{Introduction, RestartGuard, RunId};
+pub use retry::RetryDelay;
+pub use time::BootInstant;
+pub use token::Token;
+pub use validity::Drift;

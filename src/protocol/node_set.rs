@@ -1,0 +1,429 @@
+//! All the links of a client and all its locks, and the routes between them.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::command::{CommandId, LockId, Op, Reply, ResourceId};
+use super::link::{Link, LinkCommand, LinkConfig, Note};
+use super::lock::{
+    AttemptError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
+};
+use super::quorum::{NodeCount, NodeIndex, NodeMask};
+use super::time::BootInstant;
+use super::token::Token;
+
+/// What the driver is to do to a node's transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Open a connection, and say how it went under this epoch.
+    Dial {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+    },
+    /// Drop the connection at once, unsent bytes and all. Nothing of it is to be reported any more.
+    Reset {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+    },
+    /// Write the command. It counts as written for good.
+    Write {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+        /// Names the command.
+        id: CommandId,
+        /// What to write.
+        op: Op,
+    },
+}
+
+/// What the driver is to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The driver is to draw randomness and call [`NodeSet::begin`].
+    AttemptDue(LockId),
+    /// An attempt failed; whatever it may have set is being released.
+    AttemptFailed {
+        /// The use of the lock.
+        lock: LockId,
+        /// The attempt's token.
+        token: Token,
+        /// Why.
+        reason: AttemptError,
+    },
+    /// An attempt was granted; the driver is to call [`NodeSet::deliver`] when it hands the lease
+    /// to the caller.
+    Decided {
+        /// The use of the lock.
+        lock: LockId,
+        /// The attempt's token.
+        token: Token,
+        /// The nodes whose votes were counted.
+        counted: NodeMask,
+        /// When the lease will be over.
+        deadline: BootInstant,
+    },
+    /// There will be no further attempt, and nothing more is said of this use of the lock.
+    GaveUp {
+        /// The use of the lock.
+        lock: LockId,
+        /// Why the last attempt failed.
+        reason: AttemptError,
+    },
+    /// The lease is over, whether or not the caller has noticed.
+    Lost {
+        /// The use of the lock.
+        lock: LockId,
+        /// Why.
+        reason: LostReason,
+    },
+    /// The lease was released, and nothing more is said of this use of the lock.
+    Released {
+        /// The use of the lock.
+        lock: LockId,
+        /// What the nodes answered.
+        outcome: ReleaseOutcome,
+    },
+}
+
+/// The protocol of one client: a value that is told what happened and says what to do.
+///
+/// Methods fall into four groups.
+///
+/// - **Getters** answer a question: [`check`](Self::check), [`t1`](Self::t1), …
+/// - **`handle_*`** tell what the transports and the clock did.
+/// - **Mutators** tell what the caller wants: [`open`](Self::open), [`begin`](Self::begin),
+///   [`deliver`](Self::deliver), [`release`](Self::release).
+/// - **`poll_*`** say what follows. After any call of the two groups before, drain
+///   [`poll_command`](Self::poll_command) and [`poll_event`](Self::poll_event) until both return
+///   `None`, then arm one timer for [`poll_timeout`](Self::poll_timeout).
+///
+/// Every `now` is a reading of the *same* clock, taken just before the call: for
+/// [`handle_reply`](Self::handle_reply) after the reply was read from the transport, for
+/// [`begin`](Self::begin) before anything is written. Readings never go back. A late call is safe;
+/// an early `now` is not.
+#[derive(Clone, Debug)]
+pub struct NodeSet {
+    nodes: NodeCount,
+    links: Vec<Link>,
+    slots: Vec<Slot>,
+    notes: VecDeque<Note>,
+    events: VecDeque<Event>,
+    clock: BootInstant,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    generation: u32,
+    lock: Option<Lock>,
+}
+
+impl NodeSet {
+    /// A client of as many nodes as there are configurations.
+    ///
+    /// # Panics
+    ///
+    /// If there are none, or more than [`MAX_NODES`](super::MAX_NODES).
+    #[must_use]
+    pub fn new(links: &[LinkConfig]) -> Self {
+        let nodes = NodeCount::new(links.len()).expect("one to nine nodes");
+        Self {
+            nodes,
+            links: nodes.iter().map(|node| Link::new(node, links[node.get()])).collect(),
+            slots: Vec::with_capacity(4),
+            notes: VecDeque::with_capacity(16),
+            events: VecDeque::with_capacity(16),
+            clock: BootInstant::ZERO,
+        }
+    }
+
+    /// Back to the state of [`NodeSet::new`] for the same number of nodes, keeping what is
+    /// allocated.
+    ///
+    /// # Panics
+    ///
+    /// If the number of nodes is another.
+    pub fn reset_to(&mut self, links: &[LinkConfig]) {
+        assert_eq!(links.len(), self.links.len(), "another number of nodes");
+        for (link, &config) in self.links.iter_mut().zip(links) {
+            link.reset_to(config);
+        }
+        self.slots.clear();
+        self.notes.clear();
+        self.events.clear();
+        self.clock = BootInstant::ZERO;
+    }
+
+    /// How many nodes are configured.
+    #[must_use]
+    pub fn nodes(&self) -> NodeCount {
+        self.nodes
+    }
+
+    /// Whether the lease of `lock` has more than `need` left at `now`.
+    ///
+    /// # Errors
+    ///
+    /// Says why not; a use of the lock that has no lease counts as past its deadline.
+    pub fn check(&self, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
+        let left = self.lock(lock).and_then(|lock| lock.remaining(now));
+        left.filter(|&left| left > need).map(|_| ()).ok_or(LostReason::DeadlinePassed)
+    }
+
+    /// T1 of the current attempt of `lock`.
+    #[must_use]
+    pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
+        self.lock(lock).map(Lock::t1)
+    }
+
+    /// Since when the votes of `node` count; `None` while they do not.
+    #[must_use]
+    pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
+        self.links[node.get()].eligible_from()
+    }
+
+    /// Whether commands to `node` can be written.
+    #[must_use]
+    pub fn is_open(&self, node: NodeIndex) -> bool {
+        self.links[node.get()].is_open()
+    }
+
+    /// How many releases `node` is owed from connections that were lost.
+    #[must_use]
+    pub fn owed(&self, node: NodeIndex) -> usize {
+        self.links[node.get()].owes()
+    }
+
+    /// Whether any use of the lock speaks of `resource`.
+    #[must_use]
+    pub fn uses(&self, resource: ResourceId) -> bool {
+        let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        locks.any(|lock| lock.resource() == resource)
+    }
+
+    /// The connection to `node` dialled as `epoch` is open.
+    pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.links[node.get()].handle_connected(epoch, now);
+    }
+
+    /// The transport takes bytes again (`true`), or takes none for now.
+    pub fn handle_writable(&mut self, node: NodeIndex, epoch: u32, writable: bool) {
+        self.links[node.get()].handle_writable(epoch, writable);
+    }
+
+    /// The connection could not be opened, was closed, or was reset by the other side.
+    pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
+        self.route(now);
+    }
+
+    /// The next reply on the connection. `now` is read after the reply was.
+    pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
+        self.advance(now);
+        self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
+        self.route(now);
+    }
+
+    /// The instant that [`NodeSet::poll_timeout`] named has come. Harmless at any other time.
+    pub fn handle_timeout(&mut self, now: BootInstant) {
+        self.advance(now);
+        for node in self.nodes.iter() {
+            self.links[node.get()].handle_timeout(now, &mut self.notes);
+            self.route(now);
+        }
+        for slot in 0..self.slots.len() {
+            let Some(lock) = self.slots[slot].lock.as_mut() else {
+                continue;
+            };
+            let id = lock.id();
+            let waiting = matches!(lock.phase(), Phase::Waiting { .. });
+            if let Some(reason) = lock.handle_timeout(now) {
+                self.events.push_back(Event::Lost { lock: id, reason });
+            } else if waiting && lock.phase() == Phase::Due {
+                self.events.push_back(Event::AttemptDue(id));
+            }
+        }
+    }
+
+    /// Opens every connection that nobody has needed so far.
+    pub fn connect(&mut self) {
+        self.links.iter_mut().for_each(Link::connect);
+    }
+
+    /// A new use of the lock on `resource`; its first attempt is due.
+    ///
+    /// # Panics
+    ///
+    /// If the TTL is zero or the number of nodes is not this client's.
+    pub fn open(&mut self, resource: ResourceId, config: LockConfig) -> LockId {
+        assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
+        let free = self.slots.iter().position(|slot| slot.lock.is_none());
+        let slot = free.unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, lock: None });
+            self.slots.len() - 1
+        });
+        let entry = &mut self.slots[slot];
+        entry.generation += 1;
+        let id = LockId { slot: slot as u32, generation: entry.generation };
+        entry.lock = Some(Lock::new(id, resource, config));
+        self.events.push_back(Event::AttemptDue(id));
+        id
+    }
+
+    /// Begins the attempt that is due. `now` is T1. Nothing happens if none is due any more.
+    pub fn begin(&mut self, lock: LockId, fresh: Fresh, now: BootInstant) {
+        self.advance(now);
+        let Some(machine) = self.lock_mut(lock).filter(|it| it.phase() == Phase::Due) else {
+            return;
+        };
+        machine.begin(fresh, now);
+        self.carry(lock, now);
+    }
+
+    /// Hands the lease of `lock` to the caller, who gets a deadline and not a duration.
+    ///
+    /// # Errors
+    ///
+    /// When nothing of the lease is left at `now`, or the caller has cancelled. Everything is
+    /// released then, and a further attempt follows if the limit allows one.
+    pub fn deliver(&mut self, lock: LockId, now: BootInstant) -> Result<Grant, AttemptError> {
+        self.advance(now);
+        let round_trip = self.round_trip();
+        let machine = self.lock_mut(lock).filter(|it| it.phase() == Phase::Decided);
+        let Some(machine) = machine else {
+            return Err(AttemptError::Cancelled);
+        };
+        let (token, delivered) = (machine.token(), machine.deliver(now, round_trip));
+        if let Err(reason) = delivered {
+            self.failed(lock, token, reason);
+            self.carry(lock, now);
+        }
+        delivered
+    }
+
+    /// Releases the lease of `lock`, or cancels the attempts.
+    pub fn release(&mut self, lock: LockId, now: BootInstant) {
+        self.advance(now);
+        let Some(machine) = self.lock_mut(lock) else {
+            return;
+        };
+        let (before, token) = (machine.phase(), machine.token());
+        machine.release();
+        match before {
+            Phase::Trying | Phase::Decided => {
+                let reason = AttemptError::Cancelled;
+                self.events.push_back(Event::AttemptFailed { lock, token, reason });
+            }
+            Phase::Due | Phase::Waiting { .. } => {
+                let reason = AttemptError::Cancelled;
+                self.events.push_back(Event::GaveUp { lock, reason });
+            }
+            _ => {}
+        }
+        self.carry(lock, now);
+    }
+
+    /// What a transport is to do next.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        let now = self.clock;
+        let nodes = self.nodes;
+        nodes.iter().find_map(|node| {
+            let command = self.links[node.get()].poll_command(now)?;
+            Some(match command {
+                LinkCommand::Dial { epoch } => Command::Dial { node, epoch },
+                LinkCommand::Reset { epoch } => Command::Reset { node, epoch },
+                LinkCommand::Write { epoch, id, op } => Command::Write { node, epoch, id, op },
+            })
+        })
+    }
+
+    /// What the driver is to know next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<BootInstant> {
+        let links = self.links.iter().filter_map(Link::poll_timeout);
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref()?.poll_timeout());
+        links.chain(locks).min()
+    }
+
+    fn advance(&mut self, now: BootInstant) {
+        assert!(now >= self.clock, "the clock went back");
+        self.clock = now;
+    }
+
+    fn lock(&self, id: LockId) -> Option<&Lock> {
+        let slot = self.slots.get(id.slot as usize)?;
+        slot.lock.as_ref().filter(|_| slot.generation == id.generation)
+    }
+
+    fn lock_mut(&mut self, id: LockId) -> Option<&mut Lock> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        slot.lock.as_mut().filter(|_| slot.generation == id.generation)
+    }
+
+    fn round_trip(&self) -> Duration {
+        self.links.iter().map(Link::round_trip).max().unwrap_or_default()
+    }
+
+    /// Takes what the links have to tell to the locks it concerns.
+    fn route(&mut self, now: BootInstant) {
+        while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
+            let Some(lock) = id.lock else { continue };
+            let eligible_from = self.links[node.get()].eligible_from();
+            let round_trip = self.round_trip();
+            let Some(machine) = self.lock_mut(lock) else {
+                continue;
+            };
+            let token = machine.token();
+            let settled = machine.handle_outcome(id, node, outcome, eligible_from, now, round_trip);
+            match settled {
+                Some(Ok(())) => {
+                    let (counted, deadline) = (machine.counted(), machine.deadline());
+                    self.events.push_back(Event::Decided { lock, token, counted, deadline });
+                }
+                Some(Err(reason)) => self.failed(lock, token, reason),
+                None => {}
+            }
+            self.carry(lock, now);
+        }
+    }
+
+    fn failed(&mut self, lock: LockId, token: Token, reason: AttemptError) {
+        self.events.push_back(Event::AttemptFailed { lock, token, reason });
+        if self.lock(lock).is_some_and(|machine| machine.phase() == Phase::Ended) {
+            self.events.push_back(Event::GaveUp { lock, reason });
+        }
+    }
+
+    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done.
+    fn carry(&mut self, lock: LockId, now: BootInstant) {
+        while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
+            self.links[send.node.get()].send(send, now, &mut self.notes);
+        }
+        self.route(now);
+        let Some(machine) = self.lock_mut(lock) else {
+            return;
+        };
+        if let Some(outcome) = machine.poll_released() {
+            self.events.push_back(Event::Released { lock, outcome });
+        }
+        if machine_ended(self.lock(lock)) {
+            self.slots[lock.slot as usize].lock = None;
+        }
+    }
+}
+
+fn machine_ended(lock: Option<&Lock>) -> bool {
+    lock.is_some_and(|lock| lock.phase() == Phase::Ended)
+}

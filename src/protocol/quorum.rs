@@ -1,0 +1,147 @@
+//! How many nodes there are, and how many make a majority.
+
+use core::fmt;
+
+/// The most nodes one lock may span. More adds latency and no safety (specification, "N=5").
+pub const MAX_NODES: usize = 9;
+
+/// The place of a node in the configured list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(u8);
+
+impl NodeIndex {
+    /// The node at `index` of the list.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below [`MAX_NODES`].
+    #[must_use]
+    pub const fn new(index: usize) -> Self {
+        assert!(index < MAX_NODES, "node index out of range");
+        Self(index as u8)
+    }
+
+    /// The place in the list.
+    #[must_use]
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How many nodes are *configured*, reachable or not.
+///
+/// A quorum is counted over these, never over the nodes that happen to be connected (catalogue Q4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeCount(u8);
+
+impl NodeCount {
+    /// `count` nodes; `None` unless there is at least one and at most [`MAX_NODES`].
+    #[must_use]
+    pub const fn new(count: usize) -> Option<Self> {
+        if count >= 1 && count <= MAX_NODES { Some(Self(count as u8)) } else { None }
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The least number of nodes of which any two sets share one: ⌊N/2⌋ + 1, in integers
+    /// (catalogue Q1 to Q3).
+    #[must_use]
+    pub const fn quorum(self) -> usize {
+        self.get() / 2 + 1
+    }
+
+    /// Every node, in order.
+    pub fn iter(self) -> impl Iterator<Item = NodeIndex> + Clone {
+        (0..self.get()).map(NodeIndex::new)
+    }
+}
+
+/// A set of nodes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct NodeMask(u16);
+
+impl NodeMask {
+    /// No node.
+    pub const EMPTY: Self = Self(0);
+
+    /// The set as bits, the first node lowest.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The set whose bits are `bits`.
+    #[must_use]
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// Adds `node`.
+    pub const fn insert(&mut self, node: NodeIndex) {
+        self.0 |= 1 << node.0;
+    }
+
+    /// Takes `node` out.
+    pub const fn remove(&mut self, node: NodeIndex) {
+        self.0 &= !(1 << node.0);
+    }
+
+    /// Whether `node` is in the set.
+    #[must_use]
+    pub const fn contains(self, node: NodeIndex) -> bool {
+        self.0 & (1 << node.0) != 0
+    }
+
+    /// How many nodes are in the set.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether no node is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The nodes in both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The nodes of the set, in order.
+    pub fn iter(self) -> impl Iterator<Item = NodeIndex> {
+        (0..MAX_NODES).map(NodeIndex::new).filter(move |&node| self.contains(node))
+    }
+}
+
+impl fmt::Debug for NodeMask {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.iter().map(NodeIndex::get)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_two_quorums_share_a_node() {
+        for count in 1..=MAX_NODES {
+            let nodes = NodeCount::new(count).unwrap();
+            assert!(2 * nodes.quorum() > count, "{count}");
+            assert!(2 * (nodes.quorum() - 1) <= count, "{count}: larger than needed");
+        }
+    }
+
+    #[test]
+    fn no_nodes_and_too_many_are_refused() {
+        assert_eq!(NodeCount::new(0), None);
+        assert_eq!(NodeCount::new(MAX_NODES + 1), None);
+    }
+}

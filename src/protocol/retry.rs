@@ -1,0 +1,52 @@
+//! When the next attempt may begin.
+
+use core::time::Duration;
+
+/// The random wait between two attempts: uniform below a bound that doubles with each failure.
+///
+/// Without the randomness two clients can split the nodes between them for ever (catalogue L1, L2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryDelay {
+    /// The bound after the first failure, unless twice the observed round trip is more.
+    pub first: Duration,
+    /// The bound is never more than this.
+    pub longest: Duration,
+}
+
+impl Default for RetryDelay {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(5), longest: Duration::from_millis(200) }
+    }
+}
+
+impl RetryDelay {
+    /// The wait after `failures` failed attempts. `jitter` is uniform over `u64`, drawn from a
+    /// source of the client's own; `round_trip` is the longest seen of late.
+    #[must_use]
+    pub fn after(self, failures: u32, round_trip: Duration, jitter: u64) -> Duration {
+        let first = self.first.max(round_trip.saturating_mul(2));
+        let doublings = failures.saturating_sub(1).min(16);
+        let bound = first.saturating_mul(1 << doublings).min(self.longest.max(first));
+        let scaled = (bound.as_nanos() * u128::from(jitter)) >> 64;
+        Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_doubles_up_to_the_longest() {
+        let delay = RetryDelay::default();
+        let bound = |failures| delay.after(failures, Duration::ZERO, u64::MAX).as_millis();
+        assert_eq!([bound(1), bound(2), bound(3), bound(30)], [4, 9, 19, 199]);
+        assert_eq!(delay.after(30, Duration::ZERO, 0), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_long_round_trip_widens_the_first_bound() {
+        let wait = RetryDelay::default().after(1, Duration::from_millis(150), u64::MAX);
+        assert_eq!(wait.as_millis(), 299);
+    }
+}

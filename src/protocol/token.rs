@@ -1,0 +1,33 @@
+//! The random value that marks a key as set by one attempt.
+
+use core::fmt;
+
+/// 20 random bytes, drawn afresh for every attempt (specification, "correct implementation with a
+/// single instance"; catalogue N3: reuse lets a late release free somebody else's vote).
+///
+/// It is not a fencing token: it has no order and no `Display`, and its `Debug` shows a prefix only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token([u8; Token::LENGTH]);
+
+impl Token {
+    /// Bytes in a token.
+    pub const LENGTH: usize = 20;
+
+    /// The token made of `bytes`, which must come from a source nobody else draws the same from.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes as they travel: binary, unencoded.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LENGTH] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Token({:02x}{:02x}…)", self.0[0], self.0[1])
+    }
+}
