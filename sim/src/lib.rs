@@ -10,3 +10,4 @@ pub mod engine;
 pub mod history;
 pub mod oracle;
 pub mod scenario;
+pub mod search;

@@ -1,1 +1,3 @@
+//! The command `redlock-sim`.
+
 fn main() {}

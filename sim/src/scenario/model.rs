@@ -88,6 +88,17 @@ pub struct Case {
     pub overrides: Vec<String>,
 }
 
+impl Case {
+    /// `scenario` or `scenario::case`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match &self.slug {
+            Some(slug) => format!("{}::{slug}", self.scenario.name),
+            None => self.scenario.name.clone(),
+        }
+    }
+}
+
 /// The masters and the network around them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
