@@ -8,6 +8,7 @@
 
 pub mod engine;
 pub mod history;
+pub mod master;
 pub mod oracle;
 pub mod scenario;
 pub mod search;
