@@ -358,4 +358,6 @@ fn parse_integer(bytes: &[u8]) -> Option<i64> {
 }
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;
