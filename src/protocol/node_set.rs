@@ -253,7 +253,8 @@ impl NodeSet {
     }
 
     /// Opens every connection that nobody has needed so far.
-    pub fn connect(&mut self) {
+    pub fn connect(&mut self, now: BootInstant) {
+        self.advance(now);
         self.links.iter_mut().for_each(Link::connect);
     }
 
@@ -427,3 +428,6 @@ impl NodeSet {
 fn machine_ended(lock: Option<&Lock>) -> bool {
     lock.is_some_and(|lock| lock.phase() == Phase::Ended)
 }
+
+#[cfg(test)]
+mod tests;
