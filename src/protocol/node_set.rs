@@ -286,6 +286,7 @@ impl NodeSet {
         };
         machine.begin(fresh, now);
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// Hands the lease of `lock` to the caller, who gets a deadline and not a duration.
@@ -305,6 +306,7 @@ impl NodeSet {
         if let Err(reason) = delivered {
             self.failed(lock, token, reason);
             self.carry(lock, now);
+            self.route(now);
         }
         delivered
     }
@@ -329,6 +331,7 @@ impl NodeSet {
             _ => {}
         }
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// What a transport is to do next.
@@ -377,7 +380,8 @@ impl NodeSet {
         self.links.iter().map(Link::round_trip).max().unwrap_or_default()
     }
 
-    /// Takes what the links have to tell to the locks it concerns.
+    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
+    /// A loop, for a connection that is lost tells a thousand things at once.
     fn route(&mut self, now: BootInstant) {
         while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
@@ -407,12 +411,12 @@ impl NodeSet {
         }
     }
 
-    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done.
+    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
+    /// tell in return waits for [`NodeSet::route`].
     fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
             self.links[send.node.get()].send(send, now, &mut self.notes);
         }
-        self.route(now);
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };

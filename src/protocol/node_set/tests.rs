@@ -411,6 +411,23 @@ fn dials_are_spaced_out_up_to_a_second() {
 }
 
 #[test]
+fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
+    let mut world = World::cold(1);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
+    for _ in 0..512 {
+        world.acquire(config, 1);
+    }
+    assert_eq!(world.events().len(), 512, "every attempt is under way");
+    let depth = std::thread::Builder::new().stack_size(128 * 1_024);
+    let closed = depth.spawn(move || {
+        world.close(0);
+        world.events()
+    });
+    let events = closed.expect("a thread").join().expect("no overflow");
+    assert_eq!(events.len(), 512);
+}
+
+#[test]
 fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
     let mut world = World::cold(1);
     for _ in 0..512 {
