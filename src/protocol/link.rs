@@ -79,7 +79,8 @@ struct Pending {
     op: Op,
     ttl: Duration,
     since: BootInstant,
-    /// The sender has been told that there is no answer; the answer will be dropped.
+    /// The node timeout has passed. The lock that sent it has been told that there is no answer,
+    /// and the answer will be dropped.
     overdue: bool,
 }
 
@@ -320,7 +321,7 @@ impl Link {
         };
         let front = self.pipeline.front().filter(|_| self.written > 0);
         let silence = front.map(|it| it.since.after(self.give_up_after()));
-        let overdue = self.pipeline.iter().find(|it| !it.overdue && it.id.lock.is_some());
+        let overdue = self.pipeline.iter().find(|it| !it.overdue);
         let overdue = overdue.map(|it| it.since.after(self.config.node_timeout));
         [connection, silence, overdue, self.debts.next_timeout()].into_iter().flatten().min()
     }
@@ -382,7 +383,7 @@ impl Link {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {
             let due = pending.since.after(self.config.node_timeout) <= now;
-            if !due || pending.overdue || pending.id.lock.is_none() {
+            if !due || pending.overdue {
                 place += 1;
                 continue;
             }
@@ -393,7 +394,9 @@ impl Link {
             } else {
                 pending.overdue = true;
                 place += 1;
-                notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                if id.lock.is_some() {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                }
             }
         }
     }

@@ -359,6 +359,20 @@ fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
 }
 
 #[test]
+fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].inbox.len(), 1, "the release that was owed");
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+}
+
+#[test]
 fn a_connection_whose_answers_do_not_match_is_reset() {
     let mut world = World::warm(1);
     world.acquire(lock_config(1), 1);
