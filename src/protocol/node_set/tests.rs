@@ -373,6 +373,23 @@ fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
 }
 
 #[test]
+fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.close(0);
+    world.pass(ms(10));
+    // Dialling: the release waits for the connection, and that takes long.
+    world.release(lock);
+    world.pass(ms(499));
+    world.accept(0);
+    assert_eq!(world.nodes[0].inbox.len(), 1);
+    world.pass(ms(499));
+    assert_eq!(world.nodes[0].resets, 1, "only the close above");
+}
+
+#[test]
 fn a_connection_whose_answers_do_not_match_is_reset() {
     let mut world = World::warm(1);
     world.acquire(lock_config(1), 1);
