@@ -281,6 +281,7 @@ impl Link {
 
     /// Some instant that [`Link::poll_timeout`] named has come.
     pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.debts.forget_until(now);
         match self.state {
             State::Backoff { until } if until <= now => self.state = State::DialWanted,
             State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
@@ -292,7 +293,6 @@ impl Link {
             return self.reset(now, notes);
         }
         self.expire(now, notes);
-        self.debts.forget_until(now);
         self.pay(now);
     }
 
@@ -328,8 +328,9 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        let overdue = self.pipeline.iter().find(|it| !it.overdue);
-        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout));
+        // In the order of their taking, except that the introduction comes first.
+        let overdue = self.pipeline.iter().filter(|it| !it.overdue).take(2);
+        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout)).min();
         [connection, self.gives_up_at(), overdue, self.debts.next_timeout()]
             .into_iter()
             .flatten()

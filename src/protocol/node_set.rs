@@ -434,4 +434,6 @@ fn machine_ended(lock: Option<&Lock>) -> bool {
 }
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;

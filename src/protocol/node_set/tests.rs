@@ -242,6 +242,16 @@ fn a_set_that_times_out_unwritten_is_never_written() {
 }
 
 #[test]
+fn the_node_timeout_runs_from_the_attempt_and_not_from_the_connection() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.pass(NODE_TIMEOUT - ms(20));
+    world.open(0);
+    world.pass(ms(20));
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+}
+
+#[test]
 fn a_cancelled_attempt_is_released() {
     let mut world = World::warm(3);
     let lock = world.acquire(lock_config(3), 1);
@@ -281,6 +291,7 @@ fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
     // The old SET is executed only now: it sat in the server's receive queue.
     world.answer(4);
     world.nodes[4].key = Some(token(1));
+    world.nodes[4].expires = world.now.after(TTL);
     world.pass(NODE_TIMEOUT - ms(1));
     assert_eq!(world.nodes[4].written.len(), 1);
     world.pass(ms(1));
