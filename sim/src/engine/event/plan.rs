@@ -115,7 +115,8 @@ impl Plan {
         let last_ns = last_time_named(&scenario);
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
-        let service = scenario.clients.iter().any(|client| client.subject == "lease-service");
+        let service =
+            scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
         let nodes = scenario.cluster.nodes.iter().enumerate().map(|(place, name)| {
             let own = scenario.cluster.node.get(name).and_then(|node| node.persistence);
             let ideal = service && place == 0;
