@@ -181,6 +181,12 @@ impl NodeSet {
         self.lock(lock).map(Lock::t1)
     }
 
+    /// The token of the current attempt of `lock`.
+    #[must_use]
+    pub fn token(&self, lock: LockId) -> Option<Token> {
+        self.lock(lock).map(Lock::token)
+    }
+
     /// Since when the votes of `node` count; `None` while they do not.
     #[must_use]
     pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
