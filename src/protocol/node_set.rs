@@ -205,11 +205,18 @@ impl NodeSet {
         self.links[node.get()].owes()
     }
 
-    /// Whether any use of the lock speaks of `resource`.
+    /// Whether any use of the lock speaks of `resource`, or any command or debt of a link.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
         let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         locks.any(|lock| lock.resource() == resource)
+            || self.links.iter().any(|link| link.speaks_of(resource))
+    }
+
+    /// Whether no answer is awaited from any node and none is owed a release.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.links.iter().all(Link::is_idle)
     }
 
     /// The connection to `node` dialled as `epoch` is open.
