@@ -276,7 +276,8 @@ impl NodeSet {
     }
 
     /// Opens every connection that nobody has needed so far.
-    pub fn connect(&mut self) {
+    pub fn connect(&mut self, now: BootInstant) {
+        self.advance(now);
         self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
@@ -466,3 +467,6 @@ impl NodeSet {
 fn machine_ended(lock: Option<&Lock>) -> bool {
     lock.is_some_and(|lock| lock.phase() == Phase::Ended)
 }
+
+#[cfg(test)]
+mod tests;
