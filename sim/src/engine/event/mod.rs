@@ -8,6 +8,8 @@ mod plan;
 mod process;
 mod recorder;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use self::plan::{Op, Plan, PlannedOp};
 use self::process::Process;
@@ -216,7 +218,7 @@ impl Engine {
                 if !self.processes.iter().all(|process| process.done) {
                     return Some(current);
                 }
-                if self.plan.faults.is_empty() {
+                if !self.plan.has_faults {
                     return Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns });
                 }
                 if self.stage.faults_open > 0 {
