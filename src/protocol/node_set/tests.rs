@@ -359,6 +359,37 @@ fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
 }
 
 #[test]
+fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].inbox.len(), 1, "the release that was owed");
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+}
+
+#[test]
+fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.close(0);
+    world.pass(ms(10));
+    // Dialling: the release waits for the connection, and that takes long.
+    world.release(lock);
+    world.pass(ms(499));
+    world.accept(0);
+    assert_eq!(world.nodes[0].inbox.len(), 1);
+    world.pass(ms(499));
+    assert_eq!(world.nodes[0].resets, 1, "only the close above");
+}
+
+#[test]
 fn a_connection_whose_answers_do_not_match_is_reset() {
     let mut world = World::warm(1);
     world.acquire(lock_config(1), 1);
@@ -408,6 +439,23 @@ fn dials_are_spaced_out_up_to_a_second() {
         world.pass(ms(1));
         assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
     }
+}
+
+#[test]
+fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
+    let mut world = World::cold(1);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
+    for _ in 0..512 {
+        world.acquire(config, 1);
+    }
+    assert_eq!(world.events().len(), 512, "every attempt is under way");
+    let depth = std::thread::Builder::new().stack_size(128 * 1_024);
+    let closed = depth.spawn(move || {
+        world.close(0);
+        world.events()
+    });
+    let events = closed.expect("a thread").join().expect("no overflow");
+    assert_eq!(events.len(), 512);
 }
 
 #[test]
