@@ -1,7 +1,7 @@
 //! Names: what may be one, what a title becomes as one, and which known one was probably meant.
 
 /// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 16] = [
+pub const SUBJECTS: [&str; 17] = [
     "redlock",
     "redlock-literal",
     "redlock-no-step-3",
@@ -18,6 +18,7 @@ pub const SUBJECTS: [&str; 16] = [
     "get-then-del",
     "unique-id",
     "lease-service",
+    "lease-service-duration",
 ];
 
 /// The longest name of a host, a fault or a resource, in bytes.
