@@ -262,7 +262,7 @@ impl Driver {
 
     /// Asks every connection to open.
     pub(crate) fn connect(&self) {
-        self.turn(|state, _| state.machine.connect());
+        self.turn(|state, now| state.machine.connect(now));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

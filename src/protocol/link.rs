@@ -327,6 +327,10 @@ impl Link {
 
     /// The earliest instant at which [`Link::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let idle = self.pipeline.is_empty() && self.debts.len() == 0;
+        if idle && matches!(self.state, State::Open | State::Idle) {
+            return None;
+        }
         let connection = match self.state {
             State::Backoff { until } => Some(until),
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
