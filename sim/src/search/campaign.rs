@@ -251,23 +251,33 @@ mod tests {
             told(&["fault.jump.clock-jump.by=1ms"]),
             "expected to be violated by every seed, violated by 0 of 40"
         );
-        let blame = format!("{mutual}.blame=[\"pause\", \"clock(C)\"]");
+        let table = |more: &str| format!("{mutual}={{ verdict = \"violated\", {more} }}");
         assert_eq!(
-            told(&[&blame]),
+            told(&[&table("blame = [\"pause\", \"clock(C)\"]")]),
             "expected to be blamed on pause + clock(C), blamed on clock(C)"
         );
-        let overlap = told(&[&format!("{mutual}.overlap-at-least=100s")]);
+        let overlap = told(&[&table("overlap-at-least = \"100s\"")]);
         assert!(overlap.starts_with("expected an overlap of at least 100s, the shortest is "));
     }
 
     #[test]
+    fn a_case_in_which_nobody_asks_for_a_lease_is_an_error() {
+        let head = "schema = 1\nname = \"x\"\ntitle = \"x\"\n[[client]]\nid = \"c1\"";
+        let text = format!("{head}\nsteps = [{{ sleep = \"1s\" }}]\n");
+        let cases = File::parse("x.toml", &text).unwrap().cases(&[]).unwrap();
+        assert_eq!(play(&cases[0], 0..1, 1).failures, [Failure::NothingHappened]);
+    }
+
+    #[test]
     fn many_seeds_with_one_history_are_an_error() {
-        let fixed = ["cluster.network.delay=1ms", "client.c2.steps=[{ sleep = \"1s\" }]"];
-        let result = play(&cases(&fixed)[0], 0..8, 1);
-        assert_eq!(result.failures, [Failure::OneHistory]);
-        let nobody = ["client.c1.steps=[{ sleep = \"1s\" }]", fixed[1]];
-        let result = play(&cases(&nobody)[0], 0..1, 1);
-        assert_eq!(result.failures, [Failure::NothingHappened]);
+        let case = &cases(&[])[0];
+        let (outcome, _) = replay(case, Engine::Event, 0).unwrap();
+        let mut tally = Tally::default();
+        tally.add(&outcome);
+        assert_eq!(compare::result(case, "event", 0..2, &tally).failures, []);
+        tally.add(&Outcome { seed: 1, ..outcome });
+        let failures = compare::result(case, "event", 0..2, &tally).failures;
+        assert_eq!(failures, [Failure::OneHistory]);
     }
 
     #[test]
