@@ -9,5 +9,6 @@
 pub mod engine;
 pub mod history;
 pub mod oracle;
+pub mod report;
 pub mod scenario;
 pub mod search;
