@@ -8,7 +8,11 @@
 
 pub mod engine;
 pub mod history;
+pub mod master;
 pub mod oracle;
 pub mod report;
+pub mod resource;
 pub mod scenario;
 pub mod search;
+pub mod subject;
+pub mod world;

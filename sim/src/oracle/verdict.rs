@@ -22,26 +22,33 @@ pub enum Blame {
     Pause,
 }
 
+/// A cause for each of nine nodes, and the clocks of two clients or what two applications did.
+const CAUSES_MAX: usize = 12;
+
 /// What a violation is blamed on. Nothing at all means that the client is wrong: `none`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blamed {
-    causes: [Option<Blame>; 8],
+    causes: [Option<Blame>; CAUSES_MAX],
 }
 
 impl Blamed {
     /// Nobody but the client.
-    pub const NONE: Self = Self { causes: [None; 8] };
+    pub const NONE: Self = Self { causes: [None; CAUSES_MAX] };
 
     /// Adds a cause, in order, once.
     ///
     /// # Panics
     ///
-    /// If there are more causes than a run of nine nodes and eight clients can name at once.
+    /// If there are more causes than two leases on nine nodes can have.
     pub fn add(&mut self, cause: Blame) {
         if self.iter().any(|known| known == cause) {
             return;
         }
-        let free = self.causes.iter().position(Option::is_none).expect("at most eight causes");
+        let free = self
+            .causes
+            .iter()
+            .position(Option::is_none)
+            .expect("a cause a node, and one or two a client");
         self.causes[free] = Some(cause);
         self.causes[..=free].sort_unstable();
     }

@@ -1,0 +1,157 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::history::AttemptId;
+
+const ONE: Writer = Writer::Attempt(AttemptId { client: 0, number: 1 });
+const TWO: Writer = Writer::Attempt(AttemptId { client: 1, number: 1 });
+
+fn master(persistence: Persistence) -> Master {
+    Master::new(persistence, [1; 20], 5_999)
+}
+
+fn set(value: &[u8]) -> KeyCommand<'_> {
+    let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(100));
+    KeyCommand::Set { value, condition, expiry, get: false }
+}
+
+fn ask(master: &mut Master, command: KeyCommand<'_>, wall_ms: u64, writer: Writer) -> Reply {
+    master.execute(Command::Key { key: b"k", command }, wall_ms, writer).reply
+}
+
+fn restart(master: &mut Master, wall_ms: u64) -> Vec<Ended> {
+    let mut ended = Vec::new();
+    master.restart([2; 20], wall_ms, |key| ended.push(key));
+    ended
+}
+
+#[test]
+fn info_tells_whole_seconds_of_the_wall_clock() {
+    let mut master = master(Persistence::None);
+    let mut uptime = |wall_ms| match master.execute(Command::Info, wall_ms, ONE).reply {
+        Reply::Introduction(introduction) => introduction.uptime_s,
+        other => panic!("{other:?}"),
+    };
+    // Started at 5 999: a millisecond later is another second, a clock set back is negative.
+    assert_eq!([uptime(5_999), uptime(6_000), uptime(16_000), uptime(1_000)], [0, 1, 11, -4]);
+}
+
+#[test]
+fn a_restart_is_another_run_that_began_just_now() {
+    let mut master = master(Persistence::None);
+    master.kill();
+    restart(&mut master, 20_000);
+    let introduction = master.introduction(23_000);
+    assert_eq!((introduction.run_id, introduction.uptime_s), ([2; 20], 3));
+    assert_eq!(master.incarnation(), 1);
+}
+
+#[test]
+fn without_persistence_a_restart_is_empty_and_says_what_was_lost() {
+    let mut master = master(Persistence::None);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    master.kill();
+    let ended = restart(&mut master, 7_100);
+    assert!(master.keyspace().is_empty());
+    assert_eq!((ended[0].writer, ended[0].cause), (ONE, KeyEnd::Restarted));
+    assert_eq!(ended[0].expires_wall_ms, Some(7_100));
+}
+
+#[test]
+fn a_key_that_had_expired_by_the_restart_was_not_lost_by_it() {
+    let mut master = master(Persistence::None);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    master.kill();
+    assert_eq!(restart(&mut master, 7_101)[0].cause, KeyEnd::Expired);
+}
+
+#[test]
+fn always_keeps_keys_their_writers_and_their_absolute_expiry_through_both_deaths() {
+    for death in [Master::kill, Master::power] {
+        let mut master = master(Persistence::Always);
+        ask(&mut master, set(b"v"), 7_000, ONE);
+        death(&mut master);
+        assert_eq!(restart(&mut master, 7_060), []);
+        let entry = master.keyspace().stored(b"k").expect("kept");
+        assert_eq!((entry.writer, entry.expires_wall_ms), (ONE, Some(7_100)));
+        assert_eq!(ask(&mut master, KeyCommand::Pttl, 7_060, TWO), Reply::Integer(40));
+    }
+}
+
+#[test]
+fn always_does_not_bring_back_what_was_deleted_expired_evicted_or_flushed() {
+    let ways: [fn(&mut Master); 5] = [
+        |master| drop(ask(master, KeyCommand::CompareAndDelete { value: b"v" }, 7_010, ONE)),
+        |master| drop(ask(master, KeyCommand::Get, 7_101, ONE)),
+        |master| master.expire_active(7_100, drop),
+        |master| drop(master.evict(b"k")),
+        |master| master.flush(drop),
+    ];
+    for (place, way) in ways.into_iter().enumerate() {
+        let mut master = master(Persistence::Always);
+        ask(&mut master, set(b"v"), 7_000, ONE);
+        way(&mut master);
+        master.power();
+        restart(&mut master, 7_010);
+        assert!(master.keyspace().is_empty(), "{place}");
+    }
+}
+
+#[test]
+fn eviction_and_flush_say_what_ended() {
+    let mut master = master(Persistence::None);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    let evicted = master.evict(b"k").expect("there was a key");
+    assert_eq!((evicted.writer, evicted.cause, evicted.by), (ONE, KeyEnd::Evicted, Writer::Nobody));
+    assert_eq!(master.evict(b"k"), None);
+    ask(&mut master, set(b"v"), 7_000, TWO);
+    let mut flushed = Vec::new();
+    master.flush(|key| flushed.push(key));
+    assert_eq!((flushed[0].writer, flushed[0].cause), (TWO, KeyEnd::Flushed));
+    assert_eq!(flushed[0].by, Writer::Operator);
+}
+
+#[test]
+#[should_panic(expected = "a dead process executes nothing")]
+fn a_dead_process_executes_nothing() {
+    let mut master = master(Persistence::None);
+    master.kill();
+    ask(&mut master, KeyCommand::Get, 7_000, ONE);
+}
+
+#[test]
+fn a_reset_master_is_as_good_as_new() {
+    let mut master = master(Persistence::Always);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    master.kill();
+    restart(&mut master, 7_000);
+    master.reset_to(Persistence::None, [3; 20], 9);
+    assert_eq!(master, Master::new(Persistence::None, [3; 20], 9));
+}
+
+proptest! {
+    /// Under `always` a death at any point loses nothing that was executed.
+    #[test]
+    fn always_restores_the_very_keyspace(
+        steps in prop::collection::vec((0..6_u8, 0..60_u64, 0..12_u8), 1..50),
+    ) {
+        let (mut master, mut wall_ms) = (master(Persistence::Always), 7_000);
+        for (what, step_ms, death) in steps {
+            wall_ms += step_ms;
+            let command = match what {
+                0 | 1 => set(b"1"),
+                2 => KeyCommand::CompareAndDelete { value: b"1" },
+                3 => KeyCommand::Incr,
+                4 => KeyCommand::CompareAndExtend { value: b"1", ttl_ms: 30 },
+                _ => KeyCommand::Get,
+            };
+            ask(&mut master, command, wall_ms, ONE);
+            if death < 2 {
+                let before = master.keyspace().clone();
+                if death == 0 { master.kill() } else { master.power() }
+                prop_assert_eq!(restart(&mut master, wall_ms), []);
+                prop_assert_eq!(master.keyspace(), &before);
+            }
+        }
+    }
+}
