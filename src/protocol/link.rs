@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use self::debt::Debts;
-use super::command::{CommandId, NoAnswer, Op, Reply, Send};
+use super::command::{CommandId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::{Eligibility, RestartGuard};
 use super::time::BootInstant;
@@ -176,6 +176,20 @@ impl Link {
         self.debts.len()
     }
 
+    /// Whether nothing is waiting, unanswered or owed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pipeline.is_empty() && self.debts.len() == 0
+    }
+
+    /// Whether a command that is waiting, unanswered or owed is about `resource`.
+    pub(crate) fn speaks_of(&self, resource: ResourceId) -> bool {
+        let about = |op| match op {
+            Op::Introduce => false,
+            Op::Release { resource: it, .. } | Op::Set { resource: it, .. } => it == resource,
+        };
+        self.pipeline.iter().any(|pending| about(pending.op)) || self.debts.speak_of(resource)
+    }
+
     /// Opens the connection if nobody has asked for it yet.
     pub(crate) fn connect(&mut self) {
         if self.state == State::Idle {
@@ -323,6 +337,10 @@ impl Link {
 
     /// The earliest instant at which [`Link::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let idle = self.pipeline.is_empty() && self.debts.len() == 0;
+        if idle && matches!(self.state, State::Open | State::Idle) {
+            return None;
+        }
         let connection = match self.state {
             State::Backoff { until } => Some(until),
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),

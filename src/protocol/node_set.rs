@@ -8,7 +8,7 @@ use super::link::{Link, LinkCommand, LinkConfig, Note};
 use super::lock::{
     AttemptError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
 };
-use super::quorum::{NodeCount, NodeIndex, NodeMask};
+use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use super::time::BootInstant;
 use super::token::Token;
 
@@ -115,6 +115,9 @@ pub struct NodeSet {
     notes: VecDeque<Note>,
     events: VecDeque<Event>,
     clock: BootInstant,
+    /// Links that may have a command, and whose timeout is not in `timeouts`.
+    touched: NodeMask,
+    timeouts: [Option<BootInstant>; MAX_NODES],
 }
 
 #[derive(Clone, Debug)]
@@ -139,6 +142,8 @@ impl NodeSet {
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
+            touched: NodeMask::EMPTY,
+            timeouts: [None; MAX_NODES],
         }
     }
 
@@ -157,6 +162,8 @@ impl NodeSet {
         self.notes.clear();
         self.events.clear();
         self.clock = BootInstant::ZERO;
+        self.touched = NodeMask::EMPTY;
+        self.timeouts = [None; MAX_NODES];
     }
 
     /// How many nodes are configured.
@@ -181,6 +188,12 @@ impl NodeSet {
         self.lock(lock).map(Lock::t1)
     }
 
+    /// The token of the current attempt of `lock`.
+    #[must_use]
+    pub fn token(&self, lock: LockId) -> Option<Token> {
+        self.lock(lock).map(Lock::token)
+    }
+
     /// Since when the votes of `node` count; `None` while they do not.
     #[must_use]
     pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
@@ -199,27 +212,35 @@ impl NodeSet {
         self.links[node.get()].owes()
     }
 
-    /// Whether any use of the lock speaks of `resource`.
+    /// Whether any use of the lock speaks of `resource`, or any command or debt of a link.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
         let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         locks.any(|lock| lock.resource() == resource)
+            || self.links.iter().any(|link| link.speaks_of(resource))
+    }
+
+    /// Whether no answer is awaited from any node and none is owed a release.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.links.iter().all(Link::is_idle)
     }
 
     /// The connection to `node` dialled as `epoch` is open.
     pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
-        self.links[node.get()].handle_connected(epoch, now);
+        self.touch(node).handle_connected(epoch, now);
     }
 
     /// The transport takes bytes again (`true`), or takes none for now.
     pub fn handle_writable(&mut self, node: NodeIndex, epoch: u32, writable: bool) {
-        self.links[node.get()].handle_writable(epoch, writable);
+        self.touch(node).handle_writable(epoch, writable);
     }
 
     /// The connection could not be opened, was closed, or was reset by the other side.
     pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
+        self.touched.insert(node);
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
         self.route(now);
     }
@@ -227,6 +248,7 @@ impl NodeSet {
     /// The next reply on the connection. `now` is read after the reply was.
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
+        self.touched.insert(node);
         self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.route(now);
     }
@@ -235,6 +257,7 @@ impl NodeSet {
     pub fn handle_timeout(&mut self, now: BootInstant) {
         self.advance(now);
         for node in self.nodes.iter() {
+            self.touched.insert(node);
             self.links[node.get()].handle_timeout(now, &mut self.notes);
             self.route(now);
         }
@@ -255,7 +278,7 @@ impl NodeSet {
     /// Opens every connection that nobody has needed so far.
     pub fn connect(&mut self, now: BootInstant) {
         self.advance(now);
-        self.links.iter_mut().for_each(Link::connect);
+        self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
     /// A new use of the lock on `resource`; its first attempt is due.
@@ -337,15 +360,21 @@ impl NodeSet {
     /// What a transport is to do next.
     pub fn poll_command(&mut self) -> Option<Command> {
         let now = self.clock;
-        let nodes = self.nodes;
-        nodes.iter().find_map(|node| {
-            let command = self.links[node.get()].poll_command(now)?;
-            Some(match command {
-                LinkCommand::Dial { epoch } => Command::Dial { node, epoch },
-                LinkCommand::Reset { epoch } => Command::Reset { node, epoch },
-                LinkCommand::Write { epoch, id, op } => Command::Write { node, epoch, id, op },
-            })
-        })
+        while let Some(node) = self.touched.iter().next() {
+            let link = &mut self.links[node.get()];
+            match link.poll_command(now) {
+                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
+                Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
+                Some(LinkCommand::Write { epoch, id, op }) => {
+                    return Some(Command::Write { node, epoch, id, op });
+                }
+                None => {
+                    self.touched.remove(node);
+                    self.timeouts[node.get()] = link.poll_timeout();
+                }
+            }
+        }
+        None
     }
 
     /// What the driver is to know next.
@@ -356,9 +385,18 @@ impl NodeSet {
     /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.links.iter().filter_map(Link::poll_timeout);
+        let links = self.nodes.iter().filter_map(|node| {
+            let known = !self.touched.contains(node);
+            let link = &self.links[node.get()];
+            if known { self.timeouts[node.get()] } else { link.poll_timeout() }
+        });
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref()?.poll_timeout());
         links.chain(locks).min()
+    }
+
+    fn touch(&mut self, node: NodeIndex) -> &mut Link {
+        self.touched.insert(node);
+        &mut self.links[node.get()]
     }
 
     fn advance(&mut self, now: BootInstant) {
@@ -415,6 +453,7 @@ impl NodeSet {
     /// tell in return waits for [`NodeSet::route`].
     fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
+            self.touched.insert(send.node);
             self.links[send.node.get()].send(send, now, &mut self.notes);
         }
         let Some(machine) = self.lock_mut(lock) else {

@@ -5,6 +5,7 @@
 
 mod clock;
 mod event;
+pub mod file;
 mod hash;
 mod ids;
 

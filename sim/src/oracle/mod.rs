@@ -2,49 +2,208 @@
 //!
 //! An [`Oracle`] is an online fold over the events of one run. Each property is a file of its own.
 
+mod beliefs;
+mod blame;
 mod counters;
+mod deadlock_free;
+mod exclusive_section;
+mod facts;
+mod fault_tolerant;
+mod fenced_order;
+mod fold;
+mod keys;
+mod leases;
+mod mutual_exclusion;
+mod no_lost_update;
+mod overlaps;
+mod owner_only;
+mod processes;
+mod reach;
+mod setting;
+mod sound_grant;
+#[cfg(test)]
+mod tests;
+mod tidy;
 mod verdict;
+mod writes;
 
 pub use counters::Counters;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
-use crate::history::Event;
+use self::deadlock_free::DeadlockFree;
+use self::exclusive_section::ExclusiveSection;
+use self::facts::Facts;
+use self::fault_tolerant::FaultTolerant;
+use self::fenced_order::FencedOrder;
+use self::no_lost_update::NoLostUpdate;
+use self::owner_only::OwnerOnly;
+use self::sound_grant::SoundGrant;
+use self::tidy::Tidy;
+use self::writes::Writes;
+use crate::history::{Event, EventKind, HostIndex};
 use crate::scenario::{Property, Scenario};
 
 /// The fold over one run.
+///
+/// It is told the events in order. What speaks of hosts, nodes or attempts that the scenario cannot
+/// have is passed over, and time that goes back stands still.
 #[derive(Debug)]
 pub struct Oracle {
+    unjudged: Vec<Property>,
     counters: Counters,
+    facts: Facts,
+    writes: Writes,
+    exclusive_section: ExclusiveSection,
+    sound_grant: SoundGrant,
+    owner_only: OwnerOnly,
+    no_lost_update: NoLostUpdate,
+    fenced_order: FencedOrder,
+    tidy: Tidy,
+    deadlock_free: DeadlockFree,
+    fault_tolerant: FaultTolerant,
 }
 
 impl Oracle {
     /// A judge of runs of `scenario`. An engine that cannot record what some properties speak of
     /// names them in `unjudged`.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has more nodes or clients than a valid one may have.
     #[must_use]
     pub fn new(scenario: &Scenario, unjudged: &[Property]) -> Self {
-        let _ = (scenario, unjudged);
-        Self { counters: Counters::default() }
+        Self {
+            unjudged: unjudged.to_vec(),
+            counters: Counters::default(),
+            facts: Facts::new(scenario),
+            writes: Writes::new(),
+            exclusive_section: ExclusiveSection::new(),
+            sound_grant: SoundGrant::default(),
+            owner_only: OwnerOnly::default(),
+            no_lost_update: NoLostUpdate::new(),
+            fenced_order: FencedOrder::new(),
+            tidy: Tidy::new(),
+            deadlock_free: DeadlockFree::new(),
+            fault_tolerant: FaultTolerant::default(),
+        }
     }
 
     /// Ready for another run, keeping what is allocated.
     pub fn reset(&mut self) {
         self.counters = Counters::default();
+        self.facts.reset();
+        self.writes.reset();
+        self.exclusive_section.reset();
+        self.sound_grant.reset();
+        self.owner_only.reset();
+        self.no_lost_update.reset();
+        self.fenced_order.reset();
+        self.tidy.reset();
+        self.deadlock_free.reset();
+        self.fault_tolerant.reset();
     }
 
     /// Takes in the next event.
     pub fn observe(&mut self, event: &Event) {
-        self.counters.observe(event);
+        self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
+        match event.kind {
+            EventKind::Written { .. }
+            | EventKind::Executed { .. }
+            | EventKind::Delivered { .. }
+            | EventKind::KeyEnded { .. } => self.observe_command(&event.kind),
+            EventKind::Clock { host, clock, local_ns, rate_ppb } => {
+                self.facts.clock(host, clock, local_ns, rate_ppb);
+            }
+            EventKind::Stopped { host, .. }
+            | EventKind::Continued { host }
+            | EventKind::Killed { host, .. } => self.observe_process(host, &event.kind),
+            EventKind::NodeUp { node, .. }
+            | EventKind::NodeDown { node, .. }
+            | EventKind::NodeStalled { node }
+            | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
+            EventKind::FaultBegan { fault } => {
+                self.facts.reach.fault_began(fault, self.facts.now_ns);
+                self.tidy.reconsider_all(&self.facts);
+            }
+            EventKind::FaultEnded { fault } => {
+                self.facts.reach.fault_ended(fault, self.facts.now_ns);
+                self.tidy.reconsider_all(&self.facts);
+            }
+            EventKind::Eligible { client, node, from_local_ns } => {
+                self.facts.eligible(client, node, from_local_ns);
+            }
+            EventKind::Healed { .. } => self.deadlock_free.healed(self.facts.now_ns),
+            EventKind::Ended => {}
+            _ => self.observe_attempt(&event.kind),
+        }
     }
 
-    /// What was found. The last event was [`EventKind::Ended`](crate::history::EventKind::Ended).
+    /// What was found. The last event was [`EventKind::Ended`].
     #[must_use]
     pub fn finish(&mut self) -> Verdicts {
-        Verdicts::default()
+        self.facts.beliefs.finish(self.facts.now_ns);
+        let facts = &self.facts;
+        let mut verdicts = Verdicts::default();
+        for property in Property::ALL {
+            let found = match property {
+                Property::MutualExclusion => mutual_exclusion::judge(facts),
+                Property::ExclusiveSection => self.exclusive_section.judge(facts),
+                Property::SoundGrant => self.sound_grant.judge(),
+                Property::OwnerOnly => self.owner_only.judge(),
+                Property::NoLostUpdate => self.no_lost_update.judge(),
+                Property::FencedOrder => self.fenced_order.judge(),
+                Property::Tidy => self.tidy.judge(facts),
+                Property::DeadlockFree => self.deadlock_free.judge(facts),
+                Property::FaultTolerant => self.fault_tolerant.judge(facts),
+            };
+            verdicts.set(property, found);
+        }
+        for &property in &self.unjudged {
+            verdicts.set(property, Judgement::Unjudged);
+        }
+        verdicts
     }
 
     /// What happened how often.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Until when a run in which nothing more happens has to last for what is left behind to be
+    /// judged; `None` if nothing is.
+    #[must_use]
+    pub fn is_waiting_until_ns(&self) -> Option<u64> {
+        self.tidy.last_due_ns()
+    }
+
+    fn observe_process(&mut self, host: HostIndex, kind: &EventKind) {
+        let facts = &mut self.facts;
+        let Some(client) = facts.setting.client_of(host) else { return };
+        match kind {
+            EventKind::Stopped { .. } => facts.processes.stopped(client, facts.now_ns),
+            EventKind::Continued { .. } => facts.processes.continued(client, facts.now_ns),
+            _ => {
+                facts.processes.killed(client);
+                facts.beliefs.end_all_of(host, facts.now_ns);
+                self.exclusive_section.killed(facts, client);
+            }
+        }
+        self.tidy.reconsider_all(&self.facts);
+    }
+
+    fn observe_node(&mut self, node: u8, kind: &EventKind) {
+        let facts = &mut self.facts;
+        if usize::from(node) >= facts.setting.nodes {
+            return;
+        }
+        match kind {
+            EventKind::NodeUp { incarnation: 0, .. } if facts.now_ns == 0 => {}
+            EventKind::NodeUp { .. } => facts.reach.node_up(node, facts.now_ns),
+            EventKind::NodeDown { .. } => facts.reach.node_down(node),
+            EventKind::NodeStalled { .. } => facts.reach.node_stalled(node),
+            _ => facts.reach.node_unstalled(node, facts.now_ns),
+        }
+        self.tidy.reconsider(&self.facts, node);
     }
 }

@@ -1,0 +1,136 @@
+//! The application that uses the lock: the scenario's steps, one after the other.
+
+use super::plan::{Op, Plan, PlannedOp};
+use super::process::{Held, Process, Waiting};
+use super::stage::{Packet, Stage};
+use crate::history::EventKind;
+use crate::resource::{BLIND, StoreRequest};
+use crate::scenario::Point;
+use crate::subject::Patience;
+use crate::world::{Arrival, Direction};
+
+impl Process {
+    /// The application takes its next step, if it can.
+    pub(super) fn use_lock(&mut self, plan: &Plan, stage: &mut Stage) -> bool {
+        match self.waiting {
+            Waiting::Nothing => {}
+            Waiting::UntilTrue(at_ns) if at_ns <= stage.now_ns => {}
+            Waiting::UntilBoot(at_ns) if at_ns <= self.now(stage).boot_ns => {}
+            Waiting::ForLoss | Waiting::ForWrite if self.held.is_none_or(|held| held.lost) => {}
+            Waiting::ForLease { cancel_at_true_ns: Some(at_ns) } if at_ns <= stage.now_ns => {
+                let now = self.now(stage);
+                self.to_deliver = None;
+                self.subject.release(now);
+                self.without_lease();
+                return true;
+            }
+            _ => return false,
+        }
+        self.waiting = Waiting::Nothing;
+        let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) else {
+            self.done = true;
+            return false;
+        };
+        if not_before_ns > stage.now_ns {
+            self.waiting = Waiting::UntilTrue(not_before_ns);
+            return false;
+        }
+        let before = match op {
+            Op::Enter => Some(Point::Enter),
+            Op::Look => Some(Point::Look),
+            _ => None,
+        };
+        if let (Some(point), Some(held)) = (before, self.held)
+            && !self.reach(plan, stage, held.attempt, point, None)
+        {
+            return false;
+        }
+        self.next_op += 1;
+        self.perform(plan, stage, op);
+        true
+    }
+
+    fn perform(&mut self, plan: &Plan, stage: &mut Stage, op: Op) {
+        let now = self.now(stage);
+        match (op, self.held) {
+            (Op::Acquire(acquire), _) => {
+                let patience = match (acquire.wait, acquire.attempts, acquire.until) {
+                    (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.0),
+                    (_, Some(attempts), _) => Patience::Attempts(attempts),
+                    (_, _, Some(_)) => Patience::UntilBoot(u64::MAX),
+                    (None, None, None) => Patience::Attempts(1),
+                };
+                let cancel_at_true_ns = acquire.until.map(|until| until.0);
+                self.waiting = Waiting::ForLease { cancel_at_true_ns };
+                self.subject.acquire(patience);
+            }
+            (Op::Sleep { ns }, _) => self.waiting = Waiting::UntilBoot(now.boot_ns + ns),
+            (_, None) => {}
+            (Op::AwaitLost, Some(_)) => self.waiting = Waiting::ForLoss,
+            (Op::Look, Some(Held { attempt, .. })) => {
+                let alive = self.subject.is_alive(now);
+                stage.record(EventKind::Looked { attempt, alive });
+                if !alive {
+                    self.go_on_at_release(stage);
+                }
+            }
+            (Op::Enter, Some(held)) => {
+                stage.record(EventKind::SectionEntered { attempt: held.attempt });
+                self.held = Some(Held { in_section: true, ..held });
+            }
+            (Op::Leave, Some(_)) => self.leave(stage),
+            (Op::Release, Some(Held { attempt, .. })) => {
+                self.leave(stage);
+                self.held = None;
+                stage.record(EventKind::ReleaseCalled { attempt });
+                self.subject.release(now);
+            }
+            (Op::Read, Some(Held { attempt, fencing_token, .. })) => {
+                self.waiting = Waiting::ForVersion;
+                let request = StoreRequest::Read { attempt, fencing_token };
+                self.ask_store(plan, stage, request);
+            }
+            (Op::Write { blind }, Some(held)) => self.write_store(plan, stage, held, blind),
+        }
+    }
+
+    fn write_store(&mut self, plan: &Plan, stage: &mut Stage, held: Held, blind: bool) {
+        let Held { attempt, fencing_token, seen_version, .. } = held;
+        let based_on = if blind { BLIND } else { seen_version };
+        let write = stage.writes;
+        stage.writes += 1;
+        stage.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
+        self.waiting = Waiting::ForWrite;
+        let request = StoreRequest::Write { attempt, write, based_on, fencing_token };
+        self.ask_store(plan, stage, request);
+    }
+
+    fn ask_store(&self, plan: &Plan, stage: &mut Stage, request: StoreRequest) {
+        let message = Arrival::Message(Packet::StoreRequest(request));
+        stage.send(plan, self.store, Direction::Up, message);
+    }
+
+    fn leave(&mut self, stage: &mut Stage) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.in_section) {
+            held.in_section = false;
+            let attempt = held.attempt;
+            stage.record(EventKind::SectionLeft { attempt });
+        }
+    }
+
+    /// The lease turned out to be over: nothing is left but to release it.
+    fn go_on_at_release(&mut self, stage: &mut Stage) {
+        self.leave(stage);
+        let rest = &self.ops[self.next_op..];
+        let release = rest.iter().position(|planned| planned.op == Op::Release);
+        self.next_op = release.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+    }
+
+    /// There is no lease: the application goes on at its next acquisition.
+    pub(super) fn without_lease(&mut self) {
+        self.waiting = Waiting::Nothing;
+        let rest = &self.ops[self.next_op..];
+        let acquire = rest.iter().position(|planned| matches!(planned.op, Op::Acquire(_)));
+        self.next_op = acquire.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+    }
+}

@@ -1,0 +1,51 @@
+//! A process's connections: which of its routes is which connection of the network.
+
+use super::plan::Plan;
+use super::process::Process;
+use super::stage::Stage;
+use crate::subject::{Route, Subject};
+use crate::world::ConnectionState;
+
+impl Process {
+    pub(super) fn open_warm_connections(&mut self, plan: &Plan, stage: &mut Stage) {
+        let lanes = match &self.subject {
+            Subject::Redlock(_) => 1,
+            Subject::Policy(it) => it.lanes(),
+        };
+        for node in 0..plan.nodes.len() as u8 {
+            if !stage.nodes[usize::from(node)].master.is_running() {
+                continue;
+            }
+            for lane in 0..lanes {
+                let number = self.open_on(stage, node, lane);
+                self.routes.push((Route { node, lane, epoch: 1 }, number));
+            }
+        }
+    }
+
+    pub(super) fn open(&self, stage: &mut Stage, server: u8) -> u16 {
+        self.open_on(stage, server, 0)
+    }
+
+    /// A connection that is open at once.
+    pub(super) fn open_on(&self, stage: &mut Stage, server: u8, lane: u16) -> u16 {
+        let number = stage.network.dial(self.host.0, server, lane, 1);
+        let connection = stage.network.connection_mut(number);
+        connection.state = ConnectionState::Open;
+        connection.served = true;
+        number
+    }
+
+    pub(super) fn connection(&self, route: Route) -> Option<u16> {
+        self.routes.iter().find(|(known, _)| *known == route).map(|&(_, number)| number)
+    }
+
+    pub(super) fn route(&self, number: u16) -> Option<Route> {
+        self.routes.iter().find(|(_, known)| *known == number).map(|&(route, _)| route)
+    }
+
+    pub(super) fn forget_route(&mut self, route: Route) -> Option<u16> {
+        let place = self.routes.iter().position(|(known, _)| *known == route)?;
+        Some(self.routes.swap_remove(place).1)
+    }
+}

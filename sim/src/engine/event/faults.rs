@@ -1,0 +1,310 @@
+//! What faults do when they begin and when they end.
+
+use super::nodes::key_ended;
+use super::plan::{Begin, Doing, End, Hosts, Plan};
+use super::stage::{Happening, Input, Stage};
+use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::scenario::{Lost, Point};
+use crate::world::{Arrival, ConnectionState, Direction};
+
+impl Stage {
+    /// Schedules every fault that begins at a time.
+    pub(super) fn schedule_faults(&mut self, plan: &Plan) {
+        self.set_off.clear();
+        self.set_off.resize(plan.faults.len(), false);
+        self.faults_open = 0;
+        for (place, fault) in plan.faults.iter().enumerate() {
+            if fault.begin == Begin::At(u64::MAX) {
+                continue;
+            }
+            self.faults_open += u32::from(fault.end != End::Never);
+            if let Begin::At(at_ns) = fault.begin {
+                self.queue.schedule(at_ns, Happening::FaultBegins(place as u16));
+            }
+        }
+    }
+
+    /// A client's attempt is about to take a step: faults that wait for it begin.
+    pub(super) fn reach_point(
+        &mut self,
+        plan: &Plan,
+        attempt: AttemptId,
+        point: Point,
+        node: Option<u8>,
+    ) {
+        if !plan.has_points {
+            return;
+        }
+        for (place, fault) in plan.faults.iter().enumerate() {
+            let Begin::Before { client, attempt: number, point: wanted, node: at } = fault.begin
+            else {
+                continue;
+            };
+            let here = (client, number, wanted) == (attempt.client, attempt.number, point);
+            if here && (at.is_none() || at == node) && !self.set_off[place] {
+                self.set_off[place] = true;
+                self.begin_fault(plan, place as u16);
+            }
+        }
+    }
+
+    pub(super) fn begin_fault(&mut self, plan: &Plan, place: u16) {
+        let fault = plan.faults[usize::from(place)];
+        self.record(EventKind::FaultBegan { fault: place });
+        match fault.doing {
+            Doing::ClockJump { host, by_ns } => {
+                self.clocks[host.get()].step_wall(by_ns, self.now_ns);
+                self.clocks_changed(plan, host);
+            }
+            Doing::ClockRate { host, rate_ppb } => {
+                let (_, usual) = plan.clocks[host.get()];
+                self.clocks[host.get()].set_rate(usual + rate_ppb, self.now_ns);
+                self.clocks_changed(plan, host);
+            }
+            Doing::Delay { .. } => self.active_delays.push(fault.doing),
+            Doing::Die { host, power, .. } if host.get() < plan.nodes.len() => {
+                self.node_dies(plan, host.0, power);
+            }
+            Doing::Die { host, power, .. } => self.client_dies(plan, host, power),
+            Doing::Evict { node } => self.evict(plan, node),
+            Doing::Flush { node } => self.flush(plan, node),
+            Doing::Partition { from, to, one_way, lost } => {
+                self.cut(plan, from, to, lost);
+                if !one_way {
+                    self.cut(plan, to, from, lost);
+                }
+            }
+            Doing::Stall { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.stalls += 1;
+                self.record(EventKind::NodeStalled { node });
+            }
+            Doing::Stop { host, suspended } => self.stop(plan, host, suspended),
+        }
+        match fault.end {
+            End::At(at_ns) => self.queue.schedule(at_ns, Happening::FaultEnds(place)),
+            End::After(after_ns) => {
+                self.queue.schedule(self.now_ns + after_ns, Happening::FaultEnds(place));
+            }
+            End::Instantly => self.end_fault(plan, place),
+            End::Never => {}
+        }
+    }
+
+    pub(super) fn end_fault(&mut self, plan: &Plan, place: u16) {
+        self.faults_open -= 1;
+        match plan.faults[usize::from(place)].doing {
+            Doing::ClockRate { host, .. } => {
+                let (_, usual) = plan.clocks[host.get()];
+                self.clocks[host.get()].set_rate(usual, self.now_ns);
+                self.clocks_changed(plan, host);
+            }
+            Doing::Delay { .. } => {
+                let doing = plan.faults[usize::from(place)].doing;
+                let place = self.active_delays.iter().position(|&active| active == doing);
+                self.active_delays.swap_remove(place.expect("a delay ends once"));
+            }
+            Doing::Die { host, .. } => self.node_restarts(plan, host.0),
+            Doing::Partition { from, to, one_way, lost } => {
+                self.uncut(plan, from, to, lost);
+                if !one_way {
+                    self.uncut(plan, to, from, lost);
+                }
+                self.retransmit();
+            }
+            Doing::Stall { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.stalls -= 1;
+                if host.stalls == 0 {
+                    self.record(EventKind::NodeUnstalled { node });
+                    self.schedule_expiry(plan, node);
+                    self.drain_inbox(plan, node);
+                }
+            }
+            Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
+            Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
+        }
+        self.record(EventKind::FaultEnded { fault: place });
+        // Whoever waits for the end of the faults looks again.
+        self.wake_all();
+    }
+
+    fn wake_all(&mut self) {
+        for client in 0..self.clients.len() as u8 {
+            self.wake(client);
+        }
+    }
+
+    /// Tells the history what a host's clocks read, and sets off again what depends on them.
+    fn clocks_changed(&mut self, plan: &Plan, host: HostIndex) {
+        self.record_clocks(plan, host);
+        if host.get() < plan.nodes.len() {
+            self.nodes[host.get()].expiry_scheduled = false;
+            self.schedule_expiry(plan, host.0);
+        } else {
+            self.wake((host.get() - plan.nodes.len()) as u8);
+        }
+    }
+
+    pub(super) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
+        for clock in ClockKind::ALL {
+            // A master uses its wall clock alone.
+            if host.get() < plan.nodes.len() && clock != ClockKind::Wall {
+                continue;
+            }
+            let segment = self.clocks[host.get()].segment(clock);
+            let (local_ns, rate_ppb) = (segment.local_at(self.now_ns), segment.rate_ppb);
+            self.record(EventKind::Clock { host, clock, local_ns, rate_ppb });
+        }
+    }
+
+    fn stop(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
+        let client = host.get() - plan.nodes.len();
+        self.clients[client].stops += 1;
+        self.record(EventKind::Stopped { host, suspended });
+        if suspended {
+            self.clocks[host.get()].set_asleep(true, self.now_ns);
+            self.record_clocks(plan, host);
+        }
+    }
+
+    fn resume(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
+        let client = host.get() - plan.nodes.len();
+        if suspended {
+            self.clocks[host.get()].set_asleep(false, self.now_ns);
+            self.record_clocks(plan, host);
+        }
+        self.clients[client].stops -= 1;
+        if self.clients[client].stops == 0 && !self.clients[client].dead {
+            self.record(EventKind::Continued { host });
+        }
+    }
+
+    fn client_dies(&mut self, plan: &Plan, host: HostIndex, power: bool) {
+        let client = &mut self.clients[host.get() - plan.nodes.len()];
+        if client.dead {
+            return;
+        }
+        client.dead = true;
+        client.inbox.clear();
+        self.record(EventKind::Killed { host, power });
+        for number in self.network.numbers() {
+            if self.network.connection(number).client == host.0 {
+                self.network.client_gone(number);
+            }
+        }
+    }
+
+    fn node_dies(&mut self, plan: &Plan, node: u8, power: bool) {
+        let host = &mut self.nodes[usize::from(node)];
+        if host.master.is_running() {
+            if power {
+                host.master.power();
+            } else {
+                host.master.kill();
+            }
+            host.inbox.clear();
+            self.record(EventKind::NodeDown { node, power });
+        } else if power && !host.dark {
+            host.master.power();
+        }
+        self.nodes[usize::from(node)].dark |= power;
+        for number in self.network.numbers() {
+            let connection = self.network.connection_mut(number);
+            if connection.server != node || !connection.served {
+                continue;
+            }
+            connection.served = false;
+            // The kernel of a dead process says goodbye; a dead host says nothing.
+            if !power && connection.state != ConnectionState::Closed {
+                self.send(plan, number, Direction::Down, Arrival::Closed);
+            }
+        }
+    }
+
+    fn node_restarts(&mut self, plan: &Plan, node: u8) {
+        let was_dark = core::mem::take(&mut self.nodes[usize::from(node)].dark);
+        if self.nodes[usize::from(node)].master.is_running() {
+            return;
+        }
+        let wall_ms = self.node_wall_ms(plan, node);
+        let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
+        let run_id = self.run_id(node, incarnation);
+        let Self { nodes, recorder, now_ns, .. } = self;
+        nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
+            recorder.record(*now_ns, key_ended(node, &ended));
+        });
+        self.record(EventKind::NodeUp { node, incarnation });
+        self.schedule_expiry(plan, node);
+        if !was_dark {
+            return;
+        }
+        // A client that still believes in the old connection hears from the new kernel that there
+        // is none, when it sends something or sends it again.
+        for number in self.network.numbers() {
+            let connection = self.network.connection(number);
+            if connection.server == node && connection.state != ConnectionState::Closed {
+                self.send(plan, number, Direction::Down, Arrival::Closed);
+            }
+        }
+    }
+
+    fn evict(&mut self, plan: &Plan, node: u8) {
+        let host = &mut self.nodes[usize::from(node)];
+        if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
+            return;
+        }
+        if let Some(ended) = host.master.evict(&plan.key) {
+            self.record(key_ended(node, &ended));
+        }
+    }
+
+    fn flush(&mut self, plan: &Plan, node: u8) {
+        if !self.nodes[usize::from(node)].master.is_running() || plan.nodes[usize::from(node)].ideal
+        {
+            return;
+        }
+        let Self { nodes, recorder, now_ns, .. } = self;
+        nodes[usize::from(node)].master.flush(|ended| {
+            recorder.record(*now_ns, key_ended(node, &ended));
+        });
+    }
+
+    fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {
+        for (from, to) in pairs(from, to) {
+            self.network.cut(from, to);
+            match lost {
+                Lost::Hold => {}
+                Lost::Reset => self.reset_between(plan, from, to),
+                Lost::Silent => self.network.silence(from, to),
+            }
+        }
+    }
+
+    fn uncut(&mut self, _plan: &Plan, from: Hosts, to: Hosts, _lost: Lost) {
+        for (from, to) in pairs(from, to) {
+            self.network.heal(from, to);
+        }
+    }
+
+    /// Both ends of every connection between two hosts see a reset.
+    fn reset_between(&mut self, plan: &Plan, one: u8, other: u8) {
+        for number in self.network.numbers() {
+            let connection = self.network.connection_mut(number);
+            let ends = (connection.client, connection.server);
+            let open = connection.state != ConnectionState::Closed;
+            if !open || (ends != (one, other) && ends != (other, one)) {
+                continue;
+            }
+            connection.served = false;
+            self.network.reset(number);
+            let client = ends.0 - plan.nodes.len() as u8;
+            self.give(client, Input::Closed(number));
+        }
+    }
+}
+
+fn pairs(from: Hosts, to: Hosts) -> impl Iterator<Item = (u8, u8)> {
+    let hosts = move |set: Hosts| (0..32_u8).filter(move |host| set & (1 << host) != 0);
+    hosts(from).flat_map(move |from| hosts(to).map(move |to| (from, to)))
+}

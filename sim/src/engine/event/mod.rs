@@ -1,0 +1,265 @@
+//! The fast engine: one queue of events, no bytes, no tasks.
+
+mod application;
+mod connections;
+mod faults;
+mod nodes;
+mod plan;
+mod process;
+mod recorder;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use self::plan::{Op, Plan, PlannedOp};
+use self::process::Process;
+use self::recorder::Recorder;
+use self::stage::{ClientHost, Happening, NodeHost, Stage};
+use super::{Kept, Outcome, Unsupported};
+use crate::history::{EventKind, HostIndex};
+use crate::master::Master;
+use crate::oracle::Oracle;
+use crate::resource::Store;
+use crate::scenario::{Acquire, Case};
+use crate::world::{Choice, Choices, HostClocks, Label, Network, Queue};
+
+/// A run of more steps than this is a bug of the engine, or of a scenario beyond all reason.
+const STEPS_MAX: u64 = 20_000_000;
+
+/// Plays one case, seed after seed, keeping what is allocated.
+#[derive(Debug)]
+pub struct Engine {
+    plan: Plan,
+    stage: Stage,
+    processes: Vec<Process>,
+    probe: Process,
+    steps: u64,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stretch {
+    /// The clients are at it.
+    Clients,
+    /// The probe tries until then.
+    Probe { until_ns: u64 },
+    /// What was left behind may arrive until then.
+    Drain { until_ns: u64 },
+}
+
+impl Engine {
+    /// An engine for `case`.
+    ///
+    /// # Errors
+    ///
+    /// If the case asks for what this engine cannot do.
+    pub fn new(case: &Case) -> Result<Self, Unsupported> {
+        let plan = Plan::new(case)?;
+        let clients = plan.scenario.clients.len();
+        let processes =
+            (0..clients).map(|place| Process::new(&plan, place, plan.ops[place].clone()));
+        let processes = processes.collect();
+        let probe_ops =
+            [Op::Acquire(Acquire { attempts: Some(u32::MAX), ..Acquire::default() }), Op::Release];
+        let probe_ops = probe_ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
+        let probe = Process::new(&plan, clients, probe_ops);
+        let nodes = plan.nodes.iter().map(|node| NodeHost {
+            master: Master::new(node.persistence, [0; 20], 0),
+            stalls: 0,
+            dark: false,
+            inbox: Default::default(),
+            expiry_scheduled: false,
+        });
+        let stage = Stage {
+            now_ns: 0,
+            choices: Choices::new(0),
+            queue: Queue::default(),
+            network: Network::default(),
+            clocks: Vec::with_capacity(plan.clocks.len()),
+            nodes: nodes.collect(),
+            clients: vec![ClientHost::default(); clients + 1],
+            store: Store::new(plan.scenario.store.checks),
+            recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
+            fencing_tokens: 0,
+            commands: 0,
+            writes: 0,
+            arrivals_due: 0,
+            to_run: 0,
+            active_delays: Vec::new(),
+            set_off: Vec::new(),
+            faults_open: 0,
+        };
+        Ok(Self { plan, stage, processes, probe, steps: 0 })
+    }
+
+    /// Plays the case by `seed`; the events go to `kept` if it is given.
+    pub fn run(&mut self, seed: u64, kept: Kept<'_>) -> Outcome {
+        self.begin(seed, kept.is_some());
+        let mut stretch = Stretch::Clients;
+        while let Some(next) = self.stretch(stretch) {
+            stretch = next;
+            let Some((at_ns, what)) = self.stage.queue.pop() else { break };
+            let limit_ns = match stretch {
+                Stretch::Clients => self.plan.end_ns,
+                Stretch::Drain { until_ns } | Stretch::Probe { until_ns } => until_ns,
+            };
+            if at_ns > limit_ns {
+                break;
+            }
+            self.steps += 1;
+            assert!(self.steps < STEPS_MAX, "a run without an end: seed {seed}");
+            self.stage.now_ns = at_ns;
+            self.happen(what);
+        }
+        self.stage.record(EventKind::Ended);
+        if let Some(kept) = kept {
+            *kept = self.stage.recorder.take_kept();
+        }
+        let recorder = &mut self.stage.recorder;
+        let verdicts = recorder.oracle.finish();
+        let counters = recorder.oracle.counters();
+        Outcome { seed, hash: recorder.hash.value(), verdicts, counters }
+    }
+
+    /// How many events of its queue the last run took.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn begin(&mut self, seed: u64, keep: bool) {
+        let Self { plan, stage, processes, .. } = self;
+        self.steps = 0;
+        stage.now_ns = 0;
+        stage.choices = Choices::new(seed);
+        stage.queue.clear();
+        stage.network.clear();
+        stage.store = Store::new(plan.scenario.store.checks);
+        stage.recorder.reset(keep);
+        stage.fencing_tokens = 0;
+        stage.commands = 0;
+        stage.writes = 0;
+        stage.arrivals_due = 0;
+        stage.to_run = 0;
+        stage.active_delays.clear();
+        stage.clocks.clear();
+        for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
+            // Where in its millisecond a wall clock begins is nobody's choice.
+            let phase = stage.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
+            stage.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
+        }
+        for host in 0..plan.nodes.len() + processes.len() {
+            stage.record_clocks(plan, HostIndex(host as u8));
+        }
+        for node in 0..plan.nodes.len() as u8 {
+            let started_wall_ms = stage
+                .node_wall_ms(plan, node)
+                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
+            let run_id = stage.run_id(node, 0);
+            let host = &mut stage.nodes[usize::from(node)];
+            let persistence = plan.nodes[usize::from(node)].persistence;
+            host.master.reset_to(persistence, run_id, started_wall_ms);
+            host.stalls = 0;
+            host.dark = false;
+            host.inbox.clear();
+            host.expiry_scheduled = false;
+            stage.record(EventKind::NodeUp { node, incarnation: 0 });
+        }
+        for client in &mut stage.clients {
+            client.dead = false;
+            client.stops = 0;
+            client.inbox.clear();
+        }
+        stage.schedule_faults(plan);
+        for (place, process) in processes.iter_mut().enumerate() {
+            process.reset(plan, stage, plan.warm);
+            // Behind the faults that begin at time 0.
+            stage.queue.schedule(0, Happening::Timer { client: place as u8, serial: 0 });
+        }
+        self.probe.done = true;
+    }
+
+    fn happen(&mut self, what: Happening) {
+        let Self { plan, stage, processes, probe, .. } = self;
+        match what {
+            Happening::Arrive { connection, direction } => {
+                stage.arrive(plan, connection, direction);
+            }
+            Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
+            Happening::FaultBegins(place) => stage.begin_fault(plan, place),
+            Happening::FaultEnds(place) => stage.end_fault(plan, place),
+            Happening::Timer { client, serial } => {
+                let process = process_mut(processes, probe, client);
+                if process.is_some_and(|it| it.is_current_timer(serial)) {
+                    stage.wake(client);
+                }
+            }
+        }
+        self.run_clients();
+    }
+
+    /// Runs every client that has something to do.
+    fn run_clients(&mut self) {
+        while self.stage.to_run != 0 {
+            let client = self.stage.to_run.trailing_zeros() as u8;
+            self.stage.to_run &= !(1 << client);
+            let Self { plan, stage, processes, probe, .. } = self;
+            if let Some(process) = process_mut(processes, probe, client) {
+                process.run(plan, stage);
+            }
+        }
+    }
+
+    /// Which stretch the run is in now; `None` when it is over.
+    fn stretch(&mut self, current: Stretch) -> Option<Stretch> {
+        let now_ns = self.stage.now_ns;
+        match current {
+            Stretch::Clients => {
+                if !self.processes.iter().all(|process| process.done) {
+                    return Some(current);
+                }
+                if !self.plan.has_faults {
+                    return Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns });
+                }
+                if self.stage.faults_open > 0 {
+                    return Some(current);
+                }
+                self.start_probe();
+                Some(Stretch::Probe { until_ns: now_ns + self.plan.probe_patience_ns })
+            }
+            Stretch::Probe { .. } if self.probe.got_lease => {
+                Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns })
+            }
+            Stretch::Probe { .. } => Some(current),
+            Stretch::Drain { .. } => {
+                let quiet = self.stage.arrivals_due == 0
+                    && self.processes.iter().all(|process| !process.has_timer())
+                    && !self.probe.has_timer();
+                (!quiet).then_some(current)
+            }
+        }
+    }
+
+    fn start_probe(&mut self) {
+        let Self { plan, stage, probe, processes, .. } = self;
+        let place = processes.len() as u8;
+        stage.record_clocks(plan, plan.scenario.client_host(usize::from(place)));
+        stage.record(EventKind::Healed { probe: place });
+        probe.reset(plan, stage, true);
+        probe.done = false;
+        stage.wake(place);
+        self.run_clients();
+    }
+}
+
+fn process_mut<'a>(
+    processes: &'a mut [Process],
+    probe: &'a mut Process,
+    client: u8,
+) -> Option<&'a mut Process> {
+    let place = usize::from(client);
+    if place < processes.len() {
+        return Some(&mut processes[place]);
+    }
+    (!probe.done).then_some(probe)
+}

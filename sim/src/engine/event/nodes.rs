@@ -1,0 +1,249 @@
+//! What nodes and the protected resource do with what arrives.
+
+use core::time::Duration;
+
+use redlock_client::protocol::{Introduction, RunId};
+
+use super::plan::Plan;
+use super::stage::{Happening, Input, Packet, Stage};
+use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::master::{Change, Command, Ended, KeyCommand, Reply, SetCondition, SetExpiry};
+use crate::resource::{Served, StoreRequest};
+use crate::scenario::Point;
+use crate::subject::{Ask, Request, Response, Word};
+use crate::world::{Arrival, Choice, Direction, Label, WALL_AT_START_MS};
+
+impl Stage {
+    /// Something may have come to the end of a connection.
+    pub(super) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
+        self.arrivals_due -= 1;
+        let Some(what) = self.network.arrive(connection, direction, self.now_ns) else { return };
+        match direction {
+            Direction::Up => self.arrive_up(plan, connection, what),
+            Direction::Down => self.arrive_down(plan, connection, what),
+        }
+    }
+
+    fn arrive_down(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
+        let client = self.network.connection(connection).client - plan.nodes.len() as u8;
+        let input = match what {
+            Arrival::Handshake => Input::Connected(connection),
+            Arrival::Closed => Input::Closed(connection),
+            Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
+            Arrival::Message(Packet::StoreServed) => Input::StoreServed,
+            Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
+            Arrival::Message(_) => unreachable!("requests travel up"),
+        };
+        self.give(client, input);
+    }
+
+    fn arrive_up(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
+        let server = self.network.connection(connection).server;
+        if let Arrival::Message(Packet::StoreRequest(request)) = what {
+            return self.serve_store(plan, connection, request);
+        }
+        let node = &mut self.nodes[usize::from(server)];
+        let running = node.master.is_running();
+        match what {
+            // A host without power is silent; a kernel without the process refuses.
+            _ if node.dark => {}
+            Arrival::Handshake if running => {
+                self.network.connection_mut(connection).served = true;
+                self.send(plan, connection, Direction::Down, Arrival::Handshake);
+            }
+            Arrival::Message(Packet::Request(request))
+                if running && self.network.connection(connection).served =>
+            {
+                if self.nodes[usize::from(server)].stalls > 0 {
+                    self.nodes[usize::from(server)].inbox.push_back((connection, request));
+                } else {
+                    self.execute(plan, connection, request);
+                }
+            }
+            Arrival::Handshake | Arrival::Message(_) => {
+                self.send(plan, connection, Direction::Down, Arrival::Closed);
+            }
+            Arrival::Closed => {}
+        }
+    }
+
+    /// A stall is over: what waits is executed, each connection's commands in their order.
+    pub(super) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
+        while self.nodes[usize::from(node)].stalls == 0 {
+            let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
+            else {
+                return;
+            };
+            self.execute(plan, connection, request);
+        }
+    }
+
+    /// The node's wall clock, in whole milliseconds.
+    pub(super) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
+        if plan.nodes[usize::from(node)].ideal {
+            return WALL_AT_START_MS + self.now_ns / 1_000_000;
+        }
+        self.clocks[usize::from(node)].wall_ms(self.now_ns)
+    }
+
+    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
+        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
+        let mut run_id = [0; 20];
+        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
+        run_id[8] = node;
+        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
+        run_id
+    }
+
+    pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
+        let wall_ms = self.node_wall_ms(plan, node);
+        let said = self.nodes[usize::from(node)].master.introduction(wall_ms);
+        Introduction {
+            run_id: RunId(said.run_id),
+            uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
+            is_master: said.is_master,
+        }
+    }
+
+    fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+        let node = self.network.connection(connection).server;
+        if matches!(request.ask, Ask::Set { .. }) {
+            self.reach_point(plan, request.attempt, Point::Execute, Some(node));
+            let host = &mut self.nodes[usize::from(node)];
+            if !host.master.is_running() {
+                return;
+            }
+            if host.stalls > 0 {
+                return host.inbox.push_front((connection, request));
+            }
+        }
+        let word = match request.ask {
+            Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
+            _ => self.execute_on_key(plan, node, &request),
+        };
+        let Request { command, attempt, ask, .. } = request;
+        let response = Response { command, attempt, op: ask.op(), word };
+        let message = Arrival::Message(Packet::Response(response));
+        self.send(plan, connection, Direction::Down, message);
+    }
+
+    fn execute_on_key(&mut self, plan: &Plan, node: u8, request: &Request) -> Word {
+        let value = request.token.as_bytes();
+        let command = match request.ask {
+            Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
+            Ask::Delete => KeyCommand::Del,
+            Ask::Get => KeyCommand::Get,
+            Ask::Introduce => unreachable!("not about a key"),
+            Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
+            Ask::Set { ttl_ms: Some(ms) } => KeyCommand::Set {
+                value,
+                condition: SetCondition::Missing,
+                expiry: SetExpiry::Px(i64::try_from(ms).unwrap_or(i64::MAX)),
+                get: false,
+            },
+        };
+        let wall_ms = self.node_wall_ms(plan, node);
+        let writer = Writer::Attempt(request.attempt);
+        let host = &mut self.nodes[usize::from(node)];
+        let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
+        if let Some(expired) = done.expired {
+            self.record(key_ended(node, &expired));
+        }
+        let word = match done.reply {
+            Reply::Bulk(held) => Word::Value(*held == value[..]),
+            Reply::Error(_) => Word::Error,
+            Reply::Integer(value) => Word::Integer(value),
+            Reply::Introduction(_) => unreachable!("INFO was not asked"),
+            Reply::Nil => Word::Nil,
+            Reply::Ok => Word::Ok,
+        };
+        let Request { command, attempt, ask, .. } = *request;
+        let op = ask.op();
+        let answer = Response { command, attempt, op, word }.answer();
+        self.record(EventKind::Executed {
+            command,
+            attempt,
+            node,
+            op,
+            answer,
+            changed: done.effect.change != Change::Nothing,
+            before: done.effect.before,
+            after: done.effect.after,
+            expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
+        });
+        if let Some(ended) = done.ended {
+            self.record(key_ended(node, &ended));
+        }
+        if op == OpKind::Set && answer == Answer::Yes {
+            self.schedule_expiry(plan, node);
+        }
+        word
+    }
+
+    /// The active expiry cycle is asked for when the next key's time has come, a little late.
+    pub(super) fn schedule_expiry(&mut self, plan: &Plan, node: u8) {
+        let wall_ms = self.node_wall_ms(plan, node);
+        let host = &mut self.nodes[usize::from(node)];
+        let Some(when_ms) = host.master.keyspace().next_expiry() else { return };
+        if core::mem::replace(&mut host.expiry_scheduled, true) {
+            return;
+        }
+        let wall_ns = (when_ms + 1).max(wall_ms) * 1_000_000;
+        let at_ns = if plan.nodes[usize::from(node)].ideal {
+            wall_ns - WALL_AT_START_MS * 1_000_000
+        } else {
+            let clock = crate::history::ClockKind::Wall;
+            let Some(at_ns) = self.clocks[usize::from(node)].true_at(clock, wall_ns) else {
+                return;
+            };
+            at_ns
+        };
+        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node });
+    }
+
+    pub(super) fn expire_keys(&mut self, plan: &Plan, node: u8) {
+        let wall_ms = self.node_wall_ms(plan, node);
+        let host = &mut self.nodes[usize::from(node)];
+        host.expiry_scheduled = false;
+        if !host.master.is_running() || host.stalls > 0 {
+            return;
+        }
+        let Self { recorder, now_ns, nodes, .. } = self;
+        nodes[usize::from(node)].master.expire_active(wall_ms, |ended| {
+            recorder.record(*now_ns, key_ended(node, &ended));
+        });
+        self.schedule_expiry(plan, node);
+    }
+
+    fn serve_store(&mut self, plan: &Plan, connection: u16, request: StoreRequest) {
+        let served = self.store.serve(request);
+        let answer = match (request, served) {
+            (_, Served::Read { version }) => Packet::StoreVersion(version),
+            (
+                StoreRequest::Write { attempt, write, based_on, fencing_token },
+                Served::Applied { version },
+            ) => {
+                let kind =
+                    EventKind::WriteApplied { attempt, write, based_on, version, fencing_token };
+                self.record(kind);
+                Packet::StoreServed
+            }
+            (StoreRequest::Write { attempt, write, .. }, Served::Rejected(why)) => {
+                self.record(EventKind::WriteRejected { attempt, write, why });
+                Packet::StoreServed
+            }
+            (StoreRequest::Read { .. }, _) => unreachable!("a read is answered by a version"),
+        };
+        self.send(plan, connection, Direction::Down, Arrival::Message(answer));
+    }
+}
+
+pub(super) fn key_ended(node: u8, ended: &Ended) -> EventKind {
+    EventKind::KeyEnded {
+        node,
+        writer: ended.writer,
+        cause: ended.cause,
+        by: ended.by,
+        expires_wall_ms: ended.expires_wall_ms.unwrap_or(u64::MAX),
+    }
+}

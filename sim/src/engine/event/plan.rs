@@ -1,0 +1,377 @@
+//! A scenario compiled for playing: names resolved, times in nanoseconds, steps in small pieces.
+
+use core::time::Duration;
+
+use redlock_client::protocol::{self, RetryDelay};
+
+use crate::engine::Unsupported;
+use crate::history::HostIndex;
+use crate::scenario::{
+    Acquire, At, Case, Client, Connections, FaultKind, Hold, Lost, Message, Persistence, Point,
+    Scenario, Start, Step,
+};
+use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, policy};
+
+/// A piece of an application's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Acquire(Acquire),
+    AwaitLost,
+    Enter,
+    Leave,
+    Look,
+    Read,
+    Release,
+    Sleep { ns: u64 },
+    Write { blind: bool },
+}
+
+/// An [`Op`] and the true time before which it does not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlannedOp {
+    pub(super) not_before_ns: u64,
+    pub(super) op: Op,
+}
+
+/// When a fault begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    At(u64),
+    Before { client: u8, attempt: u16, point: Point, node: Option<u8> },
+}
+
+/// When a fault ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    At(u64),
+    After(u64),
+    Never,
+    /// It has no duration.
+    Instantly,
+}
+
+/// A group of hosts, bit by bit.
+pub(super) type Hosts = u32;
+
+/// What a fault does, names resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    ClockJump { host: HostIndex, by_ns: i64 },
+    ClockRate { host: HostIndex, rate_ppb: i32 },
+    Delay { from: Hosts, to: Hosts, by_ns: u64, only: Option<Message> },
+    Die { host: HostIndex, power: bool, restart_after_ns: Option<u64> },
+    Evict { node: u8 },
+    Flush { node: u8 },
+    Partition { from: Hosts, to: Hosts, one_way: bool, lost: Lost },
+    Stall { node: u8 },
+    Stop { host: HostIndex, suspended: bool },
+}
+
+/// A fault, names resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlannedFault {
+    pub(super) begin: Begin,
+    pub(super) end: End,
+    pub(super) doing: Doing,
+}
+
+/// A node as the scenario begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlannedNode {
+    pub(super) persistence: Persistence,
+    /// A lock service without faults of its own: perfect clock, perfect memory.
+    pub(super) ideal: bool,
+}
+
+/// Everything about a case that does not depend on the seed.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) scenario: Scenario,
+    pub(super) ops: Vec<Vec<PlannedOp>>,
+    pub(super) faults: Vec<PlannedFault>,
+    pub(super) nodes: Vec<PlannedNode>,
+    /// Wall-clock offset and rate of each host.
+    pub(super) clocks: Vec<(i64, i32)>,
+    /// Shortest and longest one-way delay from host to host.
+    pub(super) delays: Vec<Vec<(u64, u64)>>,
+    pub(super) has_faults: bool,
+    pub(super) has_points: bool,
+    pub(super) warm: bool,
+    /// The key on every node.
+    pub(super) key: Vec<u8>,
+    /// How long after the last client is done what it left behind may take.
+    pub(super) grace_ns: u64,
+    /// How long the probe may try.
+    pub(super) probe_patience_ns: u64,
+    /// A run ends here at the latest.
+    pub(super) end_ns: u64,
+}
+
+impl Plan {
+    pub(super) fn new(case: &Case) -> Result<Self, Unsupported> {
+        let scenario = case.scenario.clone();
+        let fleet_ns = fleet_max_ttl_ns(&scenario);
+        let timeout_ns = scenario.lock.node_timeout.0;
+        let faults = planned_faults(&scenario)?;
+        let last_ns = last_time_named(&scenario);
+        let end_ns =
+            scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
+        let service =
+            scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
+        let nodes = scenario.cluster.nodes.iter().enumerate().map(|(place, name)| {
+            let own = scenario.cluster.node.get(name).and_then(|node| node.persistence);
+            let ideal = service && place == 0;
+            let persistence = own.unwrap_or(scenario.cluster.persistence);
+            PlannedNode {
+                persistence: if ideal { Persistence::Always } else { persistence },
+                ideal,
+            }
+        });
+        Ok(Self {
+            ops: scenario.clients.iter().map(planned_ops).collect(),
+            nodes: nodes.collect(),
+            clocks: planned_clocks(&scenario),
+            delays: planned_delays(&scenario),
+            has_faults: scenario.faults.iter().any(|fault| fault.enabled),
+            has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
+            warm: scenario.cluster.connections == Start::Warm,
+            key: scenario.lock.resource.clone().into_bytes(),
+            grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
+            probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
+            end_ns,
+            faults,
+            scenario,
+        })
+    }
+
+    /// The subject of the client at `place`; the place after the last one is the probe's.
+    pub(super) fn subject(&self, place: usize) -> Subject {
+        let scenario = &self.scenario;
+        let is_probe = place == scenario.clients.len();
+        let client = &scenario.clients[if is_probe { 0 } else { place }];
+        let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
+        let fleet_max_ttl = Duration::from_nanos(fleet_max_ttl_ns(scenario));
+        let nodes = scenario.cluster.nodes.len();
+        let Some(mut policy) = policy(&client.subject) else {
+            let ours = RedlockClient::new(place as u8, &scenario.lock, ttl, fleet_max_ttl, nodes);
+            return Subject::Redlock(Box::new(ours));
+        };
+        if is_probe {
+            policy.fixed_retry = None;
+        }
+        policy.connect = match client.connections {
+            Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
+            Some(Connections::Pooled) => Connect::Pooled,
+            Some(Connections::SecondForRelease) => Connect::SecondForRelease,
+            None => policy.connect,
+        };
+        let drift = protocol::Drift {
+            share_ppm: scenario.lock.drift.share_ppm,
+            constant: scenario.lock.drift.constant.duration(),
+        };
+        let retry = RetryDelay {
+            first: scenario.lock.retry.first.duration(),
+            longest: scenario.lock.retry.longest.duration(),
+        };
+        let node_timeout = scenario.lock.node_timeout.duration();
+        let settings = Settings { nodes, ttl, drift: drift.of(ttl), node_timeout, retry };
+        Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
+    }
+}
+
+fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
+    let own = scenario.clients.iter().filter_map(|client| client.ttl);
+    let longest = own.chain([scenario.lock.ttl]).max().map_or(0, |ttl| ttl.0);
+    scenario.lock.fleet_max_ttl.map_or(longest, |told| told.0)
+}
+
+fn planned_ops(client: &Client) -> Vec<PlannedOp> {
+    let looks = policy(&client.subject).is_none_or(|policy| policy.looks_before_section);
+    let mut ops = Vec::new();
+    for step in &client.steps {
+        let first = ops.len();
+        plan_step(step, looks, &mut ops);
+        if let (Some(at), Some(planned)) = (step.at, ops.get_mut(first)) {
+            planned.not_before_ns = at.0;
+        }
+    }
+    ops
+}
+
+fn plan_step(step: &Step, looks: bool, ops: &mut Vec<PlannedOp>) {
+    let mut push = |op| ops.push(PlannedOp { not_before_ns: 0, op });
+    if let Some(acquire) = step.acquire {
+        push(Op::Acquire(acquire));
+    }
+    if step.look.is_some() {
+        push(Op::Look);
+    }
+    let enters = step.enter.map(|enter| enter.unchecked);
+    if let Some(unchecked) = enters.or(step.hold.map(|_| false)) {
+        if looks && !unchecked {
+            push(Op::Look);
+        }
+        push(Op::Enter);
+    }
+    match step.hold {
+        Some(Hold::For(span)) => push(Op::Sleep { ns: span.0 }),
+        Some(Hold::UntilDeadline) => push(Op::AwaitLost),
+        None => {}
+    }
+    if step.read.is_some() {
+        push(Op::Read);
+    }
+    if let Some(write) = step.write {
+        push(Op::Write { blind: write.blind });
+    }
+    if step.leave.is_some() || step.hold.is_some() {
+        push(Op::Leave);
+    }
+    if step.release.is_some() {
+        push(Op::Release);
+    }
+    if let Some(span) = step.sleep {
+        push(Op::Sleep { ns: span.0 });
+    }
+}
+
+fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
+    let mut faults = Vec::new();
+    for fault in &scenario.faults {
+        // A disabled fault keeps its place, so that histories number faults as the file does.
+        let begin = match &fault.at {
+            _ if !fault.enabled => Begin::At(u64::MAX),
+            At::Time(span) => Begin::At(span.0),
+            At::Point(point) => Begin::Before {
+                client: client_named(scenario, &point.client),
+                attempt: point.attempt,
+                point: point.before,
+                node: point.node.as_deref().map(|name| host_named(scenario, name).0),
+            },
+        };
+        let end = match (fault.until, fault.lasts) {
+            (Some(until), _) => End::At(until.0),
+            (None, Some(lasts)) => End::After(lasts.0),
+            (None, None) => End::Never,
+        };
+        let (doing, end) = planned_doing(scenario, fault.kind(), begin, end)?;
+        faults.push(PlannedFault { begin, end, doing });
+    }
+    Ok(faults)
+}
+
+fn planned_doing(
+    scenario: &Scenario,
+    kind: FaultKind<'_>,
+    begin: Begin,
+    end: End,
+) -> Result<(Doing, End), Unsupported> {
+    let host = |name: &str| host_named(scenario, name);
+    let group = |names: &[String]| names.iter().fold(0, |set, name| set | 1 << host(name).0);
+    let nodes = scenario.cluster.nodes.len();
+    Ok(match kind {
+        FaultKind::ClockJump(it) => {
+            (Doing::ClockJump { host: host(&it.host), by_ns: it.by.0 }, End::Instantly)
+        }
+        FaultKind::ClockRate(it) => {
+            (Doing::ClockRate { host: host(&it.host), rate_ppb: it.ppm * 1_000 }, end)
+        }
+        FaultKind::ClockSlew(it) => {
+            let length_ns = match (begin, end) {
+                (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
+                (_, End::After(length)) => length,
+                _ => return Err(unsupported("clock-slew without an end")),
+            };
+            let ppb = i128::from(it.by.0) * 1_000_000_000 / i128::from(length_ns.max(1));
+            let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
+            let rate_ppb = rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))?;
+            (Doing::ClockRate { host: host(&it.host), rate_ppb }, end)
+        }
+        FaultKind::Delay(it) => {
+            let (from, to) = (group(&it.from), group(&it.to));
+            (Doing::Delay { from, to, by_ns: it.by.0, only: it.only }, end)
+        }
+        FaultKind::Evict(it) => (Doing::Evict { node: host(&it.host).0 }, End::Instantly),
+        FaultKind::Flush(it) => (Doing::Flush { node: host(&it.host).0 }, End::Instantly),
+        FaultKind::Kill(it) | FaultKind::Power(it) => {
+            let (host, power) = (host(&it.host), matches!(kind, FaultKind::Power(_)));
+            let restart_after_ns = it.restart_after.map(|span| span.0);
+            if host.get() >= nodes && restart_after_ns.is_some() {
+                return Err(unsupported("restart-after of a client"));
+            }
+            let end = restart_after_ns.map_or(End::Never, End::After);
+            (Doing::Die { host, power, restart_after_ns }, end)
+        }
+        FaultKind::Partition(it) => {
+            let (from, to) = (group(&it.between[0]), group(&it.between[1]));
+            (Doing::Partition { from, to, one_way: it.one_way, lost: it.lost }, end)
+        }
+        FaultKind::Pause(it) => (Doing::Stop { host: host(&it.host), suspended: false }, end),
+        FaultKind::Suspend(it) => (Doing::Stop { host: host(&it.host), suspended: true }, end),
+        FaultKind::Stall(it) => (Doing::Stall { node: host(&it.host).0 }, end),
+    })
+}
+
+fn planned_clocks(scenario: &Scenario) -> Vec<(i64, i32)> {
+    let hosts = 0..scenario.host_count() as u8;
+    let clocks = hosts.map(|host| {
+        let name = scenario.host_name(HostIndex(host));
+        let spec = scenario.cluster.clocks.get(name).copied().unwrap_or_default();
+        (spec.offset.0, spec.rate_ppm * 1_000)
+    });
+    clocks.collect()
+}
+
+fn planned_delays(scenario: &Scenario) -> Vec<Vec<(u64, u64)>> {
+    let hosts = scenario.host_count();
+    let usual = scenario.cluster.network.delay;
+    let mut delays = vec![vec![(usual.min.0, usual.max.0); hosts]; hosts];
+    let store = scenario.store_host().get();
+    let own = (scenario.store.delay.min.0, scenario.store.delay.max.0);
+    delays[store].fill(own);
+    delays.iter_mut().for_each(|from| from[store] = own);
+    for link in &scenario.cluster.links {
+        let range = (link.delay.min.0, link.delay.max.0);
+        for one in &link.between[0] {
+            for other in &link.between[1] {
+                let (one, other) = (host_named(scenario, one), host_named(scenario, other));
+                delays[one.get()][other.get()] = range;
+                delays[other.get()][one.get()] = range;
+            }
+        }
+    }
+    delays
+}
+
+fn last_time_named(scenario: &Scenario) -> u64 {
+    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
+    let steps = steps.flat_map(|step| [step.at, step.acquire.and_then(|acquire| acquire.until)]);
+    let faults = scenario.faults.iter().flat_map(|fault| {
+        let at = match fault.at {
+            At::Time(span) => Some(span),
+            At::Point(_) => None,
+        };
+        [at, fault.until, fault.lasts]
+    });
+    let spans = scenario.clients.iter().flat_map(|client| &client.steps).map(|step| {
+        let held = match step.hold {
+            Some(Hold::For(span)) => span.0,
+            _ => 0,
+        };
+        held + step.sleep.map_or(0, |span| span.0)
+    });
+    steps.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0) + spans.sum::<u64>()
+}
+
+fn host_named(scenario: &Scenario, name: &str) -> HostIndex {
+    scenario.host_named(name).expect("a valid scenario names hosts that exist")
+}
+
+fn client_named(scenario: &Scenario, name: &str) -> u8 {
+    let place = scenario.clients.iter().position(|client| client.id == name);
+    place.expect("a valid scenario names clients that exist") as u8
+}
+
+fn unsupported(what: &str) -> Unsupported {
+    Unsupported { engine: "event", what: String::from(what) }
+}

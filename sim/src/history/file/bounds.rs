@@ -1,0 +1,197 @@
+//! What an event may say, so that no reader of a stored history meets a host that does not exist
+//! or an instant that arithmetic cannot hold.
+
+use super::EVENTS_MAX;
+use crate::history::{AttemptId, Event, EventKind, HostIndex, Writer};
+use crate::scenario::{CLIENTS_MAX, Scenario};
+
+const NODES_MAX: usize = 9;
+
+/// The latest true instant and the longest duration: over 36 years, so that the fastest clock that
+/// an event can describe stays below 2⁶³ ns.
+const SPAN_NS_MAX: u64 = 1 << 60;
+
+/// The furthest reading of a clock at the beginning of a segment.
+const LOCAL_NS_MAX: u64 = 1 << 62;
+
+/// The furthest expiry, in milliseconds: 2⁶³ ns.
+const WALL_MS_MAX: u64 = (1 << 63) / 1_000_000;
+
+/// Whether events can speak of this scenario: a file may claim any.
+pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), String> {
+    let nodes = scenario.cluster.nodes.len();
+    let clients = scenario.clients.len();
+    if nodes == 0 || nodes > NODES_MAX {
+        return Err(format!("a scenario has 1 to {NODES_MAX} nodes, not {nodes}"));
+    }
+    if clients == 0 || clients > CLIENTS_MAX {
+        return Err(format!("a scenario has 1 to {CLIENTS_MAX} clients, not {clients}"));
+    }
+    match scenario.faults.iter().find(|fault| fault.kinds().count() != 1) {
+        Some(fault) => Err(format!("the fault `{}` is not of exactly one kind", fault.id)),
+        None => Ok(()),
+    }
+}
+
+/// Whether `event` can follow `previous` in a run of `scenario`.
+pub(super) fn check(
+    event: &Event,
+    previous: Option<&Event>,
+    scenario: &Scenario,
+) -> Result<(), String> {
+    let bounds = Bounds { scenario };
+    bounds.at_most("at_ns", event.at_ns, SPAN_NS_MAX)?;
+    if previous.is_some_and(|previous| previous.at_ns > event.at_ns) {
+        return Err(String::from("`at_ns` lies before the event above it"));
+    }
+    if previous.is_some_and(|previous| previous.kind == EventKind::Ended) {
+        return Err(String::from("the run has ended above"));
+    }
+    bounds.kind(event.kind)
+}
+
+struct Bounds<'a> {
+    scenario: &'a Scenario,
+}
+
+impl Bounds<'_> {
+    fn kind(&self, kind: EventKind) -> Result<(), String> {
+        match kind {
+            EventKind::Clock { host, local_ns, rate_ppb, .. } => {
+                self.host(host)?;
+                self.at_most("local_ns", local_ns, LOCAL_NS_MAX)?;
+                if rate_ppb < -1_000_000_000 {
+                    return Err(String::from("`rate_ppb` makes the clock run backwards"));
+                }
+                Ok(())
+            }
+            EventKind::NodeUp { node, .. }
+            | EventKind::NodeDown { node, .. }
+            | EventKind::NodeStalled { node }
+            | EventKind::NodeUnstalled { node } => self.node(node),
+            EventKind::Eligible { client, node, .. } => {
+                self.client(client)?;
+                self.node(node)
+            }
+            EventKind::Stopped { host, .. }
+            | EventKind::Continued { host }
+            | EventKind::Killed { host, .. } => self.host(host),
+            EventKind::FaultBegan { fault } | EventKind::FaultEnded { fault } => self.fault(fault),
+            EventKind::Healed { probe } => self.client(probe),
+            EventKind::Ended => Ok(()),
+            EventKind::KeyEnded { node, writer, by, expires_wall_ms, .. } => {
+                self.node(node)?;
+                self.writer(writer)?;
+                self.writer(by)?;
+                self.at_most_or_never("expires_wall_ms", expires_wall_ms, WALL_MS_MAX)
+            }
+            of_attempt => self.of_attempt(of_attempt),
+        }
+    }
+
+    fn of_attempt(&self, kind: EventKind) -> Result<(), String> {
+        match kind {
+            EventKind::AttemptBegan { attempt, t1_local_ns, ttl_ns, drift_ns, needed, .. } => {
+                self.attempt(attempt)?;
+                self.at_most("t1_local_ns", t1_local_ns, 1 << 63)?;
+                self.at_most_or_never("ttl_ns", ttl_ns, SPAN_NS_MAX)?;
+                self.at_most("drift_ns", drift_ns, SPAN_NS_MAX)?;
+                self.at_most("needed", needed.into(), NODES_MAX as u64)
+            }
+            EventKind::Written { command, attempt, node, .. }
+            | EventKind::Delivered { command, attempt, node, .. } => {
+                self.number("command", command)?;
+                self.attempt(attempt)?;
+                self.node(node)
+            }
+            EventKind::Executed {
+                command, attempt, node, before, after, expires_wall_ms, ..
+            } => {
+                self.number("command", command)?;
+                self.attempt(attempt)?;
+                self.node(node)?;
+                self.writer(before)?;
+                self.writer(after)?;
+                self.at_most_or_never("expires_wall_ms", expires_wall_ms, WALL_MS_MAX)
+            }
+            EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns } => {
+                self.attempt(attempt)?;
+                let nodes = self.scenario.cluster.nodes.len();
+                if counted >> nodes != 0 {
+                    return Err(format!("`counted` names a node beyond the {nodes} there are"));
+                }
+                self.at_most("t2_local_ns", t2_local_ns, 1 << 63)?;
+                self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
+            }
+            EventKind::GrantDelivered { attempt, deadline_local_ns, .. } => {
+                self.attempt(attempt)?;
+                self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
+            }
+            EventKind::WriteSent { attempt, write, .. }
+            | EventKind::WriteApplied { attempt, write, .. }
+            | EventKind::WriteRejected { attempt, write, .. } => {
+                self.attempt(attempt)?;
+                self.number("write", write)
+            }
+            EventKind::AttemptSettled { attempt, .. }
+            | EventKind::ReleaseCalled { attempt }
+            | EventKind::LostDelivered { attempt }
+            | EventKind::Looked { attempt, .. }
+            | EventKind::SectionEntered { attempt }
+            | EventKind::SectionLeft { attempt }
+            | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),
+            _ => unreachable!("`kind` handles every other event"),
+        }
+    }
+
+    fn at_most(&self, field: &str, value: u64, most: u64) -> Result<(), String> {
+        if value > most {
+            return Err(format!("`{field}` is {value}, more than {most}"));
+        }
+        Ok(())
+    }
+
+    fn at_most_or_never(&self, field: &str, value: u64, most: u64) -> Result<(), String> {
+        if value == u64::MAX { Ok(()) } else { self.at_most(field, value, most) }
+    }
+
+    fn place(&self, what: &str, place: usize, count: usize) -> Result<(), String> {
+        if place >= count {
+            return Err(format!("there is no {what} {place}: the scenario has {count}"));
+        }
+        Ok(())
+    }
+
+    fn node(&self, node: u8) -> Result<(), String> {
+        self.place("node", node.into(), self.scenario.cluster.nodes.len())
+    }
+
+    fn client(&self, client: u8) -> Result<(), String> {
+        // The probe comes after the scenario's own clients.
+        self.place("client", client.into(), self.scenario.clients.len() + 1)
+    }
+
+    fn host(&self, host: HostIndex) -> Result<(), String> {
+        self.place("host", host.get(), self.scenario.host_count())
+    }
+
+    fn fault(&self, fault: u16) -> Result<(), String> {
+        self.place("fault", fault.into(), self.scenario.faults.len())
+    }
+
+    fn attempt(&self, attempt: AttemptId) -> Result<(), String> {
+        self.client(attempt.client)
+    }
+
+    fn writer(&self, writer: Writer) -> Result<(), String> {
+        match writer {
+            Writer::Attempt(attempt) => self.attempt(attempt),
+            Writer::Nobody | Writer::Operator => Ok(()),
+        }
+    }
+
+    fn number(&self, field: &str, number: u32) -> Result<(), String> {
+        // Commands and writes are numbered from 0, and each has an event of its own.
+        self.at_most(field, number.into(), EVENTS_MAX as u64)
+    }
+}

@@ -1,0 +1,162 @@
+//! Who believes to hold the lock, and from when to when.
+//!
+//! A belief is the instants from the delivery of a grant to the first of {release called, loss
+//! delivered, process killed} at which the clock that the grant names reads less than the deadline,
+//! whether or not the process is scheduled. On a clock that is set back it can begin again.
+
+use super::overlaps::Overlaps;
+use super::verdict::Blamed;
+use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex};
+
+const FOR_EVER: u64 = u64::MAX;
+
+/// A lease that was delivered and is neither released nor told lost.
+#[derive(Clone, Copy, Debug)]
+struct Belief {
+    id: AttemptId,
+    host: HostIndex,
+    clock: ClockKind,
+    deadline_ns: u64,
+    /// Whether it is believed, or was when somebody looked last.
+    live: bool,
+    /// When the clock will read the deadline, as it runs now.
+    until_ns: u64,
+}
+
+/// The beliefs of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Beliefs {
+    open: Vec<Belief>,
+    overlaps: Overlaps,
+    ended_ns: u64,
+    seen: bool,
+}
+
+impl Beliefs {
+    pub(super) fn new() -> Self {
+        Self { open: Vec::with_capacity(16), overlaps: Overlaps::new(), ended_ns: 0, seen: false }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.open.clear();
+        self.overlaps.reset();
+        self.ended_ns = 0;
+        self.seen = false;
+    }
+
+    /// A grant was delivered.
+    pub(super) fn begin(
+        &mut self,
+        clocks: &ClockSegments,
+        id: AttemptId,
+        host: HostIndex,
+        (clock, deadline_ns): (ClockKind, u64),
+        at_ns: u64,
+    ) {
+        self.seen = true;
+        self.expire(at_ns);
+        self.open.push(Belief { id, host, clock, deadline_ns, live: false, until_ns: at_ns });
+        self.reconsider(self.open.len() - 1, clocks, at_ns);
+    }
+
+    /// The lease was released, or told lost.
+    pub(super) fn end(&mut self, id: AttemptId, at_ns: u64) {
+        self.expire(at_ns);
+        if let Some(place) = self.open.iter().position(|it| it.id == id) {
+            self.remove(place, at_ns);
+        }
+    }
+
+    /// The process of `host` is dead.
+    pub(super) fn end_all_of(&mut self, host: HostIndex, at_ns: u64) {
+        self.expire(at_ns);
+        while let Some(place) = self.open.iter().position(|it| it.host == host) {
+            self.remove(place, at_ns);
+        }
+    }
+
+    /// A clock runs differently from now on.
+    pub(super) fn clock_changed(
+        &mut self,
+        clocks: &ClockSegments,
+        host: HostIndex,
+        clock: ClockKind,
+        at_ns: u64,
+    ) {
+        self.expire(at_ns);
+        for place in 0..self.open.len() {
+            let belief = &self.open[place];
+            if belief.host == host && belief.clock == clock {
+                self.reconsider(place, clocks, at_ns);
+            }
+        }
+    }
+
+    /// The run is over.
+    pub(super) fn finish(&mut self, at_ns: u64) {
+        self.expire(at_ns);
+        self.overlaps.finish(at_ns);
+    }
+
+    /// Whether the lease of `id` is believed at `at_ns`, which is now.
+    pub(super) fn is_believed(&self, id: AttemptId, at_ns: u64) -> bool {
+        self.open.iter().any(|it| it.id == id && it.live && it.until_ns > at_ns)
+    }
+
+    /// Since when nobody has believed to hold the lock: 0 if nobody ever has; `at_ns`, which is
+    /// now, if somebody does.
+    pub(super) fn nobody_since_ns(&self, at_ns: u64) -> u64 {
+        let until = |belief: &Belief| if belief.live { belief.until_ns.min(at_ns) } else { 0 };
+        self.open.iter().map(until).fold(self.ended_ns, u64::max)
+    }
+
+    /// Whether there was any.
+    pub(super) fn seen(&self) -> bool {
+        self.seen
+    }
+
+    /// Where two of them overlapped.
+    pub(super) fn overlaps(&self) -> &Overlaps {
+        &self.overlaps
+    }
+
+    /// Takes note of what the clocks have ended before or at `at_ns`.
+    fn expire(&mut self, at_ns: u64) {
+        for belief in &mut self.open {
+            if belief.live && belief.until_ns <= at_ns {
+                belief.live = false;
+                self.ended_ns = self.ended_ns.max(belief.until_ns);
+                self.overlaps.end(belief.id, belief.until_ns);
+            }
+        }
+    }
+
+    fn remove(&mut self, place: usize, at_ns: u64) {
+        let belief = self.open.swap_remove(place);
+        if belief.live {
+            self.ended_ns = at_ns;
+            self.overlaps.end(belief.id, at_ns);
+        }
+    }
+
+    /// Reads the clock of a belief, and finds out until when it will be one.
+    fn reconsider(&mut self, place: usize, clocks: &ClockSegments, at_ns: u64) {
+        let belief = self.open[place];
+        let segment = clocks.segment(belief.host, belief.clock);
+        let live = segment.local_at(at_ns) < belief.deadline_ns;
+        let until_ns = match belief.deadline_ns {
+            _ if !live => at_ns,
+            FOR_EVER => FOR_EVER,
+            deadline_ns => segment.true_at(deadline_ns).unwrap_or(FOR_EVER),
+        };
+        self.open[place] = Belief { live, until_ns, ..belief };
+        if belief.live && !live {
+            self.ended_ns = at_ns;
+            self.overlaps.end(belief.id, at_ns);
+        } else if live && !belief.live {
+            for other in self.open.iter().filter(|it| it.live && it.id != belief.id) {
+                self.overlaps.begin(other.id, belief.id, at_ns, Blamed::NONE);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Which broken assumption made a violation possible. Nothing at all means that the client is
+//! wrong.
+//!
+//! Blame follows the key, not the list of faults. Where two leases overlap, the later one counted
+//! nodes that the earlier one had counted too, and on each of them the earlier key had ended for
+//! one reason:
+//!
+//! - a *command*: of an attempt, and the client is wrong; of an operator, and the operator is;
+//! - *lost* by a restart, a flush, an eviction: the node's amnesia;
+//! - *expired*. Measured from the SET the node's wall clock has gained `g` on true time by then,
+//!   and measured from T1 the lease's clock has lost `l`. With `g + l` within what the lease gives
+//!   up for drift the key outlives the belief, so the client is wrong. Beyond it, whichever of the
+//!   two exceeds the allowance alone is to blame, or both where only their sum does. (The node is
+//!   timed from the SET and not from T1 since what its clock does before the SET does not shorten
+//!   the key.)
+//! - *never there*, and the client is wrong.
+//!
+//! The blame is the union over these nodes. Where the client is wrong at some of them and faults
+//! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
+//! which the client is wrong; else it would not have been granted but for the client.
+
+use super::facts::Facts;
+use super::leases::{Attempt, KeyLife, NEVER, just, nodes_in};
+use super::verdict::{Blame, Blamed};
+use crate::history::{AttemptId, HostIndex, KeyEnd, Writer};
+
+/// Why the beliefs of two leases could overlap.
+pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {
+    let (first, second) = facts.leases.in_order(one, other);
+    let leases = (facts.leases.get(first), facts.leases.get(second));
+    let (Some(earlier), Some(later)) = leases else { return Blamed::NONE };
+    let mut blamed = Blamed::NONE;
+    let mut client_is_wrong_at = 0;
+    for node in nodes_in(earlier.counted & later.counted) {
+        let cause = of_node(facts, first, second, node);
+        client_is_wrong_at |= if cause.is_none() { just(node) } else { 0 };
+        cause.iter().for_each(|it| blamed.add(it));
+    }
+    let excused = later.counted & !client_is_wrong_at;
+    let faults_suffice = client_is_wrong_at == 0 || excused.count_ones() >= later.needed;
+    if faults_suffice { blamed } else { Blamed::NONE }
+}
+
+/// Why the key that was first on `node` made way for the other.
+fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed {
+    let set_ns = |id| facts.leases.key(id, node).map_or(NEVER, |it| it.set_ns);
+    // A slow client can be first by T1 and yet second on a node.
+    let (first, second) = if set_ns(one) <= set_ns(other) { (one, other) } else { (other, one) };
+    let (Some(attempt), Some(key)) = (facts.leases.get(first), facts.leases.key(first, node))
+    else {
+        return Blamed::NONE;
+    };
+    let Some((cause, by)) = key.end.filter(|_| key.ended_ns <= set_ns(second)) else {
+        return Blamed::NONE;
+    };
+    match cause {
+        KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
+        KeyEnd::Command => Blamed::NONE,
+        KeyEnd::Evicted | KeyEnd::Flushed | KeyEnd::Restarted => {
+            Blamed::just(Blame::Amnesia(HostIndex(node)))
+        }
+        KeyEnd::Expired => {
+            let client = facts.setting.client_host(first.client);
+            of_expiry(attempt, key, HostIndex(node), client)
+        }
+    }
+}
+
+fn of_expiry(attempt: &Attempt, key: &KeyLife, node: HostIndex, client: HostIndex) -> Blamed {
+    let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
+    let (gained_ns, lost_ns) = (key.node_gained_ns.max(0), key.client_lost_ns.max(0));
+    let mut blamed = Blamed::NONE;
+    if gained_ns.saturating_add(lost_ns) <= allowed_ns {
+        return blamed;
+    }
+    let neither_alone = gained_ns <= allowed_ns && lost_ns <= allowed_ns;
+    if gained_ns > allowed_ns || neither_alone {
+        blamed.add(Blame::Clock(node));
+    }
+    if lost_ns > allowed_ns || neither_alone {
+        blamed.add(Blame::Clock(client));
+    }
+    blamed
+}
+
+/// Why somebody was in a section, or wrote, while another lease was live, given that the beliefs
+/// of the two do not overlap: each of `leases` that is not believed now is to blame.
+///
+/// A lease that was over when it was decided is the client's fault. Else the process was stopped
+/// between its last look at the clock and now, or the application did not look, or did not stop.
+pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
+    let mut blamed = Blamed::NONE;
+    for &id in leases {
+        if facts.beliefs.is_believed(id, facts.now_ns) {
+            continue;
+        }
+        let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
+        if attempt.over_when_decided {
+            return Blamed::NONE;
+        }
+        let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
+        blamed.add(if stopped { Blame::Pause } else { Blame::Application });
+    }
+    blamed
+}

@@ -1,0 +1,188 @@
+//! What the history has told so far, kept in the form in which the properties ask for it.
+
+use super::beliefs::Beliefs;
+use super::keys::Keys;
+use super::leases::{Attempt, Leases, NEVER, just};
+use super::processes::Processes;
+use super::reach::Reach;
+use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
+use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex, KeyEnd, Segment, Writer};
+use crate::scenario::Scenario;
+
+/// The shared state of the fold. Properties read it; only the fold writes it, before they do.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// The instant of the event.
+    pub now_ns: u64,
+    pub setting: Setting,
+    pub clocks: ClockSegments,
+    pub leases: Leases,
+    pub processes: Processes,
+    pub beliefs: Beliefs,
+    pub keys: Keys,
+    pub reach: Reach,
+    /// Which client counts which node's votes.
+    pub eligible: [[Eligible; NODES_MAX]; CLIENTS_MAX],
+    told_eligibility: bool,
+}
+
+/// Since when a client counts a node's votes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Eligible {
+    /// On the client's boot clock; [`NEVER`] if it does not, 0 if it told nothing.
+    pub from_local_ns: u64,
+    /// In true time, and no later than it may put itself off.
+    pub since_ns: u64,
+}
+
+impl Eligible {
+    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0 };
+}
+
+impl Facts {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let setting = Setting::new(scenario);
+        let leases = Leases::new(setting.nodes);
+        let reach = Reach::new(scenario, &setting);
+        let mut facts = Self {
+            now_ns: 0,
+            setting,
+            clocks: ClockSegments::default(),
+            leases,
+            processes: Processes::new(),
+            beliefs: Beliefs::new(),
+            keys: Keys::new(),
+            reach,
+            eligible: [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX],
+            told_eligibility: false,
+        };
+        facts.reset();
+        facts
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.now_ns = 0;
+        self.clocks.clear();
+        // A host that tells nothing of its clocks has them agree with true time.
+        let last = HostIndex((self.setting.nodes + self.setting.probe + 1) as u8);
+        self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
+        self.leases.reset();
+        self.processes.reset();
+        self.beliefs.reset();
+        self.keys.reset(self.setting.nodes);
+        self.reach.reset();
+        if core::mem::take(&mut self.told_eligibility) {
+            self.eligible = [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX];
+        }
+    }
+
+    /// What a clock reads now.
+    pub(super) fn reading(&self, host: HostIndex, clock: ClockKind) -> u64 {
+        self.clocks.segment(host, clock).local_at(self.now_ns)
+    }
+
+    /// What the clock of an attempt reads now.
+    pub(super) fn lease_clock(&self, id: AttemptId, attempt: &Attempt) -> u64 {
+        self.reading(self.setting.client_host(id.client), attempt.clock)
+    }
+
+    /// A clock runs differently from now on.
+    pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
+        if host.get() <= self.setting.nodes + self.setting.probe + 1 {
+            let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
+            self.clocks.set(host, clock, segment);
+            self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
+        }
+    }
+
+    /// A client says from when on it counts a node.
+    pub(super) fn eligible(&mut self, client: u8, node: u8, from_local_ns: u64) {
+        if !self.can_be(client, node) {
+            return;
+        }
+        let host = self.setting.client_host(client);
+        let true_ns = self.clocks.segment(host, ClockKind::Boot).true_at(from_local_ns);
+        // It may not put itself off for longer than the longest lease.
+        let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
+        let since_ns = match from_local_ns {
+            NEVER => NEVER,
+            _ => true_ns.unwrap_or(NEVER).min(latest_ns),
+        };
+        let eligible = Eligible { from_local_ns, since_ns };
+        self.eligible[usize::from(client)][usize::from(node)] = eligible;
+        self.told_eligibility = true;
+    }
+
+    /// Whether there can be such a client and such a node.
+    pub(super) fn can_be(&self, client: u8, node: u8) -> bool {
+        usize::from(client) <= self.setting.probe && usize::from(node) < self.setting.nodes
+    }
+
+    /// A node executed the SET of `id`, and the key is its own now.
+    pub(super) fn set(&mut self, id: AttemptId, node: u8) {
+        let set_wall_ns = self.reading(HostIndex(node), ClockKind::Wall);
+        if let Some(attempt) = self.leases.ensure(id) {
+            attempt.set_on |= just(node);
+        }
+        let now_ns = self.now_ns;
+        if let Some(key) = self.leases.key_mut(id, node) {
+            (key.set_ns, key.set_wall_ns) = (now_ns, set_wall_ns);
+            key.end = None;
+        }
+    }
+
+    /// The key of `id` on `node` ended.
+    pub(super) fn key_ended(&mut self, id: AttemptId, node: u8, cause: KeyEnd, by: Writer) {
+        let Some(attempt) = self.leases.get(id) else { return };
+        let lease_ns = since(attempt.t1_local_ns, self.lease_clock(id, attempt));
+        let client_lost_ns = since(attempt.began_ns, self.now_ns).saturating_sub(lease_ns);
+        let wall_ns = self.reading(HostIndex(node), ClockKind::Wall);
+        let now_ns = self.now_ns;
+        if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
+            key.ended_ns = now_ns;
+            key.end = Some((cause, by));
+            let lived_ns = since(key.set_ns, now_ns);
+            key.node_gained_ns = since(key.set_wall_ns, wall_ns).saturating_sub(lived_ns);
+            key.client_lost_ns = client_lost_ns;
+        }
+    }
+
+    /// The client decided that `id` is granted.
+    pub(super) fn decided(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
+        let Some(attempt) = self.leases.ensure(id).copied() else { return };
+        let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
+        let now_ns = self.now_ns;
+        if let Some(attempt) = self.leases.get_mut(id) {
+            attempt.counted = counted;
+            attempt.decided_ns = now_ns;
+            attempt.over_when_decided = over;
+            attempt.looked_ns = now_ns;
+        }
+    }
+
+    /// The application got the lease of `id`.
+    pub(super) fn delivered(&mut self, id: AttemptId, clock: ClockKind, deadline_local_ns: u64) {
+        let host = self.setting.client_host(id.client);
+        let now_ns = self.now_ns;
+        self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
+        // Who hands out a lease that is over has not looked.
+        if self.beliefs.is_believed(id, now_ns) {
+            self.looked(id);
+        }
+    }
+
+    /// The lease of `id` was compared with the clock.
+    pub(super) fn looked(&mut self, id: AttemptId) {
+        let now_ns = self.now_ns;
+        if let Some(attempt) = self.leases.get_mut(id) {
+            attempt.looked_ns = now_ns;
+        }
+    }
+}
+
+/// `to_ns` less `from_ns`, which may be negative where a clock was set.
+pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
+    (to_ns as i64).saturating_sub(from_ns as i64)
+}
+
+const TRUE_TIME: Segment = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };

@@ -1,0 +1,197 @@
+//! What is known of every attempt, and of its lease if it was granted one.
+
+use super::setting::{CLIENTS_MAX, NODES_MAX};
+use crate::history::{AttemptId, ClockKind, KeyEnd, Writer};
+
+/// It has not happened.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// One attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    /// T1 in true time; [`NEVER`] if it was not told.
+    pub began_ns: u64,
+    /// The clock that T1 was read from.
+    pub clock: ClockKind,
+    /// What it read.
+    pub t1_local_ns: u64,
+    /// How long its keys live.
+    pub ttl_ns: u64,
+    /// What its lease gives up for drift.
+    pub drift_ns: u64,
+    /// A majority of the configured nodes.
+    pub needed: u32,
+    /// Whether a command of it was written before T1 was read.
+    pub wrote_early: bool,
+    /// The nodes that executed its SET with success.
+    pub set_on: u16,
+    /// Those of them whose answer it has.
+    pub confirmed_by: u16,
+    /// The nodes whose votes the client counted.
+    pub counted: u16,
+    /// When it was decided; [`NEVER`] if it was not.
+    pub decided_ns: u64,
+    /// Whether the lease was over when it was decided.
+    pub over_when_decided: bool,
+    /// When somebody last compared the lease with the clock.
+    pub looked_ns: u64,
+    /// Whether the client counts no answers any more.
+    pub settled: bool,
+    /// When it failed, or its lease was released; [`NEVER`] if neither has happened.
+    pub finished_ns: u64,
+    /// For how long the process had been stopped until T1.
+    pub stopped_before_ns: u64,
+}
+
+const BLANK: Attempt = Attempt {
+    began_ns: NEVER,
+    clock: ClockKind::Boot,
+    t1_local_ns: 0,
+    ttl_ns: 0,
+    drift_ns: 0,
+    needed: 0,
+    wrote_early: false,
+    set_on: 0,
+    confirmed_by: 0,
+    counted: 0,
+    decided_ns: NEVER,
+    over_when_decided: false,
+    looked_ns: 0,
+    settled: false,
+    finished_ns: NEVER,
+    stopped_before_ns: 0,
+};
+
+/// What an attempt's SET on one node, and its key there, went through.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyLife {
+    /// When the SET was written; [`NEVER`] if it was not.
+    pub written_ns: u64,
+    /// When its answer was taken in; [`NEVER`] if it was not.
+    pub answered_ns: u64,
+    /// Whether that was an error.
+    pub failed: bool,
+    /// When the SET was executed; [`NEVER`] if it was not.
+    pub set_ns: u64,
+    /// What the node's wall clock read then.
+    pub set_wall_ns: u64,
+    /// When the key ended; [`NEVER`] if it did not.
+    pub ended_ns: u64,
+    /// Why, and by whose command.
+    pub end: Option<(KeyEnd, Writer)>,
+    /// How much the node's wall clock had gained on true time since the SET, if the key expired.
+    pub node_gained_ns: i64,
+    /// How much the lease's clock had lost on true time since T1, if the key expired.
+    pub client_lost_ns: i64,
+}
+
+const UNBORN: KeyLife = KeyLife {
+    written_ns: NEVER,
+    answered_ns: NEVER,
+    failed: false,
+    set_ns: NEVER,
+    set_wall_ns: 0,
+    ended_ns: NEVER,
+    end: None,
+    node_gained_ns: 0,
+    client_lost_ns: 0,
+};
+
+/// Every attempt of a run, by client and number.
+#[derive(Clone, Debug)]
+pub(super) struct Leases {
+    nodes: usize,
+    attempts: [Vec<Attempt>; CLIENTS_MAX],
+    /// `nodes` a piece.
+    keys: [Vec<KeyLife>; CLIENTS_MAX],
+}
+
+impl Leases {
+    pub(super) fn new(nodes: usize) -> Self {
+        assert!(nodes <= NODES_MAX, "{nodes} nodes");
+        let attempts = core::array::from_fn(|_| Vec::with_capacity(16));
+        let keys = core::array::from_fn(|_| Vec::with_capacity(16 * nodes));
+        Self { nodes, attempts, keys }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.attempts.iter_mut().for_each(Vec::clear);
+        self.keys.iter_mut().for_each(Vec::clear);
+    }
+
+    /// What is known of `id`; `None` if nothing is.
+    pub(super) fn get(&self, id: AttemptId) -> Option<&Attempt> {
+        self.attempts.get(usize::from(id.client))?.get(place(id)?)
+    }
+
+    /// The same, to add to it.
+    pub(super) fn get_mut(&mut self, id: AttemptId) -> Option<&mut Attempt> {
+        self.attempts.get_mut(usize::from(id.client))?.get_mut(place(id)?)
+    }
+
+    /// The key of `id` on `node`.
+    pub(super) fn key(&self, id: AttemptId, node: u8) -> Option<&KeyLife> {
+        let place = self.key_place(id, node)?;
+        self.keys[usize::from(id.client)].get(place)
+    }
+
+    /// The same, to add to it.
+    pub(super) fn key_mut(&mut self, id: AttemptId, node: u8) -> Option<&mut KeyLife> {
+        let place = self.key_place(id, node)?;
+        self.keys[usize::from(id.client)].get_mut(place)
+    }
+
+    /// What is known of `id`, from now on; `None` if there can be no such attempt.
+    pub(super) fn ensure(&mut self, id: AttemptId) -> Option<&mut Attempt> {
+        let place = place(id)?;
+        let attempts = self.attempts.get_mut(usize::from(id.client))?;
+        if place >= attempts.len() {
+            attempts.resize(place + 1, BLANK);
+            self.keys[usize::from(id.client)].resize((place + 1) * self.nodes, UNBORN);
+        }
+        Some(&mut attempts[place])
+    }
+
+    /// The newest attempt of `client`.
+    pub(super) fn newest(&self, client: u8) -> Option<AttemptId> {
+        let number = self.attempts.get(usize::from(client))?.len() as u16;
+        (number > 0).then_some(AttemptId { client, number })
+    }
+
+    /// Whether `id` is the newest attempt of its client.
+    pub(super) fn is_newest(&self, id: AttemptId) -> bool {
+        let attempts = self.attempts.get(usize::from(id.client));
+        attempts.is_some_and(|attempts| attempts.len() == usize::from(id.number))
+    }
+
+    /// The earlier one of two attempts by T1, then the other.
+    pub(super) fn in_order(&self, one: AttemptId, other: AttemptId) -> (AttemptId, AttemptId) {
+        let t1 = |id| (self.get(id).map_or(NEVER, |it| it.began_ns), id);
+        if t1(one) <= t1(other) { (one, other) } else { (other, one) }
+    }
+
+    fn key_place(&self, id: AttemptId, node: u8) -> Option<usize> {
+        let (node, client) = (usize::from(node), usize::from(id.client));
+        (node < self.nodes && client < CLIENTS_MAX).then_some(place(id)? * self.nodes + node)
+    }
+}
+
+fn place(id: AttemptId) -> Option<usize> {
+    usize::from(id.number).checked_sub(1)
+}
+
+/// The nodes in a set, bit by bit.
+pub(super) fn nodes_in(mut set: u16) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        let node = set.trailing_zeros() as u8;
+        (set != 0).then(|| {
+            set &= set - 1;
+            node
+        })
+    })
+}
+
+/// The set of just `node`; empty if there can be no such node.
+pub(super) fn just(node: u8) -> u16 {
+    1u16.checked_shl(u32::from(node)).unwrap_or(0)
+}

@@ -1,0 +1,142 @@
+//! Blame follows the key.
+
+use super::tale::{C1, C1_AGAIN, C2, Tale, host};
+use crate::history::{ClockKind, HostIndex, KeyEnd, Writer};
+use crate::scenario::Property::{ExclusiveSection, MutualExclusion};
+
+const C: HostIndex = HostIndex(2);
+
+#[test]
+fn a_restart_that_lost_the_key_is_amnesia() {
+    for cause in [KeyEnd::Restarted, KeyEnd::Flushed, KeyEnd::Evicted] {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", cause, Writer::Nobody);
+        tale.at(1_100).acquires(C2, "CDE").at(20_000);
+        assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"], "{cause:?}");
+    }
+}
+
+#[test]
+fn every_node_that_forgot_is_named() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCD").at(1_000);
+    tale.ends_key(C1, "D", KeyEnd::Flushed, Writer::Nobody);
+    tale.ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    tale.at(1_100).acquires(C2, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)", "amnesia(D)"]);
+}
+
+#[test]
+fn a_command_of_an_attempt_is_the_clients_fault_and_one_of_an_operator_is_not() {
+    let blame = |by| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Command, by);
+        tale.at(1_100).acquires(C2, "CDE").at(20_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(Writer::Attempt(C1_AGAIN)), ["none"]);
+    assert_eq!(blame(Writer::Operator), ["operator"]);
+}
+
+#[test]
+fn a_masters_clock_that_jumped_is_blamed() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_000).steps(C, ClockKind::Wall, 10_000);
+    tale.at(1_101).expires(C1, "C").at(1_200).acquires(C2, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(C)"]);
+}
+
+#[test]
+fn a_masters_clock_that_runs_fast_is_blamed() {
+    let mut tale = Tale::new();
+    tale.runs_at(C, ClockKind::Wall, 100_000_000).acquires(C1, "ABC");
+    tale.at(9_092).expires(C1, "C").at(9_100).acquires(C2, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(C)"]);
+}
+
+#[test]
+fn what_a_masters_clock_does_before_the_set_is_not_blamed() {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(1).steps(C, ClockKind::Wall, 10_000).sets(C1, "ABC");
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC");
+    // Without step 3: a lease of which nothing is left, handed out with a new deadline.
+    let deadline_ns = tale.deadline_ns(C2);
+    tale.at(12_000).decides(C1, "ABC").delivers_until(C1, deadline_ns, 0).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
+}
+
+#[test]
+fn a_clients_clock_set_back_is_blamed() {
+    let mut tale = Tale::new();
+    tale.clock = ClockKind::Wall;
+    tale.acquires(C1, "ABC").at(1_000).steps(host(C1), ClockKind::Wall, -5_000);
+    tale.at(10_002).expires(C1, "ABC").at(10_100).acquires(C2, "ABC").at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(c1)"]);
+}
+
+#[test]
+fn a_clients_clock_that_slept_uncounted_is_blamed() {
+    let mut tale = Tale::new();
+    tale.clock = ClockKind::Monotonic;
+    tale.begins(C1).at(1).sets(C1, "ABC").stops(C1);
+    tale.runs_at(host(C1), ClockKind::Monotonic, -1_000_000_000);
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC");
+    tale.at(12_000).runs_at(host(C1), ClockKind::Monotonic, 0).continues(C1);
+    tale.decides(C1, "ABC").delivers(C1).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(c1)"]);
+}
+
+#[test]
+fn two_clocks_that_only_together_exceed_the_allowance_are_both_blamed() {
+    let mut tale = Tale::new();
+    tale.runs_at(C, ClockKind::Wall, 6_000_000).runs_at(host(C1), ClockKind::Boot, -6_000_000);
+    tale.acquires(C1, "ABC").at(9_942).expires(C1, "C").at(9_945).acquires(C2, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(C)", "clock(c1)"]);
+}
+
+#[test]
+fn clocks_within_the_allowance_do_not_excuse_the_client() {
+    let mut tale = Tale::new();
+    tale.runs_at(C, ClockKind::Wall, 4_000_000).begins(C1).at(1).sets(C1, "ABC");
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC");
+    let deadline_ns = tale.deadline_ns(C2);
+    tale.at(12_000).decides(C1, "ABC").delivers_until(C1, deadline_ns, 0).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
+}
+
+#[test]
+fn leases_without_a_common_node_are_the_clients_fault() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "AB").at(100).acquires(C2, "CD").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
+}
+
+#[test]
+fn a_key_that_was_never_there_is_the_clients_fault() {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(1).sets(C1, "AB").at(2).decides(C1, "ABC").delivers(C1);
+    tale.at(100).acquires(C2, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
+}
+
+#[test]
+fn faults_are_blamed_only_if_they_suffice_without_the_clients_errors() {
+    let blame = |later: &str| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABCD").at(1_000);
+        tale.ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+        tale.ends_key(C1, "D", KeyEnd::Command, Writer::Attempt(C1_AGAIN));
+        tale.ends_key(C1, "B", KeyEnd::Restarted, Writer::Nobody);
+        tale.at(1_100).acquires(C2, later).at(20_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame("CDE"), ["none"]);
+    assert_eq!(blame("BCDE"), ["amnesia(B)", "amnesia(C)"]);
+}
+
+#[test]
+fn sections_take_the_blame_of_their_leases() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").enters(C1).stops(C1);
+    tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    tale.at(1_100).acquires(C2, "CDE").enters(C2).at(1_500);
+    assert_eq!(tale.blame(ExclusiveSection), ["amnesia(C)"]);
+}

@@ -1,0 +1,327 @@
+//! A builder of histories.
+
+use crate::history::{
+    Answer, AttemptId, ClockKind, ClockSegments, Event, EventKind, HostIndex, KeyEnd, OpKind,
+    Segment, Settlement, Writer,
+};
+use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
+use crate::scenario::{Client, Property, Scenario};
+
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const TTL_MS: u64 = 10_000;
+pub(super) const DRIFT_MS: u64 = 102;
+
+/// Attempt 1 of clients 1, 2 and 3, and a second one of client 1.
+pub(super) const C1: AttemptId = AttemptId { client: 0, number: 1 };
+pub(super) const C1_AGAIN: AttemptId = AttemptId { client: 0, number: 2 };
+pub(super) const C2: AttemptId = AttemptId { client: 1, number: 1 };
+pub(super) const C3: AttemptId = AttemptId { client: 2, number: 1 };
+pub(super) const PROBE: AttemptId = AttemptId { client: 3, number: 1 };
+
+/// Five nodes and three clients, as design has them: TTL 10 s, drift 102 ms, links of 1 ms.
+pub(super) fn scenario() -> Scenario {
+    let client = |id: &str| Client {
+        id: String::from(id),
+        subject: String::from("redlock"),
+        connections: None,
+        ttl: None,
+        steps: Vec::new(),
+    };
+    Scenario {
+        schema: 1,
+        name: String::from("tale"),
+        title: String::new(),
+        tags: Vec::new(),
+        source: String::new(),
+        story: String::new(),
+        cluster: Default::default(),
+        lock: Default::default(),
+        store: Default::default(),
+        clients: ["c1", "c2", "c3"].map(client).to_vec(),
+        faults: Vec::new(),
+        run: Default::default(),
+        expect: Default::default(),
+        cases: Vec::new(),
+        sweep: Default::default(),
+    }
+}
+
+/// The place of a node by its letter.
+pub(super) fn node(letter: char) -> u8 {
+    letter as u8 - b'A'
+}
+
+/// The host of a client.
+pub(super) fn host(id: AttemptId) -> HostIndex {
+    HostIndex(5 + id.client)
+}
+
+/// A history in the making, and the instant that is told of.
+pub(super) struct Tale {
+    pub scenario: Scenario,
+    events: Vec<Event>,
+    clocks: ClockSegments,
+    now_ns: u64,
+    commands: u32,
+    /// Which clock attempts read.
+    pub clock: ClockKind,
+    began: Vec<(AttemptId, ClockKind, u64)>,
+}
+
+impl Tale {
+    pub(super) fn new() -> Self {
+        let mut tale = Self {
+            scenario: scenario(),
+            events: Vec::new(),
+            clocks: ClockSegments::default(),
+            now_ns: 0,
+            commands: 0,
+            clock: ClockKind::Boot,
+            began: Vec::new(),
+        };
+        for host in 0..tale.scenario.host_count() as u8 {
+            for clock in ClockKind::ALL {
+                tale.sets_clock(HostIndex(host), clock, 1_000_000, 0);
+            }
+        }
+        tale
+    }
+
+    /// What follows happens at `ms`.
+    pub(super) fn at(&mut self, ms: u64) -> &mut Self {
+        self.at_ns(ms * MS)
+    }
+
+    pub(super) fn at_ns(&mut self, at_ns: u64) -> &mut Self {
+        assert!(at_ns >= self.now_ns, "a tale is told in order");
+        self.now_ns = at_ns;
+        self
+    }
+
+    pub(super) fn tell(&mut self, kind: EventKind) -> &mut Self {
+        self.events.push(Event { at_ns: self.now_ns, kind });
+        self
+    }
+
+    pub(super) fn reads_ns(&self, host: HostIndex, clock: ClockKind) -> u64 {
+        self.clocks.segment(host, clock).local_at(self.now_ns)
+    }
+
+    /// The clock reads `local_ms` now and runs at this rate.
+    pub(super) fn sets_clock(
+        &mut self,
+        host: HostIndex,
+        clock: ClockKind,
+        local_ms: u64,
+        rate_ppb: i32,
+    ) -> &mut Self {
+        let local_ns = local_ms * MS;
+        self.clocks.set(host, clock, Segment { true_ns: self.now_ns, local_ns, rate_ppb });
+        self.tell(EventKind::Clock { host, clock, local_ns, rate_ppb })
+    }
+
+    /// The clock jumps and keeps its rate.
+    pub(super) fn steps(&mut self, host: HostIndex, clock: ClockKind, by_ms: i64) -> &mut Self {
+        let reads_ms = (self.reads_ns(host, clock) / MS) as i64;
+        let rate_ppb = self.clocks.segment(host, clock).rate_ppb;
+        self.sets_clock(host, clock, (reads_ms + by_ms) as u64, rate_ppb)
+    }
+
+    /// The clock runs at another rate from now on.
+    pub(super) fn runs_at(
+        &mut self,
+        host: HostIndex,
+        clock: ClockKind,
+        rate_ppb: i32,
+    ) -> &mut Self {
+        let reads_ms = self.reads_ns(host, clock) / MS;
+        self.sets_clock(host, clock, reads_ms, rate_ppb)
+    }
+
+    pub(super) fn begins(&mut self, id: AttemptId) -> &mut Self {
+        let (clock, t1_local_ns) = (self.clock, self.reads_ns(host(id), self.clock));
+        self.began.push((id, clock, t1_local_ns));
+        self.tell(EventKind::AttemptBegan {
+            attempt: id,
+            clock,
+            t1_local_ns,
+            ttl_ns: TTL_MS * MS,
+            drift_ns: DRIFT_MS * MS,
+            needed: 3,
+        })
+    }
+
+    pub(super) fn writes(&mut self, id: AttemptId, at: char, op: OpKind) -> u32 {
+        let command = self.commands;
+        self.commands += 1;
+        self.tell(EventKind::Written { command, attempt: id, node: node(at), op });
+        command
+    }
+
+    /// A node executes a command at once.
+    pub(super) fn executes(
+        &mut self,
+        (command, id, at, op): (u32, AttemptId, char, OpKind),
+        answer: Answer,
+        (before, after): (Writer, Writer),
+    ) -> &mut Self {
+        let (node, changed) = (node(at), before != after);
+        let wall_ms = self.reads_ns(HostIndex(node), ClockKind::Wall) / MS;
+        let expires_wall_ms = if after == Writer::Nobody { u64::MAX } else { wall_ms + TTL_MS };
+        self.tell(EventKind::Executed {
+            command,
+            attempt: id,
+            node,
+            op,
+            answer,
+            changed,
+            before,
+            after,
+            expires_wall_ms,
+        })
+    }
+
+    pub(super) fn answers(&mut self, command: u32, id: AttemptId, at: char, answer: Answer) {
+        let (node, op) = (node(at), OpKind::Set);
+        self.tell(EventKind::Delivered { command, attempt: id, node, op, answer });
+    }
+
+    /// SETs written, executed and answered, all at once, on empty nodes.
+    pub(super) fn sets(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
+        for at in nodes.chars() {
+            let command = self.writes(id, at, OpKind::Set);
+            let change = (Writer::Nobody, Writer::Attempt(id));
+            self.executes((command, id, at, OpKind::Set), Answer::Yes, change);
+            self.answers(command, id, at, Answer::Yes);
+        }
+        self
+    }
+
+    pub(super) fn deadline_ns(&self, id: AttemptId) -> u64 {
+        let began = self.began.iter().find(|it| it.0 == id).expect("it began");
+        began.2 + (TTL_MS - DRIFT_MS) * MS
+    }
+
+    pub(super) fn decides(&mut self, id: AttemptId, counted: &str) -> &mut Self {
+        let t2_local_ns = self.reads_ns(host(id), self.clock);
+        let deadline_local_ns = self.deadline_ns(id);
+        self.tell(EventKind::GrantDecided {
+            attempt: id,
+            counted: counted.chars().map(|at| 1 << node(at)).sum(),
+            t2_local_ns,
+            deadline_local_ns,
+        })
+        .settles(id, Settlement::Granted)
+    }
+
+    pub(super) fn delivers(&mut self, id: AttemptId) -> &mut Self {
+        let deadline_local_ns = self.deadline_ns(id);
+        self.delivers_until(id, deadline_local_ns, 0)
+    }
+
+    pub(super) fn delivers_until(
+        &mut self,
+        id: AttemptId,
+        deadline_local_ns: u64,
+        fencing_token: u64,
+    ) -> &mut Self {
+        let clock = self.clock;
+        self.tell(EventKind::GrantDelivered {
+            attempt: id,
+            clock,
+            deadline_local_ns,
+            fencing_token,
+        })
+    }
+
+    pub(super) fn settles(&mut self, id: AttemptId, outcome: Settlement) -> &mut Self {
+        self.tell(EventKind::AttemptSettled { attempt: id, outcome })
+    }
+
+    /// A whole acquisition in 2 ms: the SETs after one, the grant after two.
+    pub(super) fn acquires(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
+        let t1_ns = self.now_ns;
+        self.begins(id).at_ns(t1_ns + MS).sets(id, nodes);
+        self.at_ns(t1_ns + 2 * MS).decides(id, nodes).delivers(id)
+    }
+
+    pub(super) fn ends_key(
+        &mut self,
+        id: AttemptId,
+        nodes: &str,
+        cause: KeyEnd,
+        by: Writer,
+    ) -> &mut Self {
+        for at in nodes.chars() {
+            let (node, writer) = (node(at), Writer::Attempt(id));
+            let wall_ms = self.reads_ns(HostIndex(node), ClockKind::Wall) / MS;
+            self.tell(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: wall_ms });
+        }
+        self
+    }
+
+    pub(super) fn expires(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
+        self.ends_key(id, nodes, KeyEnd::Expired, Writer::Nobody)
+    }
+
+    pub(super) fn enters(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::SectionEntered { attempt: id })
+    }
+
+    pub(super) fn leaves(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::SectionLeft { attempt: id })
+    }
+
+    pub(super) fn looks(&mut self, id: AttemptId, alive: bool) -> &mut Self {
+        self.tell(EventKind::Looked { attempt: id, alive })
+    }
+
+    pub(super) fn releases(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::ReleaseCalled { attempt: id })
+    }
+
+    pub(super) fn stops(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::Stopped { host: host(id), suspended: false })
+    }
+
+    pub(super) fn continues(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::Continued { host: host(id) })
+    }
+
+    pub(super) fn kills(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::Killed { host: host(id), power: false })
+    }
+
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// What the oracle says of the tale, which ends here.
+    pub(super) fn verdicts(&mut self) -> Verdicts {
+        self.tell(EventKind::Ended);
+        let mut oracle = Oracle::new(&self.scenario, &[]);
+        // A run before it must not show.
+        for _ in 0..2 {
+            oracle.reset();
+            self.events.iter().for_each(|event| oracle.observe(event));
+        }
+        oracle.finish()
+    }
+
+    pub(super) fn finds(&mut self, property: Property) -> Judgement {
+        self.verdicts().of(property)
+    }
+
+    /// The violation of `property` that the oracle finds.
+    pub(super) fn violation(&mut self, property: Property) -> Violation {
+        match self.finds(property) {
+            Judgement::Violated(violation) => violation,
+            other => panic!("{} is not violated: {other:?}", property.name()),
+        }
+    }
+
+    /// What that is blamed on, as scenarios write it.
+    pub(super) fn blame(&mut self, property: Property) -> Vec<String> {
+        self.violation(property).blamed.names(&self.scenario)
+    }
+}

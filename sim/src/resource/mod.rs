@@ -1,0 +1,152 @@
+//! The protected resource: a register behind the network that checks more or less.
+//!
+//! It knows only what arrives. The engine moves its messages and tells what it did.
+
+use crate::history::{AttemptId, Rejection};
+use crate::scenario::Checks;
+
+/// No version: a write that is computed from nothing.
+pub const BLIND: u32 = u32::MAX;
+
+/// A message to the resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreRequest {
+    /// Open it and read it.
+    Read {
+        /// Whose lease the reader holds.
+        attempt: AttemptId,
+        /// The lease's fencing token, if there are such.
+        fencing_token: u64,
+    },
+    /// Write it.
+    Write {
+        /// Whose lease the writer holds, or held.
+        attempt: AttemptId,
+        /// Numbers the writes of a run.
+        write: u32,
+        /// The version that the value was computed from, or [`BLIND`].
+        based_on: u32,
+        /// The lease's fencing token, if there are such.
+        fencing_token: u64,
+    },
+}
+
+/// What the resource did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// Applied a write.
+    Applied {
+        /// The version since.
+        version: u32,
+    },
+    /// Told its version.
+    Read {
+        /// The version.
+        version: u32,
+    },
+    /// Refused.
+    Rejected(Rejection),
+}
+
+/// A register with a version, and what it remembers for its checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    checks: Checks,
+    version: u32,
+    largest_token: u64,
+    owner: Option<AttemptId>,
+}
+
+impl Store {
+    /// A register that nobody has touched.
+    #[must_use]
+    pub const fn new(checks: Checks) -> Self {
+        Self { checks, version: 0, largest_token: 0, owner: None }
+    }
+
+    /// Serves one message.
+    pub fn serve(&mut self, request: StoreRequest) -> Served {
+        match request {
+            StoreRequest::Read { attempt, fencing_token } => {
+                match self.checks {
+                    Checks::TokenOnOpenAndWrite => {
+                        self.largest_token = self.largest_token.max(fencing_token)
+                    }
+                    Checks::CompareAndSetOwner => self.owner = Some(attempt),
+                    Checks::Nothing | Checks::TokenOnWrite => {}
+                }
+                Served::Read { version: self.version }
+            }
+            StoreRequest::Write { attempt, fencing_token, .. } => {
+                match self.checks {
+                    Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
+                        // Equal tokens pass: a holder may write more than once.
+                        if fencing_token < self.largest_token {
+                            return Served::Rejected(Rejection::StaleToken);
+                        }
+                        self.largest_token = fencing_token;
+                    }
+                    Checks::CompareAndSetOwner if self.owner != Some(attempt) => {
+                        return Served::Rejected(Rejection::NotOwner);
+                    }
+                    Checks::CompareAndSetOwner | Checks::Nothing => {}
+                }
+                self.version += 1;
+                Served::Applied { version: self.version }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: AttemptId = AttemptId { client: 0, number: 1 };
+    const NEW: AttemptId = AttemptId { client: 1, number: 1 };
+
+    fn read(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
+        StoreRequest::Read { attempt, fencing_token }
+    }
+
+    fn write(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
+        StoreRequest::Write { attempt, write: 0, based_on: 0, fencing_token }
+    }
+
+    #[test]
+    fn unchecked_every_write_is_applied() {
+        let mut store = Store::new(Checks::Nothing);
+        assert_eq!(store.serve(write(NEW, 2)), Served::Applied { version: 1 });
+        assert_eq!(store.serve(write(OLD, 1)), Served::Applied { version: 2 });
+    }
+
+    #[test]
+    fn a_stale_token_is_refused_after_a_newer_write_and_an_equal_one_passes() {
+        let mut store = Store::new(Checks::TokenOnWrite);
+        assert_eq!(store.serve(write(NEW, 2)), Served::Applied { version: 1 });
+        assert_eq!(store.serve(write(NEW, 2)), Served::Applied { version: 2 });
+        assert_eq!(store.serve(write(OLD, 1)), Served::Rejected(Rejection::StaleToken));
+    }
+
+    /// Catalogue F2: with the check on writes alone, the newer holder's *read* does not fence.
+    #[test]
+    fn only_the_check_on_open_fences_by_a_read() {
+        for (checks, expected) in [
+            (Checks::TokenOnWrite, Served::Applied { version: 1 }),
+            (Checks::TokenOnOpenAndWrite, Served::Rejected(Rejection::StaleToken)),
+        ] {
+            let mut store = Store::new(checks);
+            store.serve(read(NEW, 2));
+            assert_eq!(store.serve(write(OLD, 1)), expected, "{checks:?}");
+        }
+    }
+
+    #[test]
+    fn the_owner_tag_is_the_last_opener() {
+        let mut store = Store::new(Checks::CompareAndSetOwner);
+        store.serve(read(OLD, 0));
+        store.serve(read(NEW, 0));
+        assert_eq!(store.serve(write(OLD, 0)), Served::Rejected(Rejection::NotOwner));
+        assert_eq!(store.serve(write(NEW, 0)), Served::Applied { version: 1 });
+    }
+}

@@ -1,0 +1,324 @@
+//! The lock clients under test.
+//!
+//! Ours is the production protocol, driven as the tokio shell drives it. All others are one policy
+//! machine with a few knobs: weaker rules live here, never as switches in the client.
+
+mod policy;
+mod presets;
+mod redlock;
+mod transport;
+
+pub use policy::{Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Unlock};
+pub use presets::{NAMES, policy};
+pub use redlock::{RedlockClient, token_of};
+
+use redlock_client::protocol::{Introduction, NodeMask, Token};
+
+use crate::history::{Answer, AttemptId, ClockKind, OpKind, Settlement};
+
+/// What a node is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Delete the key if it holds the token.
+    CompareAndDelete,
+    /// Delete the key.
+    Delete,
+    /// Say what the key holds.
+    Get,
+    /// Say which process you are.
+    Introduce,
+    /// Set the key unless it is there; `None`: for ever.
+    Set {
+        /// Time to live.
+        ttl_ms: Option<u64>,
+    },
+}
+
+impl Ask {
+    /// As a history tells it.
+    #[must_use]
+    pub const fn op(self) -> OpKind {
+        match self {
+            Self::CompareAndDelete => OpKind::Release,
+            Self::Delete => OpKind::Delete,
+            Self::Get => OpKind::Get,
+            Self::Introduce => OpKind::Introduce,
+            Self::Set { .. } => OpKind::Set,
+        }
+    }
+}
+
+/// A command on its way to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Numbered by the engine.
+    pub command: u32,
+    /// Whose it is.
+    pub attempt: AttemptId,
+    /// What to do.
+    pub ask: Ask,
+    /// The token to set or to compare with.
+    pub token: Token,
+}
+
+/// What a node answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// An error.
+    Error,
+    /// An integer.
+    Integer(i64),
+    /// To [`Ask::Introduce`].
+    Introduction(Introduction),
+    /// Nothing there.
+    Nil,
+    /// Done.
+    Ok,
+    /// To [`Ask::Get`]: the key holds the asker's token (`true`), or another value.
+    Value(bool),
+}
+
+/// An answer on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The command that it answers.
+    pub command: u32,
+    /// Whose that was.
+    pub attempt: AttemptId,
+    /// What it was.
+    pub op: OpKind,
+    /// The answer.
+    pub word: Word,
+}
+
+impl Response {
+    /// As a history tells it.
+    #[must_use]
+    pub const fn answer(&self) -> Answer {
+        match self.word {
+            Word::Error => Answer::Error,
+            Word::Integer(0) | Word::Nil | Word::Value(false) => Answer::No,
+            Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value(true) => Answer::Yes,
+        }
+    }
+}
+
+/// Names a connection of one client: to which node, which of several, and which after losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The node.
+    pub node: u8,
+    /// Which of the client's connections to it.
+    pub lane: u16,
+    /// Which one on that lane.
+    pub epoch: u32,
+}
+
+/// Readings of the client's clocks, all taken at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The boot clock.
+    pub boot_ns: u64,
+    /// The clock that the subject measures leases with.
+    pub lease_ns: u64,
+}
+
+/// The randomness of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreshAttempt {
+    /// Which attempt it is.
+    pub attempt: AttemptId,
+    /// A token never drawn before.
+    pub token: Token,
+    /// Uniform over `u64`.
+    pub jitter: u64,
+}
+
+/// How long to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// So many attempts.
+    Attempts(u32),
+    /// Until this reading of the boot clock.
+    UntilBoot(u64),
+}
+
+/// A lease as the application gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Which attempt was granted.
+    pub attempt: AttemptId,
+    /// The clock of the deadline.
+    pub clock: ClockKind,
+    /// When the lease is over; `u64::MAX`: never.
+    pub deadline_ns: u64,
+}
+
+/// What a subject asks of its host, or tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Draw a [`FreshAttempt`] and begin.
+    AttemptDue,
+    /// An attempt will not be counted any more.
+    AttemptSettled {
+        /// Which.
+        attempt: AttemptId,
+        /// How; never `Granted`.
+        outcome: Settlement,
+    },
+    /// An attempt is granted; deliver it.
+    Decided {
+        /// Which.
+        attempt: AttemptId,
+        /// Nodes whose votes were counted.
+        counted: NodeMask,
+        /// On the subject's lease clock.
+        deadline_ns: u64,
+    },
+    /// Open a connection.
+    Dial(Route),
+    /// There will be no further attempt.
+    GaveUp,
+    /// The lease is over.
+    Lost {
+        /// Whose.
+        attempt: AttemptId,
+    },
+    /// Drop a connection at once.
+    Reset(Route),
+    /// Write a command.
+    Write {
+        /// Where.
+        route: Route,
+        /// Whose it is.
+        attempt: AttemptId,
+        /// What.
+        ask: Ask,
+        /// With which token.
+        token: Token,
+    },
+}
+
+/// A lock client in a scenario. The host tells it what happened and does what it asks; the order of
+/// calls is that of [`redlock_client::protocol::NodeSet`].
+#[derive(Debug)]
+pub enum Subject {
+    /// Ours.
+    Redlock(Box<RedlockClient>),
+    /// Another.
+    Policy(Box<PolicyClient>),
+}
+
+impl Subject {
+    /// Which clock it measures leases with.
+    #[must_use]
+    pub fn lease_clock(&self) -> ClockKind {
+        match self {
+            Self::Redlock(_) => ClockKind::Boot,
+            Self::Policy(it) => match it.policy().clock {
+                Clock::Boot => ClockKind::Boot,
+                Clock::Monotonic => ClockKind::Monotonic,
+                Clock::Wall => ClockKind::Wall,
+            },
+        }
+    }
+
+    /// Whether its users ask the lease before they enter a section.
+    #[must_use]
+    pub fn looks_before_section(&self) -> bool {
+        match self {
+            Self::Redlock(_) => true,
+            Self::Policy(it) => it.policy().looks_before_section,
+        }
+    }
+
+    /// Begins to want the lock; [`Action::AttemptDue`] follows.
+    pub fn acquire(&mut self, patience: Patience) {
+        match self {
+            Self::Redlock(it) => it.acquire(patience),
+            Self::Policy(it) => it.acquire(patience),
+        }
+    }
+
+    /// Begins the attempt that is due; `now` is T1.
+    pub fn begin(&mut self, fresh: FreshAttempt, now: Now) {
+        match self {
+            Self::Redlock(it) => it.begin(fresh, now),
+            Self::Policy(it) => it.begin(fresh, now),
+        }
+    }
+
+    /// Hands the lease to the application; `None` if the subject thinks better of it.
+    pub fn deliver(&mut self, now: Now) -> Option<Delivered> {
+        match self {
+            Self::Redlock(it) => it.deliver(now),
+            Self::Policy(it) => it.deliver(now),
+        }
+    }
+
+    /// The application asks whether the lease is alive.
+    #[must_use]
+    pub fn is_alive(&self, now: Now) -> bool {
+        match self {
+            Self::Redlock(it) => it.is_alive(now),
+            Self::Policy(it) => it.is_alive(now),
+        }
+    }
+
+    /// Releases the lease, or stops trying.
+    pub fn release(&mut self, now: Now) {
+        match self {
+            Self::Redlock(it) => it.release(now),
+            Self::Policy(it) => it.release(),
+        }
+    }
+
+    /// A connection that was dialled is open.
+    pub fn handle_connected(&mut self, route: Route, now: Now) {
+        match self {
+            Self::Redlock(it) => it.handle_connected(route, now),
+            Self::Policy(it) => it.handle_connected(route),
+        }
+    }
+
+    /// A connection is gone.
+    pub fn handle_closed(&mut self, route: Route, now: Now) {
+        match self {
+            Self::Redlock(it) => it.handle_closed(route, now),
+            Self::Policy(it) => it.handle_closed(route),
+        }
+    }
+
+    /// The next answer on a connection.
+    pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
+        match self {
+            Self::Redlock(it) => it.handle_response(route, response, now),
+            Self::Policy(it) => it.handle_response(route, response, now),
+        }
+    }
+
+    /// The time that [`Subject::poll_timeout_boot_ns`] named has come.
+    pub fn handle_timeout(&mut self, now: Now) {
+        match self {
+            Self::Redlock(it) => it.handle_timeout(now),
+            Self::Policy(it) => it.handle_timeout(now),
+        }
+    }
+
+    /// What it asks for next.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        match self {
+            Self::Redlock(it) => it.poll_action(),
+            Self::Policy(it) => it.poll_action(),
+        }
+    }
+
+    /// When it wants [`Subject::handle_timeout`], on the boot clock.
+    #[must_use]
+    pub fn poll_timeout_boot_ns(&self) -> Option<u64> {
+        match self {
+            Self::Redlock(it) => it.poll_timeout_boot_ns(),
+            Self::Policy(it) => it.poll_timeout_boot_ns(),
+        }
+    }
+}

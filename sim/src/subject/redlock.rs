@@ -1,0 +1,249 @@
+//! Our own client: the production protocol, driven as the tokio shell drives it.
+
+use core::time::Duration;
+
+use redlock_client::protocol::{
+    self, AttemptError, BootInstant, Command, Event, Fresh, Introduction, Limit, LinkConfig,
+    LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RetryDelay, Token,
+};
+
+use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Response, Route, Word};
+use crate::history::{AttemptId, ClockKind, Settlement};
+use crate::scenario::{Lock, RestartGuard};
+
+/// The scenario's one lock.
+const RESOURCE: ResourceId = ResourceId(0);
+
+/// A [`NodeSet`] with at most one use of the lock at a time.
+#[derive(Debug)]
+pub struct RedlockClient {
+    machine: NodeSet,
+    links: Vec<LinkConfig>,
+    lock_config: LockConfig,
+    lock: Option<LockId>,
+    client: u8,
+}
+
+impl RedlockClient {
+    /// The client at `client` of a scenario with this lock and so many nodes.
+    #[must_use]
+    pub fn new(
+        client: u8,
+        lock: &Lock,
+        ttl: Duration,
+        fleet_max_ttl: Duration,
+        nodes: usize,
+    ) -> Self {
+        let drift = protocol::Drift {
+            share_ppm: lock.drift.share_ppm,
+            constant: lock.drift.constant.duration(),
+        };
+        let link = LinkConfig {
+            node_timeout: lock.node_timeout.duration(),
+            connect_timeout: Duration::from_millis(500),
+            restart_guard: match lock.restart_guard {
+                RestartGuard::DelayedRestart => protocol::RestartGuard::DelayedRestart,
+                RestartGuard::Durable => protocol::RestartGuard::Durable,
+                RestartGuard::Quarantine => protocol::RestartGuard::Quarantine,
+            },
+            fleet_max_ttl,
+            drift,
+        };
+        let links = vec![link; nodes];
+        let retry = RetryDelay {
+            first: lock.retry.first.duration(),
+            longest: lock.retry.longest.duration(),
+        };
+        let lock_config = LockConfig {
+            nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
+            ttl,
+            drift,
+            min_validity: lock.min_validity.duration(),
+            retry,
+            limit: Limit::Attempts(1),
+        };
+        Self { machine: NodeSet::new(&links), links, lock_config, lock: None, client }
+    }
+
+    /// Back to the beginning of a run. With `warm`, the connection to every node that introduced
+    /// itself is open; the other nodes refused.
+    pub fn reset(&mut self, now: Now, warm: Option<&[Option<Introduction>]>) {
+        self.machine.reset_to(&self.links);
+        self.lock = None;
+        let Some(introductions) = warm else { return };
+        let now = instant(now);
+        self.machine.connect(now);
+        while let Some(command) = self.machine.poll_command() {
+            match command {
+                Command::Dial { node, epoch } if introductions[node.get()].is_some() => {
+                    self.machine.handle_connected(node, epoch, now);
+                }
+                Command::Dial { node, epoch } => self.machine.handle_closed(node, epoch, now),
+                Command::Write { node, epoch, .. } => {
+                    let said = introductions[node.get()].map_or(Reply::Error, Reply::Introduction);
+                    self.machine.handle_reply(node, epoch, said, now);
+                }
+                Command::Reset { .. } => unreachable!("nothing goes wrong before the beginning"),
+            }
+        }
+    }
+
+    /// Since which reading of the boot clock the votes of `node` count; `u64::MAX`: never.
+    #[must_use]
+    pub fn eligible_from_ns(&self, node: u8) -> u64 {
+        let from = self.machine.eligible_from(NodeIndex::new(usize::from(node)));
+        from.map_or(u64::MAX, BootInstant::as_nanos)
+    }
+
+    pub(super) fn acquire(&mut self, patience: Patience) {
+        assert!(self.lock.is_none(), "one use of the lock at a time");
+        let limit = match patience {
+            Patience::Attempts(most) => Limit::Attempts(most),
+            Patience::UntilBoot(until_ns) => Limit::Until(BootInstant::from_nanos(until_ns)),
+        };
+        self.lock = Some(self.machine.open(RESOURCE, LockConfig { limit, ..self.lock_config }));
+    }
+
+    pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
+        let Some(lock) = self.lock else { return };
+        let fresh = Fresh { token: fresh.token, jitter: fresh.jitter };
+        self.machine.begin(lock, fresh, instant(now));
+    }
+
+    pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
+        let grant = self.machine.deliver(self.lock?, instant(now)).ok()?;
+        Some(Delivered {
+            attempt: attempt_of(self.client, &grant.token),
+            clock: ClockKind::Boot,
+            deadline_ns: grant.deadline.as_nanos(),
+        })
+    }
+
+    pub(super) fn is_alive(&self, now: Now) -> bool {
+        self.lock.is_some_and(|lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok())
+    }
+
+    pub(super) fn release(&mut self, now: Now) {
+        if let Some(lock) = self.lock.take() {
+            self.machine.release(lock, instant(now));
+        }
+    }
+
+    pub(super) fn handle_connected(&mut self, route: Route, now: Now) {
+        self.machine.handle_connected(node(route), route.epoch, instant(now));
+    }
+
+    pub(super) fn handle_closed(&mut self, route: Route, now: Now) {
+        self.machine.handle_closed(node(route), route.epoch, instant(now));
+    }
+
+    pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
+        let reply = match response.word {
+            Word::Error => Reply::Error,
+            Word::Integer(value) => Reply::Integer(value),
+            Word::Introduction(introduction) => Reply::Introduction(introduction),
+            Word::Nil => Reply::Nil,
+            Word::Ok => Reply::Ok,
+            Word::Value(_) => unreachable!("this client never sends GET"),
+        };
+        self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Now) {
+        self.machine.handle_timeout(instant(now));
+    }
+
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        if let Some(command) = self.machine.poll_command() {
+            return Some(self.as_action(command));
+        }
+        while let Some(event) = self.machine.poll_event() {
+            if let Some(action) = self.event_as_action(event) {
+                return Some(action);
+            }
+        }
+        None
+    }
+
+    pub(super) fn poll_timeout_boot_ns(&self) -> Option<u64> {
+        self.machine.poll_timeout().map(BootInstant::as_nanos)
+    }
+
+    fn as_action(&self, command: Command) -> Action {
+        let route = |node: NodeIndex, epoch| Route { node: node.get() as u8, lane: 0, epoch };
+        match command {
+            Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
+            Command::Reset { node, epoch } => Action::Reset(route(node, epoch)),
+            Command::Write { node, epoch, op, .. } => {
+                let (ask, token) = match op {
+                    Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
+                    Op::Release { token, .. } => (Ask::CompareAndDelete, token),
+                    Op::Set { token, ttl, .. } => {
+                        (Ask::Set { ttl_ms: Some(ttl.as_millis() as u64) }, token)
+                    }
+                };
+                let attempt = attempt_of(self.client, &token);
+                Action::Write { route: route(node, epoch), attempt, ask, token }
+            }
+        }
+    }
+
+    fn event_as_action(&mut self, event: Event) -> Option<Action> {
+        match event {
+            Event::AttemptDue(lock) => (self.lock == Some(lock)).then_some(Action::AttemptDue),
+            Event::AttemptFailed { token, reason, .. } => {
+                let attempt = attempt_of(self.client, &token);
+                Some(Action::AttemptSettled { attempt, outcome: settlement(reason) })
+            }
+            Event::Decided { token, counted, deadline, .. } => {
+                let attempt = attempt_of(self.client, &token);
+                let deadline_ns = deadline.as_nanos();
+                Some(Action::Decided { attempt, counted, deadline_ns })
+            }
+            Event::GaveUp { lock, .. } if self.lock == Some(lock) => {
+                self.lock = None;
+                Some(Action::GaveUp)
+            }
+            Event::Lost { lock, .. } => {
+                let held = self.lock == Some(lock);
+                let token = self.machine.token(lock).filter(|_| held)?;
+                Some(Action::Lost { attempt: attempt_of(self.client, &token) })
+            }
+            Event::GaveUp { .. } | Event::Released { .. } => None,
+        }
+    }
+}
+
+/// A token of the attempt: its number in front, random bytes behind.
+#[must_use]
+pub fn token_of(attempt: AttemptId, random: u64) -> Token {
+    let mut bytes = [0; Token::LENGTH];
+    bytes[0] = attempt.client;
+    bytes[1..3].copy_from_slice(&attempt.number.to_le_bytes());
+    bytes[12..].copy_from_slice(&random.to_le_bytes());
+    Token::from_bytes(bytes)
+}
+
+/// The attempt that drew `token`; an introduction has none and belongs to number 0 of `client`.
+fn attempt_of(client: u8, token: &Token) -> AttemptId {
+    let bytes = token.as_bytes();
+    AttemptId { client, number: u16::from_le_bytes([bytes[1], bytes[2]]) }
+}
+
+fn settlement(reason: AttemptError) -> Settlement {
+    match reason {
+        AttemptError::Cancelled => Settlement::Cancelled,
+        AttemptError::Quarantined => Settlement::Quarantined,
+        AttemptError::Taken => Settlement::Taken,
+        AttemptError::TooFewNodes => Settlement::TooFewNodes,
+        AttemptError::TooSlow => Settlement::TooSlow,
+    }
+}
+
+fn instant(now: Now) -> BootInstant {
+    BootInstant::from_nanos(now.boot_ns)
+}
+
+fn node(route: Route) -> NodeIndex {
+    NodeIndex::new(usize::from(route.node))
+}

@@ -1,0 +1,108 @@
+//! How a policy client uses connections: habits of real libraries, mistakes included.
+
+use std::collections::VecDeque;
+
+use redlock_client::protocol::Token;
+
+use super::{Action, Ask, Connect, Route};
+use crate::history::AttemptId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LaneState {
+    Closed,
+    Dialing,
+    Open,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    attempt: AttemptId,
+    ask: Ask,
+    token: Token,
+}
+
+#[derive(Clone, Debug)]
+struct Lane {
+    number: u16,
+    epoch: u32,
+    state: LaneState,
+    waiting: VecDeque<Waiting>,
+}
+
+/// The connections to one node. Commands wait in memory while a connection opens, for ever if need
+/// be, and are lost with it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transport {
+    lanes: Vec<Lane>,
+    fresh_lanes: u16,
+}
+
+impl Transport {
+    /// Back to the beginning. With `warm`, the pooled connections are open.
+    pub(super) fn reset(&mut self, connect: Connect, warm: bool) {
+        self.lanes.clear();
+        self.fresh_lanes = 0;
+        let pooled = match connect {
+            Connect::FreshPerCommand => 0,
+            Connect::Pooled => 1,
+            Connect::SecondForRelease => 2,
+        };
+        let state = if warm { LaneState::Open } else { LaneState::Closed };
+        for number in 0..pooled {
+            self.lanes.push(Lane { number, epoch: 1, state, waiting: VecDeque::new() });
+        }
+    }
+
+    /// Sends a command on the lane that the habit says.
+    pub(super) fn send(
+        &mut self,
+        connect: Connect,
+        node: u8,
+        (attempt, ask, token): (AttemptId, Ask, Token),
+        actions: &mut VecDeque<Action>,
+    ) {
+        let place = match connect {
+            Connect::Pooled => 0,
+            Connect::SecondForRelease => usize::from(!matches!(ask, Ask::Set { .. })),
+            Connect::FreshPerCommand => {
+                let number = self.fresh_lanes;
+                self.fresh_lanes += 1;
+                let (epoch, state) = (0, LaneState::Closed);
+                self.lanes.push(Lane { number, epoch, state, waiting: VecDeque::new() });
+                self.lanes.len() - 1
+            }
+        };
+        let lane = &mut self.lanes[place];
+        if lane.state == LaneState::Open {
+            let route = Route { node, lane: lane.number, epoch: lane.epoch };
+            actions.push_back(Action::Write { route, attempt, ask, token });
+            return;
+        }
+        lane.waiting.push_back(Waiting { attempt, ask, token });
+        if lane.state == LaneState::Closed {
+            lane.epoch += 1;
+            lane.state = LaneState::Dialing;
+            actions.push_back(Action::Dial(Route { node, lane: lane.number, epoch: lane.epoch }));
+        }
+    }
+
+    pub(super) fn connected(&mut self, route: Route, actions: &mut VecDeque<Action>) {
+        let Some(lane) = self.lane(route) else { return };
+        lane.state = LaneState::Open;
+        while let Some(Waiting { attempt, ask, token }) = lane.waiting.pop_front() {
+            actions.push_back(Action::Write { route, attempt, ask, token });
+        }
+    }
+
+    pub(super) fn closed(&mut self, route: Route) {
+        if let Some(lane) = self.lane(route) {
+            lane.state = LaneState::Closed;
+            lane.waiting.clear();
+        }
+    }
+
+    fn lane(&mut self, route: Route) -> Option<&mut Lane> {
+        let mut lanes = self.lanes.iter_mut();
+        lanes.find(|lane| lane.number == route.lane && lane.epoch == route.epoch)
+    }
+}

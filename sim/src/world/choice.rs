@@ -1,0 +1,142 @@
+//! The only source of randomness.
+
+use core::hash::Hasher;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use siphasher::sip::SipHasher13;
+
+/// What a decision is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Label {
+    /// How long a message travels.
+    Delay,
+    /// The wait after a failed attempt.
+    Jitter,
+    /// Where in its millisecond a host's wall clock begins.
+    Phase,
+    /// When a held message is sent again.
+    Retransmission,
+    /// The identity of a server process.
+    RunId,
+    /// The bytes of a token.
+    Token,
+}
+
+/// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,
+/// however many other decisions they make before. Taking a fault out re-rolls nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What it is about.
+    pub label: Label,
+    /// The client, or another host.
+    pub host: u8,
+    /// The client's attempt, or a count of the host's own.
+    pub attempt: u16,
+    /// Which kind of command.
+    pub operation: u8,
+    /// The node.
+    pub node: u8,
+    /// There, or back.
+    pub direction: u8,
+    /// Tells repetitions of the same thing apart.
+    pub repeat: u32,
+}
+
+impl Choice {
+    /// A decision of `host` that is about nothing else.
+    #[must_use]
+    pub const fn of(label: Label, host: u8) -> Self {
+        Self { label, host, attempt: 0, operation: 0, node: 0, direction: 0, repeat: 0 }
+    }
+
+    const fn packed(self) -> [u64; 2] {
+        let first = self.label as u64
+            | (self.host as u64) << 8
+            | (self.attempt as u64) << 16
+            | (self.operation as u64) << 32
+            | (self.node as u64) << 40
+            | (self.direction as u64) << 48;
+        [first, self.repeat as u64]
+    }
+}
+
+/// All the choices of one run: a keyed hash of each decision's meaning. Stateless, so that asking
+/// in another order changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    key: (u64, u64),
+}
+
+impl Choices {
+    /// The choices of the run `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut stream = ChaCha8Rng::seed_from_u64(seed);
+        Self { key: (stream.next_u64(), stream.next_u64()) }
+    }
+
+    /// 64 bits for `choice`.
+    #[must_use]
+    pub fn bits(&self, choice: Choice) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        let [first, second] = choice.packed();
+        hasher.write_u64(first);
+        hasher.write_u64(second);
+        hasher.finish()
+    }
+
+    /// A number below `count` for `choice`.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is zero.
+    #[must_use]
+    pub fn below(&self, choice: Choice, count: u64) -> u64 {
+        assert!(count > 0, "a choice among nothing");
+        ((u128::from(self.bits(choice)) * u128::from(count)) >> 64) as u64
+    }
+
+    /// A number from `min` to `max`, both included. Costs nothing where they are equal.
+    #[must_use]
+    pub fn between(&self, choice: Choice, min: u64, max: u64) -> u64 {
+        if min == max { min } else { min + self.below(choice, max - min + 1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_depends_on_seed_and_meaning_alone() {
+        let choices = Choices::new(7);
+        let jitter = Choice::of(Label::Jitter, 1);
+        let _ = choices.bits(Choice::of(Label::Delay, 9));
+        assert_eq!(choices.bits(jitter), Choices::new(7).bits(jitter));
+        assert_ne!(choices.bits(jitter), Choices::new(8).bits(jitter));
+        assert_ne!(choices.bits(jitter), choices.bits(Choice { attempt: 1, ..jitter }));
+        assert_ne!(choices.bits(jitter), choices.bits(Choice { repeat: 1, ..jitter }));
+    }
+
+    /// Recorded seeds are worthless once these values change.
+    #[test]
+    fn golden_vectors() {
+        let choices = Choices::new(42);
+        let draws: Vec<u64> =
+            (0..4).map(|host| choices.below(Choice::of(Label::Delay, host), 1_000_000)).collect();
+        insta::assert_compact_debug_snapshot!(draws);
+    }
+
+    #[test]
+    fn every_value_of_a_small_range_comes_up() {
+        let choices = Choices::new(1);
+        let mut seen = [false; 5];
+        for repeat in 0..200 {
+            let choice = Choice { repeat, ..Choice::of(Label::Delay, 0) };
+            seen[choices.between(choice, 10, 14) as usize - 10] = true;
+        }
+        assert_eq!(seen, [true; 5]);
+    }
+}

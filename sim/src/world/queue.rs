@@ -1,0 +1,79 @@
+//! What is going to happen, in the order of true time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A priority queue over true time. What is due at the same instant comes in the order in which it
+/// was scheduled.
+#[derive(Clone, Debug)]
+pub struct Queue<T> {
+    heap: BinaryHeap<Reverse<Entry<T>>>,
+    scheduled: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    at_ns: u64,
+    order: u64,
+    what: T,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::with_capacity(64), scheduled: 0 }
+    }
+}
+
+impl<T> Queue<T> {
+    /// Empties the queue, keeping what is allocated.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+        self.scheduled = 0;
+    }
+
+    /// `what` will happen at `at_ns`.
+    pub fn schedule(&mut self, at_ns: u64, what: T) {
+        self.scheduled += 1;
+        self.heap.push(Reverse(Entry { at_ns, order: self.scheduled, what }));
+    }
+
+    /// The next thing to happen, and when.
+    pub fn pop(&mut self) -> Option<(u64, T)> {
+        self.heap.pop().map(|Reverse(entry)| (entry.at_ns, entry.what))
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at_ns, self.order) == (other.at_ns, other.order)
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        (self.at_ns, self.order).cmp(&(other.at_ns, other.order))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_comes_first_and_scheduling_order_second() {
+        let mut queue = Queue::default();
+        for (at, what) in [(5, 'd'), (1, 'a'), (3, 'b'), (3, 'c')] {
+            queue.schedule(at, what);
+        }
+        let order: String = core::iter::from_fn(|| queue.pop()).map(|(_, what)| what).collect();
+        assert_eq!(order, "abcd");
+    }
+}
