@@ -1,7 +1,7 @@
 //! Deadlock-free. With a TTL of 10 s the bound is 10 567 ms: 102 ms of drift, 1 ms, a retry of
 //! 200 ms, an attempt of 264 ms.
 
-use super::tale::{C1, C2, MS, PROBE, Tale, node};
+use super::tale::{C1, MS, PROBE, Tale, node};
 use crate::history::{
     Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement, Writer,
 };
