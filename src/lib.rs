@@ -2,11 +2,64 @@
 //!
 //! The lock protocol is a value, not a task: `protocol` holds synchronous state machines that own
 //! no socket, clock, randomness or task, and the rest of the crate drives them on tokio.
+//!
+//! ```no_run
+//! # use core::time::Duration;
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use redlock_client::Redlock;
+//!
+//! let redlock = Redlock::builder()
+//!     .nodes(["redis://a:6379", "redis://b:6379", "redis://c:6379"])
+//!     .ttl(Duration::from_secs(10))
+//!     .fleet_max_ttl(Duration::from_secs(30))
+//!     .build()?;
+//! let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
+//! lease.check(Duration::from_secs(1))?; // still a second left? asked before each effect
+//! lease.release().await;
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
+
+mod acquire;
+mod builder;
+mod client;
+mod driver;
+mod error;
+mod introduction;
+mod lease;
+mod node;
+mod resp;
+mod timer;
+
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod environment;
+#[cfg(not(feature = "simulation"))]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
+mod environment;
+
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod observer;
+#[cfg(not(feature = "simulation"))]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
+mod observer;
 
 #[cfg(feature = "simulation")]
 #[doc(hidden)]
 pub mod protocol;
 #[cfg(not(feature = "simulation"))]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
 mod protocol;
+
+pub use acquire::{Acquire, RESOURCE_BYTES_MAX, Resource};
+pub use builder::Builder;
+pub use client::Redlock;
+pub use error::{
+    AcquireError, AcquireErrorKind, BuildError, EndpointError, LostReason, NodeAnswer, Released,
+    TtlError,
+};
+pub use lease::{Deadline, Lease, Lost, OwnerToken};
+pub use protocol::RestartGuard;

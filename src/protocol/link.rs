@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use self::debt::Debts;
-use super::command::{CommandId, NoAnswer, Op, Reply, Send};
+use super::command::{CommandId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::{Eligibility, RestartGuard};
 use super::time::BootInstant;
@@ -78,9 +78,19 @@ struct Pending {
     id: CommandId,
     op: Op,
     ttl: Duration,
+    /// When the link took it: the node timeout runs from here.
     since: BootInstant,
-    /// The sender has been told that there is no answer; the answer will be dropped.
+    /// When it was handed to the transport: the link's patience runs from here.
+    written_at: Option<BootInstant>,
+    /// The node timeout has passed. The lock that sent it has been told that there is no answer,
+    /// and the answer will be dropped.
     overdue: bool,
+}
+
+impl Pending {
+    fn new(id: CommandId, op: Op, ttl: Duration, now: BootInstant) -> Self {
+        Self { id, op, ttl, since: now, written_at: None, overdue: false }
+    }
 }
 
 /// The FIFO of unanswered commands of one connection, and what outlives connections: the node's
@@ -166,6 +176,20 @@ impl Link {
         self.debts.len()
     }
 
+    /// Whether nothing is waiting, unanswered or owed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pipeline.is_empty() && self.debts.len() == 0
+    }
+
+    /// Whether a command that is waiting, unanswered or owed is about `resource`.
+    pub(crate) fn speaks_of(&self, resource: ResourceId) -> bool {
+        let about = |op| match op {
+            Op::Introduce => false,
+            Op::Release { resource: it, .. } | Op::Set { resource: it, .. } => it == resource,
+        };
+        self.pipeline.iter().any(|pending| about(pending.op)) || self.debts.speak_of(resource)
+    }
+
     /// Opens the connection if nobody has asked for it yet.
     pub(crate) fn connect(&mut self) {
         if self.state == State::Idle {
@@ -178,7 +202,7 @@ impl Link {
         self.connect();
         let node = self.node;
         let Send { id, op, ttl, .. } = send;
-        let pending = Pending { id, op, ttl, since: now, overdue: false };
+        let pending = Pending::new(id, op, ttl, now);
         match op {
             Op::Set { .. } if self.takes_new_work() => self.pipeline.push_back(pending),
             Op::Release { resource, token } => match self.place_of(send.after) {
@@ -210,8 +234,7 @@ impl Link {
         self.state = State::Introducing;
         self.writable = true;
         let id = self.own_id();
-        let (op, ttl) = (Op::Introduce, Duration::ZERO);
-        self.pipeline.push_front(Pending { id, op, ttl, since: now, overdue: false });
+        self.pipeline.push_front(Pending::new(id, Op::Introduce, Duration::ZERO, now));
     }
 
     /// The transport of `epoch` takes bytes again, or takes none for now.
@@ -250,7 +273,8 @@ impl Link {
         };
         self.pipeline.pop_front();
         self.written -= 1;
-        self.round_trip = now.since(answered.since).max(self.round_trip * 7 / 8);
+        let written_at = answered.written_at.expect("only what was written is answered");
+        self.round_trip = now.since(written_at).max(self.round_trip * 7 / 8);
         match (answered.op, reply) {
             (Op::Introduce, Reply::Introduction(introduction)) => {
                 self.eligibility.introduced(introduction, now);
@@ -278,8 +302,7 @@ impl Link {
             }
             _ => {}
         }
-        let silent_since = self.pipeline.front().filter(|_| self.written > 0).map(|it| it.since);
-        if silent_since.is_some_and(|since| since.after(self.give_up_after()) <= now) {
+        if self.gives_up_at().is_some_and(|at| at <= now) {
             return self.reset(now, notes);
         }
         self.expire(now, notes);
@@ -306,23 +329,29 @@ impl Link {
         if !may_write || !self.writable {
             return None;
         }
-        let next = self.pipeline.get(self.written)?;
+        let next = self.pipeline.get_mut(self.written)?;
+        next.written_at = Some(now);
         self.written += 1;
         Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
     }
 
     /// The earliest instant at which [`Link::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let idle = self.pipeline.is_empty() && self.debts.len() == 0;
+        if idle && matches!(self.state, State::Open | State::Idle) {
+            return None;
+        }
         let connection = match self.state {
             State::Backoff { until } => Some(until),
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        let front = self.pipeline.front().filter(|_| self.written > 0);
-        let silence = front.map(|it| it.since.after(self.give_up_after()));
-        let overdue = self.pipeline.iter().find(|it| !it.overdue && it.id.lock.is_some());
+        let overdue = self.pipeline.iter().find(|it| !it.overdue);
         let overdue = overdue.map(|it| it.since.after(self.config.node_timeout));
-        [connection, silence, overdue, self.debts.next_timeout()].into_iter().flatten().min()
+        [connection, self.gives_up_at(), overdue, self.debts.next_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// A node that owes an answer beyond the node timeout gets no new SET until it answers or is
@@ -333,8 +362,10 @@ impl Link {
             && self.pipeline.front().is_none_or(|oldest| !oldest.overdue)
     }
 
-    fn give_up_after(&self) -> Duration {
-        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
+    /// When the oldest command without an answer has been written for too long.
+    fn gives_up_at(&self) -> Option<BootInstant> {
+        let patience = self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST);
+        Some(self.pipeline.front()?.written_at?.after(patience))
     }
 
     fn has_transport(&self) -> bool {
@@ -372,7 +403,7 @@ impl Link {
             let id = self.own_id();
             let op = Op::Release { resource: debt.resource, token: debt.token };
             let ttl = debt.until.since(now);
-            self.pipeline.push_back(Pending { id, op, ttl, since: now, overdue: false });
+            self.pipeline.push_back(Pending::new(id, op, ttl, now));
         }
     }
 
@@ -382,7 +413,7 @@ impl Link {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {
             let due = pending.since.after(self.config.node_timeout) <= now;
-            if !due || pending.overdue || pending.id.lock.is_none() {
+            if !due || pending.overdue {
                 place += 1;
                 continue;
             }
@@ -393,7 +424,9 @@ impl Link {
             } else {
                 pending.overdue = true;
                 place += 1;
-                notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                if id.lock.is_some() {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                }
             }
         }
     }

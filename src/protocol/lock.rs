@@ -429,3 +429,6 @@ impl Lock {
         self.first_set + (self.config.nodes.get() + node.get()) as u32
     }
 }
+
+#[cfg(test)]
+mod tests;

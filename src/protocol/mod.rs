@@ -13,6 +13,8 @@ mod node_set;
 mod quorum;
 mod restart;
 mod retry;
+#[cfg(test)]
+mod testing;
 mod time;
 mod token;
 mod validity;

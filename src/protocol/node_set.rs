@@ -8,7 +8,7 @@ use super::link::{Link, LinkCommand, LinkConfig, Note};
 use super::lock::{
     AttemptError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
 };
-use super::quorum::{NodeCount, NodeIndex, NodeMask};
+use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use super::time::BootInstant;
 use super::token::Token;
 
@@ -115,6 +115,9 @@ pub struct NodeSet {
     notes: VecDeque<Note>,
     events: VecDeque<Event>,
     clock: BootInstant,
+    /// Links that may have a command, and whose timeout is not in `timeouts`.
+    touched: NodeMask,
+    timeouts: [Option<BootInstant>; MAX_NODES],
 }
 
 #[derive(Clone, Debug)]
@@ -139,6 +142,8 @@ impl NodeSet {
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
+            touched: NodeMask::EMPTY,
+            timeouts: [None; MAX_NODES],
         }
     }
 
@@ -157,6 +162,8 @@ impl NodeSet {
         self.notes.clear();
         self.events.clear();
         self.clock = BootInstant::ZERO;
+        self.touched = NodeMask::EMPTY;
+        self.timeouts = [None; MAX_NODES];
     }
 
     /// How many nodes are configured.
@@ -205,27 +212,35 @@ impl NodeSet {
         self.links[node.get()].owes()
     }
 
-    /// Whether any use of the lock speaks of `resource`.
+    /// Whether any use of the lock speaks of `resource`, or any command or debt of a link.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
         let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         locks.any(|lock| lock.resource() == resource)
+            || self.links.iter().any(|link| link.speaks_of(resource))
+    }
+
+    /// Whether no answer is awaited from any node and none is owed a release.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.links.iter().all(Link::is_idle)
     }
 
     /// The connection to `node` dialled as `epoch` is open.
     pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
-        self.links[node.get()].handle_connected(epoch, now);
+        self.touch(node).handle_connected(epoch, now);
     }
 
     /// The transport takes bytes again (`true`), or takes none for now.
     pub fn handle_writable(&mut self, node: NodeIndex, epoch: u32, writable: bool) {
-        self.links[node.get()].handle_writable(epoch, writable);
+        self.touch(node).handle_writable(epoch, writable);
     }
 
     /// The connection could not be opened, was closed, or was reset by the other side.
     pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
+        self.touched.insert(node);
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
         self.route(now);
     }
@@ -233,6 +248,7 @@ impl NodeSet {
     /// The next reply on the connection. `now` is read after the reply was.
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
+        self.touched.insert(node);
         self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.route(now);
     }
@@ -241,6 +257,7 @@ impl NodeSet {
     pub fn handle_timeout(&mut self, now: BootInstant) {
         self.advance(now);
         for node in self.nodes.iter() {
+            self.touched.insert(node);
             self.links[node.get()].handle_timeout(now, &mut self.notes);
             self.route(now);
         }
@@ -259,8 +276,9 @@ impl NodeSet {
     }
 
     /// Opens every connection that nobody has needed so far.
-    pub fn connect(&mut self) {
-        self.links.iter_mut().for_each(Link::connect);
+    pub fn connect(&mut self, now: BootInstant) {
+        self.advance(now);
+        self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
     /// A new use of the lock on `resource`; its first attempt is due.
@@ -291,6 +309,7 @@ impl NodeSet {
         };
         machine.begin(fresh, now);
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// Hands the lease of `lock` to the caller, who gets a deadline and not a duration.
@@ -310,6 +329,7 @@ impl NodeSet {
         if let Err(reason) = delivered {
             self.failed(lock, token, reason);
             self.carry(lock, now);
+            self.route(now);
         }
         delivered
     }
@@ -334,20 +354,27 @@ impl NodeSet {
             _ => {}
         }
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// What a transport is to do next.
     pub fn poll_command(&mut self) -> Option<Command> {
         let now = self.clock;
-        let nodes = self.nodes;
-        nodes.iter().find_map(|node| {
-            let command = self.links[node.get()].poll_command(now)?;
-            Some(match command {
-                LinkCommand::Dial { epoch } => Command::Dial { node, epoch },
-                LinkCommand::Reset { epoch } => Command::Reset { node, epoch },
-                LinkCommand::Write { epoch, id, op } => Command::Write { node, epoch, id, op },
-            })
-        })
+        while let Some(node) = self.touched.iter().next() {
+            let link = &mut self.links[node.get()];
+            match link.poll_command(now) {
+                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
+                Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
+                Some(LinkCommand::Write { epoch, id, op }) => {
+                    return Some(Command::Write { node, epoch, id, op });
+                }
+                None => {
+                    self.touched.remove(node);
+                    self.timeouts[node.get()] = link.poll_timeout();
+                }
+            }
+        }
+        None
     }
 
     /// What the driver is to know next.
@@ -358,9 +385,18 @@ impl NodeSet {
     /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.links.iter().filter_map(Link::poll_timeout);
+        let links = self.nodes.iter().filter_map(|node| {
+            let known = !self.touched.contains(node);
+            let link = &self.links[node.get()];
+            if known { self.timeouts[node.get()] } else { link.poll_timeout() }
+        });
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref()?.poll_timeout());
         links.chain(locks).min()
+    }
+
+    fn touch(&mut self, node: NodeIndex) -> &mut Link {
+        self.touched.insert(node);
+        &mut self.links[node.get()]
     }
 
     fn advance(&mut self, now: BootInstant) {
@@ -382,7 +418,8 @@ impl NodeSet {
         self.links.iter().map(Link::round_trip).max().unwrap_or_default()
     }
 
-    /// Takes what the links have to tell to the locks it concerns.
+    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
+    /// A loop, for a connection that is lost tells a thousand things at once.
     fn route(&mut self, now: BootInstant) {
         while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
@@ -412,12 +449,13 @@ impl NodeSet {
         }
     }
 
-    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done.
+    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
+    /// tell in return waits for [`NodeSet::route`].
     fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
+            self.touched.insert(send.node);
             self.links[send.node.get()].send(send, now, &mut self.notes);
         }
-        self.route(now);
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };
@@ -433,3 +471,6 @@ impl NodeSet {
 fn machine_ended(lock: Option<&Lock>) -> bool {
     lock.is_some_and(|lock| lock.phase() == Phase::Ended)
 }
+
+#[cfg(test)]
+mod tests;

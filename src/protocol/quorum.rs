@@ -116,7 +116,12 @@ impl NodeMask {
 
     /// The nodes of the set, in order.
     pub fn iter(self) -> impl Iterator<Item = NodeIndex> {
-        (0..MAX_NODES).map(NodeIndex::new).filter(move |&node| self.contains(node))
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let lowest = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(NodeIndex::new(lowest as usize))
+        })
     }
 }
 

@@ -2,16 +2,37 @@
 //!
 //! [`Scenario`] is both the file format and what a Rust program builds. A file may describe several
 //! cases; each [`Case`] holds the scenario as it is played, with the case's settings applied.
+//! [`load`] and [`embedded`] find files, [`File::cases`] works their cases out, and everything that
+//! is wrong comes back as [`Problems`] with file, line and column.
 
+mod cases;
+mod check;
 mod expect;
+mod file;
+#[cfg(test)]
+mod fuzz;
+mod library;
 mod model;
+mod names;
+mod problem;
+mod source;
 mod span;
+#[cfg(test)]
+mod tests;
+mod tree;
 
+pub use cases::CASES_MAX;
+pub use check::{Complaint, FAULTS_MAX, NODES_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
 pub use expect::{Expectation, Property, Verdict};
+pub use file::File;
+pub use library::{embedded, load};
 pub use model::{
     Acquire, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate, ClockSpec,
     Cluster, Connections, Delay, Drift, Enter, Fault, FaultKind, Hold, HostAt, LinkSpec, Lock,
     Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point,
     RestartGuard, Restarting, Retry, Run, Scenario, Start, Step, Store, Write,
 };
-pub use span::{SignedSpan, Span, SpanRange};
+pub use names::{SUBJECTS, nearest, slug};
+pub use problem::{Problem, Problems};
+pub use source::{Override, TEXT_MAX};
+pub use span::{SeedRange, SignedSpan, Span, SpanRange};

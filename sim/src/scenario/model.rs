@@ -1,11 +1,13 @@
 //! The types of a scenario. Every field is documented as its author meets it in a file.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::expect::{Expectation, Property};
-use super::span::{SignedSpan, Span, SpanRange};
+use super::span::{SeedRange, SignedSpan, Span, SpanRange};
 use crate::history::HostIndex;
 
 /// A scenario file, or one case of it as it is played.
@@ -516,14 +518,38 @@ fn yes() -> bool {
     true
 }
 
-/// When a fault begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// When a fault begins. In a file either the bare time or a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum At {
     /// At this true time.
     Time(Span),
     /// Just before a step of an attempt.
     Point(HostAt),
+}
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AtVisitor)
+    }
+}
+
+struct AtVisitor;
+
+impl<'de> Visitor<'de> for AtVisitor {
+    type Value = At;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a time such as `250ms`, or a table with `client` and `before`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<At, E> {
+        text.parse().map(At::Time).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<At, A::Error> {
+        HostAt::deserialize(de::value::MapAccessDeserializer::new(map)).map(At::Point)
+    }
 }
 
 /// A point in the course of a client's attempt.
@@ -730,9 +756,9 @@ pub struct ClockRate {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Run {
     /// The seeds `a..b`, `b` excluded.
-    pub seeds: String,
+    pub seeds: SeedRange,
     /// The seeds on the engine `turmoil`.
-    pub turmoil_seeds: String,
+    pub turmoil_seeds: SeedRange,
     /// When it ends at the latest, in true time; the engine works it out if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
@@ -740,7 +766,7 @@ pub struct Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self { seeds: String::from("0..100"), turmoil_seeds: String::from("0..2"), duration: None }
+        Self { seeds: SeedRange(0..100), turmoil_seeds: SeedRange(0..2), duration: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Durations as a scenario writes them: an integer and a unit, `250us`, `10s`, `1ms..5ms`.
 
 use core::fmt;
+use core::ops::Range;
 use core::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,6 +25,10 @@ pub struct SpanRange {
     /// The longest.
     pub max: Span,
 }
+
+/// The seeds of a campaign: `a..b`, `b` excluded, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeedRange(pub Range<u64>);
 
 impl Span {
     /// `ms` milliseconds.
@@ -51,8 +56,9 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted =
-            || format!("expected an integer and ns, us, ms, s or m, such as `250ms`, not `{text}`");
+        let wanted = || {
+            format!("`{text}` is no duration, expected an integer and ns, us, ms, s or m: `250ms`")
+        };
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, unit) = text.split_at(digits);
         let number: u64 = number.parse().map_err(|_| wanted())?;
@@ -87,6 +93,29 @@ impl FromStr for SpanRange {
             return Err(format!("`{text}` begins after it ends"));
         }
         Ok(range)
+    }
+}
+
+impl FromStr for SeedRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once("..").and_then(|(first, end)| {
+            Some(Self(first.trim().parse().ok()?..end.trim().parse().ok()?))
+        });
+        let wanted = "a range of seeds such as `0..100`, the end excluded";
+        let range =
+            numbers.ok_or_else(|| format!("`{text}` is no range of seeds, expected {wanted}"))?;
+        if range.0.is_empty() {
+            return Err(format!("`{text}` has no seed, expected {wanted}"));
+        }
+        Ok(range)
+    }
+}
+
+impl fmt::Display for SeedRange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}..{}", self.0.start, self.0.end)
     }
 }
 
@@ -136,7 +165,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text!(Span, SignedSpan, SpanRange);
+as_text!(SeedRange, Span, SignedSpan, SpanRange);
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,10 @@
 //! From single runs to statements about many: campaigns over seeds, and what they amount to.
 
+mod campaign;
+mod compare;
 mod result;
+mod tally;
 
+pub use campaign::{Campaign, Engine, replay};
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
+pub use tally::DISTINCT_MAX;

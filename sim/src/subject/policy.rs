@@ -17,7 +17,7 @@ pub struct Policy {
     pub clock: Clock,
     /// Step 3: refuse a grant of which nothing is left at T2.
     pub checks_validity: bool,
-    /// A token for every attempt, not one for all tries.
+    /// A token for every attempt, not one for the life of the lock object.
     pub fresh_token: bool,
     /// Votes needed; a majority if not given.
     pub quorum: Option<usize>,
@@ -195,7 +195,6 @@ impl PolicyClient {
         assert_eq!(self.state, State::Idle, "one use of the lock at a time");
         self.patience = patience;
         self.failures = 0;
-        self.first_token = None;
         self.due();
     }
 

@@ -5,9 +5,10 @@ use core::time::Duration;
 use super::policy::{Clock, Connect, Lasting, Policy, ReleaseTo, Unlock};
 
 /// The names that a scenario may give as `subject`.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "get-then-del",
     "lease-service",
+    "lease-service-duration",
     "redlock",
     "redlock-duration",
     "redlock-literal",
@@ -51,24 +52,26 @@ const SINGLE: Policy = Policy {
     ..LITERAL
 };
 
+/// A client of one perfect lock server that does everything right.
+const LEASE_SERVICE: Policy =
+    Policy { checks_validity: true, gives_up_drift: true, looks_before_section: true, ..SINGLE };
+
 /// The policy of a subject other than `redlock`; `None` if there is no such subject.
 #[must_use]
 pub fn policy(name: &str) -> Option<Policy> {
     Some(match name {
         "get-then-del" => Policy { unlock: Unlock::GetThenDelete, ..SINGLE },
-        "lease-service" => Policy {
-            checks_validity: true,
-            gives_up_drift: true,
-            looks_before_section: true,
-            ..SINGLE
-        },
+        "lease-service" => LEASE_SERVICE,
+        "lease-service-duration" => Policy { lasting: Lasting::Duration, ..LEASE_SERVICE },
         "redlock-duration" => Policy { lasting: Lasting::Duration, ..LITERAL },
         "redlock-literal" => LITERAL,
         "redlock-monotonic-clock" => Policy { clock: Clock::Monotonic, ..LITERAL },
         "redlock-no-jitter" => Policy { fixed_retry: Some(Duration::from_millis(200)), ..LITERAL },
         "redlock-no-release" => Policy { release_after_failure: ReleaseTo::Nobody, ..LITERAL },
         "redlock-no-step-3" => Policy { checks_validity: false, ..LITERAL },
-        "redlock-one-token" => Policy { fresh_token: false, ..LITERAL },
+        "redlock-one-token" => {
+            Policy { fresh_token: false, connect: Connect::SecondForRelease, ..LITERAL }
+        }
         "redlock-quorum-2" => Policy { quorum: Some(2), ..LITERAL },
         "redlock-release-acknowledged" => {
             Policy { release_after_failure: ReleaseTo::Acknowledged, ..LITERAL }

@@ -72,7 +72,7 @@ impl RedlockClient {
         self.lock = None;
         let Some(introductions) = warm else { return };
         let now = instant(now);
-        self.machine.connect();
+        self.machine.connect(now);
         while let Some(command) = self.machine.poll_command() {
             match command {
                 Command::Dial { node, epoch } if introductions[node.get()].is_some() => {

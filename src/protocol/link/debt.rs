@@ -92,6 +92,10 @@ impl Debts {
         self.0.len()
     }
 
+    pub(super) fn speak_of(&self, resource: ResourceId) -> bool {
+        self.0.iter().any(|debt| debt.resource == resource)
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -8,6 +8,8 @@ mod plan;
 mod process;
 mod recorder;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use self::plan::{Op, Plan, PlannedOp};
 use self::process::Process;
@@ -82,6 +84,7 @@ impl Engine {
             commands: 0,
             writes: 0,
             arrivals_due: 0,
+            to_run: 0,
             active_delays: Vec::new(),
             set_off: Vec::new(),
             faults_open: 0,
@@ -137,6 +140,7 @@ impl Engine {
         stage.commands = 0;
         stage.writes = 0;
         stage.arrivals_due = 0;
+        stage.to_run = 0;
         stage.active_delays.clear();
         stage.clocks.clear();
         for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
@@ -169,7 +173,8 @@ impl Engine {
         stage.schedule_faults(plan);
         for (place, process) in processes.iter_mut().enumerate() {
             process.reset(plan, stage, plan.warm);
-            stage.wake(place as u8);
+            // Behind the faults that begin at time 0.
+            stage.queue.schedule(0, Happening::Timer { client: place as u8, serial: 0 });
         }
         self.probe.done = true;
     }
@@ -183,16 +188,24 @@ impl Engine {
             Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
             Happening::FaultBegins(place) => stage.begin_fault(plan, place),
             Happening::FaultEnds(place) => stage.end_fault(plan, place),
-            Happening::Run(client) => {
-                if let Some(process) = process_mut(processes, probe, client) {
-                    process.run(plan, stage);
-                }
-            }
             Happening::Timer { client, serial } => {
                 let process = process_mut(processes, probe, client);
-                if let Some(process) = process.filter(|it| it.is_current_timer(serial)) {
-                    process.run(plan, stage);
+                if process.is_some_and(|it| it.is_current_timer(serial)) {
+                    stage.wake(client);
                 }
+            }
+        }
+        self.run_clients();
+    }
+
+    /// Runs every client that has something to do.
+    fn run_clients(&mut self) {
+        while self.stage.to_run != 0 {
+            let client = self.stage.to_run.trailing_zeros() as u8;
+            self.stage.to_run &= !(1 << client);
+            let Self { plan, stage, processes, probe, .. } = self;
+            if let Some(process) = process_mut(processes, probe, client) {
+                process.run(plan, stage);
             }
         }
     }
@@ -205,7 +218,7 @@ impl Engine {
                 if !self.processes.iter().all(|process| process.done) {
                     return Some(current);
                 }
-                if self.plan.faults.is_empty() {
+                if !self.plan.has_faults {
                     return Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns });
                 }
                 if self.stage.faults_open > 0 {
@@ -235,6 +248,7 @@ impl Engine {
         probe.reset(plan, stage, true);
         probe.done = false;
         stage.wake(place);
+        self.run_clients();
     }
 }
 

@@ -94,6 +94,7 @@ pub(super) struct Plan {
     pub(super) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
     pub(super) delays: Vec<Vec<(u64, u64)>>,
+    pub(super) has_faults: bool,
     pub(super) has_points: bool,
     pub(super) warm: bool,
     /// The key on every node.
@@ -115,7 +116,8 @@ impl Plan {
         let last_ns = last_time_named(&scenario);
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
-        let service = scenario.clients.iter().any(|client| client.subject == "lease-service");
+        let service =
+            scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
         let nodes = scenario.cluster.nodes.iter().enumerate().map(|(place, name)| {
             let own = scenario.cluster.node.get(name).and_then(|node| node.persistence);
             let ideal = service && place == 0;
@@ -130,6 +132,7 @@ impl Plan {
             nodes: nodes.collect(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
+            has_faults: scenario.faults.iter().any(|fault| fault.enabled),
             has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
             key: scenario.lock.resource.clone().into_bytes(),

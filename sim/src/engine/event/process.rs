@@ -60,6 +60,8 @@ pub(super) struct Process {
     pub(super) store: u16,
     timer_serial: u32,
     timer_at_ns: u64,
+    /// What the subject waits for, as of the last piece of a run.
+    subject_due_boot_ns: Option<u64>,
     eligible_from_ns: Vec<u64>,
     pub(super) done: bool,
     pub(super) got_lease: bool,
@@ -94,6 +96,7 @@ impl Process {
             store: 0,
             timer_serial: 0,
             timer_at_ns: u64::MAX,
+            subject_due_boot_ns: None,
             eligible_from_ns: Vec::with_capacity(nodes),
             done: false,
             got_lease: false,
@@ -413,9 +416,10 @@ impl Process {
     }
 
     fn expire_timer(&mut self, stage: &mut Stage) -> bool {
-        let due = self.subject.poll_timeout_boot_ns();
+        self.subject_due_boot_ns = self.subject.poll_timeout_boot_ns();
+        let Some(due_ns) = self.subject_due_boot_ns else { return false };
         let now = self.now(stage);
-        if due.is_none_or(|due_ns| due_ns > now.boot_ns) {
+        if due_ns > now.boot_ns {
             return false;
         }
         self.subject.handle_timeout(now);
@@ -431,7 +435,7 @@ impl Process {
             Waiting::UntilTrue(at_ns) => Some(at_ns),
             Waiting::ForLoss | Waiting::ForVersion | Waiting::ForWrite | Waiting::Nothing => None,
         };
-        let subject = self.subject.poll_timeout_boot_ns().and_then(boot);
+        let subject = self.subject_due_boot_ns.and_then(boot);
         let at_ns = [own, subject].into_iter().flatten().min().unwrap_or(u64::MAX);
         if at_ns == self.timer_at_ns && at_ns > stage.now_ns {
             return;

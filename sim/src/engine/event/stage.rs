@@ -35,8 +35,6 @@ pub(super) enum Happening {
     },
     FaultBegins(u16),
     FaultEnds(u16),
-    /// A client has something to do.
-    Run(u8),
     /// A client's timer, unless a newer one has been set.
     Timer {
         client: u8,
@@ -90,6 +88,8 @@ pub(super) struct Stage {
     pub(super) commands: u32,
     pub(super) writes: u32,
     pub(super) arrivals_due: u32,
+    /// Clients that have something to do now, bit by bit.
+    pub(super) to_run: u16,
     pub(super) active_delays: Vec<Doing>,
     /// Which faults with a point have been set off.
     pub(super) set_off: Vec<bool>,
@@ -167,7 +167,7 @@ impl Stage {
     }
 
     pub(super) fn wake(&mut self, client: u8) {
-        self.queue.schedule(self.now_ns, Happening::Run(client));
+        self.to_run |= 1 << client;
     }
 
     /// Sends everything again that was held on ways that are free now.

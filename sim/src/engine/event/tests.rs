@@ -1,0 +1,237 @@
+//! What faults do, seen in the histories of small scenarios.
+
+use super::Engine;
+use crate::history::{
+    Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement,
+};
+use crate::scenario::{Case, Scenario};
+
+const MS: u64 = 1_000_000;
+const C1: AttemptId = AttemptId { client: 0, number: 1 };
+
+/// One client that holds the lock from 0 to 2 s over nodes A, B and C, one way 1 ms, and `more`.
+fn play(more: &str) -> Vec<Event> {
+    let text = format!(
+        r#"
+        schema = 1
+        name = "test"
+        title = "test"
+        [cluster]
+        nodes = ["A", "B", "C"]
+        [[client]]
+        id = "c1"
+        steps = [
+            {{ at = "0s", acquire = {{}} }}, {{ enter = {{}} }}, {{ sleep = "2s" }},
+            {{ leave = {{}} }}, {{ release = {{}} }},
+        ]
+        {more}"#
+    );
+    let scenario: Scenario = toml::from_str(&text).unwrap();
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut kept = Vec::new();
+    Engine::new(&case).unwrap().run(0, Some(&mut kept));
+    kept
+}
+
+fn fault(kind: &str) -> String {
+    format!("[[fault]]\nid = \"f\"\n{kind}\n")
+}
+
+fn find(events: &[Event], wanted: impl Fn(&EventKind) -> bool) -> Option<u64> {
+    events.iter().find(|event| wanted(&event.kind)).map(|event| event.at_ns)
+}
+
+fn count(events: &[Event], wanted: impl Fn(&EventKind) -> bool) -> usize {
+    events.iter().filter(|event| wanted(&event.kind)).count()
+}
+
+fn executed(at_node: u8, of: OpKind) -> impl Fn(&EventKind) -> bool {
+    // The probe's commands are its own matter.
+    move |kind| {
+        matches!(kind, EventKind::Executed { node, op, attempt, .. }
+            if (*node, *op, attempt.client) == (at_node, of, 0))
+    }
+}
+
+fn ended(at_node: u8, why: KeyEnd) -> impl Fn(&EventKind) -> bool {
+    move |kind| matches!(kind, EventKind::KeyEnded { node, cause, .. } if (*node, *cause) == (at_node, why))
+}
+
+fn introduces_itself(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Written { node: 0, op: OpKind::Introduce, attempt, .. }
+        if attempt.client == 0)
+}
+
+#[test]
+fn without_faults_times_are_those_of_the_catalogue() {
+    let events = play("");
+    assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
+    let decided = |kind: &EventKind| matches!(kind, EventKind::GrantDecided { .. });
+    assert_eq!(find(&events, decided), Some(2 * MS));
+    let deadline = events.iter().find_map(|event| match event.kind {
+        EventKind::GrantDelivered { deadline_local_ns, .. } => Some(deadline_local_ns),
+        _ => None,
+    });
+    assert_eq!(deadline, Some(crate::world::BOOT_AT_START_NS + 9_898 * MS));
+}
+
+#[test]
+fn a_stalled_node_executes_afterwards_in_order() {
+    let stall = "at = \"0s\"\nuntil = \"30ms\"\nstall = { host = \"A\" }";
+    let events = play(&fault(stall));
+    assert_eq!(find(&events, executed(0, OpKind::Set)), Some(30 * MS));
+    let unstalled = |kind: &EventKind| matches!(kind, EventKind::NodeUnstalled { node: 0 });
+    assert_eq!(find(&events, unstalled), Some(30 * MS));
+}
+
+#[test]
+fn a_killed_node_says_goodbye_and_a_dark_one_does_not() {
+    let redialled = |events: &[Event]| find(events, introduces_itself);
+    let kill = "at = \"500ms\"\nkill = { host = \"A\", restart-after = \"100ms\" }";
+    let killed = play(&fault(kill));
+    assert!(redialled(&killed).is_some_and(|at_ns| at_ns < 1_000 * MS), "the client hears of it");
+    let power = "at = \"500ms\"\npower = { host = \"A\" }";
+    let dark = play(&fault(power));
+    assert_eq!(redialled(&dark), None);
+    assert_eq!(count(&dark, executed(0, OpKind::Release)), 0);
+}
+
+#[test]
+fn a_restarted_node_without_persistence_has_lost_its_keys() {
+    let kill = "at = \"500ms\"\nkill = { host = \"A\", restart-after = \"100ms\" }";
+    assert_eq!(find(&play(&fault(kill)), ended(0, KeyEnd::Restarted)), Some(600 * MS));
+    let always = format!("{}\n[cluster.node.A]\npersistence = \"always\"", fault(kill));
+    assert_eq!(find(&play(&always), ended(0, KeyEnd::Restarted)), None);
+}
+
+#[test]
+fn eviction_and_flush_end_the_key() {
+    let evict = "at = \"500ms\"\nevict = { host = \"A\" }";
+    assert_eq!(find(&play(&fault(evict)), ended(0, KeyEnd::Evicted)), Some(500 * MS));
+    let flush = "at = \"500ms\"\nflush = { host = \"A\" }";
+    assert_eq!(find(&play(&fault(flush)), ended(0, KeyEnd::Flushed)), Some(500 * MS));
+}
+
+#[test]
+fn a_holding_partition_delivers_with_a_retransmission_after_the_heal() {
+    let partition = "at = \"0s\"\nuntil = \"100ms\"\npartition = { between = [[\"c1\"], [\"A\"]] }";
+    let at_ns = find(&play(&fault(partition)), executed(0, OpKind::Set)).expect("it arrives");
+    assert!((100 * MS..400 * MS).contains(&at_ns), "{at_ns}");
+}
+
+#[test]
+fn a_reset_discards_what_a_partition_holds() {
+    let partition = "at = \"0s\"\nuntil = \"1s\"\npartition = { between = [[\"c1\"], [\"A\"]] }";
+    let events = play(&fault(partition));
+    assert_eq!(count(&events, executed(0, OpKind::Set)), 0, "the client gave up after 500 ms");
+}
+
+#[test]
+fn a_resetting_partition_loses_what_was_under_way_and_both_ends_know() {
+    let partition = "at = \"500us\"\nuntil = \"300ms\"\n\
+                     partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }";
+    let events = play(&fault(partition));
+    assert_eq!(count(&events, executed(0, OpKind::Set)), 0);
+    let release = find(&events, executed(0, OpKind::Release)).expect("the release is owed");
+    assert!(release > 300 * MS);
+}
+
+#[test]
+fn a_silent_partition_is_noticed_by_its_silence() {
+    let partition = "at = \"500us\"\nuntil = \"100ms\"\n\
+                     partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }";
+    let events = play(&fault(partition));
+    assert_eq!(count(&events, executed(0, OpKind::Set)), 0);
+    let redialled = find(&events, introduces_itself).expect("the client dials again");
+    assert!(redialled >= 500 * MS, "it gives up after 500 ms, not before");
+}
+
+#[test]
+fn one_way_lets_the_request_through_and_holds_the_reply() {
+    let partition = "at = \"0s\"\nuntil = \"300ms\"\n\
+                     partition = { between = [[\"A\"], [\"c1\"]], one-way = true }";
+    let events = play(&fault(partition));
+    assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
+    let delivered = |kind: &EventKind| {
+        matches!(kind, EventKind::Delivered { node: 0, answer: Answer::Yes, op: OpKind::Set, .. })
+    };
+    assert!(find(&events, delivered).is_some_and(|at_ns| at_ns >= 300 * MS));
+}
+
+#[test]
+fn a_slew_moves_all_clocks_by_its_amount() {
+    let slew = "at = \"0s\"\nuntil = \"1s\"\nclock-slew = { host = \"c1\", by = \"100ms\" }";
+    let events = play(&fault(slew));
+    let read = |wanted: ClockKind| {
+        events.iter().rev().find_map(|event| match event.kind {
+            EventKind::Clock { host: HostIndex(3), clock, local_ns, rate_ppb: 0 }
+                if clock == wanted =>
+            {
+                Some(local_ns)
+            }
+            _ => None,
+        })
+    };
+    let boot = crate::world::BOOT_AT_START_NS;
+    assert_eq!(read(ClockKind::Boot), Some(boot + 1_100 * MS));
+    assert_eq!(read(ClockKind::Monotonic), Some(boot + 1_100 * MS));
+}
+
+#[test]
+fn a_dead_client_takes_no_step_and_what_it_wrote_is_executed() {
+    let kill = "at = \"500us\"\nkill = { host = \"c1\" }";
+    let events = play(&fault(kill));
+    assert_eq!(count(&events, executed(0, OpKind::Set)), 1);
+    assert_eq!(count(&events, |kind| matches!(kind, EventKind::Delivered { attempt: C1, .. })), 0);
+    assert_eq!(count(&events, executed(0, OpKind::Release)), 0);
+}
+
+#[test]
+fn a_pause_before_t2_makes_the_attempt_too_slow() {
+    let pause =
+        "at = { client = \"c1\", before = \"t2\" }\nlasts = \"12s\"\npause = { host = \"c1\" }";
+    let events = play(&fault(pause));
+    let too_slow = |kind: &EventKind| {
+        matches!(kind, EventKind::AttemptSettled { outcome: Settlement::TooSlow, .. })
+    };
+    assert_eq!(find(&events, too_slow), Some(12_002 * MS));
+    assert_eq!(
+        count(&events, |kind| matches!(kind, EventKind::GrantDelivered { attempt: C1, .. })),
+        0
+    );
+}
+
+#[test]
+fn every_point_of_an_attempt_can_be_reached() {
+    for point in ["t1", "write", "execute", "reply", "t2", "deliver", "look", "enter"] {
+        let at = format!("at = {{ client = \"c1\", before = \"{point}\" }}");
+        let pause = format!("{at}\nlasts = \"1ms\"\npause = {{ host = \"c1\" }}");
+        let events = play(&fault(&pause));
+        let stopped = |kind: &EventKind| matches!(kind, EventKind::Stopped { .. });
+        assert_eq!(count(&events, stopped), 1, "{point}");
+    }
+}
+
+#[test]
+fn a_fault_that_is_off_changes_nothing() {
+    let off = fault("at = \"0s\"\nenabled = false\nevict = { host = \"A\" }");
+    assert_eq!(play(&off), play(""));
+}
+
+#[test]
+fn a_cold_client_dials_and_introduces_itself_before_it_locks() {
+    let text = include_str!("../../../../benches/two_clients.toml");
+    let mut scenario: Scenario = toml::from_str(text).unwrap();
+    scenario.cluster.connections = crate::scenario::Start::Cold;
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut kept = Vec::new();
+    Engine::new(&case).unwrap().run(0, Some(&mut kept));
+    let written: Vec<OpKind> = kept
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Written { op, node: 0, attempt, .. } if attempt.client == 0 => Some(op),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(written, [OpKind::Introduce, OpKind::Set, OpKind::Release]);
+}

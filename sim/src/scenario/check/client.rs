@@ -1,0 +1,178 @@
+//! Rules about the clients and what they do.
+
+use super::{CLIENTS_MAX, Check, STEPS_MAX};
+use crate::scenario::model::{Acquire, Client, Hold, Step};
+use crate::scenario::names::{self, SUBJECTS};
+
+/// The most attempts that one acquisition may ask for.
+const ATTEMPTS_MAX: u32 = 1_000;
+
+/// Where a client's program is, as far as the order of steps goes.
+#[derive(Default)]
+struct Course {
+    has_acquired: bool,
+    is_inside: bool,
+}
+
+impl Check<'_> {
+    pub(super) fn clients(&mut self) {
+        let clients = &self.scenario.clients;
+        if clients.is_empty() {
+            self.wrong("client", "no clients", "expected at least one `[[client]]`");
+        }
+        if clients.len() > CLIENTS_MAX {
+            let message = format!("{} clients", clients.len());
+            let at = format!("client.{CLIENTS_MAX}");
+            self.wrong(&at, &message, &format!("expected at most {CLIENTS_MAX}"));
+        }
+        for (place, client) in clients.iter().enumerate() {
+            let at = format!("client.{place}");
+            let id = format!("{at}.id");
+            self.name(&id, &client.id);
+            let taken = clients[..place].iter().any(|other| other.id == client.id);
+            if taken || self.scenario.cluster.nodes.contains(&client.id) {
+                let message = format!("two hosts are called `{}`", client.id);
+                self.wrong(&id, &message, "expected another name");
+            }
+            self.subject(&at, client);
+            if let Some(ttl) = client.ttl {
+                self.ttl(&format!("{at}.ttl"), ttl);
+            }
+            self.steps(&at, &client.steps);
+        }
+    }
+
+    fn subject(&mut self, at: &str, client: &Client) {
+        if !SUBJECTS.contains(&client.subject.as_str()) {
+            let message = format!("unknown subject `{}`", client.subject);
+            let help = names::suggestion(&client.subject, SUBJECTS);
+            let at = format!("{at}.subject");
+            self.wrong(&at, &message, "expected the name of a lock client").help = help;
+        }
+        if client.subject == SUBJECTS[0] && client.connections.is_some() {
+            let message = "`redlock` manages its own connections";
+            let expected = "only for the other subjects";
+            self.wrong_key(&format!("{at}.connections"), message, expected);
+        }
+    }
+
+    fn steps(&mut self, at: &str, steps: &[Step]) {
+        if steps.is_empty() {
+            let at = format!("{at}.steps");
+            self.wrong(&at, "a client that does nothing", "expected at least one step");
+        }
+        if steps.len() > STEPS_MAX {
+            let message = format!("{} steps", steps.len());
+            let expected = format!("expected at most {STEPS_MAX}");
+            self.wrong(&format!("{at}.steps.{STEPS_MAX}"), &message, &expected);
+        }
+        let mut course = Course::default();
+        for (place, step) in steps.iter().enumerate() {
+            self.step(&format!("{at}.steps.{place}"), step, &mut course);
+        }
+    }
+
+    fn step(&mut self, at: &str, step: &Step, course: &mut Course) {
+        let kinds = kinds(step);
+        let [kind] = kinds[..] else {
+            let message = match kinds.len() {
+                0 => String::from("a step that does nothing"),
+                _ => format!("a step that is {} at once", joined(&kinds)),
+            };
+            let expected = "expected exactly one of `acquire`, `look`, `enter`, `read`, `write`, \
+                            `leave`, `hold`, `release`, `sleep`";
+            self.wrong(at, &message, expected);
+            return;
+        };
+        if let Some(begin) = step.at {
+            self.span(&format!("{at}.at"), begin);
+        }
+        if let Some(pause) = step.sleep {
+            self.span(&format!("{at}.sleep"), pause);
+        }
+        if let Some(Hold::For(length)) = step.hold {
+            self.span(&format!("{at}.hold"), length);
+        }
+        if let Some(acquire) = &step.acquire {
+            self.acquire(at, step, acquire);
+        }
+        self.order(at, kind, course);
+    }
+
+    fn acquire(&mut self, at: &str, step: &Step, acquire: &Acquire) {
+        let at = format!("{at}.acquire");
+        let limits = [
+            acquire.until.map(|_| "until"),
+            acquire.wait.map(|_| "wait"),
+            acquire.attempts.map(|_| "attempts"),
+        ];
+        let limits: Vec<&str> = limits.into_iter().flatten().collect();
+        if limits.len() > 1 {
+            let message = format!("{} at once", joined(&limits));
+            let expected = "expected at most one of `until`, `wait`, `attempts`";
+            self.wrong_key(&format!("{at}.{}", limits[1]), &message, expected);
+        }
+        if let Some(until) = acquire.until {
+            let at = format!("{at}.until");
+            self.span(&at, until);
+            if let Some(begin) = step.at.filter(|&begin| until <= begin) {
+                let message = "`until` is not after `at`";
+                self.wrong(&at, message, &format!("expected a time after {begin}"));
+            }
+        }
+        if let Some(wait) = acquire.wait {
+            self.span(&format!("{at}.wait"), wait);
+        }
+        if acquire.attempts.is_some_and(|attempts| !(1..=ATTEMPTS_MAX).contains(&attempts)) {
+            let expected = format!("expected 1 to {ATTEMPTS_MAX}");
+            self.wrong(&format!("{at}.attempts"), "so many attempts cannot be made", &expected);
+        }
+    }
+
+    /// The order of steps must make sense: a lease before a section, one section at a time.
+    fn order(&mut self, at: &str, kind: &str, course: &mut Course) {
+        let needs_lease = !["acquire", "sleep"].contains(&kind);
+        if needs_lease && !course.has_acquired {
+            let message = format!("`{kind}` before the first `acquire`");
+            self.wrong(at, &message, "there is no lease yet");
+        }
+        match kind {
+            "acquire" | "enter" | "hold" if course.is_inside => {
+                let message = format!("`{kind}` within a section");
+                self.wrong(at, &message, "expected `leave` before it");
+            }
+            "leave" if !course.is_inside => {
+                self.wrong(at, "`leave` outside a section", "expected `enter` before it");
+            }
+            _ => {}
+        }
+        match kind {
+            "acquire" => *course = Course { has_acquired: true, is_inside: false },
+            "enter" => course.is_inside = true,
+            "leave" => course.is_inside = false,
+            _ => {}
+        }
+    }
+}
+
+/// The kinds that a step gives; a valid one gives exactly one.
+fn kinds(step: &Step) -> Vec<&'static str> {
+    let given = [
+        ("acquire", step.acquire.is_some()),
+        ("look", step.look.is_some()),
+        ("enter", step.enter.is_some()),
+        ("read", step.read.is_some()),
+        ("write", step.write.is_some()),
+        ("leave", step.leave.is_some()),
+        ("release", step.release.is_some()),
+        ("sleep", step.sleep.is_some()),
+        ("hold", step.hold.is_some()),
+    ];
+    given.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect()
+}
+
+/// `a` and `b`, with their quotes.
+pub(super) fn joined(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(" and ")
+}

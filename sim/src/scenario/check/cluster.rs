@@ -1,0 +1,63 @@
+//! Rules about the masters and the network.
+
+use super::{Check, Hosts, NODES_MAX, PPM_MAX, SPAN_MAX};
+use crate::scenario::names;
+use crate::scenario::span::SignedSpan;
+
+impl Check<'_> {
+    pub(super) fn cluster(&mut self) {
+        let cluster = &self.scenario.cluster;
+        if cluster.nodes.is_empty() || cluster.nodes.len() > NODES_MAX {
+            let message = format!("{} nodes", cluster.nodes.len());
+            self.wrong("cluster.nodes", &message, &format!("expected 1 to {NODES_MAX}"));
+        }
+        for (place, node) in cluster.nodes.iter().enumerate() {
+            let at = format!("cluster.nodes.{place}");
+            self.name(&at, node);
+            if cluster.nodes[..place].contains(node) {
+                self.wrong(&at, &format!("two nodes are called `{node}`"), "expected another name");
+            }
+        }
+        self.range("cluster.network.delay", cluster.network.delay);
+        self.range("store.delay", self.scenario.store.delay);
+        for (place, link) in cluster.links.iter().enumerate() {
+            let at = format!("cluster.links.{place}");
+            let [first, second] = &link.between;
+            self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
+            self.range(&format!("{at}.delay"), link.delay);
+        }
+        self.span("cluster.uptime", cluster.uptime);
+        for node in cluster.node.keys() {
+            if !cluster.nodes.contains(node) {
+                let help = names::suggestion(node, cluster.nodes.iter().map(String::as_str));
+                let message = format!("unknown node `{node}`");
+                let at = format!("cluster.node.{node}");
+                self.wrong_key(&at, &message, "expected one of `cluster.nodes`").help = help;
+            }
+        }
+        for (host, clock) in &cluster.clocks {
+            let at = format!("cluster.clocks.{host}");
+            let before = self.found.len();
+            self.host(&at, host, Hosts::ClientsAndNodes);
+            self.found[before..].iter_mut().for_each(|complaint| complaint.on_key = true);
+            self.shift(&format!("{at}.offset"), clock.offset);
+            self.rate(&format!("{at}.rate-ppm"), clock.rate_ppm);
+        }
+    }
+
+    pub(super) fn shift(&mut self, place: &str, by: SignedSpan) {
+        if by.0.unsigned_abs() > SPAN_MAX.0 {
+            self.wrong(place, &format!("{by} is too far"), "expected at most a year");
+        }
+    }
+
+    pub(super) fn rate(&mut self, place: &str, ppm: i32) {
+        if ppm <= -PPM_MAX {
+            let message = "a clock that stands still or runs backwards";
+            self.wrong(place, message, "expected more than -1000000");
+        } else if ppm > PPM_MAX {
+            let message = "a clock that runs more than twice as fast";
+            self.wrong(place, message, "expected at most 1000000");
+        }
+    }
+}

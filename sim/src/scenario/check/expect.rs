@@ -1,0 +1,100 @@
+//! Rules about what is expected.
+
+use super::{Check, Hosts};
+use crate::scenario::expect::{Expectation, Property, Verdict};
+use crate::scenario::names;
+
+/// The causes that name no host.
+const CAUSES: [&str; 5] = ["application", "delayed-write", "none", "operator", "pause"];
+
+/// Conditions of `deadlock-free` and `fault-tolerant` that may have failed.
+pub(super) const CONDITIONS: [&str; 8] = [
+    "contended",
+    "down",
+    "foreign-key",
+    "no-majority",
+    "no-node",
+    "quarantine",
+    "slow-node",
+    "stalled",
+];
+
+impl Check<'_> {
+    pub(super) fn expectations(&mut self) {
+        for (property, expectation) in &self.scenario.expect {
+            let at = format!("expect.{}", property.name());
+            let is_broken = matches!(expectation.verdict, Verdict::Violated | Verdict::Sometimes);
+            self.reason(&at, expectation);
+            if !expectation.blame.is_empty() && !is_broken {
+                let message = "nobody is to blame where nothing is violated";
+                let expected = "only with `violated` and `sometimes`";
+                self.wrong_key(&format!("{at}.blame"), message, expected);
+            }
+            self.blame(&at, &expectation.blame);
+            if let Some(overlap) = expectation.overlap_at_least {
+                self.overlap(&format!("{at}.overlap-at-least"), *property, is_broken);
+                self.positive(&format!("{at}.overlap-at-least"), overlap);
+            }
+        }
+    }
+
+    fn reason(&mut self, at: &str, expectation: &Expectation) {
+        let word = match expectation.verdict {
+            Verdict::Any => "any",
+            Verdict::Sometimes => "sometimes",
+            Verdict::Holds | Verdict::Violated => return,
+        };
+        if expectation.reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
+            let message = format!("`{word}` without a reason");
+            let complaint = self.wrong(at, &message, "why can no more be said?");
+            complaint.help = Some(format!("write {{ verdict = \"{word}\", reason = \"…\" }}"));
+        }
+    }
+
+    fn blame(&mut self, at: &str, blame: &[String]) {
+        for (place, cause) in blame.iter().enumerate() {
+            let at = format!("{at}.blame.{place}");
+            self.cause(&at, cause);
+            if blame[..place].contains(cause) {
+                self.wrong(&at, &format!("`{cause}` is named twice"), "expected each cause once");
+            }
+            if cause == "none" && blame.len() > 1 {
+                let message = "`none` means that nothing else is to blame";
+                self.wrong(&at, message, "expected it alone");
+            }
+        }
+    }
+
+    fn cause(&mut self, at: &str, cause: &str) {
+        let host_of = |kind: &str| cause.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')');
+        if let Some(host) = host_of("clock") {
+            return self.host(at, host, Hosts::ClientsAndNodes);
+        }
+        if let Some(host) = host_of("amnesia") {
+            return self.host(at, host, Hosts::Nodes);
+        }
+        if CAUSES.contains(&cause) || CONDITIONS.contains(&cause) {
+            return;
+        }
+        let with_hosts = ["clock", "amnesia"].contains(&cause);
+        let help = if with_hosts {
+            Some(format!("whose? write `{cause}(NAME)`"))
+        } else {
+            names::suggestion(cause, CAUSES.into_iter().chain(CONDITIONS))
+        };
+        let expected = "expected `clock(HOST)`, `amnesia(NODE)` or the name of a cause";
+        self.wrong(at, &format!("unknown cause `{cause}`"), expected).help = help;
+    }
+
+    fn overlap(&mut self, at: &str, property: Property, is_broken: bool) {
+        let overlaps = matches!(property, Property::MutualExclusion | Property::ExclusiveSection);
+        if !overlaps {
+            let message = format!("`{}` is not about overlaps", property.name());
+            let expected = "only for `mutual-exclusion` and `exclusive-section`";
+            self.wrong_key(at, &message, expected);
+        } else if !is_broken {
+            let message = "nothing overlaps where nothing is violated";
+            self.wrong_key(at, message, "only with `violated` and `sometimes`");
+        }
+    }
+}

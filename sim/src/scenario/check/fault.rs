@@ -1,0 +1,207 @@
+//! Rules about what goes wrong.
+
+use super::client::joined;
+use super::{Check, FAULTS_MAX, Hosts};
+use crate::scenario::model::{At, ClockBy, Fault, FaultKind, HostAt, Point, Restarting};
+use crate::scenario::span::Span;
+
+/// Whether a kind of fault has an end of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Always,
+    Never,
+    Perhaps,
+}
+
+impl Check<'_> {
+    pub(super) fn faults(&mut self) {
+        let faults = &self.scenario.faults;
+        if faults.len() > FAULTS_MAX {
+            let message = format!("{} faults", faults.len());
+            let at = format!("fault.{FAULTS_MAX}");
+            self.wrong(&at, &message, &format!("expected at most {FAULTS_MAX}"));
+        }
+        for (place, fault) in faults.iter().enumerate() {
+            let at = format!("fault.{place}");
+            let id = format!("{at}.id");
+            self.name(&id, &fault.id);
+            if faults[..place].iter().any(|other| other.id == fault.id) {
+                let message = format!("two faults are called `{}`", fault.id);
+                self.wrong(&id, &message, "expected another name");
+            }
+            let kinds: Vec<FaultKind<'_>> = fault.kinds().collect();
+            let [kind] = kinds[..] else {
+                let names: Vec<&str> = kinds.iter().map(|kind| name_of(*kind)).collect();
+                self.not_one_kind(&at, &names);
+                continue;
+            };
+            self.times(&at, fault, kind);
+            self.kind(&format!("{at}.{}", name_of(kind)), fault, kind);
+        }
+    }
+
+    fn not_one_kind(&mut self, at: &str, kinds: &[&str]) {
+        let expected = "expected exactly one of `pause`, `suspend`, `kill`, `power`, `stall`, \
+                        `partition`, `delay`, `clock-jump`, `clock-rate`, `clock-slew`, `evict`, \
+                        `flush`";
+        match kinds {
+            [] => self.wrong(&format!("{at}.id"), "a fault of no kind", expected),
+            [_, second, ..] => {
+                let message = format!("a fault that is {} at once", joined(kinds));
+                self.wrong_key(&format!("{at}.{second}"), &message, expected)
+            }
+            [_] => unreachable!("one kind is right"),
+        };
+    }
+
+    fn times(&mut self, at: &str, fault: &Fault, kind: FaultKind<'_>) {
+        let ends = ends(kind);
+        let given = fault.until.map(|_| "until").or(fault.lasts.map(|_| "lasts"));
+        match (ends, given) {
+            (Ends::Never, Some(key)) => {
+                let message = format!("`{}` has no end", name_of(kind));
+                self.wrong_key(&format!("{at}.{key}"), &message, "it happens at one instant");
+                return;
+            }
+            (Ends::Always, None) => {
+                let message = format!("`{}` needs an end", name_of(kind));
+                self.wrong_key(&format!("{at}.{}", name_of(kind)), &message, "add `until`");
+            }
+            _ => {}
+        }
+        if let Some(until) = fault.until {
+            self.span(&format!("{at}.until"), until);
+        }
+        if let Some(lasts) = fault.lasts {
+            self.positive(&format!("{at}.lasts"), lasts);
+        }
+        match &fault.at {
+            At::Time(begin) => {
+                self.span(&format!("{at}.at"), *begin);
+                if fault.lasts.is_some() {
+                    let message = "`lasts` is for faults that begin at a step of an attempt";
+                    self.wrong_key(&format!("{at}.lasts"), message, "expected `until`, a time");
+                }
+                if fault.until.is_some_and(|until| until <= *begin) {
+                    let expected = format!("expected a time after {begin}");
+                    self.wrong(&format!("{at}.until"), "`until` is not after `at`", &expected);
+                }
+            }
+            At::Point(point) => {
+                if fault.until.is_some() {
+                    let message = "`until` is for faults that begin at a time";
+                    self.wrong_key(&format!("{at}.until"), message, "expected `lasts`, a duration");
+                }
+                self.point(&format!("{at}.at"), point);
+            }
+        }
+    }
+
+    fn point(&mut self, at: &str, point: &HostAt) {
+        self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
+        if point.attempt == 0 {
+            self.wrong(&format!("{at}.attempt"), "attempts count from 1", "expected 1 or more");
+        }
+        let Some(node) = &point.node else { return };
+        let at = format!("{at}.node");
+        self.host(&at, node, Hosts::Nodes);
+        if !matches!(point.before, Point::Write | Point::Execute | Point::Reply) {
+            let message = "this step of an attempt is not one node's";
+            let expected = "only with `write`, `execute` and `reply`";
+            self.wrong_key(&at, message, expected);
+        }
+    }
+
+    fn kind(&mut self, at: &str, fault: &Fault, kind: FaultKind<'_>) {
+        let host = format!("{at}.host");
+        match kind {
+            FaultKind::Pause(it) | FaultKind::Suspend(it) => {
+                self.host(&host, &it.host, Hosts::Clients);
+            }
+            FaultKind::Stall(it) | FaultKind::Evict(it) | FaultKind::Flush(it) => {
+                self.host(&host, &it.host, Hosts::Nodes);
+            }
+            FaultKind::Kill(it) | FaultKind::Power(it) => self.restarting(at, it),
+            FaultKind::Partition(it) => {
+                let [first, second] = &it.between;
+                self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
+            }
+            FaultKind::Delay(it) => {
+                self.groups(at, [&it.from, &it.to], ["from", "to"]);
+                self.positive(&format!("{at}.by"), it.by);
+            }
+            FaultKind::ClockJump(it) => self.clock_by(at, it),
+            FaultKind::ClockSlew(it) => {
+                self.clock_by(at, it);
+                self.slew(&format!("{at}.by"), fault, it);
+            }
+            FaultKind::ClockRate(it) => {
+                self.host(&host, &it.host, Hosts::ClientsAndNodes);
+                self.rate(&format!("{at}.ppm"), it.ppm);
+            }
+        }
+    }
+
+    fn restarting(&mut self, at: &str, it: &Restarting) {
+        self.host(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
+        if let Some(after) = it.restart_after {
+            self.span(&format!("{at}.restart-after"), after);
+        }
+    }
+
+    fn clock_by(&mut self, at: &str, it: &ClockBy) {
+        self.host(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
+        let by = format!("{at}.by");
+        self.shift(&by, it.by);
+        if it.by.0 == 0 {
+            self.wrong(&by, "the clock is not moved", "expected more or less than 0");
+        }
+    }
+
+    /// A slewed clock neither stands still nor runs more than twice as fast.
+    fn slew(&mut self, at: &str, fault: &Fault, it: &ClockBy) {
+        let length = match fault.at {
+            At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.0)),
+            At::Point(_) => fault.lasts.map(|lasts| lasts.0),
+        };
+        let Some(length) = length.map(Span) else { return };
+        if it.by.0.unsigned_abs() >= length.0 {
+            let message = format!("{} cannot be slewed within {length}", it.by);
+            self.wrong(at, &message, "expected less than the slew lasts");
+        }
+    }
+}
+
+fn name_of(kind: FaultKind<'_>) -> &'static str {
+    match kind {
+        FaultKind::ClockJump(_) => "clock-jump",
+        FaultKind::ClockRate(_) => "clock-rate",
+        FaultKind::ClockSlew(_) => "clock-slew",
+        FaultKind::Delay(_) => "delay",
+        FaultKind::Evict(_) => "evict",
+        FaultKind::Flush(_) => "flush",
+        FaultKind::Kill(_) => "kill",
+        FaultKind::Partition(_) => "partition",
+        FaultKind::Pause(_) => "pause",
+        FaultKind::Power(_) => "power",
+        FaultKind::Stall(_) => "stall",
+        FaultKind::Suspend(_) => "suspend",
+    }
+}
+
+fn ends(kind: FaultKind<'_>) -> Ends {
+    match kind {
+        FaultKind::ClockSlew(_) => Ends::Always,
+        FaultKind::Kill(_)
+        | FaultKind::Power(_)
+        | FaultKind::ClockJump(_)
+        | FaultKind::Evict(_)
+        | FaultKind::Flush(_) => Ends::Never,
+        FaultKind::ClockRate(_)
+        | FaultKind::Delay(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Pause(_)
+        | FaultKind::Stall(_)
+        | FaultKind::Suspend(_) => Ends::Perhaps,
+    }
+}

@@ -1,0 +1,245 @@
+//! What a scenario must satisfy beyond its types.
+//!
+//! Every rule says where it is broken, what was expected there, and what to do about it.
+
+mod client;
+mod cluster;
+mod expect;
+mod fault;
+
+use super::model::{CLIENTS_MAX, Scenario};
+use super::names::{self, NAME_MAX};
+use super::span::{Span, SpanRange};
+
+/// The most nodes.
+pub const NODES_MAX: usize = 9;
+/// The most faults.
+pub const FAULTS_MAX: usize = 64;
+/// The most steps of a client.
+pub const STEPS_MAX: usize = 64;
+/// The longest duration and the latest time: sums of all of them stay within 64 bits.
+pub const SPAN_MAX: Span = Span(365 * 24 * 60 * 60 * 1_000_000_000);
+/// The fastest and the slowest clock, in parts per million: twice as fast, and all but stopped.
+const PPM_MAX: i32 = 1_000_000;
+
+/// Something that is wrong with a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// The path of the value, as `set` writes paths, with places in lists as numbers from 0.
+    pub place: String,
+    /// Whether it is about the key rather than about its value.
+    pub on_key: bool,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected.
+    pub expected: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Everything that is wrong with `scenario`; nothing if it can be played.
+#[must_use]
+pub fn scenario(scenario: &Scenario) -> Vec<Complaint> {
+    let mut check = Check { scenario, found: Vec::new() };
+    check.head();
+    check.cluster();
+    check.lock();
+    check.clients();
+    check.faults();
+    check.expectations();
+    check.found
+}
+
+/// What is wrong with a scenario's name in a file whose name ends in `stem`.
+pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
+    let wrong = |message: String, expected: String| Complaint {
+        place: String::from("name"),
+        on_key: false,
+        message,
+        expected,
+        help: None,
+    };
+    if names::slug(name) != name || name.is_empty() {
+        let expected = "expected lower case letters, digits and single `-`";
+        return Some(wrong(format!("`{name}` is no name of a scenario"), expected.to_owned()));
+    }
+    let message = "the name of a scenario is the name of its file";
+    (name != stem).then(|| wrong(message.to_owned(), format!("expected `{stem}`")))
+}
+
+/// The rules at work.
+struct Check<'s> {
+    scenario: &'s Scenario,
+    found: Vec<Complaint>,
+}
+
+/// Kinds of hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hosts {
+    Clients,
+    Nodes,
+    ClientsAndNodes,
+    All,
+}
+
+impl Hosts {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Clients => "a client",
+            Self::Nodes => "a node",
+            Self::ClientsAndNodes => "a client or a node",
+            Self::All => "a client, a node or `store`",
+        }
+    }
+}
+
+impl<'s> Check<'s> {
+    /// Something is wrong with the value at `place`; what to do is for the caller to add.
+    fn wrong(&mut self, place: &str, message: &str, expected: &str) -> &mut Complaint {
+        let complaint = Complaint {
+            place: place.to_owned(),
+            on_key: false,
+            message: message.to_owned(),
+            expected: expected.to_owned(),
+            help: None,
+        };
+        self.found.push(complaint);
+        self.found.last_mut().expect("it was just pushed")
+    }
+
+    /// The key at `place` should not be there, or lacks a companion.
+    fn wrong_key(&mut self, place: &str, message: &str, expected: &str) -> &mut Complaint {
+        let complaint = self.wrong(place, message, expected);
+        complaint.on_key = true;
+        complaint
+    }
+
+    fn head(&mut self) {
+        if self.scenario.schema != 1 {
+            let message = format!("schema {} is not known", self.scenario.schema);
+            self.wrong("schema", &message, "expected 1");
+        }
+        if self.scenario.title.trim().is_empty() {
+            self.wrong("title", "the title is empty", "expected one line: what happens");
+        }
+        if let Some(duration) = self.scenario.run.duration {
+            self.positive("run.duration", duration);
+        }
+    }
+
+    fn lock(&mut self) {
+        let lock = &self.scenario.lock;
+        if lock.resource.is_empty() || lock.resource.len() > NAME_MAX {
+            let expected = format!("expected 1 to {NAME_MAX} bytes");
+            self.wrong("lock.resource", "no name of a resource", &expected);
+        }
+        self.ttl("lock.ttl", lock.ttl);
+        self.positive("lock.node-timeout", lock.node_timeout);
+        self.span("lock.min-validity", lock.min_validity);
+        self.span("lock.drift.constant", lock.drift.constant);
+        if lock.drift.share_ppm > PPM_MAX as u32 {
+            let message = "a lease cannot give up more than all of its time";
+            self.wrong("lock.drift.share-ppm", message, "expected at most 1000000");
+        }
+        self.positive("lock.retry.first", lock.retry.first);
+        self.span("lock.retry.longest", lock.retry.longest);
+        if lock.retry.longest < lock.retry.first {
+            let expected = format!("expected at least {}", lock.retry.first);
+            self.wrong("lock.retry.longest", "shorter than `retry.first`", &expected);
+        }
+        let Some(fleet) = lock.fleet_max_ttl else { return };
+        self.ttl("lock.fleet-max-ttl", fleet);
+        let clients = self.scenario.clients.iter().enumerate();
+        let own = clients.filter_map(|(place, it)| Some((format!("client.{place}.ttl"), it.ttl?)));
+        let all: Vec<_> = own.chain([(String::from("lock.ttl"), lock.ttl)]).collect();
+        for (place, ttl) in all {
+            if ttl > fleet {
+                let message = format!("{ttl} is longer than `lock.fleet-max-ttl`");
+                self.wrong(&place, &message, &format!("expected at most {fleet}"));
+            }
+        }
+    }
+
+    fn ttl(&mut self, place: &str, ttl: Span) {
+        self.positive(place, ttl);
+        if !ttl.0.is_multiple_of(1_000_000) {
+            let message = format!("a TTL of {ttl} is not whole milliseconds");
+            self.wrong(place, &message, "Redis counts milliseconds");
+        }
+    }
+
+    fn positive(&mut self, place: &str, span: Span) {
+        if span.0 == 0 {
+            self.wrong(place, "no time at all", "expected more than 0");
+        }
+        self.span(place, span);
+    }
+
+    fn span(&mut self, place: &str, span: Span) {
+        if span > SPAN_MAX {
+            let message = format!("{span} is too long");
+            self.wrong(place, &message, "expected at most a year");
+        }
+    }
+
+    fn range(&mut self, place: &str, range: SpanRange) {
+        self.span(place, range.max);
+    }
+
+    fn name(&mut self, place: &str, name: &str) {
+        if !names::is_name(name) {
+            let message = format!("`{name}` is no name");
+            let expected =
+                format!("expected a letter, then letters, digits, `-` and `_`, at most {NAME_MAX}");
+            self.wrong(place, &message, &expected);
+        } else if ["store", "probe"].contains(&name) {
+            let message = format!("the name `{name}` is taken");
+            self.wrong(place, &message, "`store` and `probe` are hosts of every scenario");
+        }
+    }
+
+    /// The hosts of these kinds that the scenario has.
+    fn names(&self, hosts: Hosts) -> Vec<&'s str> {
+        let nodes = self.scenario.cluster.nodes.iter().map(String::as_str);
+        let clients = self.scenario.clients.iter().map(|client| client.id.as_str());
+        match hosts {
+            Hosts::Clients => clients.collect(),
+            Hosts::Nodes => nodes.collect(),
+            Hosts::ClientsAndNodes => clients.chain(nodes).collect(),
+            Hosts::All => clients.chain(nodes).chain(["store"]).collect(),
+        }
+    }
+
+    fn host(&mut self, place: &str, name: &str, hosts: Hosts) {
+        let allowed = self.names(hosts);
+        if allowed.contains(&name) {
+            return;
+        }
+        let known = self.names(Hosts::All).contains(&name);
+        let message = if known {
+            format!("`{name}` cannot stand here")
+        } else {
+            format!("unknown host `{name}`")
+        };
+        let help = names::suggestion(name, allowed);
+        self.wrong(place, &message, &format!("expected {}", hosts.words())).help = help;
+    }
+
+    /// Two groups of hosts with something between them.
+    fn groups(&mut self, place: &str, groups: [&[String]; 2], keys: [&str; 2]) {
+        for (group, key) in groups.into_iter().zip(keys) {
+            let place = format!("{place}.{key}");
+            if group.is_empty() {
+                self.wrong(&place, "nobody is in this group", "expected names of hosts");
+            }
+            for (at, name) in group.iter().enumerate() {
+                self.host(&format!("{place}.{at}"), name, Hosts::All);
+            }
+        }
+        let both = groups[1].iter().position(|name| groups[0].contains(name));
+        if let Some(at) = both {
+            let message = format!("`{}` is in both groups", groups[1][at]);
+            self.wrong(&format!("{place}.{}.{at}", keys[1]), &message, "expected another host");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What a file becomes, and what is said of a bad one.
+
+use super::*;
+
+const CLOCK_JUMP: &str = include_str!("testdata/clock-jump.toml");
+const PAUSE_SWEEP: &str = include_str!("testdata/pause-sweep.toml");
+
+const POINTS: [&str; 14] = [
+    "before-t1",
+    "before-write-a",
+    "before-write-b",
+    "before-write-c",
+    "before-execute-a",
+    "before-execute-b",
+    "before-execute-c",
+    "before-reply-a",
+    "before-reply-b",
+    "before-reply-c",
+    "before-t2",
+    "before-deliver",
+    "before-look",
+    "before-enter",
+];
+const TWO_BY_TWO: [&str; 4] =
+    ["two-points-t1-5s", "two-points-t1-10s", "two-points-t2-5s", "two-points-t2-10s"];
+
+/// The cases of `text`, or everything that is wrong with it.
+fn cases_of(path: &str, text: &str, overrides: &[&str]) -> Result<Vec<Case>, Problems> {
+    let overrides: Vec<Override> = overrides.iter().map(|it| it.parse().unwrap()).collect();
+    File::parse(path, text)?.cases(&overrides)
+}
+
+/// What is said when `from` is replaced by `to` in the valid scenario.
+fn complaint(from: &str, to: &str) -> String {
+    let text = CLOCK_JUMP.replacen(from, to, 1);
+    assert_ne!(text, CLOCK_JUMP, "nothing to replace");
+    cases_of("scenarios/clock-jump.toml", &text, &[]).expect_err("it is wrong").to_string()
+}
+
+fn names(cases: &[Case]) -> Vec<String> {
+    cases.iter().map(Case::full_name).collect()
+}
+
+#[test]
+fn a_file_is_its_base_and_its_cases() {
+    let cases = cases_of("clock-jump.toml", CLOCK_JUMP, &[]).unwrap();
+    assert_eq!(
+        names(&cases),
+        [
+            "clock-jump",
+            "clock-jump::a-jump-inside-the-drift-allowance-is-harmless",
+            "clock-jump::five-votes-survive-one-forgetful-node",
+        ]
+    );
+    let jumps = cases.iter().map(|case| case.scenario.faults[1].clock_jump.as_ref().unwrap().by);
+    let seconds = |ms: i64| SignedSpan(ms * 1_000_000);
+    assert_eq!(jumps.collect::<Vec<_>>(), [seconds(10_000), seconds(90), seconds(10_000)]);
+    assert_eq!(cases[0].scenario.expect.len(), 2);
+    assert!(cases[1].scenario.expect.is_empty(), "a case's expectations replace the base's");
+    assert!(cases[2].scenario.expect.is_empty(), "also when it has none");
+    assert!(!cases[2].scenario.faults[0].enabled);
+}
+
+#[test]
+fn a_star_is_every_point_and_a_sweep_is_every_combination() {
+    let cases = cases_of("pause-sweep.toml", PAUSE_SWEEP, &[]).unwrap();
+    let slugs: Vec<&str> = cases.iter().filter_map(|case| case.slug.as_deref()).collect();
+    assert_eq!(slugs, POINTS.into_iter().chain(TWO_BY_TWO).collect::<Vec<_>>());
+    let At::Point(point) = &cases[9].scenario.faults[0].at else { panic!("a point") };
+    assert_eq!((point.before, point.node.as_deref()), (Point::Reply, Some("C")));
+}
+
+#[test]
+fn an_override_comes_last_and_is_remembered() {
+    let overrides = ["lock.ttl=5s", "fault.jump.clock-jump.by=-2s", "run.seeds=0..3"];
+    let cases = cases_of("clock-jump.toml", CLOCK_JUMP, &overrides).unwrap();
+    for case in cases {
+        assert_eq!(case.scenario.lock.ttl, Span::from_ms(5_000));
+        assert_eq!(case.scenario.run.seeds, SeedRange(0..3));
+        assert_eq!(case.scenario.faults[1].clock_jump.as_ref().unwrap().by.to_string(), "-2s");
+        assert_eq!(case.overrides, overrides);
+    }
+}
+
+#[test]
+fn a_written_scenario_reads_as_it_was() {
+    for (path, text) in [("clock-jump.toml", CLOCK_JUMP), ("pause-sweep.toml", PAUSE_SWEEP)] {
+        for case in cases_of(path, text, &[]).unwrap() {
+            let written = toml::to_string(&case.scenario).unwrap();
+            let read = cases_of(path, &written, &[]).unwrap();
+            assert_eq!(read[0].scenario, case.scenario);
+        }
+    }
+}
+
+/// What is replaced in the valid scenario, and by what.
+const MISTAKES: &[(&str, &str)] = &[
+    // Not TOML, or not of this shape.
+    ("schema = 1", "schema = 1 1"),
+    ("ttl      =", "tll      ="),
+    ("ttl      = \"10s\"", "ttl      = 10"),
+    ("ttl      = \"10s\"", "ttl      = \"10 s\""),
+    ("clock-jump =", "clock-jmp ="),
+    ("release = {}", "relaese = {}"),
+    ("delay = \"1ms..5ms\"", "delay = \"5ms..1ms\""),
+    ("at = \"1s\"", "at = { client = \"c1\", before = \"t3\" }"),
+    ("mutual-exclusion ", "mutual-exclusoin "),
+    ("verdict = \"violated\"", "verdict = \"violatd\""),
+    ("name   = \"clock-jump\"\n", ""),
+    ("seeds = \"0..100\"", "seeds = \"5..5\""),
+    // Names.
+    ("schema = 1", "schema = 2"),
+    ("name   = \"clock-jump\"", "name   = \"clock-jumps\""),
+    ("name   = \"clock-jump\"", "name   = \"Clock Jump\""),
+    ("id    = \"c2\"", "id    = \"c1\""),
+    ("id    = \"c2\"", "id    = \"A\""),
+    ("id    = \"c2\"", "id    = \"probe\""),
+    ("id    = \"c2\"", "id    = \"2c\""),
+    ("id = \"jump\"", "id = \"c1-sees-abc\""),
+    ("\"E\"]\nnetwork", "\"D\"]\nnetwork"),
+    ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"redlock-litteral\""),
+    ("id    = \"c1\"", "id    = \"c1\"\nconnections = \"pooled\""),
+    // Numbers.
+    ("\"E\"]\nnetwork", "\"E\", \"F\", \"G\", \"H\", \"I\", \"J\"]\nnetwork"),
+    ("[\"A\", \"B\", \"C\", \"D\", \"E\"]\nnetwork", "[]\nnetwork"),
+    ("ttl      = \"10s\"", "ttl      = \"0s\""),
+    ("ttl      = \"10s\"", "ttl      = \"1500us\""),
+    ("ttl      = \"10s\"", "ttl      = \"10s\"\nnode-timeout = \"0ms\""),
+    ("ttl      = \"10s\"", "ttl      = \"10s\"\nfleet-max-ttl = \"5s\""),
+    ("[run]", "[cluster.clocks]\nC = { rate-ppm = -1000000 }\n[run]"),
+    ("[run]", "[cluster.clocks]\nF = { rate-ppm = 1 }\n[run]"),
+    ("at = \"1s\"", "at = \"1000000000m\""),
+    // Steps.
+    ("[ { at = \"0s\", acquire = {} }, { hold = \"until-deadline\" }, { release = {} } ]", "[]"),
+    ("acquire = {}", "acquire = {}, hold = \"1s\""),
+    ("{ hold = \"2s\" }", "{ }"),
+    ("{ hold = \"2s\" }", "{ leave = {} }"),
+    ("until = \"12s\" } }", "until = \"12s\", attempts = 2 } }"),
+    ("until = \"12s\" } }", "until = \"1s\" } }"),
+    ("{ at = \"0s\", acquire = {} }, ", ""),
+    // Faults.
+    ("until = \"12s\"\npartition", "until = \"0s\"\npartition"),
+    ("until = \"12s\"\npartition", "lasts = \"12s\"\npartition"),
+    ("at = \"0s\"\nuntil", "at = { client = \"c1\", before = \"t2\" }\nuntil"),
+    ("at = \"1s\"", "at = { client = \"c3\", before = \"t2\" }"),
+    ("at = \"1s\"", "at = { client = \"c2\", before = \"t2\", node = \"A\" }"),
+    ("at = \"1s\"", "at = \"1s\"\nuntil = \"2s\""),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", ""),
+    ("clock-jump =", "flush = { host = \"A\" }\nclock-jump ="),
+    ("clock-jump =", "clock-slew ="),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "pause = { host = \"C\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "stall = { host = \"c1\" }"),
+    ("host = \"C\"", "host = \"F\""),
+    ("by = \"10s\"", "by = \"0s\""),
+    ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
+    ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
+    // Expectations.
+    ("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"sometimes\""),
+    (
+        "{ verdict = \"violated\", blame = [\"clock(C)\"] }",
+        "{ verdict = \"holds\", blame = [\"pause\"] }",
+    ),
+    ("blame = [\"clock(C)\"]", "blame = [\"clock(F)\"]"),
+    ("blame = [\"clock(C)\"]", "blame = [\"clock\"]"),
+    ("blame = [\"clock(C)\"]", "blame = [\"paus\"]"),
+    ("blame = [\"clock(C)\"]", "blame = [\"none\", \"clock(C)\", \"none\"]"),
+    ("exclusive-section = {", "tidy = { overlap-at-least = \"1s\","),
+    // Cases.
+    ("fault.jump.clock-jump.by", "fault.jmp.clock-jump.by"),
+    ("fault.jump.clock-jump.by", "fault.jump.clock-jmp.by"),
+    ("fault.jump.clock-jump.by", "fault.jump.at.before"),
+    ("fault.jump.clock-jump.by\" = \"90ms\"", "fault.jump.clock-jump.by\" = \"0ms\""),
+    ("fault.jump.clock-jump.by", "name"),
+    ("five votes survive one forgetful node", "a jump inside the DRIFT allowance is harmless!"),
+    ("five votes survive one forgetful node", "…"),
+    ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [] }\nset = { \"fault.c1"),
+    ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [\"1s\", \"0s\"] }\nset = { \"fault.c1"),
+];
+
+#[test]
+fn every_mistake_is_shown_where_it_is() {
+    let all = MISTAKES.iter().map(|(from, to)| complaint(from, to)).collect::<Vec<_>>();
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn a_setting_that_is_wrong_is_shown_as_it_was_given() {
+    let said = |setting: &str| {
+        cases_of("clock-jump.toml", CLOCK_JUMP, &[setting]).unwrap_err().0[0].to_string()
+    };
+    let settings = ["lock.ttl=0s", "lock.tll=5s", "fault.jmp.at=5s", "cluster.nodes=[1"];
+    insta::assert_snapshot!(settings.map(said).join("\n\n"));
+}
+
+#[test]
+fn a_client_too_many_and_a_file_too_large_are_refused() {
+    let many = "[[client]]\nid = \"x@\"\nsteps = [{ acquire = {} }]\n";
+    let more: String = (0..7).map(|place| many.replace('@', &place.to_string())).collect();
+    let text = format!("{CLOCK_JUMP}{more}");
+    let problems = cases_of("clock-jump.toml", &text, &[]).unwrap_err();
+    assert_eq!(problems.0[0].message, "9 clients");
+    let text = format!("{CLOCK_JUMP}#{}", " ".repeat(TEXT_MAX));
+    let problems = cases_of("clock-jump.toml", &text, &[]).unwrap_err();
+    assert_eq!(problems.0[0].message, "the file is larger than 256 KiB");
+}

@@ -1,0 +1,305 @@
+//! How a client is configured.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::client::Redlock;
+use crate::driver::Driver;
+use crate::environment::{Endpoint, Environment, TokioEnvironment};
+use crate::error::{BuildError, TtlError};
+use crate::observer::Observer;
+use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+
+/// Configures a [`Redlock`].
+///
+/// | setting | default |
+/// | --- | --- |
+/// | nodes, ttl, fleet_max_ttl | required |
+/// | wait | ttl + 1 s |
+/// | node_timeout | the smaller of 50 ms and ttl / 10 |
+/// | connect_timeout | 500 ms |
+/// | min_validity | ttl / 4 |
+/// | restart_guard | [`RestartGuard::Quarantine`] |
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it builds"]
+pub struct Builder {
+    nodes: Vec<String>,
+    ttl: Option<Duration>,
+    fleet_max_ttl: Option<Duration>,
+    wait: Option<Duration>,
+    node_timeout: Option<Duration>,
+    connect_timeout: Duration,
+    min_validity: Option<Duration>,
+    restart_guard: RestartGuard,
+    drift: Drift,
+    retry: RetryDelay,
+    environment: Arc<dyn Environment>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+/// What acquisitions start from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) nodes: NodeCount,
+    pub(crate) ttl: Duration,
+    pub(crate) fleet_max_ttl: Duration,
+    pub(crate) node_timeout: Duration,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) min_validity: Option<Duration>,
+    pub(crate) drift: Drift,
+    pub(crate) retry: RetryDelay,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: Vec::new(),
+            ttl: None,
+            fleet_max_ttl: None,
+            wait: None,
+            node_timeout: None,
+            connect_timeout: Duration::from_millis(500),
+            min_validity: None,
+            restart_guard: RestartGuard::default(),
+            drift: Drift::default(),
+            retry: RetryDelay::default(),
+            environment: Arc::new(TokioEnvironment),
+            observer: None,
+        }
+    }
+
+    /// The nodes, as `redis://host:port`: independent masters, an odd number of them, at most
+    /// nine. Every client must be given the same ones.
+    pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
+        self.nodes = nodes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// How long a key lives: after that long a crashed holder is in nobody's way any more. Whole
+    /// milliseconds.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// The longest TTL that *any* client of the nodes uses: a node that has restarted does not
+    /// vote for that long.
+    pub fn fleet_max_ttl(mut self, ttl: Duration) -> Self {
+        self.fleet_max_ttl = Some(ttl);
+        self
+    }
+
+    /// For how long an acquisition tries, unless it says otherwise.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// How long a node may take to answer before it counts as missing. Less than a quarter of the
+    /// TTL.
+    pub fn node_timeout(mut self, timeout: Duration) -> Self {
+        self.node_timeout = Some(timeout);
+        self
+    }
+
+    /// How long a connection may take to open.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// A lease with no more than this left is not handed out. Less than the TTL.
+    pub fn min_validity(mut self, validity: Duration) -> Self {
+        self.min_validity = Some(validity);
+        self
+    }
+
+    /// What you promise of the nodes' memory. The default promises nothing; the others are safe
+    /// only as far as the promise is true.
+    pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
+        self.restart_guard = guard;
+        self
+    }
+
+    /// The world that the client lives in.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Who is told what the client does.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// What leases give up for drift, and the wait between attempts.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    pub fn tuning(mut self, drift: Drift, retry: RetryDelay) -> Self {
+        self.drift = drift;
+        self.retry = retry;
+        self
+    }
+
+    /// The client. It opens no connection and starts no task before its first use.
+    ///
+    /// # Errors
+    ///
+    /// If something required is missing, or what is given cannot be safe.
+    pub fn build(self) -> Result<Redlock, BuildError> {
+        let endpoints = self.endpoints()?;
+        let nodes = match NodeCount::new(endpoints.len()) {
+            Some(nodes) => nodes,
+            None if endpoints.is_empty() => return Err(BuildError::NoNodes),
+            None => return Err(BuildError::TooManyNodes(endpoints.len())),
+        };
+        let ttl = self.ttl.ok_or(BuildError::Missing("ttl"))?;
+        let fleet_max_ttl = self.fleet_max_ttl.ok_or(BuildError::Missing("fleet_max_ttl"))?;
+        let settings = Settings {
+            nodes,
+            ttl,
+            fleet_max_ttl,
+            node_timeout: self.node_timeout.unwrap_or(DEFAULT_NODE_TIMEOUT.min(ttl / 10)),
+            wait: self.wait,
+            min_validity: self.min_validity,
+            drift: self.drift,
+            retry: self.retry,
+        };
+        settings.validate(ttl, settings.min_validity(ttl))?;
+        let link = LinkConfig {
+            node_timeout: settings.node_timeout,
+            connect_timeout: self.connect_timeout,
+            restart_guard: self.restart_guard,
+            fleet_max_ttl,
+            drift: self.drift,
+        };
+        let links = vec![link; endpoints.len()];
+        let driver = Driver::new(self.environment, self.observer, endpoints, &links);
+        Ok(Redlock::new(driver, settings))
+    }
+
+    fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {
+        if self.nodes.len() > MAX_NODES {
+            return Err(BuildError::TooManyNodes(self.nodes.len()));
+        }
+        let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
+        for (place, url) in self.nodes.iter().enumerate() {
+            let endpoint: Endpoint = url.parse()?;
+            if endpoints.contains(&endpoint) {
+                let endpoint = endpoint.to_string();
+                return Err(BuildError::DuplicateNode { place, endpoint });
+            }
+            endpoints.push(endpoint);
+        }
+        Ok(endpoints)
+    }
+}
+
+const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+
+impl Settings {
+    /// What an acquisition with `ttl` demands of its lease, unless it says otherwise.
+    pub(crate) fn min_validity(&self, ttl: Duration) -> Duration {
+        self.min_validity.unwrap_or(ttl / 4)
+    }
+
+    /// How long an acquisition with `ttl` tries, unless it says otherwise.
+    pub(crate) fn wait(&self, ttl: Duration) -> Duration {
+        self.wait.unwrap_or(ttl.saturating_add(Duration::from_secs(1)))
+    }
+
+    /// Refuses what cannot be safe, or can never succeed.
+    pub(crate) fn validate(&self, ttl: Duration, min_validity: Duration) -> Result<(), BuildError> {
+        let why = if ttl.is_zero() {
+            Some(TtlError::Zero)
+        } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
+            Some(TtlError::SubMillisecond)
+        } else if ttl > self.fleet_max_ttl {
+            Some(TtlError::BeyondFleet)
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Err(BuildError::Ttl { ttl, why });
+        }
+        let node_timeout = self.node_timeout;
+        if node_timeout.is_zero() || node_timeout >= ttl / 4 {
+            return Err(BuildError::NodeTimeout { node_timeout, ttl });
+        }
+        if min_validity >= ttl {
+            return Err(BuildError::MinValidity { min_validity, ttl });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const MS: Duration = Duration::from_millis(1);
+
+    fn builder() -> Builder {
+        Builder::new()
+            .nodes(["redis://a", "redis://b", "redis://c"])
+            .ttl(10 * SECOND)
+            .fleet_max_ttl(30 * SECOND)
+    }
+
+    fn refused(builder: Builder) -> BuildError {
+        builder.build().map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn the_defaults_build_without_a_runtime() {
+        assert!(builder().build().is_ok());
+    }
+
+    #[test]
+    fn what_has_no_default_is_asked_for() {
+        let nodes = || Builder::new().nodes(["redis://a"]);
+        assert_eq!(refused(nodes().fleet_max_ttl(SECOND)), BuildError::Missing("ttl"));
+        assert_eq!(refused(nodes().ttl(SECOND)), BuildError::Missing("fleet_max_ttl"));
+        assert_eq!(refused(Builder::new().ttl(SECOND).fleet_max_ttl(SECOND)), BuildError::NoNodes);
+    }
+
+    #[test]
+    fn a_ttl_that_redis_or_the_fleet_cannot_keep_is_refused() {
+        for (ttl, why) in [
+            (Duration::ZERO, TtlError::Zero),
+            (Duration::from_micros(1_500), TtlError::SubMillisecond),
+            (30 * SECOND + MS, TtlError::BeyondFleet),
+        ] {
+            assert_eq!(refused(builder().ttl(ttl)), BuildError::Ttl { ttl, why });
+        }
+    }
+
+    #[test]
+    fn a_node_timeout_must_be_small_against_the_ttl() {
+        let with = |node_timeout| builder().ttl(SECOND).node_timeout(node_timeout).build();
+        assert!(with(249 * MS).is_ok());
+        assert!(with(250 * MS).is_err());
+        assert!(with(Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_min_validity_leaves_something_of_the_ttl() {
+        assert!(builder().min_validity(9_999 * MS).build().is_ok());
+        assert!(builder().min_validity(10 * SECOND).build().is_err());
+    }
+
+    #[test]
+    fn one_node_twice_and_ten_nodes_are_refused() {
+        let twice = builder().nodes(["redis://a", "redis://b", "redis://A:6379"]);
+        let endpoint = String::from("redis://a:6379");
+        assert_eq!(refused(twice), BuildError::DuplicateNode { place: 2, endpoint });
+        let ten = (0..10).map(|place| format!("redis://n{place}"));
+        assert_eq!(refused(builder().nodes(ten)), BuildError::TooManyNodes(10));
+    }
+}

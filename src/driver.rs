@@ -1,0 +1,420 @@
+//! Drives the protocol machines: one mutex around them and what belongs to them.
+//!
+//! Whatever happens is one [`Driver::turn`]: lock, read the clock, tell the machines, carry out
+//! what they say, unlock, wake. The clock is read while the lock is held, so readings never go back
+//! from one turn to the next. Nothing is decided here.
+
+mod names;
+mod uses;
+
+use core::task::{Context, Waker};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::BytesMut;
+
+use self::names::Names;
+use self::uses::Uses;
+pub(crate) use self::uses::Watch;
+use crate::environment::{Endpoint, Environment};
+use crate::error::AcquireErrorKind;
+use crate::node::NodeTask;
+use crate::observer::{Answer, Event as Told, Observer, Operation};
+use crate::protocol::{
+    BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Op,
+    Reply, Token,
+};
+use crate::resp;
+use crate::timer::TimerTask;
+
+/// The machines of one client, and the world around them.
+pub(crate) struct Driver {
+    environment: Arc<dyn Environment>,
+    observer: Option<Arc<dyn Observer>>,
+    endpoints: Vec<Endpoint>,
+    state: Mutex<State>,
+}
+
+/// What the mutex guards.
+pub(crate) struct State {
+    pub(crate) machine: NodeSet,
+    names: Names,
+    uses: Uses,
+    nodes: Vec<Node>,
+    timer: Task,
+    /// What the timer task waits for.
+    armed: Option<BootInstant>,
+    /// The last handle is gone: the tasks end once nothing is owed any more.
+    closing: bool,
+    wakes: Vec<Waker>,
+}
+
+/// A background task, as far as others see it.
+#[derive(Debug, Default)]
+struct Task {
+    running: bool,
+    waker: Option<Waker>,
+}
+
+impl Task {
+    fn wake(&mut self, wakes: &mut Vec<Waker>) {
+        wakes.extend(self.waker.take());
+    }
+
+    fn listen(&mut self, context: &Context<'_>) {
+        self.waker = Some(context.waker().clone());
+    }
+}
+
+/// A node's transport, as the machines want it.
+#[derive(Debug, Default)]
+struct Node {
+    /// The connection that there should be, or be dialled.
+    epoch: Option<u32>,
+    /// What is to be written on it.
+    outgoing: BytesMut,
+    /// What was written on it and not answered, oldest first. Replies have no names of their own.
+    unanswered: VecDeque<(Operation, Option<Token>)>,
+    eligible_from: Option<BootInstant>,
+    task: Task,
+}
+
+/// What a node's task is to do.
+pub(crate) struct Orders {
+    /// The connection that there should be.
+    pub(crate) epoch: Option<u32>,
+    /// Nothing will be asked of the task any more.
+    pub(crate) finished: bool,
+    /// What is to be written on the connection that the task has.
+    pub(crate) outgoing: BytesMut,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        environment: Arc<dyn Environment>,
+        observer: Option<Arc<dyn Observer>>,
+        endpoints: Vec<Endpoint>,
+        links: &[LinkConfig],
+    ) -> Self {
+        let state = State {
+            machine: NodeSet::new(links),
+            names: Names::default(),
+            uses: Uses::default(),
+            nodes: endpoints.iter().map(|_| Node::default()).collect(),
+            timer: Task::default(),
+            armed: None,
+            closing: false,
+            wakes: Vec::new(),
+        };
+        Self { environment, observer, endpoints, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
+        &self.environment
+    }
+
+    pub(crate) fn endpoint(&self, node: NodeIndex) -> &Endpoint {
+        &self.endpoints[node.get()]
+    }
+
+    /// Tells the machines something, and does what follows from it.
+    ///
+    /// # Panics
+    ///
+    /// If a machine has panicked before: what it believes is then in doubt.
+    pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
+        let mut state = self.lock();
+        let now = self.environment.now();
+        let result = act(&mut state, now);
+        self.pump(&mut state, now);
+        let wakes = core::mem::take(&mut state.wakes);
+        drop(state);
+        wakes.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    /// The same for destructors, which must not panic.
+    pub(crate) fn last_turn(&self, act: impl FnOnce(&mut State, BootInstant)) {
+        if !self.state.is_poisoned() {
+            self.turn(act);
+        }
+    }
+
+    /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
+    /// only from inside a poll.
+    pub(crate) fn start_tasks(self: &Arc<Self>) {
+        let mut state = self.lock();
+        let timer = !core::mem::replace(&mut state.timer.running, true);
+        let nodes = state.machine.nodes().iter();
+        let nodes: Vec<NodeIndex> = nodes
+            .filter(|node| !core::mem::replace(&mut state.nodes[node.get()].task.running, true))
+            .collect();
+        drop(state);
+        for node in nodes {
+            let task = NodeTask::new(Arc::clone(self), node);
+            self.environment.spawn("redlock node", Box::pin(task));
+        }
+        if timer {
+            let task = TimerTask::new(Arc::clone(self));
+            self.environment.spawn("redlock timer", Box::pin(task));
+        }
+    }
+
+    /// What the task of `node`, which serves the connection `epoch`, is to do.
+    pub(crate) fn orders(
+        &self,
+        node: NodeIndex,
+        epoch: Option<u32>,
+        context: &Context<'_>,
+    ) -> Orders {
+        let mut state = self.lock();
+        let finished = state.is_finished();
+        let node = &mut state.nodes[node.get()];
+        node.task.listen(context);
+        let current = node.epoch == epoch;
+        let outgoing = if current { node.outgoing.split() } else { BytesMut::new() };
+        Orders { epoch: node.epoch, finished, outgoing }
+    }
+
+    /// The connection `epoch` to `node` is open.
+    pub(crate) fn connected(&self, node: NodeIndex, epoch: u32) {
+        self.turn(|state, now| state.machine.handle_connected(node, epoch, now));
+    }
+
+    /// The connection `epoch` to `node` takes bytes again, or takes none for now.
+    pub(crate) fn writable(&self, node: NodeIndex, epoch: u32, writable: bool) {
+        self.turn(|state, _| state.machine.handle_writable(node, epoch, writable));
+    }
+
+    /// The connection `epoch` to `node` is gone, after it brought `replies`.
+    pub(crate) fn closed(&self, node: NodeIndex, epoch: u32) {
+        self.turn(|state, now| self.hear_closed(state, node, epoch, now));
+    }
+
+    /// The task of `node`, which served the connection `epoch`, has ended.
+    pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
+        self.last_turn(|state, now| {
+            state.nodes[node.get()].task = Task::default();
+            if let Some(epoch) = epoch {
+                self.hear_closed(state, node, epoch, now);
+            }
+        });
+    }
+
+    /// `replies` were read from the connection `epoch` to `node`.
+    pub(crate) fn replies(&self, node: NodeIndex, epoch: u32, replies: &[Reply]) {
+        self.turn(|state, _| {
+            for &reply in replies {
+                if state.nodes[node.get()].epoch != Some(epoch) {
+                    return;
+                }
+                if let Some((operation, owner)) = state.nodes[node.get()].unanswered.pop_front() {
+                    let answer = answer(reply);
+                    self.tell(&Told::Answered { node, operation, owner, answer });
+                }
+                // An attempt may have begun since the last one: the clock is read afresh.
+                let now = self.environment.now();
+                state.machine.handle_reply(node, epoch, reply, now);
+                self.pump(state, now);
+            }
+        });
+    }
+
+    /// The timer task's turn: what is due is done, and the next instant is returned; `None` when
+    /// the task is to end.
+    pub(crate) fn tick(&self, context: &Context<'_>) -> Option<Option<BootInstant>> {
+        self.turn(|state, now| {
+            state.machine.handle_timeout(now);
+            self.pump(state, now);
+            state.timer.listen(context);
+            state.armed = state.machine.poll_timeout();
+            (!state.is_finished()).then_some(state.armed)
+        })
+    }
+
+    pub(crate) fn timer_task_ended(&self) {
+        self.last_turn(|state, _| {
+            state.timer = Task::default();
+            state.armed = None;
+        });
+    }
+
+    /// The last handle is gone.
+    pub(crate) fn close(&self) {
+        self.last_turn(|state, _| state.closing = true);
+    }
+
+    /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
+    /// the instant from which on waiting counts.
+    pub(crate) fn open(
+        &self,
+        resource: &[u8],
+        config: impl FnOnce(BootInstant) -> LockConfig,
+    ) -> LockId {
+        self.turn(|state, now| {
+            let resource = state.names.intern(resource, &state.machine);
+            let config = config(now);
+            let lock = state.machine.open(resource, config);
+            state.uses.open(lock, resource, config.ttl);
+            lock
+        })
+    }
+
+    /// Asks every connection to open.
+    pub(crate) fn connect(&self) {
+        self.turn(|state, now| state.machine.connect(now));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no machine has panicked")
+    }
+
+    fn tell(&self, event: &Told<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.event(event);
+        }
+    }
+
+    fn hear_closed(&self, state: &mut State, node: NodeIndex, epoch: u32, now: BootInstant) {
+        if state.nodes[node.get()].epoch == Some(epoch) {
+            self.disconnect(state, node);
+            state.machine.handle_closed(node, epoch, now);
+        }
+    }
+
+    fn disconnect(&self, state: &mut State, node: NodeIndex) {
+        let entry = &mut state.nodes[node.get()];
+        entry.epoch = None;
+        entry.outgoing.clear();
+        entry.unanswered.clear();
+        self.tell(&Told::Disconnected { node });
+    }
+
+    /// Does what the machines say, until they have nothing more to say.
+    fn pump(&self, state: &mut State, now: BootInstant) {
+        self.tell_eligibility(state);
+        loop {
+            while let Some(command) = state.machine.poll_command() {
+                self.carry_out(state, command);
+            }
+            let Some(event) = state.machine.poll_event() else {
+                break;
+            };
+            self.hear(state, event, now);
+        }
+        if state.machine.poll_timeout() != state.armed || state.is_finished() {
+            state.timer.wake(&mut state.wakes);
+        }
+        if state.is_finished() {
+            for node in &mut state.nodes {
+                node.task.wake(&mut state.wakes);
+            }
+        }
+    }
+
+    fn tell_eligibility(&self, state: &mut State) {
+        for node in state.machine.nodes().iter() {
+            let from = state.machine.eligible_from(node);
+            if core::mem::replace(&mut state.nodes[node.get()].eligible_from, from) != from {
+                self.tell(&Told::Eligible { node, from });
+            }
+        }
+    }
+
+    fn carry_out(&self, state: &mut State, command: Command) {
+        let node = match command {
+            Command::Dial { node, epoch } => {
+                state.nodes[node.get()].epoch = Some(epoch);
+                node
+            }
+            Command::Reset { node, epoch } => {
+                debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.disconnect(state, node);
+                node
+            }
+            Command::Write { node, epoch, op, .. } => {
+                let (operation, owner, resource) = match op {
+                    Op::Introduce => (Operation::Introduce, None, None),
+                    Op::Release { token, resource } => {
+                        (Operation::Release, Some(token), Some(resource))
+                    }
+                    Op::Set { token, resource, .. } => {
+                        (Operation::Set, Some(token), Some(resource))
+                    }
+                };
+                let name = resource.map_or(&[][..], |resource| state.names.name(resource));
+                let entry = &mut state.nodes[node.get()];
+                debug_assert_eq!(entry.epoch, Some(epoch), "an unknown epoch");
+                resp::encode(&mut entry.outgoing, &op, name);
+                entry.unanswered.push_back((operation, owner));
+                self.tell(&Told::Written { node, operation, owner });
+                node
+            }
+        };
+        state.nodes[node.get()].task.wake(&mut state.wakes);
+    }
+
+    fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
+        match event {
+            Event::AttemptDue(lock) => self.begin(state, lock),
+            Event::AttemptFailed { token, reason, .. } => {
+                self.tell(&Told::AttemptFailed { owner: token, reason });
+            }
+            Event::Decided { lock, token, counted, deadline } => {
+                self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
+                state.uses.decided(lock, &mut state.wakes);
+            }
+            Event::GaveUp { lock, reason } => {
+                let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
+                ended.into_iter().for_each(|resource| state.names.retire(resource));
+            }
+            Event::Lost { lock, reason } => {
+                if let Some(owner) = state.uses.lost(lock, reason.into(), &mut state.wakes) {
+                    self.tell(&Told::Lost { owner });
+                }
+            }
+            Event::Released { lock, outcome } => {
+                if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
+                    self.tell(&Told::Released { owner: ended.owner, outcome });
+                    state.names.retire(ended.resource);
+                }
+            }
+        }
+    }
+
+    /// Draws what is random of an attempt, then reads T1, then begins it.
+    fn begin(&self, state: &mut State, lock: LockId) {
+        let mut token = [0; Token::LENGTH];
+        let mut jitter = [0; 8];
+        let environment = &self.environment;
+        let drawn = environment.fill_random(&mut token);
+        let drawn = drawn.and_then(|()| environment.fill_random(&mut jitter));
+        let (resource, ttl) = state.uses.terms(lock);
+        let t1 = environment.now();
+        if drawn.is_err() {
+            state.uses.fail(lock, AcquireErrorKind::NoEntropy);
+            return state.machine.release(lock, t1);
+        }
+        let owner = Token::from_bytes(token);
+        state.uses.begin(lock, owner);
+        let resource = state.names.name(resource);
+        self.tell(&Told::AttemptBegan { owner, resource, t1, ttl });
+        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(jitter) };
+        state.machine.begin(lock, fresh, t1);
+    }
+}
+
+impl State {
+    /// Whether the tasks may end.
+    fn is_finished(&self) -> bool {
+        self.closing && self.machine.is_idle()
+    }
+}
+
+fn answer(reply: Reply) -> Answer {
+    match reply {
+        Reply::Error => Answer::Error,
+        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => Answer::Yes,
+        Reply::Integer(_) | Reply::Nil => Answer::No,
+    }
+}

@@ -1,0 +1,128 @@
+//! The names of resources. The machines know them by number.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::protocol::{NodeSet, ResourceId};
+
+/// Unused names kept before somebody looks which of them can go.
+const SWEEP_LEAST: usize = 64;
+
+/// Names and their numbers. A number is used again once nothing speaks of it any more.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: BTreeMap<Arc<[u8]>, ResourceId>,
+    names: Vec<Arc<[u8]>>,
+    free: Vec<ResourceId>,
+    /// Names whose use has ended; a connection may still speak of them.
+    retired: BTreeSet<ResourceId>,
+    sweep_at: usize,
+}
+
+impl Names {
+    /// The number of `name`.
+    pub(super) fn intern(&mut self, name: &[u8], machine: &NodeSet) -> ResourceId {
+        if let Some(&number) = self.numbers.get(name) {
+            self.retired.remove(&number);
+            return number;
+        }
+        if self.retired.len() >= self.sweep_at.max(SWEEP_LEAST) {
+            self.sweep(machine);
+        }
+        let name: Arc<[u8]> = Arc::from(name);
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.names[number.0 as usize] = Arc::clone(&name);
+                number
+            }
+            None => {
+                let next = u32::try_from(self.names.len()).expect("memory ends before the numbers");
+                self.names.push(Arc::clone(&name));
+                ResourceId(next)
+            }
+        };
+        self.numbers.insert(name, number);
+        number
+    }
+
+    /// The name of `number`.
+    pub(super) fn name(&self, number: ResourceId) -> &[u8] {
+        &self.names[number.0 as usize]
+    }
+
+    /// A use of `number` has ended.
+    pub(super) fn retire(&mut self, number: ResourceId) {
+        self.retired.insert(number);
+    }
+
+    /// Forgets the retired names of which the machines do not speak any more.
+    fn sweep(&mut self, machine: &NodeSet) {
+        let (kept, gone): (BTreeSet<_>, BTreeSet<_>) =
+            self.retired.iter().copied().partition(|&number| machine.uses(number));
+        for number in gone {
+            let name = core::mem::take(&mut self.names[number.0 as usize]);
+            self.numbers.remove(&name);
+            self.free.push(number);
+        }
+        self.sweep_at = kept.len() * 2;
+        self.retired = kept;
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::protocol::{Drift, LinkConfig, RestartGuard};
+
+    fn machine() -> NodeSet {
+        NodeSet::new(&[LinkConfig {
+            node_timeout: Duration::from_millis(50),
+            connect_timeout: Duration::from_millis(500),
+            restart_guard: RestartGuard::Durable,
+            fleet_max_ttl: Duration::from_secs(10),
+            drift: Drift::default(),
+        }])
+    }
+
+    #[test]
+    fn a_name_has_one_number() {
+        let (mut names, machine) = (Names::default(), machine());
+        let one = names.intern(b"one", &machine);
+        let two = names.intern(b"two", &machine);
+        assert_ne!(one, two);
+        assert_eq!(names.intern(b"one", &machine), one);
+        assert_eq!(names.name(two), b"two");
+    }
+
+    #[test]
+    fn names_without_a_use_do_not_pile_up() {
+        let (mut names, machine) = (Names::default(), machine());
+        let kept = names.intern(b"kept", &machine);
+        for round in 0..1_000_u32 {
+            let number = names.intern(&round.to_le_bytes(), &machine);
+            names.retire(number);
+        }
+        assert!(names.len() <= SWEEP_LEAST + 2, "{}", names.len());
+        assert_eq!(names.name(kept), b"kept");
+    }
+
+    #[test]
+    fn a_retired_name_that_is_used_again_stays() {
+        let (mut names, machine) = (Names::default(), machine());
+        let again = names.intern(b"again", &machine);
+        names.retire(again);
+        assert_eq!(names.intern(b"again", &machine), again);
+        for round in 0..1_000_u32 {
+            let number = names.intern(&round.to_le_bytes(), &machine);
+            names.retire(number);
+        }
+        assert_eq!(names.name(again), b"again");
+    }
+}

@@ -1,0 +1,270 @@
+//! The uses of the lock that callers hold handles of: acquisitions and leases.
+
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use super::{Driver, State};
+use crate::error::{AcquireErrorKind, LostReason};
+use crate::observer::Event as Told;
+use crate::protocol::{Grant, LockId, ReleaseOutcome, ResourceId, Token};
+
+/// Where a use stands, as far as its caller is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Trying,
+    /// Granted; the caller is to fetch it.
+    Decided,
+    Held,
+    Releasing,
+    GaveUp(AcquireErrorKind),
+    Released(ReleaseOutcome),
+}
+
+#[derive(Debug)]
+struct Use {
+    resource: ResourceId,
+    ttl: Duration,
+    owner: Token,
+    stage: Stage,
+    lost: Option<LostReason>,
+    /// Who waits for the acquisition, or for the release.
+    waiter: Option<Waker>,
+    /// Who waits for the end of the lease.
+    watchers: BTreeMap<u64, Waker>,
+    /// The caller has let go: nobody will fetch the outcome.
+    abandoned: bool,
+}
+
+/// All uses whose outcome nobody has fetched yet.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    table: BTreeMap<LockId, Use>,
+    watches: u64,
+}
+
+/// What is left to say of a use that has ended.
+pub(super) struct EndedUse {
+    pub(super) owner: Token,
+    pub(super) resource: ResourceId,
+}
+
+/// Names one who waits for the end of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watch(u64);
+
+impl Uses {
+    pub(super) fn open(&mut self, lock: LockId, resource: ResourceId, ttl: Duration) {
+        let entry = Use {
+            resource,
+            ttl,
+            owner: Token::from_bytes([0; Token::LENGTH]),
+            stage: Stage::Trying,
+            lost: None,
+            waiter: None,
+            watchers: BTreeMap::new(),
+            abandoned: false,
+        };
+        let before = self.table.insert(lock, entry);
+        debug_assert!(before.is_none(), "a use of the lock is named once");
+    }
+
+    /// What the attempts of `lock` ask for.
+    pub(super) fn terms(&self, lock: LockId) -> (ResourceId, Duration) {
+        let entry = &self.table[&lock];
+        (entry.resource, entry.ttl)
+    }
+
+    pub(super) fn begin(&mut self, lock: LockId, owner: Token) {
+        self.of(lock).owner = owner;
+    }
+
+    /// Records why there will be no further attempt, before the machine says that there is none.
+    pub(super) fn fail(&mut self, lock: LockId, kind: AcquireErrorKind) {
+        self.of(lock).stage = Stage::GaveUp(kind);
+    }
+
+    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+        let entry = self.of(lock);
+        entry.stage = Stage::Decided;
+        wakes.extend(entry.waiter.take());
+    }
+
+    pub(super) fn gave_up(
+        &mut self,
+        lock: LockId,
+        kind: AcquireErrorKind,
+        wakes: &mut Vec<Waker>,
+    ) -> Option<ResourceId> {
+        let entry = self.table.get_mut(&lock)?;
+        let resource = entry.resource;
+        if !matches!(entry.stage, Stage::GaveUp(_)) {
+            entry.stage = Stage::GaveUp(kind);
+        }
+        self.ended(lock, wakes);
+        Some(resource)
+    }
+
+    pub(super) fn lost(
+        &mut self,
+        lock: LockId,
+        reason: LostReason,
+        wakes: &mut Vec<Waker>,
+    ) -> Option<Token> {
+        let entry = self.table.get_mut(&lock)?;
+        entry.lost = Some(reason);
+        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        Some(entry.owner)
+    }
+
+    pub(super) fn released(
+        &mut self,
+        lock: LockId,
+        outcome: ReleaseOutcome,
+        wakes: &mut Vec<Waker>,
+    ) -> Option<EndedUse> {
+        let entry = self.table.get_mut(&lock)?;
+        entry.stage = Stage::Released(outcome);
+        let ended = EndedUse { owner: entry.owner, resource: entry.resource };
+        self.ended(lock, wakes);
+        Some(ended)
+    }
+
+    /// The machine has forgotten `lock`; so do we, unless somebody will fetch the outcome.
+    fn ended(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+        let entry = self.of(lock);
+        wakes.extend(entry.waiter.take());
+        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        if entry.abandoned {
+            self.table.remove(&lock);
+        }
+    }
+
+    fn of(&mut self, lock: LockId) -> &mut Use {
+        self.table.get_mut(&lock).expect("a use is known until its end has been fetched")
+    }
+}
+
+/// What the handles ask for.
+impl Driver {
+    /// The grant, once there is one. It is handed over only if it is worth something *now*: the
+    /// caller may have been stopped since it was decided (catalogue K6).
+    pub(crate) fn poll_acquired(
+        &self,
+        lock: LockId,
+        context: &Context<'_>,
+    ) -> Poll<Result<Grant, AcquireErrorKind>> {
+        self.turn(|state, now| {
+            let State { uses, machine, .. } = state;
+            let entry = uses.of(lock);
+            if let Stage::GaveUp(kind) = entry.stage {
+                uses.table.remove(&lock);
+                return Poll::Ready(Err(kind));
+            }
+            entry.waiter = Some(context.waker().clone());
+            if entry.stage == Stage::Decided {
+                if let Ok(grant) = machine.deliver(lock, now) {
+                    entry.stage = Stage::Held;
+                    entry.waiter = None;
+                    let deadline = grant.deadline;
+                    self.tell(&Told::Delivered { owner: grant.token, deadline });
+                    return Poll::Ready(Ok(grant));
+                }
+                // Another attempt follows, or the machine says that none does.
+                entry.stage = Stage::Trying;
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Whether the lease has more than `need` left.
+    pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
+        self.turn(|state, now| state.machine.check(lock, need, now).map_err(LostReason::from))
+    }
+
+    /// Ready when the lease is over.
+    pub(crate) fn poll_lost(
+        &self,
+        lock: LockId,
+        watch: &mut Option<Watch>,
+        context: &Context<'_>,
+    ) -> Poll<LostReason> {
+        // The timer may not have had its turn yet, after a pause for one.
+        self.turn(|state, now| state.machine.handle_timeout(now));
+        self.turn(|state, _| {
+            let Uses { table, watches } = &mut state.uses;
+            let Some(entry) = table.get_mut(&lock) else {
+                return Poll::Ready(LostReason::Released);
+            };
+            if let Some(reason) = entry.lost {
+                return Poll::Ready(reason);
+            }
+            if entry.stage != Stage::Held {
+                return Poll::Ready(LostReason::Released);
+            }
+            let &mut Watch(name) = watch.get_or_insert_with(|| {
+                *watches += 1;
+                Watch(*watches)
+            });
+            entry.watchers.insert(name, context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// Who waited for the end of the lease waits no more.
+    pub(crate) fn unwatch(&self, lock: LockId, Watch(name): Watch) {
+        self.last_turn(|state, _| {
+            if let Some(entry) = state.uses.table.get_mut(&lock) {
+                entry.watchers.remove(&name);
+            }
+        });
+    }
+
+    /// Gives the lease back, or stops acquiring it. Needs no runtime: what is to be written is
+    /// queued, and the tasks are woken.
+    pub(crate) fn release(&self, lock: LockId) {
+        self.last_turn(|state, now| {
+            let Some(entry) = state.uses.table.get_mut(&lock) else {
+                return;
+            };
+            if entry.stage == Stage::Held {
+                self.tell(&Told::ReleaseCalled { owner: entry.owner });
+            }
+            if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
+                entry.stage = Stage::Releasing;
+                state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+                state.machine.release(lock, now);
+            }
+        });
+    }
+
+    /// What the nodes answered to the release, once all of them have, or are given up.
+    pub(crate) fn poll_released(
+        &self,
+        lock: LockId,
+        context: &Context<'_>,
+    ) -> Poll<ReleaseOutcome> {
+        self.turn(|state, _| {
+            let entry = state.uses.of(lock);
+            if let Stage::Released(outcome) = entry.stage {
+                return Poll::Ready(outcome);
+            }
+            entry.waiter = Some(context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// The handle is gone: nobody will ask what became of the use.
+    pub(crate) fn abandon(&self, lock: LockId) {
+        self.release(lock);
+        self.last_turn(|state, _| {
+            let Some(entry) = state.uses.table.get_mut(&lock) else {
+                return;
+            };
+            entry.abandoned = true;
+            if matches!(entry.stage, Stage::GaveUp(_) | Stage::Released(_)) {
+                state.uses.table.remove(&lock);
+            }
+        });
+    }
+}

@@ -1,0 +1,87 @@
+//! The real world: tokio's network, timers and tasks, and the operating system's clock and entropy.
+
+#![expect(clippy::disallowed_methods, reason = "everything else reaches the world through here")]
+
+use core::time::Duration;
+use std::io;
+
+use tokio::net::TcpStream;
+
+use super::{BoxFuture, Endpoint, Environment, Stream};
+use crate::protocol::BootInstant;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+/// On Apple's systems the monotonic clock is the one that counts time asleep.
+#[cfg(target_vendor = "apple")]
+const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+compile_error!("a lease needs a clock that counts time asleep, and none is known for this system");
+
+/// The world of a tokio runtime with its network and timers enabled.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokioEnvironment;
+
+impl Environment for TokioEnvironment {
+    fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
+        Box::pin(async move {
+            let stream = TcpStream::connect((to.host(), to.port())).await?;
+            stream.set_nodelay(true)?;
+            // A link that gives a connection up must be sure that the kernel sends nothing more of
+            // it: a SET sent after the reset would outlive the release that is owed for it.
+            stream.set_zero_linger()?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    }
+
+    fn now(&self) -> BootInstant {
+        let time = rustix::time::clock_gettime(CLOCK);
+        let seconds = u64::try_from(time.tv_sec).expect("a clock that counts from boot");
+        let nanos = u64::try_from(time.tv_nsec).expect("nanoseconds are not negative");
+        BootInstant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            loop {
+                let left = at.since(TokioEnvironment.now());
+                if left.is_zero() {
+                    return;
+                }
+                // Tokio's clock stands still while the host sleeps, ours does not: look again.
+                tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+            }
+        })
+    }
+
+    fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
+        tokio::spawn(task);
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
+    }
+}
+
+/// How late a timer can be after the host has slept.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_does_not_go_back() {
+        let first = TokioEnvironment.now();
+        assert!(TokioEnvironment.now() >= first);
+        assert!(first > BootInstant::ZERO);
+    }
+
+    #[test]
+    fn entropy_is_not_constant() {
+        let (mut one, mut other) = ([0; 20], [0; 20]);
+        TokioEnvironment.fill_random(&mut one).unwrap();
+        TokioEnvironment.fill_random(&mut other).unwrap();
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,71 @@
+//! Reads what a node says of itself in its answer to `INFO`.
+
+use core::time::Duration;
+
+use crate::protocol::{Introduction, RunId};
+
+/// The fields of `info` that matter, or `None` unless all of them are there and make sense.
+pub(crate) fn parse(info: &[u8]) -> Option<Introduction> {
+    let run_id = RunId(hex(field(info, b"run_id")?)?);
+    let uptime = core::str::from_utf8(field(info, b"uptime_in_seconds")?).ok()?;
+    let uptime = Duration::from_secs(uptime.parse().ok()?);
+    let is_master = match field(info, b"role")? {
+        b"master" => true,
+        b"slave" => false,
+        _ => return None,
+    };
+    Some(Introduction { run_id, uptime, is_master })
+}
+
+/// The value of the first line `name:value`.
+fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    info.split(|&byte| byte == b'\n').find_map(|line| {
+        let value = line.strip_prefix(name)?.strip_prefix(b":")?;
+        Some(value.strip_suffix(b"\r").unwrap_or(value))
+    })
+}
+
+fn hex(text: &[u8]) -> Option<[u8; 20]> {
+    let digits: &[u8; 40] = text.try_into().ok()?;
+    let mut bytes = [0; 20];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = (digit(0)? << 4 | digit(1)?) as u8;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: &str = "# Server\r\nredis_version:7.2.4\r\n\
+        run_id:00112233445566778899aabbccddeeff01234567\r\nuptime_in_seconds:86400\r\n\
+        \r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n";
+
+    #[test]
+    fn the_three_fields_are_found() {
+        let introduction = parse(INFO.as_bytes()).unwrap();
+        assert_eq!(introduction.uptime, Duration::from_secs(86_400));
+        assert!(introduction.is_master);
+        assert_eq!(introduction.run_id.0[..3], [0x00, 0x11, 0x22]);
+        assert_eq!(introduction.run_id.0[19], 0x67);
+        let replica = INFO.replace("role:master", "role:slave");
+        assert!(!parse(replica.as_bytes()).unwrap().is_master);
+    }
+
+    #[test]
+    fn a_missing_or_senseless_field_is_no_introduction() {
+        for (from, to) in [
+            ("run_id", "run"),
+            ("0011", "00"),
+            ("0011", "zz11"),
+            ("uptime_in_seconds:86400", "uptime_in_seconds:-1"),
+            ("role:master", "role:sentinel"),
+            ("role:master", "rule:master"),
+        ] {
+            assert_eq!(parse(INFO.replacen(from, to, 1).as_bytes()), None, "{from} -> {to}");
+        }
+        assert_eq!(parse(b""), None);
+    }
+}

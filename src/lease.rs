@@ -1,0 +1,168 @@
+//! The lock, while it is held.
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::client::Redlock;
+use crate::driver::{Driver, Watch};
+use crate::error::{LostReason, NodeAnswer, Released};
+use crate::protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token};
+
+/// The lock on a resource until a deadline. Dropping it releases it.
+///
+/// It ends by itself: whoever works under it asks [`Lease::check`] before each effect, or stops
+/// when [`Lease::lost`] is ready. It cannot protect a resource from an effect that was under way
+/// when it ended: no lease can.
+#[must_use = "dropping a lease releases it"]
+pub struct Lease {
+    redlock: Redlock,
+    lock: LockId,
+    grant: Grant,
+}
+
+/// The instant at which a lease is over, on this process's own clock. It means nothing to any other
+/// process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Deadline(BootInstant);
+
+impl Deadline {
+    /// The reading of the client's clock.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn instant(self) -> BootInstant {
+        self.0
+    }
+}
+
+/// The random value that marks the keys of one lease. It has no order: it is not a fencing token.
+pub type OwnerToken = Token;
+
+impl Lease {
+    pub(crate) fn new(redlock: Redlock, lock: LockId, grant: Grant) -> Self {
+        Self { redlock, lock, grant }
+    }
+
+    /// When the lease is over.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        Deadline(self.grant.deadline)
+    }
+
+    /// How much is left of the lease: a snapshot that is too long as soon as it is looked at.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        if !self.is_valid() {
+            return Duration::ZERO;
+        }
+        self.grant.deadline.since(self.driver().environment().now())
+    }
+
+    /// Whether the lease is alive at this instant.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.check(Duration::ZERO).is_ok()
+    }
+
+    /// Whether the lease has more than `need` left. To be asked before each effect.
+    ///
+    /// # Errors
+    ///
+    /// Says why not.
+    pub fn check(&self, need: Duration) -> Result<(), LostReason> {
+        self.driver().check(self.lock, need)
+    }
+
+    /// Ready when the lease is over. Needs no network: while this process runs, that is before
+    /// any counted key can expire; after a pause, at the next poll.
+    pub fn lost(&self) -> Lost {
+        Lost { driver: Arc::clone(self.driver()), lock: self.lock, watch: None }
+    }
+
+    /// What the nodes hold for this lease.
+    #[must_use]
+    pub fn owner(&self) -> &OwnerToken {
+        &self.grant.token
+    }
+
+    /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
+    /// background.
+    pub async fn release(self) -> Released {
+        self.driver().start_tasks();
+        self.driver().release(self.lock);
+        let outcome = poll_fn(|context| self.driver().poll_released(self.lock, context)).await;
+        released(outcome, self.driver())
+    }
+
+    fn driver(&self) -> &Arc<Driver> {
+        self.redlock.driver()
+    }
+}
+
+fn released(outcome: ReleaseOutcome, driver: &Driver) -> Released {
+    let ReleaseOutcome { deleted, unconfirmed, .. } = outcome;
+    if !unconfirmed.is_empty() {
+        let answer = |node| NodeAnswer {
+            place: crate::protocol::NodeIndex::get(node),
+            node: driver.endpoint(node).to_string(),
+        };
+        return Released::Unconfirmed(unconfirmed.iter().map(answer).collect());
+    }
+    if deleted.is_empty() { Released::AlreadyExpired } else { Released::Confirmed }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("Lease");
+        fields.field("owner", self.owner()).field("remaining", &self.remaining());
+        fields.finish_non_exhaustive()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.driver().abandon(self.lock);
+    }
+}
+
+/// The end of a lease. May be polled again after it was ready.
+#[must_use = "futures do nothing unless polled"]
+pub struct Lost {
+    driver: Arc<Driver>,
+    lock: LockId,
+    watch: Option<Watch>,
+}
+
+impl Future for Lost {
+    type Output = LostReason;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LostReason> {
+        let Self { driver, lock, watch } = self.get_mut();
+        driver.start_tasks();
+        driver.poll_lost(*lock, watch, context)
+    }
+}
+
+impl Clone for Lost {
+    fn clone(&self) -> Self {
+        Self { driver: Arc::clone(&self.driver), lock: self.lock, watch: None }
+    }
+}
+
+impl fmt::Debug for Lost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Lost").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Lost {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch {
+            self.driver.unwatch(self.lock, watch);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The machine of one use of the lock, alone: what it asks of the links.
+
+use super::*;
+use crate::protocol::testing::{RESOURCE, at_ms, fresh, lock_config, mask, ms, node};
+
+const ID: LockId = LockId { slot: 0, generation: 1 };
+const ELIGIBLE: Option<BootInstant> = Some(BootInstant::ZERO);
+
+fn lock(config: LockConfig) -> Lock {
+    Lock::new(ID, RESOURCE, config)
+}
+
+fn sends(lock: &mut Lock) -> Vec<Send> {
+    core::iter::from_fn(|| lock.poll_send()).collect()
+}
+
+/// A lock of three nodes whose first attempt began at one second, and its SETs.
+fn begun() -> (Lock, Vec<Send>) {
+    let mut lock = lock(LockConfig { limit: Limit::Attempts(3), ..lock_config(3) });
+    lock.begin(fresh(1), at_ms(1_000));
+    let sets = sends(&mut lock);
+    (lock, sets)
+}
+
+fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<Settled> {
+    lock.handle_outcome(set.id, set.node, outcome, ELIGIBLE, at_ms(1_001), Duration::ZERO)
+}
+
+#[test]
+fn every_node_is_asked_once_with_the_attempts_token() {
+    let (_, sets) = begun();
+    assert_eq!(sets.iter().map(|it| it.node).collect::<Vec<_>>(), [node(0), node(1), node(2)]);
+    let op = Op::Set { resource: RESOURCE, token: fresh(1).token, ttl: ms(10_000) };
+    assert!(sets.iter().all(|it| it.op == op && it.after.is_none()));
+}
+
+#[test]
+fn a_release_waits_for_the_set_whose_answer_is_outstanding_and_for_no_other() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[0], Ok(Reply::Ok));
+    tell(&mut lock, sets[1], Err(NoAnswer::Unknown));
+    lock.release();
+    let releases = sends(&mut lock);
+    let after: Vec<_> = releases.iter().map(|it| it.after).collect();
+    assert_eq!(after, [None, Some(sets[1].id), Some(sets[2].id)]);
+}
+
+#[test]
+fn where_nothing_can_have_been_set_nothing_is_released() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[1], Err(NoAnswer::NotSent));
+    lock.release();
+    let nodes: Vec<_> = sends(&mut lock).iter().map(|it| it.node).collect();
+    assert_eq!(nodes, [node(0), node(2)]);
+}
+
+#[test]
+fn a_node_that_refused_is_released_too() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[0], Ok(Reply::Nil));
+    tell(&mut lock, sets[1], Ok(Reply::Nil));
+    assert_eq!(sends(&mut lock).len(), 3);
+}
+
+#[test]
+fn a_vote_is_cast_once() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[0], Ok(Reply::Nil));
+    tell(&mut lock, sets[0], Ok(Reply::Ok));
+    assert_eq!(lock.counted(), mask(&[]));
+}
+
+#[test]
+fn commands_of_different_attempts_have_different_names() {
+    let (mut lock, sets) = begun();
+    for &set in &sets {
+        tell(&mut lock, set, Ok(Reply::Nil));
+    }
+    let releases = sends(&mut lock);
+    lock.handle_timeout(at_ms(2_000));
+    lock.begin(fresh(2), at_ms(2_000));
+    let again = sends(&mut lock);
+    let mut ids: Vec<_> = [sets, releases, again].concat().iter().map(|it| it.id).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((count, ids.len()), (9, 9));
+}
+
+#[test]
+fn why_an_attempt_failed_names_what_was_in_the_way() {
+    use AttemptError::{Quarantined, Taken, TooFewNodes};
+    let (taken, silent, unsent) = (Ok(Reply::Nil), Err(NoAnswer::Unknown), Err(NoAnswer::NotSent));
+    let table = [
+        ([taken, taken], Taken),
+        ([taken, silent], Taken),
+        ([silent, silent], TooFewNodes),
+        ([silent, unsent], TooFewNodes),
+    ];
+    for (outcomes, reason) in table {
+        let (mut lock, sets) = begun();
+        tell(&mut lock, sets[0], outcomes[0]);
+        assert_eq!(tell(&mut lock, sets[1], outcomes[1]), Some(Err(reason)), "{outcomes:?}");
+    }
+    let (mut lock, sets) = begun();
+    for &set in &sets[..2] {
+        let young = Some(at_ms(1_000).after(Duration::from_nanos(1)));
+        let outcome = Ok(Reply::Ok);
+        let settled =
+            lock.handle_outcome(set.id, set.node, outcome, young, at_ms(1_001), Duration::ZERO);
+        assert!(settled.is_none_or(|it| it == Err(Quarantined)));
+    }
+    assert!(matches!(lock.phase(), Phase::Waiting { .. }));
+}
+
+#[test]
+fn a_lease_is_lost_two_milliseconds_or_a_hundredth_early() {
+    for (ttl_ms, margin_us) in [(10_000, 2_000), (100, 1_000)] {
+        let config = LockConfig { ttl: ms(ttl_ms), ..lock_config(1) };
+        let mut lock = lock(config);
+        lock.begin(fresh(1), at_ms(1_000));
+        let set = sends(&mut lock)[0];
+        assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(Ok(())));
+        let grant = lock.deliver(at_ms(1_001), Duration::ZERO).expect("granted");
+        let lost_at = grant.deadline.before(Duration::from_micros(margin_us));
+        assert_eq!(lock.poll_timeout(), Some(lost_at));
+        assert_eq!(lock.handle_timeout(lost_at.before(Duration::from_nanos(1))), None);
+        assert_eq!(lock.handle_timeout(lost_at), Some(LostReason::DeadlinePassed));
+        assert_eq!((lock.handle_timeout(lost_at), lock.poll_timeout()), (None, None));
+    }
+}
+
+#[test]
+fn a_release_is_over_when_every_node_has_had_its_say() {
+    let (mut lock, sets) = begun();
+    for &set in &sets {
+        tell(&mut lock, set, Ok(Reply::Ok));
+    }
+    lock.release();
+    let releases = sends(&mut lock);
+    tell(&mut lock, releases[0], Ok(Reply::Integer(1)));
+    tell(&mut lock, releases[1], Ok(Reply::Error));
+    assert_eq!(lock.poll_released(), None);
+    tell(&mut lock, releases[2], Ok(Reply::Integer(0)));
+    let outcome =
+        ReleaseOutcome { deleted: mask(&[0]), absent: mask(&[2]), unconfirmed: mask(&[1]) };
+    assert_eq!(lock.poll_released(), Some(outcome));
+    assert_eq!((lock.poll_released(), lock.phase()), (None, Phase::Ended));
+}
+
+#[test]
+fn releasing_twice_is_releasing_once() {
+    let (mut lock, _) = begun();
+    lock.release();
+    assert_eq!(sends(&mut lock).len(), 3);
+    lock.release();
+    assert_eq!(sends(&mut lock).len(), 0);
+}
+
+#[test]
+#[should_panic(expected = "an attempt begins when it is due")]
+fn an_attempt_does_not_begin_before_it_is_due() {
+    let (mut lock, _) = begun();
+    lock.begin(fresh(2), at_ms(1_001));
+}

@@ -1,0 +1,622 @@
+//! The rules of the protocol, one a test, at the face that drivers see.
+
+use super::*;
+use crate::protocol::lock::Limit;
+use crate::protocol::restart::{Introduction, RunId};
+use crate::protocol::testing::{
+    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, fresh, introduction, lock_config, mask, ms, node,
+    token,
+};
+
+fn decided(events: &[Event]) -> Option<(NodeMask, BootInstant)> {
+    events.iter().find_map(|event| match *event {
+        Event::Decided { counted, deadline, .. } => Some((counted, deadline)),
+        _ => None,
+    })
+}
+
+fn failed(events: &[Event]) -> Option<AttemptError> {
+    events.iter().find_map(|event| match *event {
+        Event::AttemptFailed { reason, .. } => Some(reason),
+        _ => None,
+    })
+}
+
+/// A warm world of five nodes whose lock is granted by the first three; the others are silent.
+fn held() -> (World, LockId) {
+    let mut world = World::warm(5);
+    let lock = world.acquire(lock_config(5), 1);
+    (0..3).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.events();
+    (world, lock)
+}
+
+// ---- granting
+
+#[test]
+fn a_majority_grants_and_two_of_five_do_not() {
+    let mut world = World::warm(5);
+    world.acquire(lock_config(5), 1);
+    world.answer(0);
+    world.answer(1);
+    assert_eq!(decided(&world.events()), None);
+    world.answer(4);
+    assert_eq!(decided(&world.events()).expect("granted").0, mask(&[0, 1, 4]));
+}
+
+#[test]
+fn half_of_an_even_number_is_no_majority() {
+    let mut world = World::warm(4);
+    world.acquire(lock_config(4), 1);
+    world.answer(0);
+    world.answer(1);
+    world.answer_with(2, Reply::Nil);
+    assert_eq!(decided(&world.events), None);
+    world.answer_with(3, Reply::Nil);
+    assert_eq!(failed(&world.events), Some(AttemptError::Taken));
+}
+
+#[test]
+fn the_quorum_is_of_the_configured_nodes_not_of_the_connected_ones() {
+    let mut world = World::cold(5);
+    world.client.connect(world.now);
+    world.drain();
+    (0..2).for_each(|index| world.accept(index));
+    (2..5).for_each(|index| world.close(index));
+    world.acquire(lock_config(5), 1);
+    let reason = failed(&world.events()).expect("three of five are down");
+    assert_eq!(reason, AttemptError::TooFewNodes);
+}
+
+#[test]
+fn the_deadline_is_t1_plus_ttl_minus_drift_however_late_the_writes_and_answers() {
+    let mut world = World::cold(3);
+    let t1 = world.now;
+    let lock = world.acquire(lock_config(3), 1);
+    world.pass(ms(20));
+    (0..3).for_each(|index| world.accept(index));
+    world.pass(ms(20));
+    (0..2).for_each(|index| world.answer(index));
+    let deadline = t1.after(ms(10_000 - 102));
+    assert_eq!(decided(&world.events).expect("granted").1, deadline);
+    let grant = world.client.deliver(lock, world.now).expect("granted");
+    assert_eq!((grant.deadline, grant.token), (deadline, token(1)));
+}
+
+#[test]
+fn a_majority_that_answers_when_nothing_is_left_grants_nothing() {
+    // The lease of 60 ms is over 2.6 ms early; the node timeout is 50 ms, and timers may be late.
+    for (late_us, granted) in [(57_399, true), (57_400, false), (58_000, false)] {
+        let mut world = World::warm(3);
+        world.acquire(LockConfig { ttl: ms(60), ..lock_config(3) }, 1);
+        world.now = world.now.after(Duration::from_micros(late_us));
+        world.answer(0);
+        world.answer(1);
+        assert_eq!(decided(&world.events).is_some(), granted, "{late_us}");
+        let slow = failed(&world.events) == Some(AttemptError::TooSlow);
+        assert_eq!(slow, !granted, "{late_us}");
+    }
+}
+
+#[test]
+fn the_minimum_validity_must_be_exceeded() {
+    for (min_ms, granted) in [(9_897, true), (9_898, false)] {
+        let mut world = World::warm(3);
+        let min_validity = ms(min_ms);
+        world.acquire(LockConfig { min_validity, ..lock_config(3) }, 1);
+        world.answer(0);
+        world.answer(1);
+        assert_eq!(decided(&world.events).is_some(), granted, "{min_ms}");
+    }
+}
+
+#[test]
+fn a_grant_delivered_after_its_deadline_is_refused_and_released() {
+    let mut world = World::warm(3);
+    let lock = world.acquire(lock_config(3), 1);
+    (0..3).for_each(|index| world.answer(index));
+    world.now = world.now.after(ms(9_898));
+    let delivered = world.client.deliver(lock, world.now);
+    assert_eq!(delivered, Err(AttemptError::TooSlow));
+    world.drain();
+    for node in &world.nodes {
+        assert_eq!(node.written, [World::set(1), World::del(1)]);
+    }
+}
+
+#[test]
+fn a_grant_is_delivered_until_a_nanosecond_before_its_deadline() {
+    let mut world = World::warm(3);
+    let lock = world.acquire(lock_config(3), 1);
+    (0..3).for_each(|index| world.answer(index));
+    world.now = world.now.after(ms(9_898)).before(Duration::from_nanos(1));
+    assert!(world.client.deliver(lock, world.now).is_ok());
+}
+
+#[test]
+fn settling_waits_for_nobody_whose_word_changes_nothing() {
+    let (mut won, mut lost) = (World::warm(5), World::warm(5));
+    won.acquire(lock_config(5), 1);
+    (0..3).for_each(|index| won.answer(index));
+    assert!(decided(&won.events).is_some(), "a hung minority costs nothing");
+    lost.acquire(lock_config(5), 1);
+    (0..3).for_each(|index| lost.answer_with(index, Reply::Nil));
+    assert_eq!(failed(&lost.events), Some(AttemptError::Taken));
+}
+
+#[test]
+fn an_answer_to_an_earlier_attempt_never_counts_for_a_later_one() {
+    let mut world = World::warm(3);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(3) };
+    let lock = world.acquire(config, 1);
+    world.answer_with(0, Reply::Nil);
+    world.answer_with(1, Reply::Nil);
+    world.pass(ms(10));
+    world.begin(lock, 2);
+    world.events();
+    // Node 2 is slow: its OK is for the first attempt.
+    world.answer_with(2, Reply::Ok);
+    world.answer(0);
+    world.answer_with(0, Reply::Ok);
+    assert_eq!(decided(&world.events), None, "one vote of the second attempt only");
+    world.answer(1);
+    world.answer_with(1, Reply::Ok);
+    assert_eq!(decided(&world.events).expect("granted").0, mask(&[0, 1]));
+}
+
+#[test]
+fn an_answer_after_the_node_timeout_does_not_count() {
+    let mut world = World::warm(3);
+    world.acquire(lock_config(3), 1);
+    world.answer(0);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(failed(&world.events), Some(AttemptError::TooFewNodes));
+    world.answer(1);
+    assert_eq!(decided(&world.events), None);
+}
+
+#[test]
+fn an_error_is_no_vote() {
+    let mut world = World::warm(3);
+    world.acquire(lock_config(3), 1);
+    world.answer_with(0, Reply::Error);
+    world.answer_with(1, Reply::Error);
+    assert_eq!(failed(&world.events), Some(AttemptError::TooFewNodes));
+}
+
+// ---- releasing
+
+#[test]
+fn a_failed_attempt_is_released_everywhere_even_where_nothing_is_known() {
+    let mut world = World::warm(5);
+    world.acquire(lock_config(5), 1);
+    world.answer_with(0, Reply::Ok);
+    world.answer_with(1, Reply::Error);
+    world.answer_with(2, Reply::Nil);
+    assert_eq!(world.nodes[4].written, [World::set(1)], "undecided");
+    world.pass(NODE_TIMEOUT);
+    for (index, node) in world.nodes.iter().enumerate() {
+        assert!(node.written.contains(&World::del(1)), "{index}");
+    }
+}
+
+#[test]
+fn a_release_is_written_at_once_behind_a_set_without_an_answer() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::set(1), World::del(1)]);
+    world.answer(4);
+    world.answer(4);
+    assert_eq!(world.nodes[4].key, None);
+}
+
+#[test]
+fn a_release_is_written_behind_a_set_on_a_link_that_looks_dead() {
+    let (mut world, lock) = held();
+    world.pass(ms(400));
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::set(1), World::del(1)]);
+}
+
+#[test]
+fn a_set_that_was_not_written_is_dropped_with_its_release() {
+    let mut world = World::cold(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.release(lock);
+    let outcome = ReleaseOutcome { absent: mask(&[0]), ..ReleaseOutcome::default() };
+    assert!(world.events().contains(&Event::Released { lock, outcome }));
+    world.accept(0);
+    assert_eq!(world.nodes[0].written, []);
+}
+
+#[test]
+fn a_set_that_times_out_unwritten_is_never_written() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.open(0);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+    world.answer(0);
+    assert_eq!(world.nodes[0].written, []);
+}
+
+#[test]
+fn a_cancelled_attempt_is_released() {
+    let mut world = World::warm(3);
+    let lock = world.acquire(lock_config(3), 1);
+    world.answer(0);
+    world.release(lock);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Cancelled));
+    for node in &world.nodes {
+        assert_eq!(node.written, [World::set(1), World::del(1)]);
+    }
+}
+
+#[test]
+fn a_release_says_which_nodes_deleted_the_key_which_had_none_and_which_are_silent() {
+    let (mut world, lock) = held();
+    world.nodes[1].key = None;
+    world.release(lock);
+    world.answer(0);
+    world.answer(1);
+    world.answer(2);
+    assert_eq!(world.events(), []);
+    world.pass(NODE_TIMEOUT);
+    let outcome =
+        ReleaseOutcome { deleted: mask(&[0, 2]), absent: mask(&[1]), unconfirmed: mask(&[3, 4]) };
+    assert_eq!(world.events(), [Event::Released { lock, outcome }]);
+}
+
+#[test]
+fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    assert_eq!(world.client.owed(node(4)), 1);
+    world.nodes[4].written.clear();
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+    // The old SET is executed only now: it sat in the server's receive queue.
+    world.answer(4);
+    world.nodes[4].key = Some(token(1));
+    world.pass(NODE_TIMEOUT - ms(1));
+    assert_eq!(world.nodes[4].written.len(), 1);
+    world.pass(ms(1));
+    assert_eq!(world.nodes[4].written.len(), 2);
+    world.answer(4);
+    assert_eq!((world.nodes[4].key, world.client.owed(node(4))), (None, 0));
+}
+
+#[test]
+fn a_debt_whose_second_payment_was_lost_is_owed_again() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    world.answer(4);
+    world.pass(NODE_TIMEOUT);
+    world.close(4);
+    world.nodes[4].written.clear();
+    world.pass(ms(20));
+    world.accept(4);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+}
+
+#[test]
+fn a_release_of_a_lease_whose_connection_was_lost_before_is_owed() {
+    let (mut world, lock) = held();
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    world.nodes[4].written.clear();
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+    world.answer(4);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(world.nodes[4].written, [World::del(1), World::del(1)]);
+}
+
+#[test]
+fn a_debt_is_forgotten_a_ttl_after_the_reset() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(TTL - ms(1));
+    assert_eq!(world.client.owed(node(4)), 1);
+    world.pass(ms(1));
+    assert_eq!(world.client.owed(node(4)), 0);
+}
+
+// ---- giving up
+
+#[test]
+fn a_silent_connection_is_reset_after_half_a_second() {
+    let (mut world, _) = held();
+    world.pass(ms(499));
+    assert_eq!(world.nodes[4].resets, 0);
+    world.pass(ms(1));
+    assert_eq!((world.nodes[4].resets, world.nodes[3].resets), (1, 1));
+    assert_eq!(world.nodes[0].resets, 0, "nothing is outstanding there");
+}
+
+#[test]
+fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
+    let (mut world, lock) = held();
+    world.pass(NODE_TIMEOUT);
+    world.release(lock);
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+    assert!(world.nodes[0].written.contains(&World::set(2)));
+    world.answer(4);
+    world.answer(4);
+    world.acquire(lock_config(5), 3);
+    assert!(world.nodes[4].written.contains(&World::set(3)));
+}
+
+#[test]
+fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].inbox.len(), 1, "the release that was owed");
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+}
+
+#[test]
+fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.close(0);
+    world.pass(ms(10));
+    // Dialling: the release waits for the connection, and that takes long.
+    world.release(lock);
+    world.pass(ms(499));
+    world.accept(0);
+    assert_eq!(world.nodes[0].inbox.len(), 1);
+    world.pass(ms(499));
+    assert_eq!(world.nodes[0].resets, 1, "only the close above");
+}
+
+#[test]
+fn a_connection_whose_answers_do_not_match_is_reset() {
+    let mut world = World::warm(1);
+    world.acquire(lock_config(1), 1);
+    world.answer_with(0, Reply::Integer(1));
+    assert_eq!(world.nodes[0].resets, 1);
+    let mut world = World::warm(1);
+    world.answer_with(0, Reply::Ok);
+    assert_eq!(world.nodes[0].resets, 1, "an answer to nothing");
+}
+
+#[test]
+fn what_a_connection_that_is_gone_still_says_is_ignored() {
+    let mut world = World::warm(1);
+    world.acquire(lock_config(1), 1);
+    let epoch = world.nodes[0].epoch.expect("open");
+    world.close(0);
+    world.pass(ms(10));
+    world.client.handle_reply(node(0), epoch, Reply::Ok, world.now);
+    world.client.handle_closed(node(0), epoch, world.now);
+    world.client.handle_connected(node(0), epoch, world.now);
+    world.drain();
+    world.accept(0);
+    assert!(world.client.is_open(node(0)));
+    assert_eq!(decided(&world.events), None);
+}
+
+#[test]
+fn a_dial_has_the_whole_connect_timeout_from_when_it_was_asked_for() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    world.pass(ms(499));
+    assert!(world.nodes[0].dialed.is_some());
+    world.pass(ms(1));
+    assert!(world.nodes[0].dialed.is_none());
+}
+
+#[test]
+fn dials_are_spaced_out_up_to_a_second() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    for wait_ms in [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000] {
+        world.close(0);
+        world.pass(ms(wait_ms - 1));
+        assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
+        world.pass(ms(1));
+        assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+    }
+}
+
+#[test]
+fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
+    let mut world = World::cold(1);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
+    for _ in 0..512 {
+        world.acquire(config, 1);
+    }
+    assert_eq!(world.events().len(), 512, "every attempt is under way");
+    let depth = std::thread::Builder::new().stack_size(128 * 1_024);
+    let closed = depth.spawn(move || {
+        world.close(0);
+        world.events()
+    });
+    let events = closed.expect("a thread").join().expect("no overflow");
+    assert_eq!(events.len(), 512);
+}
+
+#[test]
+fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
+    let mut world = World::cold(1);
+    for _ in 0..512 {
+        world.acquire(lock_config(1), 1);
+    }
+    world.events();
+    let lock = world.acquire(lock_config(1), 1);
+    assert!(world.events().contains(&Event::GaveUp { lock, reason: AttemptError::TooFewNodes }));
+    assert_eq!(world.client.owed(node(0)), 0);
+}
+
+// ---- quarantine
+
+fn young(run: u8) -> Introduction {
+    Introduction { uptime: Duration::from_secs(3), ..introduction(run) }
+}
+
+#[test]
+fn a_young_node_is_asked_and_not_counted() {
+    let mut world = World::cold(3);
+    world.nodes[1].introduction = young(1);
+    world.nodes[2].introduction = young(1);
+    world.acquire(lock_config(3), 1);
+    (0..3).for_each(|index| world.accept(index));
+    (0..3).for_each(|index| world.answer(index));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    assert!(world.nodes[1].written.contains(&World::set(1)));
+}
+
+#[test]
+fn quarantine_is_judged_by_t1_and_not_by_the_answer() {
+    let mut world = World::cold(1);
+    world.nodes[0].introduction = young(1);
+    world.client.connect(world.now);
+    world.drain();
+    world.accept(0);
+    // Quarantine: ten seconds and 102 ms.
+    world.pass(ms(10_102) - Duration::from_nanos(1));
+    world.acquire(lock_config(1), 1);
+    world.pass(ms(1));
+    world.answer(0);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    world.answer(0);
+    world.acquire(lock_config(1), 2);
+    world.answer(0);
+    assert!(decided(&world.events).is_some());
+}
+
+#[test]
+fn a_restarted_node_is_not_counted_even_if_it_introduced_itself_after_t1() {
+    let mut world = World::warm(1);
+    world.close(0);
+    world.nodes[0].introduction = Introduction { run_id: RunId([2; 20]), ..introduction(1) };
+    world.pass(ms(10));
+    world.acquire(lock_config(1), 1);
+    world.accept(0);
+    world.answer(0);
+    assert_eq!(failed(&world.events), Some(AttemptError::Quarantined));
+}
+
+#[test]
+fn a_node_that_refuses_to_introduce_itself_is_not_counted() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.open(0);
+    world.answer_with(0, Reply::Error);
+    world.answer(0);
+    assert_eq!(failed(&world.events), Some(AttemptError::Quarantined));
+}
+
+// ---- the lease
+
+#[test]
+fn lost_comes_before_the_deadline_without_any_network() {
+    let (mut world, lock) = held();
+    let begun = at_ms(86_400_000);
+    world.pass(ms(9_895));
+    assert!(!world.events().contains(&Event::Lost { lock, reason: LostReason::DeadlinePassed }));
+    assert!(world.client.check(lock, Duration::ZERO, world.now).is_ok());
+    world.pass(ms(1));
+    assert_eq!(world.now, begun.after(ms(9_896)));
+    assert_eq!(world.events(), [Event::Lost { lock, reason: LostReason::DeadlinePassed }]);
+    assert!(world.client.check(lock, Duration::ZERO, world.now).is_err(), "a latch");
+}
+
+#[test]
+fn check_reads_the_clock_and_wants_more_than_asked() {
+    let (world, lock) = held();
+    // Nobody fired the timer: the process was stopped.
+    let deadline = world.now.after(ms(9_898));
+    let check = |need, now| world.client.check(lock, need, now).is_ok();
+    assert!(check(Duration::ZERO, deadline.before(Duration::from_nanos(1))));
+    assert!(!check(Duration::ZERO, deadline));
+    assert!(check(ms(897), deadline.before(ms(898))));
+    assert!(!check(ms(898), deadline.before(ms(898))));
+}
+
+#[test]
+fn nobody_holds_what_was_not_delivered() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    assert!(world.client.check(lock, Duration::ZERO, world.now).is_err());
+}
+
+// ---- attempts
+
+#[test]
+fn the_next_attempt_is_due_after_a_random_wait() {
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
+    for (jitter, wait_ms) in [(0, 0), (u64::MAX / 2, 2), (u64::MAX, 4)] {
+        let mut world = World::warm(1);
+        let lock = world.client.open(RESOURCE, config);
+        world.client.begin(lock, Fresh { jitter, ..fresh(1) }, world.now);
+        world.drain();
+        world.answer_with(0, Reply::Nil);
+        world.events();
+        let due = world.client.poll_timeout().expect("another attempt follows");
+        assert_eq!(due.since(world.now).as_millis(), wait_ms);
+        world.pass(ms(5));
+        assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+    }
+}
+
+#[test]
+fn attempts_are_bounded_by_count_and_by_time() {
+    let until = at_ms(86_400_000).after(ms(4));
+    for limit in [Limit::Attempts(1), Limit::Until(until)] {
+        let mut world = World::warm(1);
+        let lock = world.acquire(LockConfig { limit, ..lock_config(1) }, 1);
+        world.answer_with(0, Reply::Nil);
+        let reason = AttemptError::Taken;
+        assert_eq!(world.events.last(), Some(&Event::GaveUp { lock, reason }), "{limit:?}");
+    }
+}
+
+#[test]
+fn a_use_of_the_lock_that_is_over_is_not_mistaken_for_its_successor() {
+    let mut world = World::warm(1);
+    let old = world.acquire(lock_config(1), 1);
+    world.answer_with(0, Reply::Nil);
+    let new = world.acquire(lock_config(1), 2);
+    assert_eq!((old.slot, old.generation + 1), (new.slot, new.generation));
+    world.answer(0);
+    world.answer(0);
+    world.client.release(old, world.now);
+    assert!(world.client.deliver(old, world.now).is_err());
+    assert!(world.client.deliver(new, world.now).is_ok());
+    assert!(world.client.check(old, Duration::ZERO, world.now).is_err());
+}
+
+#[test]
+fn a_reset_client_is_as_good_as_new() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    let configs = vec![crate::protocol::testing::link_config(); 5];
+    world.client.reset_to(&configs);
+    let new = NodeSet::new(&configs);
+    assert_eq!(format!("{:?}", world.client), format!("{new:?}"));
+}

@@ -1,0 +1,255 @@
+//! A client and its nodes in one value, for tests: no sockets, time stands until it is told to go.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::command::{CommandId, LockId, Op, Reply, ResourceId};
+use super::link::LinkConfig;
+use super::lock::{Fresh, Limit, LockConfig};
+use super::node_set::{Command, Event, NodeSet};
+use super::quorum::{NodeCount, NodeIndex, NodeMask};
+use super::restart::{Introduction, RestartGuard, RunId};
+use super::retry::RetryDelay;
+use super::time::BootInstant;
+use super::token::Token;
+use super::validity::Drift;
+
+pub(super) const RESOURCE: ResourceId = ResourceId(7);
+pub(super) const TTL: Duration = Duration::from_secs(10);
+pub(super) const NODE_TIMEOUT: Duration = Duration::from_millis(50);
+
+pub(super) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(super) fn at_ms(ms: u64) -> BootInstant {
+    BootInstant::from_nanos(ms * 1_000_000)
+}
+
+pub(super) fn node(index: usize) -> NodeIndex {
+    NodeIndex::new(index)
+}
+
+pub(super) fn mask(indices: &[usize]) -> NodeMask {
+    let mut mask = NodeMask::EMPTY;
+    indices.iter().for_each(|&index| mask.insert(node(index)));
+    mask
+}
+
+pub(super) fn token(byte: u8) -> Token {
+    Token::from_bytes([byte; Token::LENGTH])
+}
+
+/// The longest wait, so that a test sees when an attempt follows another.
+pub(super) fn fresh(byte: u8) -> Fresh {
+    Fresh { token: token(byte), jitter: u64::MAX }
+}
+
+pub(super) fn link_config() -> LinkConfig {
+    LinkConfig {
+        node_timeout: NODE_TIMEOUT,
+        connect_timeout: ms(500),
+        restart_guard: RestartGuard::Quarantine,
+        fleet_max_ttl: TTL,
+        drift: Drift::default(),
+    }
+}
+
+pub(super) fn lock_config(nodes: usize) -> LockConfig {
+    LockConfig {
+        nodes: NodeCount::new(nodes).expect("one to nine"),
+        ttl: TTL,
+        drift: Drift::default(),
+        min_validity: Duration::ZERO,
+        retry: RetryDelay::default(),
+        limit: Limit::Attempts(1),
+    }
+}
+
+/// A master that has been up for a day.
+pub(super) fn introduction(run: u8) -> Introduction {
+    Introduction { run_id: RunId([run; 20]), uptime: Duration::from_secs(86_400), is_master: true }
+}
+
+/// A node that holds one key and does nothing until it is told to.
+#[derive(Clone, Debug)]
+pub(super) struct FakeNode {
+    pub(super) introduction: Introduction,
+    /// The connection, once it is open.
+    pub(super) epoch: Option<u32>,
+    /// The connection that the client wants opened.
+    pub(super) dialed: Option<u32>,
+    /// Written and not executed.
+    pub(super) inbox: VecDeque<(CommandId, Op)>,
+    pub(super) key: Option<Token>,
+    /// Everything that was ever written, but introductions.
+    pub(super) written: Vec<Op>,
+    pub(super) resets: u32,
+}
+
+/// A client, its nodes, and the time.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) client: NodeSet,
+    pub(super) nodes: Vec<FakeNode>,
+    pub(super) events: Vec<Event>,
+    pub(super) now: BootInstant,
+}
+
+impl World {
+    /// A client of `count` nodes that has never connected. The clock reads a day.
+    pub(super) fn cold(count: usize) -> Self {
+        let node = FakeNode {
+            introduction: introduction(1),
+            epoch: None,
+            dialed: None,
+            inbox: VecDeque::new(),
+            key: None,
+            written: Vec::new(),
+            resets: 0,
+        };
+        let client = NodeSet::new(&vec![link_config(); count]);
+        let now = at_ms(86_400_000);
+        Self { client, nodes: vec![node; count], events: Vec::new(), now }
+    }
+
+    /// The same with every connection open.
+    pub(super) fn warm(count: usize) -> Self {
+        let mut world = Self::cold(count);
+        world.client.connect(world.now);
+        world.drain();
+        (0..count).for_each(|index| world.accept(index));
+        world
+    }
+
+    /// Takes what the client wants to the nodes.
+    pub(super) fn drain(&mut self) {
+        while let Some(command) = self.client.poll_command() {
+            match command {
+                Command::Dial { node, epoch } => self.nodes[node.get()].dialed = Some(epoch),
+                Command::Reset { node, .. } => self.nodes[node.get()].disconnect(),
+                Command::Write { node, epoch, id, op } => {
+                    let node = &mut self.nodes[node.get()];
+                    assert_eq!(node.epoch, Some(epoch), "written to a connection that is gone");
+                    node.inbox.push_back((id, op));
+                    if op != Op::Introduce {
+                        node.written.push(op);
+                    }
+                }
+            }
+        }
+        while let Some(event) = self.client.poll_event() {
+            self.events.push(event);
+        }
+    }
+
+    /// Opens the connection that is being dialled, and introduces the node.
+    pub(super) fn accept(&mut self, index: usize) {
+        self.open(index);
+        self.answer(index);
+    }
+
+    /// Opens the connection that is being dialled.
+    pub(super) fn open(&mut self, index: usize) {
+        let epoch = self.nodes[index].dialed.take().expect("nobody dials");
+        self.nodes[index].epoch = Some(epoch);
+        self.client.handle_connected(node(index), epoch, self.now);
+        self.drain();
+    }
+
+    /// The node executes the next command and answers it.
+    pub(super) fn answer(&mut self, index: usize) {
+        let (_, op) = *self.nodes[index].inbox.front().expect("nothing was written");
+        let reply = self.nodes[index].execute(op);
+        self.answer_with(index, reply);
+    }
+
+    /// The node answers the next command with `reply`.
+    pub(super) fn answer_with(&mut self, index: usize, reply: Reply) {
+        self.nodes[index].inbox.pop_front();
+        let epoch = self.nodes[index].epoch.expect("not connected");
+        self.client.handle_reply(node(index), epoch, reply, self.now);
+        self.drain();
+    }
+
+    /// The other side closes the connection, or refuses it.
+    pub(super) fn close(&mut self, index: usize) {
+        let epoch = self.nodes[index].epoch.or(self.nodes[index].dialed).expect("not connected");
+        self.nodes[index].disconnect();
+        self.client.handle_closed(node(index), epoch, self.now);
+        self.drain();
+    }
+
+    /// Lets time pass; timers fire on time.
+    pub(super) fn pass(&mut self, time: Duration) {
+        let end = self.now.after(time);
+        while let Some(timer) = self.client.poll_timeout().filter(|&timer| timer <= end) {
+            self.now = self.now.max(timer);
+            self.fire();
+        }
+        self.now = end;
+    }
+
+    /// The timer fires now.
+    pub(super) fn fire(&mut self) {
+        self.client.handle_timeout(self.now);
+        self.drain();
+        let next = self.client.poll_timeout();
+        assert!(next.is_none_or(|next| next > self.now), "a timer that changes nothing");
+    }
+
+    /// Opens a use of the lock and begins its first attempt.
+    pub(super) fn acquire(&mut self, config: LockConfig, byte: u8) -> LockId {
+        let lock = self.client.open(RESOURCE, config);
+        self.begin(lock, byte);
+        lock
+    }
+
+    /// Begins the attempt that is due.
+    pub(super) fn begin(&mut self, lock: LockId, byte: u8) {
+        self.client.begin(lock, fresh(byte), self.now);
+        self.drain();
+    }
+
+    pub(super) fn release(&mut self, lock: LockId) {
+        self.client.release(lock, self.now);
+        self.drain();
+    }
+
+    /// What the client was told since the last call.
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        core::mem::take(&mut self.events)
+    }
+
+    pub(super) fn set(byte: u8) -> Op {
+        Op::Set { resource: RESOURCE, token: token(byte), ttl: TTL }
+    }
+
+    pub(super) fn del(byte: u8) -> Op {
+        Op::Release { resource: RESOURCE, token: token(byte) }
+    }
+}
+
+impl FakeNode {
+    fn execute(&mut self, op: Op) -> Reply {
+        match op {
+            Op::Introduce => Reply::Introduction(self.introduction),
+            Op::Release { token, .. } if self.key == Some(token) => {
+                self.key = None;
+                Reply::Integer(1)
+            }
+            Op::Release { .. } => Reply::Integer(0),
+            Op::Set { .. } if self.key.is_some() => Reply::Nil,
+            Op::Set { token, .. } => {
+                self.key = Some(token);
+                Reply::Ok
+            }
+        }
+    }
+
+    fn disconnect(&mut self) {
+        self.resets += u32::from(self.epoch.is_some());
+        (self.epoch, self.dialed) = (None, None);
+        self.inbox.clear();
+    }
+}

@@ -1,0 +1,185 @@
+//! A node that understands what the client says, and misbehaves when told to.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+
+/// How a node behaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Habit {
+    #[default]
+    Answers,
+    /// Executes, and keeps its answers to itself.
+    Mute,
+    /// Takes connections and does nothing.
+    Hangs,
+    /// Takes no connections.
+    Refuses,
+    /// Writes the first part of every answer one step before the rest.
+    SplitsAt(usize),
+    /// Answers every SET with these bytes.
+    Says(Vec<u8>),
+}
+
+pub(crate) struct Node {
+    pub(crate) habit: Habit,
+    pub(crate) uptime_s: u64,
+    /// Connections taken so far.
+    pub(crate) accepted: usize,
+    /// The names of the commands executed, in order.
+    pub(crate) executed: Vec<String>,
+    keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    stream: DuplexStream,
+    received: Vec<u8>,
+    to_write: Vec<Vec<u8>>,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            habit: Habit::Answers,
+            uptime_s: 86_400,
+            accepted: 0,
+            executed: Vec::new(),
+            keys: BTreeMap::new(),
+            connections: Vec::new(),
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn accept(&mut self) -> io::Result<DuplexStream> {
+        if self.habit == Habit::Refuses {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        self.accepted += 1;
+        let (ours, theirs) = duplex(1 << 16);
+        let (received, to_write) = (Vec::new(), Vec::new());
+        self.connections.push(Connection { stream: ours, received, to_write });
+        Ok(theirs)
+    }
+
+    pub(crate) fn value(&self, key: &[u8], now: Duration) -> Option<&[u8]> {
+        let (value, until) = self.keys.get(key)?;
+        (now <= *until).then_some(value)
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &str) {
+        self.keys.insert(key.as_bytes().to_vec(), (value.as_bytes().to_vec(), Duration::MAX));
+    }
+
+    pub(crate) fn delete(&mut self, key: &str) {
+        self.keys.remove(key.as_bytes());
+    }
+
+    /// Writes one part of what is to be written, then executes what has arrived.
+    pub(crate) fn step(&mut self, now: Duration, context: &mut Context<'_>) {
+        let mut connections = std::mem::take(&mut self.connections);
+        connections.retain_mut(|connection| self.serve(connection, now, context));
+        self.connections = connections;
+    }
+
+    fn serve(
+        &mut self,
+        connection: &mut Connection,
+        now: Duration,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if self.habit == Habit::Hangs {
+            return true;
+        }
+        if !connection.to_write.is_empty() {
+            let part = connection.to_write.remove(0);
+            let written = Pin::new(&mut connection.stream).poll_write(context, &part);
+            assert!(!matches!(written, Poll::Ready(Ok(length)) if length < part.len()));
+            context.waker().wake_by_ref();
+        }
+        let mut chunk = [0; 4_096];
+        let mut chunk = ReadBuf::new(&mut chunk);
+        match Pin::new(&mut connection.stream).poll_read(context, &mut chunk) {
+            Poll::Pending => return true,
+            Poll::Ready(_) if chunk.filled().is_empty() => return false,
+            Poll::Ready(_) => connection.received.extend_from_slice(chunk.filled()),
+        }
+        context.waker().wake_by_ref();
+        while let Some(arguments) = command(&mut connection.received) {
+            let reply = self.execute(&arguments, now);
+            match self.habit {
+                Habit::Mute => {}
+                Habit::SplitsAt(at) => {
+                    let (first, rest) = reply.split_at(at.min(reply.len()));
+                    connection.to_write.extend([first.to_vec(), rest.to_vec()]);
+                }
+                _ => connection.to_write.push(reply),
+            }
+        }
+        true
+    }
+
+    fn execute(&mut self, arguments: &[Vec<u8>], now: Duration) -> Vec<u8> {
+        let name = String::from_utf8(arguments[0].clone()).unwrap();
+        self.executed.push(name.clone());
+        match name.as_str() {
+            "INFO" => {
+                let (run_id, uptime) = ("5a".repeat(20), self.uptime_s);
+                let info = format!(
+                    "# Server\r\nrun_id:{run_id}\r\nuptime_in_seconds:{uptime}\r\n\
+                     # Replication\r\nrole:master\r\n"
+                );
+                format!("${}\r\n{info}\r\n", info.len()).into_bytes()
+            }
+            "SET" => {
+                assert_eq!(arguments[3..5], [b"NX".to_vec(), b"PX".to_vec()]);
+                if let Habit::Says(bytes) = &self.habit {
+                    return bytes.clone();
+                }
+                if self.value(&arguments[1], now).is_some() {
+                    return b"$-1\r\n".to_vec();
+                }
+                let ttl_ms = String::from_utf8(arguments[5].clone()).unwrap().parse().unwrap();
+                let until = now + Duration::from_millis(ttl_ms);
+                self.keys.insert(arguments[1].clone(), (arguments[2].clone(), until));
+                b"+OK\r\n".to_vec()
+            }
+            "EVAL" => {
+                assert!(arguments[1].starts_with(b"if redis.call('get'"));
+                let owned = self.value(&arguments[3], now) == Some(&arguments[4][..]);
+                if owned {
+                    self.keys.remove(&arguments[3]);
+                }
+                format!(":{}\r\n", u8::from(owned)).into_bytes()
+            }
+            other => panic!("the client does not say {other}"),
+        }
+    }
+}
+
+/// Takes the first whole command out of `received`.
+fn command(received: &mut Vec<u8>) -> Option<Vec<Vec<u8>>> {
+    let mut rest = &received[..];
+    let count = header(&mut rest, b'*')?;
+    let mut arguments = Vec::new();
+    for _ in 0..count {
+        let length = header(&mut rest, b'$')?;
+        arguments.push(rest.get(..length)?.to_vec());
+        rest = rest.get(length + 2..)?;
+    }
+    *received = rest.to_vec();
+    Some(arguments)
+}
+
+fn header(rest: &mut &[u8], kind: u8) -> Option<usize> {
+    let end = rest.iter().position(|&byte| byte == b'\n')?;
+    assert_eq!(rest[0], kind);
+    let number = std::str::from_utf8(&rest[1..end - 1]).unwrap().parse().unwrap();
+    *rest = &rest[end + 1..];
+    Some(number)
+}

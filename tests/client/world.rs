@@ -1,0 +1,213 @@
+//! A world in memory: nodes behind `tokio::io::duplex`, a clock that moves when the test says so,
+//! and the only executor there is.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream};
+use redlock_client::protocol::BootInstant;
+use redlock_client::{Builder, Redlock};
+
+use crate::node::Node;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const MS: Duration = Duration::from_millis(1);
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+
+/// Five nodes, and everything that a client can see of the world.
+pub(crate) struct World {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    clock: Arc<Clock>,
+    nodes: Mutex<BTreeMap<String, Node>>,
+    tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
+    entropy: Mutex<Option<u8>>,
+    woken: Arc<Flag>,
+}
+
+#[derive(Default)]
+struct Clock {
+    now: Mutex<Duration>,
+    /// Until when somebody sleeps; written down afresh in every step.
+    sleepers: Mutex<Vec<Duration>>,
+}
+
+impl Clock {
+    fn poll_sleep(&self, at: BootInstant) -> Poll<()> {
+        let at = at.since(BootInstant::ZERO);
+        if *self.now.lock().unwrap() >= at {
+            return Poll::Ready(());
+        }
+        self.sleepers.lock().unwrap().push(at);
+        Poll::Pending
+    }
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let shared = Shared::default();
+        // A boot clock that has run for a while: nothing may depend on its origin.
+        *shared.clock.now.lock().unwrap() = 1_000 * SECOND;
+        *shared.entropy.lock().unwrap() = Some(0);
+        let names = ["a", "b", "c", "d", "e"].map(String::from);
+        *shared.nodes.lock().unwrap() =
+            names.into_iter().map(|name| (name, Node::default())).collect();
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn builder(&self) -> Builder {
+        let nodes = ["a", "b", "c", "d", "e"].map(|name| format!("redis://{name}"));
+        Redlock::builder()
+            .nodes(nodes)
+            .ttl(TTL)
+            .fleet_max_ttl(TTL)
+            .environment(Arc::clone(&self.shared) as Arc<dyn Environment>)
+    }
+
+    pub(crate) fn client(&self) -> Redlock {
+        self.builder().build().unwrap()
+    }
+
+    /// Changes the node `name`, or looks at it.
+    pub(crate) fn node<T>(&self, name: &str, act: impl FnOnce(&mut Node) -> T) -> T {
+        act(self.shared.nodes.lock().unwrap().get_mut(name).unwrap())
+    }
+
+    pub(crate) fn each_node(&self, act: impl FnMut(&mut Node)) {
+        self.shared.nodes.lock().unwrap().values_mut().for_each(act);
+    }
+
+    /// How many nodes hold `key` now.
+    pub(crate) fn holders(&self, key: &str) -> usize {
+        let now = self.now();
+        let nodes = self.shared.nodes.lock().unwrap();
+        nodes.values().filter(|node| node.value(key.as_bytes(), now).is_some()).count()
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        *self.shared.clock.now.lock().unwrap()
+    }
+
+    /// Time passes, and nobody takes a step meanwhile.
+    pub(crate) fn pass(&self, time: Duration) {
+        *self.shared.clock.now.lock().unwrap() += time;
+    }
+
+    pub(crate) fn tasks(&self) -> usize {
+        self.shared.tasks.lock().unwrap().len()
+    }
+
+    /// The runtime ends: its tasks are dropped.
+    pub(crate) fn drop_tasks(&self) {
+        let tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
+        drop(tasks);
+    }
+
+    pub(crate) fn exhaust_entropy(&self) {
+        *self.shared.entropy.lock().unwrap() = None;
+    }
+
+    /// Everybody takes steps until nobody has any left at this instant.
+    pub(crate) fn settle(&self) {
+        let waker = Waker::from(Arc::clone(&self.shared.woken));
+        let mut context = Context::from_waker(&waker);
+        self.shared.woken.0.store(true, Ordering::Relaxed);
+        while self.shared.woken.0.swap(false, Ordering::Relaxed) {
+            self.step(&mut context);
+        }
+    }
+
+    /// What `future` comes to without the clock moving, if it comes to anything.
+    pub(crate) fn poll<T>(&self, future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+        let waker = Waker::from(Arc::clone(&self.shared.woken));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            self.shared.woken.0.store(false, Ordering::Relaxed);
+            if let Poll::Ready(output) = pin!(&mut *future).poll(&mut context) {
+                return Some(output);
+            }
+            self.step(&mut context);
+            if !self.shared.woken.0.load(Ordering::Relaxed) {
+                return None;
+            }
+        }
+    }
+
+    /// What `future` comes to; whenever nobody has a step left, the clock moves on to the next
+    /// timer.
+    pub(crate) fn block_on<T>(&self, future: impl IntoFuture<Output = T>) -> T {
+        let mut future = Box::pin(future.into_future());
+        loop {
+            if let Some(output) = self.poll(&mut future) {
+                return output;
+            }
+            let next = self.shared.clock.sleepers.lock().unwrap().iter().min().copied();
+            let next = next.filter(|&next| next > self.now()).expect("somebody waits for a timer");
+            self.pass(next - self.now());
+        }
+    }
+
+    fn step(&self, context: &mut Context<'_>) {
+        self.shared.clock.sleepers.lock().unwrap().clear();
+        // Taken out meanwhile: a task may spawn another one.
+        let mut tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
+        tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
+        let mut all = self.shared.tasks.lock().unwrap();
+        tasks.append(&mut all);
+        *all = tasks;
+        drop(all);
+        let now = self.now();
+        self.each_node(|node| node.step(now, context));
+    }
+}
+
+impl Environment for Shared {
+    fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
+        Box::pin(async move {
+            let stream = self.nodes.lock().unwrap().get_mut(to.host()).unwrap().accept()?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    }
+
+    fn now(&self) -> BootInstant {
+        BootInstant::ZERO.after(*self.clock.now.lock().unwrap())
+    }
+
+    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(std::future::poll_fn(move |_| clock.poll_sleep(at)))
+    }
+
+    fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
+        self.woken.0.store(true, Ordering::Relaxed);
+        self.tasks.lock().unwrap().push(task);
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut entropy = self.entropy.lock().unwrap();
+        let Some(next) = entropy.as_mut() else {
+            return Err(io::Error::other("no entropy"));
+        };
+        *next += 1;
+        bytes.fill(*next);
+        Ok(())
+    }
+}
