@@ -174,7 +174,7 @@ impl Oracle {
     /// judged; `None` if nothing is.
     #[must_use]
     pub fn is_waiting_until_ns(&self) -> Option<u64> {
-        self.tidy.last_due_ns()
+        self.tidy.overdue_from_ns()
     }
 
     fn observe_process(&mut self, host: HostIndex, kind: &EventKind) {

@@ -69,15 +69,16 @@ impl Tidy {
         (0..facts.setting.nodes as u8).for_each(|node| self.reconsider(facts, node));
     }
 
-    /// When the last of the keys that should go is due; `None` if there is none.
-    pub(super) fn last_due_ns(&self) -> Option<u64> {
-        self.due_ns.iter().copied().filter(|&due_ns| due_ns != NEVER).max()
+    /// From when on the last of the keys that should go is overdue; `None` if there is none.
+    pub(super) fn overdue_from_ns(&self) -> Option<u64> {
+        let due_ns = self.due_ns.iter().copied().filter(|&due_ns| due_ns != NEVER).max();
+        due_ns.map(|due_ns| due_ns + 1)
     }
 
     /// What was found, once the run is over.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         (0..facts.setting.nodes as u8).for_each(|node| self.check(facts, node));
-        let nothing_left = self.last_due_ns().is_none();
+        let nothing_left = self.overdue_from_ns().is_none();
         let bound_ns = self.first_finish_ns.saturating_add(facts.setting.release_ns);
         if self.first_finish_ns != NEVER && (nothing_left || bound_ns <= facts.now_ns) {
             self.found.held();
