@@ -151,8 +151,7 @@ impl DeadlockFree {
 /// Since when a majority of nodes has been there for the client of `id`; [`NEVER`] without one.
 fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
     let nodes = facts.setting.nodes;
-    let needed = facts.leases.get(id).map_or(0, |it| it.needed as usize);
-    let needed = if needed == 0 { nodes / 2 + 1 } else { needed };
+    let needed = needed_by(facts, id);
     let mut since_ns = [NEVER; NODES_MAX];
     for node in 0..nodes as u8 {
         // A subject of one node among several never asks the others.
@@ -164,6 +163,12 @@ fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
     }
     since_ns[..nodes].sort_unstable();
     since_ns.get(needed - 1).copied().unwrap_or(NEVER)
+}
+
+/// A majority of the nodes that the client of `id` locks.
+fn needed_by(facts: &Facts, id: AttemptId) -> usize {
+    let told = facts.leases.get(id).map_or(0, |it| it.needed as usize);
+    if told == 0 { facts.setting.nodes / 2 + 1 } else { told }
 }
 
 fn node_since_ns(facts: &Facts, client: u8, node: u8) -> u64 {
@@ -200,9 +205,8 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
             _ => free += u32::from(facts.reach.since_ns(id.client, node) != NEVER),
         }
     }
-    let needed = facts.leases.get(id).map_or(1, |it| it.needed);
     let mut blamed = Blamed::NONE;
-    if slow != 0 && free + slow.count_ones() >= needed {
+    if slow != 0 && (free + slow.count_ones()) as usize >= needed_by(facts, id) {
         nodes_in(slow).for_each(|node| blamed.add(Blame::Clock(HostIndex(node))));
     }
     blamed
