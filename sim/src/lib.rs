@@ -10,6 +10,7 @@ pub mod engine;
 pub mod history;
 pub mod master;
 pub mod oracle;
+pub mod report;
 pub mod resource;
 pub mod scenario;
 pub mod search;
