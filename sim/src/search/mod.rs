@@ -3,8 +3,10 @@
 mod campaign;
 mod compare;
 mod result;
+mod single;
 mod tally;
 
 pub use campaign::{Campaign, Engine, replay};
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
+pub use single::judge_one;
 pub use tally::DISTINCT_MAX;
