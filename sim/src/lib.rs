@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod engine;
 pub mod history;
 pub mod master;
 pub mod oracle;
+pub mod report;
 pub mod resource;
 pub mod scenario;
 pub mod search;

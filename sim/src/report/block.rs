@@ -1,0 +1,70 @@
+//! What a terminal shows of a violation.
+
+use super::story::{self, Clause};
+use super::timeline::Timeline;
+use crate::history::Event;
+use crate::oracle::Violation;
+use crate::scenario::{Case, Property};
+
+/// The most lines of a block, and their width.
+const LINES_MAX: usize = 25;
+const COLUMNS: usize = 96;
+
+/// The story of a violation in at most 25 lines: what broke, who held what, because of which
+/// fault, and how to play it again. `events` is the history of the run by `seed`.
+#[must_use]
+pub fn violation_block(
+    case: &Case,
+    engine: &str,
+    seed: u64,
+    property: Property,
+    violation: &Violation,
+    events: &[Event],
+) -> String {
+    let timeline = Timeline::new(&case.scenario, events);
+    let story = story::of_violation(&timeline, property, violation);
+    let blame = violation.blamed.names(&case.scenario).join(" + ");
+
+    let mut lines =
+        vec![format!("VIOLATION {}  {}  seed {seed}", property.name(), case.full_name())];
+    wrap(&mut lines, "  ", "  ", &story.headline);
+    lines.push(String::new());
+    clauses(&mut lines, "  Let   ", "        ", &story.lets);
+    clauses(&mut lines, "  Then  - ", "        - ", &story.then);
+    let last = [
+        String::new(),
+        format!("  blame   {blame}"),
+        format!("  replay  {}", super::replay_command(case, engine, seed)),
+    ];
+    if lines.len() + last.len() > LINES_MAX {
+        lines.truncate(LINES_MAX - last.len() - 1);
+        lines.push(String::from("        … the report has the rest"));
+    }
+    lines.extend(last);
+    lines.join("\n") + "\n"
+}
+
+fn clauses(lines: &mut Vec<String>, first: &str, further: &str, clauses: &[Clause]) {
+    for (nth, clause) in clauses.iter().enumerate() {
+        let start = if nth == 0 { first } else { further };
+        wrap(lines, start, &" ".repeat(first.len()), &clause.text);
+    }
+}
+
+/// Breaks `text` into lines; the first begins with `first`, the others with `further`.
+fn wrap(lines: &mut Vec<String>, first: &str, further: &str, text: &str) {
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            lines.push(core::mem::replace(&mut line, further.to_owned()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+}

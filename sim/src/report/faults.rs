@@ -1,0 +1,130 @@
+//! What a fault is, in words.
+
+use super::text;
+use super::timeline::{Timeline, Trouble};
+use crate::history::HostIndex;
+use crate::scenario::{Fault, FaultKind, Scenario};
+
+/// What a fault does, for a heading: `C's wall clock is set by +10 s`.
+pub(super) fn summary(fault: &Fault) -> String {
+    let Some(kind) = fault.kinds().next() else { return String::new() };
+    match kind {
+        FaultKind::ClockJump(by) => {
+            format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
+        }
+        FaultKind::ClockRate(rate) => {
+            format!("{}’s clocks run at {}", rate.host, text::percent(rate.ppm))
+        }
+        FaultKind::ClockSlew(by) => {
+            format!("{}’s clocks are slewed by {}", by.host, text::signed(by.by.0))
+        }
+        FaultKind::Delay(delay) => {
+            let (from, to) = (text::list(&delay.from), text::list(&delay.to));
+            format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
+        }
+        FaultKind::Evict(one) => format!("{} evicts the key", one.host),
+        FaultKind::Flush(one) => format!("{} is flushed", one.host),
+        FaultKind::Kill(it) => format!("{} is killed", it.host),
+        FaultKind::Partition(partition) => {
+            let [left, right] = &partition.between;
+            let arrow = if partition.one_way { "nothing passes to" } else { "cut off from" };
+            format!("{} {arrow} {}", text::list(left), text::list(right))
+        }
+        FaultKind::Pause(one) => format!("{} is stopped", one.host),
+        FaultKind::Power(it) => format!("{} loses power", it.host),
+        FaultKind::Stall(one) => format!("{} executes nothing", one.host),
+        FaultKind::Suspend(one) => format!("{} is suspended", one.host),
+    }
+}
+
+/// What the fault did and when, for the middle of a sentence after "because".
+pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
+    let Some(fault) = scenario.faults.get(trouble.fault) else { return String::from("a fault") };
+    let from = text::instant(trouble.began.at_ns);
+    let span = match trouble.ended {
+        Some(ended) => format!("from {from} to {}", text::instant(ended.at_ns)),
+        None => format!("from {from} on"),
+    };
+    let id = &fault.id;
+    let Some(kind) = fault.kinds().next() else { return format!("fault `{id}` happened") };
+    match kind {
+        FaultKind::ClockJump(by) => {
+            let by_ns = text::signed(by.by.0);
+            format!("fault `{id}` moved {}’s clock by {by_ns} at {from}", by.host)
+        }
+        FaultKind::ClockRate(rate) => {
+            let percent = text::percent(rate.ppm);
+            format!("fault `{id}` made {}’s clocks run at {percent} {span}", rate.host)
+        }
+        FaultKind::ClockSlew(by) => {
+            let by_ns = text::signed(by.by.0);
+            format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
+        }
+        FaultKind::Evict(one) => format!("fault `{id}` evicted the key on {} at {from}", one.host),
+        FaultKind::Flush(one) => format!("fault `{id}` flushed {} at {from}", one.host),
+        FaultKind::Kill(it) => format!("fault `{id}` killed {} at {from}", it.host),
+        FaultKind::Power(it) => format!("fault `{id}` cut {}’s power at {from}", it.host),
+        FaultKind::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
+        FaultKind::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
+        FaultKind::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
+        FaultKind::Partition(_) | FaultKind::Delay(_) => {
+            format!("of fault `{id}` ({}) {span}", summary(fault))
+        }
+    }
+}
+
+/// The host that a fault is about, where it is about one.
+pub(super) fn host(fault: &Fault) -> Option<&str> {
+    match fault.kinds().next()? {
+        FaultKind::ClockJump(by) | FaultKind::ClockSlew(by) => Some(&by.host),
+        FaultKind::ClockRate(rate) => Some(&rate.host),
+        FaultKind::Evict(one)
+        | FaultKind::Flush(one)
+        | FaultKind::Pause(one)
+        | FaultKind::Stall(one)
+        | FaultKind::Suspend(one) => Some(&one.host),
+        FaultKind::Kill(it) | FaultKind::Power(it) => Some(&it.host),
+        FaultKind::Partition(_) | FaultKind::Delay(_) => None,
+    }
+}
+
+/// A family of faults that can explain one kind of fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Clock,
+    Memory,
+    Process,
+}
+
+fn is_of(fault: &Fault, family: Family) -> bool {
+    fault.kinds().any(|kind| match kind {
+        FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
+            family == Family::Clock
+        }
+        FaultKind::Evict(_) | FaultKind::Flush(_) => family == Family::Memory,
+        FaultKind::Kill(_) | FaultKind::Power(_) => family != Family::Clock,
+        FaultKind::Pause(_) | FaultKind::Suspend(_) | FaultKind::Stall(_) => {
+            family == Family::Process
+        }
+        FaultKind::Delay(_) | FaultKind::Partition(_) => false,
+    })
+}
+
+/// The last fault of a family on `host` that was there at some instant of `from_ns..=to_ns`.
+pub(super) fn on<'t>(
+    timeline: &'t Timeline<'_>,
+    family: Family,
+    host: HostIndex,
+    from_ns: u64,
+    to_ns: u64,
+) -> Option<&'t Trouble> {
+    let name = timeline.host_name(host);
+    timeline.troubles.iter().rev().find(|trouble| {
+        let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { return false };
+        // A clock that was moved stays moved, so that the end of such a fault says nothing.
+        let began_in_time = trouble.began.at_ns <= to_ns;
+        let lasted = family == Family::Clock && trouble.ended.is_none()
+            || trouble.ended.map_or(trouble.began, |ended| ended).at_ns >= from_ns;
+        self::host(fault) == Some(name) && is_of(fault, family) && began_in_time && lasted
+    })
+}

@@ -1,0 +1,332 @@
+//! Runs written by hand, so that what is drawn can be judged against what was meant.
+
+use super::Played;
+use crate::history::{
+    Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer,
+};
+use crate::oracle::{Blame, Blamed, Oracle, Violation};
+use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
+use crate::search::{CaseResult, Observed, PropertyResult};
+
+const MS: u64 = 1_000_000;
+/// What the wall clocks read at true time 0.
+const WALL_NS: u64 = 1_700_000_000_000_000_000;
+const TTL_NS: u64 = 10_000 * MS;
+const DRIFT_NS: u64 = 102 * MS;
+const FIRST: AttemptId = AttemptId { client: 0, number: 1 };
+const SECOND: AttemptId = AttemptId { client: 1, number: 1 };
+
+const JUMP: &str = r#"
+schema = 1
+name   = "kleppmann-clock-jump"
+title  = "A master’s clock jumps forward: two clients hold the lock"
+tags   = ["K2", "clock", "counterexample"]
+source = "Kleppmann 2016-02-08, “Breaking Redlock with bad timings”"
+story  = "C believes that ten seconds have passed, and votes a second time. Neither client can know."
+client = [
+    { id = "c1", steps = [{ acquire = {} }, { hold = "until-deadline" }, { release = {} }] },
+    { id = "c2", steps = [{ acquire = {} }, { hold = "until-deadline" }, { release = {} }] },
+]
+[[fault]]
+id = "c1-sees-abc"
+at = "0s"
+until = "12s"
+partition = { between = [["c1"], ["D", "E"]] }
+[[fault]]
+id = "jump"
+at = "1s"
+clock-jump = { host = "C", by = "10s" }
+"#;
+
+const PAUSE: &str = r#"
+schema = 1
+name   = "kleppmann-process-pause"
+title  = "The holder is stopped after its last look at the clock"
+tags   = ["K1"]
+client = [
+    { id = "c1", steps = [{ acquire = {} }] },
+    { id = "c2", steps = [{ acquire = {} }] },
+]
+[[fault]]
+id = "gc"
+at = { client = "c1", before = "enter" }
+lasts = "12s"
+pause = { host = "c1" }
+"#;
+
+struct Log {
+    events: Vec<Event>,
+    commands: u32,
+}
+
+/// A command to one node: written, executed a millisecond later, answered another one later.
+struct Call {
+    attempt: AttemptId,
+    node: u8,
+    op: OpKind,
+    answer: Answer,
+    before: Writer,
+    after: Writer,
+}
+
+impl Log {
+    fn new(hosts: u8) -> Self {
+        let mut log = Self { events: Vec::new(), commands: 0 };
+        for host in 0..hosts {
+            for clock in ClockKind::ALL {
+                let local_ns = if clock == ClockKind::Wall { WALL_NS } else { 5_000 * MS };
+                let host = HostIndex(host);
+                log.at(0, EventKind::Clock { host, clock, local_ns, rate_ppb: 0 });
+            }
+        }
+        log
+    }
+
+    fn at(&mut self, at_ms: u64, kind: EventKind) {
+        self.events.push(Event { at_ns: at_ms * MS, kind });
+    }
+
+    fn call(&mut self, at_ms: u64, call: &Call) {
+        let Call { attempt, node, op, answer, before, after } = *call;
+        let command = self.commands;
+        self.commands += 1;
+        self.at(at_ms, EventKind::Written { command, attempt, node, op });
+        let expires_wall_ms = WALL_NS / MS + at_ms + 1 + TTL_NS / MS;
+        let changed = before != after;
+        let ended = changed && before != Writer::Nobody;
+        let executed = EventKind::Executed {
+            command,
+            attempt,
+            node,
+            op,
+            answer,
+            changed,
+            before,
+            after,
+            expires_wall_ms: if after == Writer::Nobody { u64::MAX } else { expires_wall_ms },
+        };
+        self.at(at_ms + 1, executed);
+        if ended {
+            self.end(at_ms + 1, node, before, KeyEnd::Command, Writer::Attempt(attempt));
+        }
+        self.at(at_ms + 2, EventKind::Delivered { command, attempt, node, op, answer });
+    }
+
+    fn end(&mut self, at_ms: u64, node: u8, writer: Writer, cause: KeyEnd, by: Writer) {
+        let expires_wall_ms = WALL_NS / MS + 10_001;
+        self.at(at_ms, EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms });
+    }
+
+    fn acquire(&mut self, at_ms: u64, attempt: AttemptId, votes: &[(u8, Writer)]) {
+        let t1_local_ns = (5_000 + at_ms) * MS;
+        self.at(
+            at_ms,
+            EventKind::AttemptBegan {
+                attempt,
+                clock: ClockKind::Boot,
+                t1_local_ns,
+                ttl_ns: TTL_NS,
+                drift_ns: DRIFT_NS,
+                needed: 3,
+            },
+        );
+        let mut counted = 0;
+        for &(node, before) in votes {
+            let free = before == Writer::Nobody;
+            counted |= u16::from(free) << node;
+            let answer = if free { Answer::Yes } else { Answer::No };
+            let after = if free { Writer::Attempt(attempt) } else { before };
+            self.call(at_ms, &Call { attempt, node, op: OpKind::Set, answer, before, after });
+        }
+        let deadline_local_ns = t1_local_ns + TTL_NS - DRIFT_NS;
+        let t2_local_ns = t1_local_ns + 2 * MS;
+        let decided = EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns };
+        self.at(at_ms + 2, decided);
+        let outcome = Settlement::Granted;
+        self.at(at_ms + 2, EventKind::AttemptSettled { attempt, outcome });
+        let clock = ClockKind::Boot;
+        let fencing_token = 0;
+        let delivered =
+            EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token };
+        self.at(at_ms + 2, delivered);
+    }
+
+    fn enter(&mut self, at_ms: u64, attempt: AttemptId) {
+        self.at(at_ms, EventKind::Looked { attempt, alive: true });
+        self.at(at_ms, EventKind::SectionEntered { attempt });
+    }
+
+    fn lose(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
+        self.at(at_ms, EventKind::LostDelivered { attempt });
+        self.at(at_ms, EventKind::SectionLeft { attempt });
+        self.release(at_ms, attempt, nodes);
+    }
+
+    fn release(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
+        self.at(at_ms, EventKind::ReleaseCalled { attempt });
+        for &node in nodes {
+            let before = Writer::Attempt(attempt);
+            let after = Writer::Nobody;
+            let (op, answer) = (OpKind::Release, Answer::Yes);
+            self.call(at_ms, &Call { attempt, node, op, answer, before, after });
+        }
+    }
+
+    fn finish(mut self, at_ms: u64) -> Vec<Event> {
+        self.at(at_ms, EventKind::Ended);
+        self.events.sort_by_key(|event| event.at_ns);
+        self.events
+    }
+}
+
+fn nobody(nodes: &[u8]) -> Vec<(u8, Writer)> {
+    nodes.iter().map(|&node| (node, Writer::Nobody)).collect()
+}
+
+/// K2: C's clock jumps by ten seconds, and both clients hold the lock from 1.102 s to 9.898 s.
+pub(super) fn jump() -> Played {
+    let mut log = Log::new(9);
+    log.at(0, EventKind::FaultBegan { fault: 0 });
+    log.acquire(0, FIRST, &nobody(&[0, 1, 2]));
+    for node in [3, 4] {
+        log.commands += 1;
+        let written = EventKind::Written {
+            command: 90 + u32::from(node),
+            attempt: FIRST,
+            node,
+            op: OpKind::Set,
+        };
+        log.at(0, written);
+    }
+    log.enter(2, FIRST);
+    log.at(1_000, EventKind::FaultBegan { fault: 1 });
+    let clock = EventKind::Clock {
+        host: HostIndex(2),
+        clock: ClockKind::Wall,
+        local_ns: WALL_NS + 11_000 * MS,
+        rate_ppb: 0,
+    };
+    log.at(1_000, clock);
+    log.end(1_000, 2, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
+    log.at(1_000, EventKind::FaultEnded { fault: 1 });
+    let mut votes = nobody(&[2, 3, 4]);
+    votes.extend([(0, Writer::Attempt(FIRST)), (1, Writer::Attempt(FIRST))]);
+    log.acquire(1_100, SECOND, &votes);
+    log.enter(1_102, SECOND);
+    log.lose(9_898, FIRST, &[0, 1]);
+    log.lose(10_998, SECOND, &[2, 3, 4]);
+    log.at(12_000, EventKind::FaultEnded { fault: 0 });
+    let events = log.finish(13_000);
+
+    let mut blamed = Blamed::NONE;
+    blamed.add(Blame::Clock(HostIndex(2)));
+    let violation = Violation {
+        from_ns: 1_102 * MS,
+        to_ns: 9_898 * MS,
+        first: FIRST,
+        second: Some(SECOND),
+        node: Some(2),
+        blamed,
+    };
+    played(
+        JUMP,
+        events,
+        &[(Property::MutualExclusion, violation), (Property::ExclusiveSection, violation)],
+    )
+}
+
+/// K1: c1 looks, is stopped for longer than its lease, and enters its section beside c2.
+pub(super) fn pause() -> Played {
+    let mut log = Log::new(9);
+    log.acquire(0, FIRST, &nobody(&[0, 1, 2, 3, 4]));
+    log.at(2, EventKind::Looked { attempt: FIRST, alive: true });
+    log.at(3, EventKind::FaultBegan { fault: 0 });
+    log.at(3, EventKind::Stopped { host: HostIndex(5), suspended: false });
+    for node in 0..5 {
+        log.end(10_002, node, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
+    }
+    log.acquire(10_100, SECOND, &nobody(&[0, 1, 2, 3, 4]));
+    log.enter(10_102, SECOND);
+    let write =
+        |write, attempt| EventKind::WriteSent { attempt, write, based_on: 0, fencing_token: 0 };
+    let applied = |write, attempt, version| EventKind::WriteApplied {
+        attempt,
+        write,
+        based_on: 0,
+        version,
+        fencing_token: 0,
+    };
+    log.at(11_000, write(0, SECOND));
+    log.at(11_001, applied(0, SECOND, 1));
+    log.at(12_003, EventKind::Continued { host: HostIndex(5) });
+    log.at(12_003, EventKind::FaultEnded { fault: 0 });
+    log.at(12_003, EventKind::SectionEntered { attempt: FIRST });
+    log.at(12_004, write(1, FIRST));
+    log.at(12_005, applied(1, FIRST, 2));
+    log.at(12_006, EventKind::SectionLeft { attempt: FIRST });
+    log.at(12_006, EventKind::LostDelivered { attempt: FIRST });
+    log.at(14_000, EventKind::SectionLeft { attempt: SECOND });
+    log.release(14_000, SECOND, &[0, 1, 2, 3, 4]);
+    let events = log.finish(15_000);
+
+    let mut blamed = Blamed::NONE;
+    blamed.add(Blame::Pause);
+    let section = Violation {
+        from_ns: 12_003 * MS,
+        to_ns: 12_006 * MS,
+        first: FIRST,
+        second: Some(SECOND),
+        node: None,
+        blamed,
+    };
+    let at_ns = 12_005 * MS;
+    let update = Violation { from_ns: at_ns, to_ns: at_ns, ..section };
+    played(
+        PAUSE,
+        events,
+        &[(Property::ExclusiveSection, section), (Property::NoLostUpdate, update)],
+    )
+}
+
+fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) -> Played {
+    let scenario: Scenario = toml::from_str(toml).expect("the fixture is a scenario");
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut oracle = Oracle::new(&case.scenario, &[]);
+    events.iter().for_each(|event| oracle.observe(event));
+    let counters = oracle.counters();
+    let property = |property: Property| {
+        let found = violations.iter().find(|(violated, _)| *violated == property);
+        let holds = [Property::SoundGrant, Property::OwnerOnly].contains(&property);
+        let (verdict, observed) = match found {
+            Some(_) => (Verdict::Violated, Observed::Violated),
+            None if holds => (Verdict::Holds, Observed::Holds),
+            None => (Verdict::Holds, Observed::Vacuous),
+        };
+        PropertyResult {
+            property,
+            expected: Expectation::bare(verdict),
+            observed,
+            violating_seeds: if found.is_some() { 100 } else { 0 },
+            first: found.map(|(_, violation)| (0, *violation)),
+            blames: found
+                .map(|(_, violation)| violation.blamed.names(&case.scenario).join("+"))
+                .into_iter()
+                .collect(),
+            shortest_overlap_ns: found.map(|(_, violation)| violation.to_ns - violation.from_ns),
+            failures: Vec::new(),
+        }
+    };
+    let properties = Property::ALL.map(property).to_vec();
+    let result = CaseResult {
+        case,
+        engine: "event",
+        seeds: 0..100,
+        runs: 100,
+        distinct_histories: 100,
+        first_hash: 0x1234_5678_9abc_def0,
+        properties,
+        counters,
+        failures: Vec::new(),
+    };
+    Played { result, kept: vec![(0, events)] }
+}

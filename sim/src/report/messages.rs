@@ -1,0 +1,203 @@
+//! A space-time diagram of the messages: time runs down, a lifeline a host. Distances down the page
+//! follow the order of events, not their duration.
+
+use super::svg::{Area, PX, Svg, width_of};
+use super::text;
+use super::timeline::Timeline;
+use crate::oracle::Violation;
+
+mod lifelines;
+mod select;
+
+pub(super) use select::Flight;
+
+const WIDTH: i64 = 1080 * PX;
+const FIRST: i64 = 165 * PX;
+const LAST: i64 = WIDTH - 110 * PX;
+const TOP: i64 = 34 * PX;
+const STEP: i64 = 14 * PX;
+const GAP: i64 = 24 * PX;
+const QUIET_NS: u64 = 100_000_000;
+
+/// A diagram, and what it leaves out.
+#[derive(Debug)]
+pub(super) struct Diagram {
+    pub(super) svg: String,
+    pub(super) drawn: usize,
+    pub(super) all: usize,
+}
+
+/// Draws at most `most` messages, those nearest to the violation; `None` if there are none.
+pub(super) fn draw(
+    timeline: &Timeline<'_>,
+    violation: Option<&Violation>,
+    most: usize,
+) -> Option<Diagram> {
+    let all = select::flights(timeline);
+    let total = all.len();
+    let (drawn, left_out) = select::choose(timeline, all, violation, most);
+    if drawn.is_empty() {
+        return None;
+    }
+    let rows = Rows::new(timeline, &drawn, &left_out);
+    let mut sheet = Sheet { timeline, rows, svg: Svg::default(), columns: columns(timeline) };
+    sheet.frame();
+    lifelines::draw(&mut sheet);
+    drawn.iter().for_each(|flight| sheet.flight(flight));
+    let height = sheet.rows.bottom + 12 * PX;
+    let svg =
+        sheet.svg.finish("messages", (WIDTH, height), "Messages between the hosts, time down");
+    Some(Diagram { svg, drawn: drawn.len(), all: total })
+}
+
+/// The lines of the diagram: instants and the gaps between them.
+struct Rows {
+    instants: Vec<(u64, i64)>,
+    gaps: Vec<(i64, String)>,
+    bottom: i64,
+}
+
+impl Rows {
+    fn new(timeline: &Timeline<'_>, drawn: &[Flight], left_out: &[Flight]) -> Self {
+        let mut instants: Vec<u64> = drawn.iter().flat_map(Flight::instants).collect();
+        let window = instants.iter().copied().min().zip(instants.iter().copied().max());
+        let (from_ns, to_ns) = window.unwrap_or((0, 0));
+        instants.extend(lifelines::instants(timeline, from_ns, to_ns));
+        instants.sort_unstable();
+        instants.dedup();
+
+        let mut rows = Self { instants: Vec::new(), gaps: Vec::new(), bottom: 0 };
+        let mut y = TOP + STEP;
+        let mut previous: Option<u64> = None;
+        for at_ns in instants {
+            if let Some(previous) = previous {
+                let omitted = left_out
+                    .iter()
+                    .filter(|flight| (previous..at_ns).contains(&flight.sent_ns))
+                    .count();
+                if omitted > 0 {
+                    let messages = text::count(omitted as u64, "message");
+                    rows.gaps.push((y + 4 * PX, format!("⋮ {messages} of other attempts")));
+                    y += GAP;
+                } else if at_ns - previous > QUIET_NS {
+                    let quiet = text::length((at_ns - previous) / 1_000_000 * 1_000_000);
+                    rows.gaps.push((y + 4 * PX, format!("⋮ {quiet}")));
+                    y += GAP;
+                }
+            }
+            rows.instants.push((at_ns, y));
+            y += STEP;
+            previous = Some(at_ns);
+        }
+        rows.bottom = y;
+        rows
+    }
+
+    fn begin_ns(&self) -> u64 {
+        self.instants.first().map_or(0, |(at_ns, _)| *at_ns)
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.instants.last().map_or(0, |(at_ns, _)| *at_ns)
+    }
+
+    /// How far down an instant is; those outside the diagram lie on its edge.
+    fn y(&self, at_ns: u64) -> i64 {
+        if at_ns < self.begin_ns() {
+            return TOP;
+        }
+        let next = self.instants.partition_point(|(instant, _)| *instant <= at_ns);
+        if at_ns > self.end_ns() { self.bottom } else { self.instants[next - 1].1 }
+    }
+}
+
+/// Half of the clients stand left of the masters, half right; the resource comes last.
+fn columns(timeline: &Timeline<'_>) -> Vec<(usize, i64)> {
+    let nodes = timeline.scenario.cluster.nodes.len();
+    let clients = usize::from(timeline.clients());
+    let left = clients.div_ceil(2);
+    let mut hosts: Vec<usize> = (nodes..nodes + left).collect();
+    hosts.extend(0..nodes);
+    hosts.extend(nodes + left..nodes + clients);
+    if timeline.has_writes() {
+        hosts.push(timeline.scenario.store_host().get());
+    }
+    let steps = (hosts.len() as i64 - 1).max(1);
+    let place = |(nth, host)| (host, FIRST + (LAST - FIRST) * nth as i64 / steps);
+    hosts.into_iter().enumerate().map(place).collect()
+}
+
+struct Sheet<'t, 'a> {
+    timeline: &'t Timeline<'a>,
+    rows: Rows,
+    svg: Svg,
+    columns: Vec<(usize, i64)>,
+}
+
+impl Sheet<'_, '_> {
+    fn x(&self, host: usize) -> i64 {
+        self.columns.iter().find(|(known, _)| *known == host).map_or(FIRST, |(_, x)| *x)
+    }
+
+    /// Hosts, lifelines, times.
+    fn frame(&mut self) {
+        for (host, x) in self.columns.clone() {
+            let name = self.timeline.host_name(crate::history::HostIndex(host as u8)).to_owned();
+            self.svg.line("life", (x, TOP - 8 * PX), (x, self.rows.bottom));
+            self.svg.text("host", (x, TOP - 14 * PX), &name);
+        }
+        let mut told = None;
+        for (at_ns, y) in self.rows.instants.clone() {
+            let label = text::instant(at_ns);
+            if told.as_ref() != Some(&label) {
+                self.svg.text("time", (66 * PX, y + 3 * PX), &label);
+                told = Some(label);
+            }
+        }
+        for (y, label) in self.rows.gaps.clone() {
+            let width = width_of(&label, 10 * PX) + 10 * PX;
+            let area = Area { x: 0, y: y - 11 * PX, width: WIDTH, height: 17 * PX };
+            self.svg.rect("gap", area, "");
+            self.svg.text("gap", (66 * PX - width.min(66 * PX) + 4 * PX, y + PX), &label);
+        }
+    }
+
+    fn flight(&mut self, flight: &Flight) {
+        let (near, far) = (self.x(flight.client), self.x(flight.server));
+        let sent = (near, self.rows.y(flight.sent_ns));
+        let class = self.class(flight);
+        let side = if far > near { ("label", 5 * PX) } else { ("label end", -5 * PX) };
+        let Some(arrived_ns) = flight.arrived_ns else {
+            let end = (near + (far - near) * 3 / 5, sent.1 + STEP);
+            self.svg.line(&format!("{class} lost"), sent, end);
+            self.svg.text("cross", (end.0, end.1 + 4 * PX), "✕");
+            self.svg.text(side.0, (end.0 + side.1 * 2, end.1 + 4 * PX), &flight.label);
+            return;
+        };
+        let arrived = (far, self.rows.y(arrived_ns));
+        let late = if flight.is_late { " late" } else { "" };
+        self.svg.arrow(&format!("{class}{late}"), sent, arrived);
+        let suffix = if flight.is_late { ", late" } else { "" };
+        let label = format!("{}{suffix}", flight.label);
+        self.svg.text(side.0, (far + side.1, arrived.1 + 3 * PX), &label);
+        match flight.answered_ns {
+            Some(Some(answered_ns)) => {
+                let back = (near, self.rows.y(answered_ns));
+                self.svg.arrow(&format!("{class}{late} reply"), arrived, back);
+            }
+            Some(None) => {
+                let end = (far + (near - far) * 2 / 5, arrived.1 + STEP);
+                self.svg.line(&format!("{class} lost reply"), arrived, end);
+                self.svg.text("cross", (end.0, end.1 + 4 * PX), "✕");
+            }
+            None => {}
+        }
+    }
+
+    fn class(&self, flight: &Flight) -> String {
+        match self.timeline.lease_place(flight.attempt) {
+            Some(place) => format!("wire o{}", place % 6),
+            None => String::from("wire stray"),
+        }
+    }
+}

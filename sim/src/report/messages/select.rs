@@ -1,0 +1,114 @@
+//! Which messages a diagram shows.
+
+use crate::history::{AttemptId, Rejection};
+use crate::oracle::Violation;
+use crate::report::timeline::{Command, Timeline, Write};
+use crate::report::words;
+
+/// A request from a client to a master or to the resource, and its answer.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Flight {
+    pub(super) attempt: AttemptId,
+    pub(super) client: usize,
+    pub(super) server: usize,
+    pub(super) label: String,
+    pub(super) sent_ns: u64,
+    pub(super) arrived_ns: Option<u64>,
+    /// `None` for what has no answer, `Some(None)` for an answer that never came.
+    pub(super) answered_ns: Option<Option<u64>>,
+    pub(super) is_late: bool,
+}
+
+impl Flight {
+    /// The instants that the message needs a line for.
+    pub(super) fn instants(&self) -> impl Iterator<Item = u64> + use<> {
+        [Some(self.sent_ns), self.arrived_ns, self.answered_ns.flatten()].into_iter().flatten()
+    }
+}
+
+/// Every message, in the order of sending.
+pub(super) fn flights(timeline: &Timeline<'_>) -> Vec<Flight> {
+    let mut flights: Vec<Flight> =
+        timeline.commands.iter().map(|it| command(timeline, it)).collect();
+    flights.extend(timeline.writes.iter().map(|it| write(timeline, it)));
+    flights.sort_by_key(|flight| flight.sent_ns);
+    flights
+}
+
+fn command(timeline: &Timeline<'_>, command: &Command) -> Flight {
+    let timeout_ns = timeline.scenario.lock.node_timeout.0;
+    let answer = match command.executed {
+        Some((_, answer)) => format!(" → {}", words::answer(command.op, answer)),
+        None => String::from(" never arrives"),
+    };
+    let answered_ns = command.delivered.map(|at| at.at_ns);
+    Flight {
+        attempt: command.attempt,
+        client: timeline.scenario.client_host(command.attempt.client.into()).get(),
+        server: timeline.scenario.node_host(command.node.into()).get(),
+        label: format!("{} {}{answer}", words::op(command.op), short(timeline, command.attempt)),
+        sent_ns: command.written.at_ns,
+        arrived_ns: command.executed.map(|(at, _)| at.at_ns),
+        answered_ns: Some(answered_ns),
+        is_late: answered_ns.is_some_and(|at_ns| at_ns - command.written.at_ns > timeout_ns),
+    }
+}
+
+fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
+    let verdict = match write.arrived {
+        Some((_, Ok(version))) => format!(" ✓ version {version}"),
+        Some((_, Err(Rejection::StaleToken))) => String::from(" ✗ stale token"),
+        Some((_, Err(Rejection::NotOwner))) => String::from(" ✗ not the owner"),
+        None => String::from(" never arrives"),
+    };
+    Flight {
+        attempt: write.attempt,
+        client: timeline.scenario.client_host(write.attempt.client.into()).get(),
+        server: timeline.scenario.store_host().get(),
+        label: format!("write {}{verdict}", short(timeline, write.attempt)),
+        sent_ns: write.sent.at_ns,
+        arrived_ns: write.arrived.map(|(at, _)| at.at_ns),
+        answered_ns: None,
+        is_late: false,
+    }
+}
+
+/// `L1`, or `c2#3` for an attempt that came to nothing.
+fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
+    match timeline.lease_place(id) {
+        Some(place) => format!("L{}", place + 1),
+        None => format!("{}#{}", timeline.client_name(id.client), id.number),
+    }
+}
+
+/// At most `most` messages and the rest: the attempts of the violation first, then what was sent
+/// nearest to its beginning.
+pub(super) fn choose(
+    timeline: &Timeline<'_>,
+    flights: Vec<Flight>,
+    violation: Option<&Violation>,
+    most: usize,
+) -> (Vec<Flight>, Vec<Flight>) {
+    let focus: Vec<AttemptId> = match violation {
+        Some(violation) => {
+            [Some(violation.first), violation.second].into_iter().flatten().collect()
+        }
+        None => timeline.leases().take(2).map(|attempt| attempt.id).collect(),
+    };
+    let around_ns = violation.map_or(0, |violation| violation.from_ns);
+    let mut places: Vec<usize> = (0..flights.len()).collect();
+    places.sort_by_key(|&place| {
+        let flight: &Flight = &flights[place];
+        (!focus.contains(&flight.attempt), flight.sent_ns.abs_diff(around_ns), place)
+    });
+    places.truncate(most);
+    places.sort_unstable();
+
+    let mut drawn = Vec::with_capacity(places.len());
+    let mut left_out = Vec::new();
+    for (place, flight) in flights.into_iter().enumerate() {
+        let chosen = places.binary_search(&place).is_ok();
+        if chosen { &mut drawn } else { &mut left_out }.push(flight);
+    }
+    (drawn, left_out)
+}

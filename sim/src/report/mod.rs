@@ -1,0 +1,147 @@
+//! Pages, tables and files for people and programs: what was expected, what happened, and why.
+//!
+//! Everything written here is a function of its input alone: no date, no path, no float in a text.
+//! The same runs give the same bytes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::history::Event;
+use crate::history::file::{self, Header};
+use crate::oracle::Violation;
+use crate::scenario::{Case, Property};
+use crate::search::CaseResult;
+
+mod block;
+mod clocks;
+mod faults;
+#[cfg(test)]
+mod fixture;
+pub mod gallery;
+mod gantt;
+mod index;
+mod messages;
+mod page;
+pub mod picture;
+mod readme;
+pub mod results;
+mod story;
+mod svg;
+mod table;
+mod text;
+mod timeline;
+mod words;
+
+pub use block::violation_block;
+pub use readme::readme_table;
+
+/// The build of the harness, as reports name it.
+pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
+
+/// A case that was played, and the histories that were kept of it.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What was found.
+    pub result: CaseResult,
+    /// Seeds and their histories, in the order of the seeds.
+    pub kept: Vec<(u64, Vec<Event>)>,
+}
+
+impl Played {
+    fn history(&self, seed: u64) -> Option<&[Event]> {
+        let (_, events) = self.kept.iter().find(|(kept, _)| *kept == seed)?;
+        Some(events)
+    }
+
+    /// What is violated first by the run of `seed`.
+    fn violations(&self, seed: u64) -> Vec<(Property, &Violation)> {
+        let first =
+            |it: &'_ crate::search::PropertyResult| it.first.is_some_and(|(of, _)| of == seed);
+        let violated = self.result.properties.iter().filter(|it| first(it));
+        violated.filter_map(|it| Some((it.property, &it.first.as_ref()?.1))).collect()
+    }
+
+    /// The runs that a page shows: every kept run that is the first to violate something, else the
+    /// first kept run.
+    fn shown_seeds(&self) -> Vec<u64> {
+        let seeds = self.kept.iter().map(|(seed, _)| *seed);
+        let shown: Vec<u64> =
+            seeds.clone().filter(|&seed| !self.violations(seed).is_empty()).collect();
+        if shown.is_empty() { seeds.take(1).collect() } else { shown }
+    }
+
+    /// Where the history of `seed` is stored, below the directory of the reports.
+    #[must_use]
+    pub fn history_file(&self, seed: u64) -> String {
+        format!("{}/{}.{seed}.jsonl", self.result.case.scenario.name, page::anchor(self))
+    }
+}
+
+/// Writes everything into the directory `out`: `results.json`, `index.html`, `NAME.html` for each
+/// scenario, and `NAME/slug.SEED.jsonl` for each history that was kept.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub fn write(out: &Path, played: &[Played]) -> io::Result<()> {
+    fs::create_dir_all(out)?;
+    let results = results::Results::new(played.iter().map(|one| &one.result));
+    fs::write(out.join("results.json"), results.to_json())?;
+    fs::write(out.join("index.html"), index::draw(played))?;
+    for (name, cases) in scenarios(played) {
+        fs::write(out.join(format!("{name}.html")), page::draw(&cases))?;
+    }
+    for one in played {
+        write_histories(out, one)?;
+    }
+    Ok(())
+}
+
+/// The cases by scenario, in the order in which the scenarios come first.
+fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
+    let mut found: Vec<(&str, Vec<&Played>)> = Vec::new();
+    for one in played {
+        let name = one.result.case.scenario.name.as_str();
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cases)) => cases.push(one),
+            None => found.push((name, vec![one])),
+        }
+    }
+    found
+}
+
+fn write_histories(out: &Path, played: &Played) -> io::Result<()> {
+    for (seed, events) in &played.kept {
+        let path = out.join(played.history_file(*seed));
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let header = Header {
+            schema: crate::history::SCHEMA,
+            engine: played.result.engine.to_owned(),
+            build: BUILD.to_owned(),
+            seed: *seed,
+            case: played.result.case.clone(),
+        };
+        let mut to = io::BufWriter::new(fs::File::create(path)?);
+        file::write(&mut to, &header, events)?;
+        io::Write::flush(&mut to)?;
+    }
+    Ok(())
+}
+
+/// The command that plays a run again.
+fn replay_command(case: &Case, engine: &str, seed: u64) -> String {
+    let mut command = format!("redlock-sim replay {} --seed {seed}", case.full_name());
+    if engine != "event" {
+        command += &format!(" --engine {engine}");
+    }
+    for setting in &case.overrides {
+        command += &format!(" --set '{setting}'");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! The page of a scenario: its cases one after the other, each with verdict, story and pictures.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Played, results, text};
+use crate::scenario::{Scenario, Verdict};
+use crate::search::{Observed, PropertyResult};
+
+mod run;
+
+/// The style of every page.
+const STYLE: &str = include_str!("style.css");
+
+/// What all pictures of a page share.
+const PATTERNS: &str = include_str!("patterns.svg");
+
+/// How much of each run a page can show: shared by its cases, so that it stays small.
+const MESSAGES: usize = 240;
+const EVENTS: usize = 420;
+
+/// How many runs of a page can show so much of themselves.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    messages: usize,
+    events: usize,
+}
+
+/// The page of one scenario; all of `played` are its cases, in order.
+pub(super) fn draw(played: &[&Played]) -> String {
+    let Some(first) = played.first() else { return String::new() };
+    let scenario = &first.result.case.scenario;
+    let cases = played.len();
+    let budget = Budget {
+        messages: (MESSAGES / cases).clamp(24, 80),
+        events: (EVENTS / cases).clamp(24, 300),
+    };
+    let body = html! {
+        p.up { a href="index.html" { "all scenarios" } }
+        h1 { (scenario.title) }
+        p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
+        @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
+        @if !scenario.story.is_empty() { p.story { (scenario.story) } }
+        (setting(scenario))
+        @if cases > 1 { (contents(played)) }
+        @for one in played { (case(one, budget)) }
+        (legend())
+    };
+    document(&scenario.title, &body)
+}
+
+/// A whole HTML document that needs nothing else.
+pub(super) fn document(title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (PreEscaped(PATTERNS.trim_end()))
+                main { (body) }
+                footer { "Written by " (super::BUILD) ". Times are true time unless a clock is named." }
+            }
+        }
+    };
+    let mut page = page.into_string();
+    page.push('\n');
+    page
+}
+
+/// What everybody is told, in a sentence.
+fn setting(scenario: &Scenario) -> Markup {
+    let nodes = &scenario.cluster.nodes;
+    let masters = text::count(nodes.len() as u64, "master");
+    let clients: Vec<String> = scenario
+        .clients
+        .iter()
+        .map(|client| format!("{} ({})", client.id, client.subject))
+        .collect();
+    html! {
+        p.setting {
+            (masters) " (" (nodes.join(", ")) "), TTL " (text::length(scenario.lock.ttl.0))
+            ", messages take " (scenario.cluster.network.delay) ", node timeout "
+            (text::length(scenario.lock.node_timeout.0)) ". Clients: " (text::list(&clients)) "."
+        }
+    }
+}
+
+fn contents(played: &[&Played]) -> Markup {
+    html! {
+        nav {
+            ol {
+                @for one in played {
+                    li {
+                        (badge(one.result.is_met())) " "
+                        a href=(format!("#{}", anchor(one))) { (heading(one)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name of a case on its page, for links.
+pub(super) fn anchor(played: &Played) -> String {
+    let slug = played.result.case.slug.as_deref().unwrap_or("base");
+    match played.result.engine {
+        "event" => slug.to_owned(),
+        engine => format!("{slug}.{engine}"),
+    }
+}
+
+fn heading(played: &Played) -> String {
+    let case = &played.result.case;
+    let name = case.name.as_ref().or(case.slug.as_ref());
+    let name = name.map_or("As the scenario tells it", String::as_str);
+    match played.result.engine {
+        "event" => name.to_owned(),
+        engine => format!("{name} (on {engine})"),
+    }
+}
+
+fn badge(met: bool) -> Markup {
+    html! {
+        @if met { span.met { "✓ as expected" } } @else { span.unmet { "✗ not as expected" } }
+    }
+}
+
+fn case(played: &Played, budget: Budget) -> Markup {
+    let result = &played.result;
+    html! {
+        section.case id=(anchor(played)) {
+            h2 { (heading(played)) }
+            p.verdict {
+                (badge(result.is_met())) " · " (text::count(result.runs, "seed")) " · "
+                (text::count(result.distinct_histories, "distinct run"))
+                @for failure in &result.failures { " · " strong { (results::failure(failure)) } }
+            }
+            (findings(played))
+            @for seed in played.shown_seeds() { (run::draw(played, seed, budget)) }
+        }
+    }
+}
+
+/// What was expected and found of each property.
+fn findings(played: &Played) -> Markup {
+    let result = &played.result;
+    let told = |it: &&PropertyResult| it.observed != Observed::Vacuous || !it.failures.is_empty();
+    let vacuous: Vec<&str> =
+        result.properties.iter().filter(|it| !told(it)).map(|it| it.property.name()).collect();
+    html! {
+        table.findings {
+            thead { tr {
+                th { "property" } th { "expected" } th { "found" } th { "violating seeds" } th { "blame" }
+            } }
+            tbody {
+                @for it in result.properties.iter().filter(told) {
+                    tr class=[(!it.failures.is_empty()).then_some("failed")] {
+                        td { (it.property.name()) }
+                        td { (expected(it)) }
+                        td { (finding(it)) }
+                        td { (share(it, result.runs)) }
+                        td { (it.blames.join("; ")) }
+                    }
+                    @for failure in &it.failures {
+                        tr.failed { td {} td.failure colspan="4" { "✗ " (failure) } }
+                    }
+                }
+            }
+        }
+        @if !vacuous.is_empty() {
+            p.note { "Nothing put these to the test: " (text::list(&vacuous)) "." }
+        }
+    }
+}
+
+fn expected(it: &PropertyResult) -> String {
+    let word = match it.expected.verdict {
+        Verdict::Any => "anything",
+        Verdict::Holds => "holds",
+        Verdict::Sometimes => "sometimes violated",
+        Verdict::Violated => "violated",
+    };
+    match it.expected.blame.as_slice() {
+        [] => word.to_owned(),
+        blame => format!("{word}, {}", blame.join(" + ")),
+    }
+}
+
+/// A finding as glyph, word and colour.
+pub(super) fn finding(it: &PropertyResult) -> Markup {
+    let glyph = match it.observed {
+        Observed::Holds => "✓",
+        Observed::Sometimes => "◐",
+        Observed::Unjudged => "?",
+        Observed::Vacuous => "–",
+        Observed::Violated => "✗",
+    };
+    let word = results::word(it.observed);
+    html! { span class=(format!("found {word}")) { (glyph) " " (word) } }
+}
+
+fn share(it: &PropertyResult, runs: u64) -> String {
+    if it.violating_seeds > 0 {
+        return format!("{} of {runs}", it.violating_seeds);
+    }
+    match it.bound_95(runs) {
+        // Three over the number of runs, as a share of 10 000, without floats in the text.
+        Some(_) => format!("0 of {runs}; below {} at 95 %", percent_below(runs)),
+        None => String::from("–"),
+    }
+}
+
+/// `3 / runs` in percent, rounded up to two places.
+fn percent_below(runs: u64) -> String {
+    let hundredths = (30_000u64.div_ceil(runs.max(1))).min(10_000);
+    format!("{}.{:02} %", hundredths / 100, hundredths % 100)
+}
+
+fn legend() -> Markup {
+    html! {
+        aside.legend {
+            h2 { "How to read the pictures" }
+            p {
+                "A client’s tall bar is its " em { "belief" } ": from the instant at which it was given the lease "
+                "until it released it, was told that it is over, or its own clock reached the deadline. "
+                "The dark bar inside is the critical section; the hatched end is what the lease gives up for drift. "
+                "A small square is an attempt that came to nothing, “w” a write that leaves the client. "
+                "A master’s bar is the key, named after the lease that it belongs to; "
+                "✕ is where a key ended early or late, ▷ where it should have ended. "
+                "Hatched grey: the host was stopped, stalled or dead. Red hatching: two at once."
+            }
+            p {
+                "In the message diagrams time runs down, an event a line; ✕ ends what was lost, dotted arrows came late."
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! One run on a page: how to play it again, its story, its pictures, its events.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{Budget, anchor};
+use crate::oracle::Violation;
+use crate::report::story::{self, Clause, Story};
+use crate::report::table::{self, Window};
+use crate::report::timeline::Timeline;
+use crate::report::{Played, clocks, gantt, messages, replay_command, text};
+use crate::scenario::Property;
+
+/// The run of `played` by `seed`, if its history was kept.
+pub(super) fn draw(played: &Played, seed: u64, budget: Budget) -> Markup {
+    let Some(events) = played.history(seed) else { return html! {} };
+    let scenario = &played.result.case.scenario;
+    let timeline = Timeline::new(scenario, events);
+    let violations = played.violations(seed);
+    let main = main_violation(&violations);
+    let anchor = anchor(played);
+    let prefix = format!("{anchor}.{seed}.");
+    let history = played.history_file(seed);
+    let around_ns = main.map(|violation| violation.from_ns);
+    let window = table::window(&timeline, around_ns, budget.events);
+    let links = Links { window: &window, prefix: &prefix };
+    html! {
+        h3 { "Seed " (seed) }
+        p.replay { code { (replay_command(&played.result.case, played.result.engine, seed)) } }
+        @for (property, violation) in &violations {
+            (tell(*property, &story::of_violation(&timeline, *property, violation), &links))
+        }
+        @if violations.is_empty() {
+            div.run { @for clause in story::of_run(&timeline) { p { (links.clause(&clause)) } } }
+        }
+        h4 { "Who held what" }
+        figure { (PreEscaped(gantt::draw(&timeline, main))) }
+        (message_figure(&timeline, main, budget, &history))
+        (clock_figure(&timeline))
+        details {
+            summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
+                " of " (window.all) }
+            (table::draw(&timeline, &window, &prefix, &history))
+        }
+    }
+}
+
+/// The violation that the pictures show: the first one that is about two leases.
+fn main_violation<'v>(violations: &[(Property, &'v Violation)]) -> Option<&'v Violation> {
+    let pairs = violations.iter().find(|(_, violation)| violation.second.is_some());
+    pairs.or(violations.first()).map(|(_, violation)| *violation)
+}
+
+struct Links<'w> {
+    window: &'w Window,
+    prefix: &'w str,
+}
+
+impl Links<'_> {
+    /// A sentence that leads to its event, if the table shows it.
+    fn clause(&self, clause: &Clause) -> Markup {
+        let event = clause.event.filter(|event| self.window.rows.contains(event));
+        html! {
+            (clause.text)
+            @if let Some(event) = event {
+                " " a.event href=(format!("#{}e{event}", self.prefix)) { "e" (event) }
+            }
+        }
+    }
+}
+
+fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
+    html! {
+        div.violation {
+            p.headline { span.what { "✗ " (property.name()) } " " (story.headline) "." }
+            dl {
+                @if !story.lets.is_empty() {
+                    dt { "Let" }
+                    @for clause in &story.lets { dd { (links.clause(clause)) } }
+                }
+                @if !story.then.is_empty() {
+                    dt { "Then" }
+                    @for clause in &story.then { dd { (links.clause(clause)) } }
+                }
+            }
+            p.therefore { (story.therefore) }
+        }
+    }
+}
+
+fn message_figure(
+    timeline: &Timeline<'_>,
+    violation: Option<&Violation>,
+    budget: Budget,
+    history: &str,
+) -> Markup {
+    let Some(diagram) = messages::draw(timeline, violation, budget.messages) else {
+        return html! { p.note { "No message was sent." } };
+    };
+    html! {
+        details open[violation.is_some()] {
+            summary { "Messages" }
+            figure { (PreEscaped(diagram.svg)) }
+            @if diagram.drawn < diagram.all {
+                p.note {
+                    "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
+                    ", those nearest to what matters. All of them are in " code { (history) } "."
+                }
+            }
+        }
+    }
+}
+
+fn clock_figure(timeline: &Timeline<'_>) -> Markup {
+    html! {
+        @match clocks::draw(timeline) {
+            Some(svg) => {
+                h4 { "Clocks, as far as they depart from true time" }
+                figure { (PreEscaped(svg)) }
+            }
+            None => p.note { "No clock departs from true time by 2 ms or more." }
+        }
+    }
+}

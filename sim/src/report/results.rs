@@ -1,0 +1,156 @@
+//! `results.json`: what was expected and what was found, for programs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::oracle::Counters;
+use crate::scenario::{Expectation, Property};
+use crate::search::{CaseResult, Failure, Observed, PropertyResult};
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Results {
+    /// The version of the format: [`SCHEMA`].
+    pub schema: u32,
+    /// The build of the harness.
+    pub build: String,
+    /// Whether everything was as expected.
+    pub met: bool,
+    /// In the order in which they were played.
+    pub cases: Vec<CaseReport>,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CaseReport {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The case's slug; none for the base.
+    pub case: Option<String>,
+    /// The engine that played it.
+    pub engine: String,
+    /// The seeds that were asked for, `a..b`, `b` excluded.
+    pub seeds: String,
+    /// How many of them were played.
+    pub runs: u64,
+    /// How many different histories there were.
+    pub distinct_histories: u64,
+    /// The hash of the first seed's history, in hexadecimal.
+    pub first_hash: String,
+    /// Whether everything was as expected.
+    pub met: bool,
+    /// What is wrong beyond the properties.
+    pub failures: Vec<String>,
+    /// By property.
+    pub properties: BTreeMap<Property, PropertyReport>,
+    /// Added up over all runs.
+    pub counters: Counters,
+}
+
+/// One property of one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PropertyReport {
+    /// What the scenario expects.
+    pub expected: Expectation,
+    /// What was found: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
+    pub observed: String,
+    /// How many seeds violated it.
+    pub violating_seeds: u64,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_violating_seed: Option<u64>,
+    /// Every blame that was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub blame: Vec<String>,
+    /// The shortest overlap among the violating runs, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shortest_overlap_ns: Option<u64>,
+    /// Where nothing was found: with 95 % confidence at most this share of all seeds violates it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bound_95: Option<f64>,
+    /// How the finding departs from the expectation.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failures: Vec<String>,
+}
+
+impl Results {
+    /// What `results` amount to.
+    #[must_use]
+    pub fn new<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        let cases: Vec<CaseReport> = results.into_iter().map(CaseReport::new).collect();
+        let met = cases.iter().all(|case| case.met);
+        Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
+    }
+
+    /// As the file has it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("plain structs serialize");
+        json.push('\n');
+        json
+    }
+}
+
+impl CaseReport {
+    fn new(result: &CaseResult) -> Self {
+        let property = |it: &PropertyResult| (it.property, PropertyReport::new(it, result.runs));
+        Self {
+            scenario: result.case.scenario.name.clone(),
+            case: result.case.slug.clone(),
+            engine: result.engine.to_owned(),
+            seeds: format!("{}..{}", result.seeds.start, result.seeds.end),
+            runs: result.runs,
+            distinct_histories: result.distinct_histories,
+            first_hash: format!("{:016x}", result.first_hash),
+            met: result.is_met(),
+            failures: result.failures.iter().map(failure).collect(),
+            properties: result.properties.iter().map(property).collect(),
+            counters: result.counters,
+        }
+    }
+}
+
+impl PropertyReport {
+    fn new(result: &PropertyResult, runs: u64) -> Self {
+        Self {
+            expected: result.expected.clone(),
+            observed: word(result.observed).to_owned(),
+            violating_seeds: result.violating_seeds,
+            first_violating_seed: result.first.map(|(seed, _)| seed),
+            blame: result.blames.clone(),
+            shortest_overlap_ns: result.shortest_overlap_ns,
+            bound_95: result.bound_95(runs),
+            failures: result.failures.clone(),
+        }
+    }
+}
+
+/// A finding in one word.
+#[must_use]
+pub const fn word(observed: Observed) -> &'static str {
+    match observed {
+        Observed::Holds => "holds",
+        Observed::Sometimes => "sometimes",
+        Observed::Unjudged => "unjudged",
+        Observed::Vacuous => "vacuous",
+        Observed::Violated => "violated",
+    }
+}
+
+/// What is wrong with a case as a whole, in words.
+pub(crate) fn failure(failure: &Failure) -> String {
+    match failure {
+        Failure::OneHistory => String::from("every seed gave one and the same history"),
+        Failure::Nondeterminism { seed } => {
+            format!("two runs by seed {seed} differed: the harness is not deterministic")
+        }
+        Failure::NothingHappened => String::from("no lease was asked for in any run"),
+    }
+}

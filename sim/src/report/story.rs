@@ -1,0 +1,221 @@
+//! The story of a run in words: who held what from when to when, at which node a key ended early,
+//! and because of which fault.
+
+use super::text;
+use super::timeline::{Absence, Attempt, Moment, Timeline};
+use crate::history::{AttemptId, Settlement};
+use crate::oracle::Violation;
+use crate::scenario::Property;
+
+mod because;
+mod other;
+
+/// A sentence, and the event that it speaks of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Clause {
+    pub(super) text: String,
+    pub(super) event: Option<usize>,
+}
+
+impl Clause {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), event: None }
+    }
+
+    fn at(moment: Moment, text: impl Into<String>) -> Self {
+        Self { text: text.into(), event: Some(moment.event) }
+    }
+}
+
+/// The story of a violation.
+#[derive(Clone, Debug)]
+pub(super) struct Story {
+    /// What broke, in one sentence.
+    pub(super) headline: String,
+    /// "Let": the leases it is about.
+    pub(super) lets: Vec<Clause>,
+    /// "Then": what follows, and because of what.
+    pub(super) then: Vec<Clause>,
+    /// What is to be concluded.
+    pub(super) therefore: String,
+}
+
+/// Tells the violation of `property` in the run of `timeline`.
+pub(super) fn of_violation(
+    timeline: &Timeline<'_>,
+    property: Property,
+    violation: &Violation,
+) -> Story {
+    let mut pair: Vec<&Attempt> = Vec::new();
+    for id in [Some(violation.first), violation.second].into_iter().flatten() {
+        pair.extend(timeline.attempt(id));
+    }
+    let lets = pair.iter().map(|attempt| introduce(timeline, attempt)).collect();
+    let (headline, then) = match (property, pair.as_slice()) {
+        (Property::MutualExclusion, [first, second]) => {
+            (held(timeline, violation, "held"), because::shared_nodes(timeline, first, second))
+        }
+        (Property::ExclusiveSection, [first, second]) => (
+            held(timeline, violation, "were in a critical section on"),
+            because::sections(timeline, violation, first, second),
+        ),
+        _ => other::tell(timeline, property, violation),
+    };
+    Story { headline, lets, then, therefore: therefore(timeline, property, violation) }
+}
+
+fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
+    let second = violation.second.unwrap_or(violation.first);
+    let (one, other) =
+        (timeline.client_name(violation.first.client), timeline.client_name(second.client));
+    let who = if one == other { format!("{one} twice") } else { format!("{one} and {other} both") };
+    let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
+    let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
+    let resource = &timeline.scenario.lock.resource;
+    format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
+}
+
+/// `L1 = c1's lease: counted A, B and C; believed from 0.002 s to 9.898 s (…)`.
+fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
+    let client = timeline.client_name(attempt.id.client);
+    let name = timeline.name(attempt.id);
+    let Some((delivered, _)) = attempt.delivered else {
+        let how = attempt.settled.map_or("never settled", |(_, how)| settled(how));
+        let from = text::instant(attempt.began.at_ns);
+        return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
+    };
+    let mut told = format!("{name} = {client}’s lease");
+    if attempt.counted != 0 {
+        told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
+    }
+    match (attempt.beliefs.first(), attempt.beliefs.last()) {
+        (Some(first), Some(last)) => {
+            let (from, to) = (text::instant(first.from_ns), text::instant(last.to_ns));
+            told += &format!("; believed from {from} to {to}");
+        }
+        _ => told += &format!("; over when it came, at {}", text::instant(delivered.at_ns)),
+    }
+    told += &arithmetic(attempt);
+    Clause::at(delivered, told)
+}
+
+/// ` (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
+fn arithmetic(attempt: &Attempt) -> String {
+    if attempt.ttl_ns == u64::MAX {
+        return String::from(" (no expiry)");
+    }
+    let ttl = text::length(attempt.ttl_ns);
+    let drift = match attempt.drift_ns {
+        0 => String::new(),
+        ns => format!(" − {} for drift", text::length(ns)),
+    };
+    let elapsed = match attempt.decided {
+        Some((_, t2)) => {
+            let elapsed_ns = t2.saturating_sub(attempt.t1_local_ns);
+            format!(" − {} elapsed", text::length(elapsed_ns))
+        }
+        None => String::new(),
+    };
+    format!(" (TTL {ttl}{elapsed}{drift})")
+}
+
+/// How an attempt was settled, in words.
+pub(super) const fn settled(how: Settlement) -> &'static str {
+    match how {
+        Settlement::Cancelled => "given up by its caller",
+        Settlement::Granted => "granted",
+        Settlement::Quarantined => "refused: too many nodes in quarantine",
+        Settlement::Taken => "refused: another’s keys were in the way",
+        Settlement::TooFewNodes => "refused: too few nodes answered",
+        Settlement::TooSlow => "refused: too little time was left after the answers",
+    }
+}
+
+fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
+    if violation.blamed.is_none() {
+        return String::from("No assumption was broken: the lock client itself is wrong.");
+    }
+    let blame = violation.blamed.names(timeline.scenario).join(" + ");
+    let knew = match property {
+        Property::MutualExclusion => "neither client could know",
+        Property::ExclusiveSection => "the lock was not wrong about its leases",
+        _ => "the client could not prevent it",
+    };
+    format!("So the assumption that broke is {blame}; {knew}.")
+}
+
+/// What happened in a run in which nothing of interest broke.
+pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
+    const LEASES_MAX: usize = 6;
+    let mut told: Vec<Clause> = Vec::new();
+    for trouble in &timeline.troubles {
+        let because = super::faults::because(timeline.scenario, trouble);
+        let sentence = because.strip_prefix("of ").unwrap_or(&because);
+        told.push(Clause::at(trouble.began, format!("{}.", capital(sentence))));
+    }
+    let leases = timeline.leases().count();
+    for attempt in timeline.leases().take(LEASES_MAX) {
+        let mut clause = introduce(timeline, attempt);
+        clause.text += &ending(timeline, attempt);
+        told.push(clause);
+    }
+    if leases > LEASES_MAX {
+        told.push(Clause::new(format!("And {} more leases.", leases - LEASES_MAX)));
+    }
+    told.extend(refusals(timeline));
+    told
+}
+
+fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
+    let client = timeline.client_name(attempt.id.client);
+    match (attempt.released, attempt.lost) {
+        (Some(released), Some(lost)) if lost.at_ns <= released.at_ns => {
+            format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
+        }
+        (Some(released), _) => format!("; released at {}.", text::instant(released.at_ns)),
+        (None, Some(lost)) => {
+            format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
+        }
+        (None, None) => String::from("."),
+    }
+}
+
+/// One clause for each way in which attempts were refused.
+fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
+    let mut told: Vec<(u8, Settlement, Moment, u64)> = Vec::new();
+    for attempt in &timeline.attempts {
+        let Some((at, how)) = attempt.settled.filter(|(_, how)| *how != Settlement::Granted) else {
+            continue;
+        };
+        match told.iter_mut().find(|it| (it.0, it.1) == (attempt.id.client, how)) {
+            Some(known) => known.3 += 1,
+            None => told.push((attempt.id.client, how, at, 1)),
+        }
+    }
+    let clause = |(client, how, at, times): (u8, Settlement, Moment, u64)| {
+        let name = timeline.client_name(client);
+        let attempts = text::count(times, "attempt");
+        let first = text::instant(at.at_ns);
+        let from = if times == 1 { "at" } else { "the first at" };
+        Clause::at(at, format!("{attempts} of {name} {from} {first} {}.", settled(how)))
+    };
+    told.into_iter().map(clause).collect()
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The stop of a client that covers, or comes last before, `at_ns`.
+fn stop_before<'t>(
+    timeline: &'t Timeline<'_>,
+    id: AttemptId,
+    at_ns: u64,
+) -> Option<&'t super::timeline::Away> {
+    let host = timeline.scenario.client_host(id.client.into());
+    timeline.absences.iter().rev().find(|away| {
+        let stopped = matches!(away.why, Absence::Stopped | Absence::Suspended);
+        stopped && away.host == host && away.from.at_ns <= at_ns
+    })
+}

@@ -1,0 +1,197 @@
+//! Why two leases overlap: node by node, why the later vote could be had while the earlier lease
+//! was believed.
+
+use super::{Clause, stop_before};
+use crate::history::{AttemptId, KeyEnd, OpKind, Writer};
+use crate::oracle::Violation;
+use crate::report::faults::{self, Family};
+use crate::report::text;
+use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
+
+/// Every node that both leases counted, and why it could vote twice.
+pub(super) fn shared_nodes(
+    timeline: &Timeline<'_>,
+    first: &Attempt,
+    second: &Attempt,
+) -> Vec<Clause> {
+    let shared = first.counted & second.counted;
+    let nodes = timeline.scenario.cluster.nodes.len() as u8;
+    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
+    if shared == 0 {
+        let votes = |attempt: &Attempt| match attempt.counted {
+            0 => String::from("no vote that it counted"),
+            counted => text::list(&timeline.nodes_of(counted)),
+        };
+        return vec![Clause::new(format!(
+            "{l1} stands on {}, {l2} on {}: no node voted for both, so none could refuse",
+            votes(first),
+            votes(second)
+        ))];
+    }
+    let voted = (0..nodes).filter(|node| shared >> node & 1 == 1);
+    let mut told: Vec<Clause> = voted.map(|node| one_node(timeline, first, second, node)).collect();
+    let names = text::list(&timeline.nodes_of(shared));
+    let contain = if shared.count_ones() == 1 { "both quorums contain" } else { "both contain" };
+    told.push(Clause::new(format!("{contain} {names}, and each key belonged to one at a time")));
+    told
+}
+
+fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8) -> Clause {
+    let name = timeline.node_name(node);
+    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
+    let vote = vote(timeline, second.id, node);
+    let granted = match vote.and_then(|command| command.executed) {
+        Some((at, _)) => format!("{name} granted {l2} at {}", text::instant(at.at_ns)),
+        None => format!("{name} was counted for {l2}"),
+    };
+    let Some(key) = timeline.key_of(first.id, node) else {
+        return Clause::new(format!("{granted}; a key of {l1} was never there"));
+    };
+    let clause = match (key.expected_ns, key.ended) {
+        (_, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
+        (Some(due_ns), Some(ended)) if ended.moment.at_ns + 2_000_000 < due_ns => format!(
+            "{granted}, although {l1}’s key should have lived there until {}, because {}",
+            text::instant(due_ns),
+            early(timeline, first, key, ended, node)
+        ),
+        (_, Some(ended)) => format!(
+            "{granted}, after {l1}’s key had {} at {}{}",
+            how(ended.cause),
+            text::instant(ended.moment.at_ns),
+            belief_too_long(timeline, first, key)
+        ),
+    };
+    Clause { text: clause, event: key.ended.map(|ended| ended.moment.event) }
+}
+
+/// The SET of `attempt` on `node`.
+fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: u8) -> Option<&'t Command> {
+    timeline.commands.iter().find(|command| {
+        command.attempt == attempt && command.node == node && command.op == OpKind::Set
+    })
+}
+
+const fn how(cause: KeyEnd) -> &'static str {
+    match cause {
+        KeyEnd::Command => "been deleted",
+        KeyEnd::Evicted => "been evicted",
+        KeyEnd::Expired => "expired",
+        KeyEnd::Flushed => "been flushed",
+        KeyEnd::Restarted => "been forgotten over a restart",
+    }
+}
+
+/// Why a key ended before its time.
+fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, node: u8) -> String {
+    let host = timeline.scenario.node_host(node.into());
+    let name = timeline.node_name(node);
+    let at = text::instant(ended.moment.at_ns);
+    let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
+    let fault = |family| {
+        let trouble = faults::on(timeline, family, host, from_ns, to_ns)?;
+        Some(faults::because(timeline.scenario, trouble))
+    };
+    match ended.cause {
+        KeyEnd::Expired => match fault(Family::Clock) {
+            Some(because) => format!("{because}, and the key expired at {at}"),
+            None => match initial_rate(timeline, name) {
+                Some(rate) => format!("{name}’s clocks run at {rate}, and the key expired at {at}"),
+                None => format!("the key expired at {at}"),
+            },
+        },
+        KeyEnd::Restarted => match fault(Family::Memory) {
+            Some(because) => format!("{because}, and it came back without the key"),
+            None => format!("{name} restarted without the key at {at}"),
+        },
+        KeyEnd::Evicted | KeyEnd::Flushed => {
+            fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
+        }
+        KeyEnd::Command => match ended.by {
+            Writer::Attempt(by) if by == first.id => format!("its own release deleted it at {at}"),
+            by => format!("{} deleted it at {at}", timeline.writer_name(by)),
+        },
+    }
+}
+
+/// How fast a host's clocks run from the beginning, if not true.
+fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
+    let spec = timeline.scenario.cluster.clocks.get(host)?;
+    (spec.rate_ppm != 0).then(|| text::percent(spec.rate_ppm))
+}
+
+/// If the key ended in time, the belief lasted too long: why.
+fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key) -> String {
+    let host = timeline.scenario.client_host(first.id.client.into());
+    let client = timeline.client_name(first.id.client);
+    let end_ns = first.beliefs.last().map_or(key.set.at_ns, |belief| belief.to_ns);
+    let begin_ns = first.began.at_ns;
+    if let Some(trouble) = faults::on(timeline, Family::Clock, host, begin_ns, end_ns) {
+        let because = faults::because(timeline.scenario, trouble);
+        return format!(", and {client} believed on, because {because}");
+    }
+    if let Some(rate) = initial_rate(timeline, client) {
+        return format!(", and {client} believed on, because its clocks run at {rate}");
+    }
+    if let Some(trouble) = faults::on(timeline, Family::Process, host, begin_ns, end_ns) {
+        let because = faults::because(timeline.scenario, trouble);
+        return format!(", and {client} believed on: {because}, and its lease did not count that");
+    }
+    format!(", and {client} believed on")
+}
+
+/// Why two sections overlap.
+pub(super) fn sections(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    first: &Attempt,
+    second: &Attempt,
+) -> Vec<Clause> {
+    let over_ns = first.beliefs.last().map(|belief| belief.to_ns);
+    let believed = second.delivered.map(|(at, _)| at);
+    if let (Some(over_ns), Some(granted)) = (over_ns, believed)
+        && over_ns <= granted.at_ns
+    {
+        return after_the_lease(timeline, violation, first, second, over_ns);
+    }
+    shared_nodes(timeline, first, second)
+}
+
+/// The earlier lease was over, and its holder was in its section all the same.
+fn after_the_lease(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    first: &Attempt,
+    second: &Attempt,
+    over_ns: u64,
+) -> Vec<Clause> {
+    let mut told = Vec::new();
+    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
+    let (one, other) =
+        (timeline.client_name(first.id.client), timeline.client_name(second.id.client));
+    let looks = first.looks.iter().rev();
+    if let Some((look, _)) = looks.clone().find(|(at, alive)| *alive && at.at_ns <= over_ns) {
+        let at = text::instant(look.at_ns);
+        told.push(Clause::at(*look, format!("{one} looked at {l1} last at {at}: it was alive")));
+    }
+    if let Some(stop) = stop_before(timeline, first.id, violation.from_ns) {
+        let host = timeline.scenario.client_host(first.id.client.into());
+        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
+        let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+            Some(trouble) => faults::because(timeline.scenario, trouble),
+            None => format!("{one} was {} from {}", stop.why.word(), text::instant(from_ns)),
+        };
+        told.push(Clause::at(stop.from, because));
+    }
+    told.push(Clause::new(format!("{l1} was over at {}", text::instant(over_ns))));
+    if let Some((granted, _)) = second.delivered {
+        let at = text::instant(granted.at_ns);
+        told.push(Clause::at(granted, format!("{other} was granted {l2} at {at}, rightly")));
+    }
+    if let Some(section) = first.sections.iter().find(|it| it.to_ns > violation.from_ns) {
+        let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
+        told.push(Clause::new(format!(
+            "{one} was in its section from {from} to {to} all the same"
+        )));
+    }
+    told
+}

@@ -1,0 +1,199 @@
+//! The properties that are not about two overlapping intervals.
+
+use super::{Clause, settled, stop_before};
+use crate::history::{AttemptId, EventKind, Writer};
+use crate::oracle::Violation;
+use crate::report::faults::{self, Family};
+use crate::report::text;
+use crate::report::timeline::{Timeline, Write};
+use crate::scenario::Property;
+
+/// The headline, and what led to it.
+pub(super) fn tell(
+    timeline: &Timeline<'_>,
+    property: Property,
+    violation: &Violation,
+) -> (String, Vec<Clause>) {
+    let at = text::instant(violation.from_ns);
+    let first = timeline.name(violation.first);
+    let client = timeline.client_name(violation.first.client);
+    let resource = &timeline.scenario.lock.resource;
+    let node = violation.node.map_or("a node", |node| timeline.node_name(node));
+    match property {
+        Property::NoLostUpdate | Property::FencedOrder => resource_writes(timeline, violation),
+        Property::OwnerOnly => {
+            let headline = format!("a command touched another’s key on {node} at {at}");
+            (headline, touched(timeline, violation))
+        }
+        Property::SoundGrant => {
+            let headline =
+                format!("{client} was granted “{resource}” at {at} without what a grant needs");
+            (headline, unsound(timeline, violation.first))
+        }
+        Property::Tidy => {
+            let headline = format!("{node} still holds a key of {first} at {at}");
+            (headline, left_behind(timeline, violation))
+        }
+        Property::DeadlockFree => {
+            let headline = format!("after the heal nobody could have “{resource}” until {at}");
+            (headline, standing(timeline, violation.from_ns))
+        }
+        Property::FaultTolerant => {
+            let headline = format!("{first} should have been granted, and was not by {at}");
+            (headline, refused(timeline, violation.first))
+        }
+        Property::MutualExclusion | Property::ExclusiveSection => {
+            (format!("{first} overlaps another at {at}"), Vec::new())
+        }
+    }
+}
+
+fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+    let at = text::instant(violation.from_ns);
+    let applied = |write: &&Write| matches!(write.arrived, Some((_, Ok(_))));
+    let mut told = Vec::new();
+    let second = violation.second.unwrap_or(violation.first);
+    let ids = [violation.first, second];
+    let mut writes: Vec<&Write> = timeline
+        .writes
+        .iter()
+        .filter(applied)
+        .filter(|write| ids.contains(&write.attempt))
+        .filter(|write| write.arrived.is_some_and(|(at, _)| at.at_ns <= violation.to_ns))
+        .collect();
+    writes.sort_by_key(|write| write.arrived.map(|(at, _)| at.event));
+    let late = writes.last().map_or(violation.first, |write| write.attempt);
+    if let Some(stop) = stop_before(timeline, late, violation.from_ns) {
+        let host = timeline.scenario.client_host(late.client.into());
+        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
+        if let Some(trouble) = faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+            let because = faults::because(timeline.scenario, trouble);
+            told.push(Clause::at(trouble.began, because));
+        }
+    }
+    told.extend(
+        writes.iter().rev().take(4).rev().filter_map(|write| applied_write(timeline, write)),
+    );
+    let headline = format!(
+        "the resource applied a write of {} at {at}, out of order",
+        timeline.client_name(late.client)
+    );
+    (headline, told)
+}
+
+fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
+    let (moment, Ok(version)) = write.arrived? else { return None };
+    let who = timeline.client_name(write.attempt.client);
+    let lease = timeline.name(write.attempt);
+    let (sent, at) = (text::instant(write.sent.at_ns), text::instant(moment.at_ns));
+    let token = match write.fencing_token {
+        0 => String::new(),
+        token => format!(", token {token}"),
+    };
+    let based_on = match write.based_on {
+        u32::MAX => String::new(),
+        version => format!(", computed from version {version}"),
+    };
+    let told = format!(
+        "{who}’s write under {lease}, sent at {sent}{based_on}{token}, was applied at {at} as \
+         version {version}"
+    );
+    Some(Clause::at(moment, told))
+}
+
+fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let events = timeline.events.iter().enumerate();
+    let mut told = Vec::new();
+    for (event, it) in events.filter(|(_, it)| it.at_ns == violation.from_ns) {
+        let EventKind::Executed { attempt, node, changed: true, before, op, .. } = it.kind else {
+            continue;
+        };
+        if before == Writer::Nobody || before == Writer::Attempt(attempt) {
+            continue;
+        }
+        told.push(Clause {
+            text: format!(
+                "{}’s {} reached {} at {} and changed the key of {}",
+                timeline.name(attempt),
+                crate::report::words::op(op),
+                timeline.node_name(node),
+                text::instant(it.at_ns),
+                timeline.writer_name(before)
+            ),
+            event: Some(event),
+        });
+    }
+    told
+}
+
+fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
+    let counted = text::list(&timeline.nodes_of(attempt.counted));
+    let votes = attempt.counted.count_ones();
+    let mut told = vec![Clause::at(
+        attempt.began,
+        format!(
+            "{} counted {counted}: {votes} of the {} it needs",
+            timeline.name(id),
+            attempt.needed
+        ),
+    )];
+    if let (Some((_, t2)), Some((moment, deadline))) = (attempt.decided, attempt.delivered) {
+        let elapsed = text::length(t2.saturating_sub(attempt.t1_local_ns));
+        let given = text::length(deadline.saturating_sub(attempt.t1_local_ns));
+        told.push(Clause::at(
+            moment,
+            format!("its clock said {elapsed} elapsed, and the deadline lay {given} after T1"),
+        ));
+    }
+    told
+}
+
+fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(violation.first) else { return Vec::new() };
+    let mut told = Vec::new();
+    if let Some((at, how)) = attempt.settled {
+        let when = text::instant(at.at_ns);
+        told.push(Clause::at(at, format!("the attempt was {} at {when}", settled(how))));
+    }
+    if let Some(at) = attempt.released {
+        told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
+    }
+    if let Some(key) = violation.node.and_then(|node| timeline.key_of(attempt.id, node)) {
+        let at = text::instant(key.set.at_ns);
+        let end = match key.ended {
+            Some(ended) => format!("until {}", text::instant(ended.moment.at_ns)),
+            None => String::from("to the end of the run"),
+        };
+        let node = timeline.node_name(key.node);
+        told.push(Clause::at(key.set, format!("its key was on {node} from {at} {end}")));
+    }
+    told
+}
+
+/// The keys that stand in the way at an instant.
+fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
+    let there = timeline.keys.iter().filter(|key| {
+        key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)
+    });
+    let clause = |key: &crate::report::timeline::Key| {
+        let (node, whose) = (timeline.node_name(key.node), timeline.writer_name(key.writer));
+        let since = text::instant(key.set.at_ns);
+        let due = match key.expected_ns {
+            Some(due_ns) => format!("due to end at {}", text::instant(due_ns)),
+            None => String::from("without an expiry"),
+        };
+        Clause::at(key.set, format!("{node} holds a key of {whose} since {since}, {due}"))
+    };
+    there.map(clause).collect()
+}
+
+fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
+    let began = text::instant(attempt.began.at_ns);
+    let how = match attempt.settled {
+        Some((at, how)) => format!("was settled at {}: {}", text::instant(at.at_ns), settled(how)),
+        None => String::from("was never settled"),
+    };
+    vec![Clause::at(attempt.began, format!("it began at {began} and {how}"))]
+}

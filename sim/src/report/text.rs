@@ -1,0 +1,96 @@
+//! Numbers and lists as people read them. Integer arithmetic alone: pages are compared byte for
+//! byte.
+
+/// An instant to the millisecond, rounded down: `1.102 s`.
+pub(super) fn instant(at_ns: u64) -> String {
+    let ms = at_ns / 1_000_000;
+    format!("{}.{:03} s", ms / 1_000, ms % 1_000)
+}
+
+/// An instant to the nanosecond, in groups: `1.102 345 678`.
+pub(super) fn exact(at_ns: u64) -> String {
+    let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+    format!("{s}.{:03} {:03} {:03}", ns / 1_000_000, ns / 1_000 % 1_000, ns % 1_000)
+}
+
+/// How long something takes, in the unit that suits it, rounded down to three places.
+pub(super) fn length(ns: u64) -> String {
+    let (unit, name) = match ns {
+        0 => return String::from("0 s"),
+        1_000_000_000.. => (1_000_000_000, "s"),
+        1_000_000.. => (1_000_000, "ms"),
+        1_000.. => (1_000, "µs"),
+        _ => (1, "ns"),
+    };
+    let thousandths = if unit == 1 { 0 } else { ns % unit / (unit / 1_000) };
+    format!("{}{} {name}", ns / unit, decimals(thousandths))
+}
+
+/// Thousandths after the point, without zeros at the end; nothing for none.
+fn decimals(thousandths: u64) -> String {
+    if thousandths == 0 {
+        return String::new();
+    }
+    let digits = format!(".{thousandths:03}");
+    digits.trim_end_matches('0').to_owned()
+}
+
+/// A signed amount of time: `+10 s`.
+pub(super) fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { "−" } else { "+" };
+    format!("{sign}{}", length(ns.unsigned_abs()))
+}
+
+/// A rate as a share: `+10 %`, `−0.05 %`.
+pub(super) fn percent(ppm: i32) -> String {
+    let sign = if ppm < 0 { "−" } else { "+" };
+    let size = ppm.unsigned_abs();
+    let digits = format!("{}.{:04}", size / 10_000, size % 10_000);
+    format!("{sign}{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list<S: AsRef<str>>(items: &[S]) -> String {
+    match items {
+        [] => String::from("nobody"),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub(super) fn count(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_keep_their_milliseconds() {
+        assert_eq!(instant(1_102_999_999), "1.102 s");
+        assert_eq!(exact(1_102_000_005), "1.102 000 005");
+    }
+
+    #[test]
+    fn lengths_choose_their_unit() {
+        let told = [0, 7, 1_500, 2_000_000, 999_999_999, 8_796_000_000].map(length);
+        assert_eq!(told, ["0 s", "7 ns", "1.5 µs", "2 ms", "999.999 ms", "8.796 s"]);
+        assert_eq!(signed(-90_000_000), "−90 ms");
+    }
+
+    #[test]
+    fn rates_read_as_shares() {
+        assert_eq!([percent(100_000), percent(-500)], ["+10 %", "−0.05 %"]);
+    }
+
+    #[test]
+    fn lists_read_as_sentences_do() {
+        assert_eq!(list(&["A"]), "A");
+        assert_eq!(list(&["A", "B", "C"]), "A, B and C");
+    }
+}

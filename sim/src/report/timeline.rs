@@ -1,0 +1,225 @@
+//! A history laid out in time: who held what from when to when. Every picture and every story is
+//! drawn from this one reading of the events.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    Answer, AttemptId, ClockKind, Event, HostIndex, KeyEnd, OpKind, Rejection, Segment, Settlement,
+    Writer,
+};
+use crate::scenario::Scenario;
+
+mod belief;
+mod reader;
+
+/// From an instant to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+}
+
+/// An event by its place in the history, and its instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub(super) at_ns: u64,
+    pub(super) event: usize,
+}
+
+/// An attempt, and the lease if one was granted.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    pub(super) id: AttemptId,
+    pub(super) began: Moment,
+    pub(super) clock: ClockKind,
+    pub(super) t1_local_ns: u64,
+    pub(super) ttl_ns: u64,
+    pub(super) drift_ns: u64,
+    pub(super) needed: u8,
+    /// The nodes whose votes were counted, bit by bit.
+    pub(super) counted: u16,
+    /// When the grant was decided, and what the clock read: T2.
+    pub(super) decided: Option<(Moment, u64)>,
+    /// When the application got the lease, and until which reading of its clock.
+    pub(super) delivered: Option<(Moment, u64)>,
+    pub(super) fencing_token: u64,
+    pub(super) settled: Option<(Moment, Settlement)>,
+    pub(super) released: Option<Moment>,
+    pub(super) lost: Option<Moment>,
+    pub(super) beliefs: Vec<Interval>,
+    pub(super) sections: Vec<Interval>,
+    pub(super) looks: Vec<(Moment, bool)>,
+}
+
+/// A key of the resource on a node.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) node: u8,
+    pub(super) writer: Writer,
+    pub(super) set: Moment,
+    pub(super) ended: Option<KeyEnded>,
+    /// When it would end on a clock that runs true; `None` for a key without expiry.
+    pub(super) expected_ns: Option<u64>,
+}
+
+/// How a key ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyEnded {
+    pub(super) moment: Moment,
+    pub(super) cause: KeyEnd,
+    pub(super) by: Writer,
+}
+
+/// A command and its answer.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    pub(super) attempt: AttemptId,
+    pub(super) node: u8,
+    pub(super) op: OpKind,
+    pub(super) written: Moment,
+    pub(super) executed: Option<(Moment, Answer)>,
+    pub(super) delivered: Option<Moment>,
+}
+
+/// A write to the resource.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) attempt: AttemptId,
+    pub(super) number: u32,
+    pub(super) sent: Moment,
+    /// The version it was computed from, `u32::MAX` for none.
+    pub(super) based_on: u32,
+    pub(super) fencing_token: u64,
+    pub(super) arrived: Option<(Moment, Result<u32, Rejection>)>,
+}
+
+/// Why a host did nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    Stopped,
+    Suspended,
+    Killed,
+    PowerLost,
+    Stalled,
+}
+
+impl Absence {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Suspended => "suspended",
+            Self::Killed => "killed",
+            Self::PowerLost => "power lost",
+            Self::Stalled => "stalled",
+        }
+    }
+}
+
+/// A host that did nothing for a while.
+#[derive(Clone, Debug)]
+pub(super) struct Away {
+    pub(super) host: HostIndex,
+    pub(super) why: Absence,
+    pub(super) from: Moment,
+    /// `None`: until the end.
+    pub(super) to: Option<Moment>,
+}
+
+/// A fault as it happened.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    pub(super) fault: usize,
+    pub(super) began: Moment,
+    pub(super) ended: Option<Moment>,
+}
+
+/// A history laid out in time.
+#[derive(Debug)]
+pub(super) struct Timeline<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) events: &'a [Event],
+    /// In the order in which they began.
+    pub(super) attempts: Vec<Attempt>,
+    pub(super) keys: Vec<Key>,
+    pub(super) commands: Vec<Command>,
+    pub(super) writes: Vec<Write>,
+    pub(super) absences: Vec<Away>,
+    pub(super) troubles: Vec<Trouble>,
+    pub(super) clocks: BTreeMap<(HostIndex, ClockKind), Vec<Segment>>,
+    pub(super) end_ns: u64,
+    /// The attempts that were granted, in that order: the first is called L1.
+    granted: Vec<AttemptId>,
+}
+
+impl<'a> Timeline<'a> {
+    /// Reads a whole history of `scenario`.
+    pub(super) fn new(scenario: &'a Scenario, events: &'a [Event]) -> Self {
+        reader::read(scenario, events)
+    }
+
+    pub(super) fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.id == id)
+    }
+
+    /// The attempts that became leases, in the order of their grants.
+    pub(super) fn leases(&self) -> impl Iterator<Item = &Attempt> {
+        self.granted.iter().filter_map(|&id| self.attempt(id))
+    }
+
+    /// Counts the leases from 0 in the order of their grants.
+    pub(super) fn lease_place(&self, id: AttemptId) -> Option<usize> {
+        self.granted.iter().position(|&granted| granted == id)
+    }
+
+    /// `L2` for a lease, `c2's attempt 3` for what did not become one.
+    pub(super) fn name(&self, id: AttemptId) -> String {
+        match self.lease_place(id) {
+            Some(place) => format!("L{}", place + 1),
+            None => format!("{}'s attempt {}", self.client_name(id.client), id.number),
+        }
+    }
+
+    pub(super) fn writer_name(&self, writer: Writer) -> String {
+        match writer {
+            Writer::Nobody => String::from("nobody"),
+            Writer::Attempt(id) => self.name(id),
+            Writer::Operator => String::from("an operator"),
+        }
+    }
+
+    pub(super) fn client_name(&self, client: u8) -> &str {
+        self.host_name(self.scenario.client_host(client.into()))
+    }
+
+    pub(super) fn node_name(&self, node: u8) -> &str {
+        self.host_name(self.scenario.node_host(node.into()))
+    }
+
+    pub(super) fn host_name(&self, host: HostIndex) -> &str {
+        if host.get() < self.scenario.host_count() { self.scenario.host_name(host) } else { "?" }
+    }
+
+    /// The names of the nodes in a set of bits.
+    pub(super) fn nodes_of(&self, set: u16) -> Vec<&str> {
+        let nodes = 0..self.scenario.cluster.nodes.len().min(16) as u8;
+        nodes.filter(|node| set >> node & 1 == 1).map(|node| self.node_name(node)).collect()
+    }
+
+    /// The key that `writer` had on `node`; the last one if it had several.
+    pub(super) fn key_of(&self, writer: AttemptId, node: u8) -> Option<&Key> {
+        let writer = Writer::Attempt(writer);
+        self.keys.iter().rev().find(|key| key.node == node && key.writer == writer)
+    }
+
+    /// Whether the resource was written to at all.
+    pub(super) fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    /// How many clients did anything, the probe among them if there was one.
+    pub(super) fn clients(&self) -> u8 {
+        let own = self.scenario.clients.len() as u8;
+        let probe = self.attempts.iter().any(|attempt| attempt.id.client == own);
+        own + u8::from(probe)
+    }
+}

@@ -1,0 +1,208 @@
+//! Events in words, for the table of a page.
+
+use super::story;
+use super::text;
+use super::timeline::Timeline;
+use crate::history::{Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Rejection, Writer};
+
+/// What a command is called in pictures.
+pub(super) const fn op(op: OpKind) -> &'static str {
+    match op {
+        OpKind::Extend => "extend",
+        OpKind::Get => "GET",
+        OpKind::Introduce => "INFO",
+        OpKind::Release => "release",
+        OpKind::Delete => "DEL",
+        OpKind::Set => "SET",
+    }
+}
+
+/// What an answer is called, given the command that it answers.
+pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
+    match (command, answer) {
+        (_, Answer::Error) => "error",
+        (OpKind::Set, Answer::Yes) => "OK",
+        (OpKind::Set, Answer::No) => "nil",
+        (OpKind::Introduce, Answer::Yes) => "info",
+        (OpKind::Get, Answer::Yes) => "own",
+        (OpKind::Get, Answer::No) => "not own",
+        (_, Answer::Yes) => "1",
+        (_, Answer::No) => "0",
+    }
+}
+
+const fn key_end(cause: KeyEnd) -> &'static str {
+    match cause {
+        KeyEnd::Command => "deleted",
+        KeyEnd::Evicted => "evicted",
+        KeyEnd::Expired => "expired",
+        KeyEnd::Flushed => "flushed",
+        KeyEnd::Restarted => "forgotten over a restart",
+    }
+}
+
+/// What a clock is called.
+pub(super) const fn clock(clock: ClockKind) -> &'static str {
+    match clock {
+        ClockKind::Boot => "boot clock",
+        ClockKind::Monotonic => "monotonic clock",
+        ClockKind::Wall => "wall clock",
+    }
+}
+
+/// At which host an event happened, and what happened.
+pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, String) {
+    let node = |node: u8| timeline.node_name(node).to_owned();
+    let host = |host| timeline.host_name(host).to_owned();
+    match event.kind {
+        EventKind::Clock { host: whose, clock: kind, rate_ppb, .. } => {
+            let runs = match rate_ppb {
+                0 => String::from("runs true"),
+                -1_000_000_000 => String::from("stands still"),
+                rate => format!("runs at {}", text::percent(rate / 1_000)),
+            };
+            (host(whose), format!("{} is set or {runs} from here", clock(kind)))
+        }
+        EventKind::NodeUp { node: it, incarnation } => {
+            (node(it), format!("up, start number {incarnation}"))
+        }
+        EventKind::NodeDown { node: it, power } => (node(it), down(power)),
+        EventKind::NodeStalled { node: it } => (node(it), String::from("stalled")),
+        EventKind::NodeUnstalled { node: it } => (node(it), String::from("executes again")),
+        EventKind::Stopped { host: it, suspended } => {
+            (host(it), String::from(if suspended { "suspended" } else { "stopped" }))
+        }
+        EventKind::Continued { host: it } => (host(it), String::from("continues")),
+        EventKind::Killed { host: it, power } => (host(it), down(power)),
+        EventKind::KeyEnded { node: it, writer, cause, by, .. } => {
+            let by = match by {
+                Writer::Nobody => String::new(),
+                by => format!(" by {}", timeline.writer_name(by)),
+            };
+            let whose = timeline.writer_name(writer);
+            (node(it), format!("the key of {whose} was {}{by}", key_end(cause)))
+        }
+        EventKind::FaultBegan { fault } => {
+            (String::from("—"), fault_name(timeline, fault, "began"))
+        }
+        EventKind::FaultEnded { fault } => {
+            (String::from("—"), fault_name(timeline, fault, "ended"))
+        }
+        EventKind::Healed { .. } => {
+            (String::from("—"), String::from("healed: every fault with an end has ended"))
+        }
+        EventKind::Ended => (String::from("—"), String::from("the run is over")),
+        EventKind::Executed { node: it, attempt, op: command, answer: told, after, .. } => {
+            let whose = timeline.name(attempt);
+            let key = match after {
+                Writer::Nobody => String::from("no key now"),
+                after => format!("key of {}", timeline.writer_name(after)),
+            };
+            let told = answer(command, told);
+            (node(it), format!("executes {} of {whose} → {told}; {key}", op(command)))
+        }
+        of_client => of_attempt(timeline, of_client),
+    }
+}
+
+fn down(power: bool) -> String {
+    String::from(if power { "loses power" } else { "killed" })
+}
+
+fn fault_name(timeline: &Timeline<'_>, fault: u16, what: &str) -> String {
+    match timeline.scenario.faults.get(usize::from(fault)) {
+        Some(known) => format!("fault `{}` {what}: {}", known.id, super::faults::summary(known)),
+        None => format!("fault {fault} {what}"),
+    }
+}
+
+fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: u8| timeline.client_name(client).to_owned();
+    let node = |node: u8| timeline.node_name(node);
+    match kind {
+        EventKind::Eligible { client: whose, node: it, from_local_ns } => {
+            let told = match from_local_ns {
+                0 => format!("counts {}’s votes", node(it)),
+                u64::MAX => format!("never counts {}’s votes", node(it)),
+                _ => format!("keeps {} in quarantine", node(it)),
+            };
+            (client(whose), told)
+        }
+        EventKind::AttemptBegan { attempt, ttl_ns, .. } => {
+            let ttl = match ttl_ns {
+                u64::MAX => String::from("no expiry"),
+                ns => format!("TTL {}", text::length(ns)),
+            };
+            let told = format!("attempt {} begins: T1, {ttl}", attempt.number);
+            (client(attempt.client), told)
+        }
+        EventKind::Written { attempt, node: it, op: command, .. } => {
+            let told =
+                format!("writes {} of {} to {}", op(command), timeline.name(attempt), node(it));
+            (client(attempt.client), told)
+        }
+        EventKind::Delivered { attempt, node: it, op: command, answer: told, .. } => {
+            let told = answer(command, told);
+            let whose = timeline.name(attempt);
+            (
+                client(attempt.client),
+                format!("hears {told} from {} for {} of {whose}", node(it), op(command)),
+            )
+        }
+        EventKind::AttemptSettled { attempt, outcome } => {
+            let told = format!("attempt {}: {}", attempt.number, story::settled(outcome));
+            (client(attempt.client), told)
+        }
+        EventKind::GrantDecided { attempt, counted, .. } => {
+            let nodes = text::list(&timeline.nodes_of(counted));
+            let told = format!("decides: {} granted, counting {nodes}", timeline.name(attempt));
+            (client(attempt.client), told)
+        }
+        EventKind::GrantDelivered { attempt, .. } => {
+            (client(attempt.client), format!("holds {}", timeline.name(attempt)))
+        }
+        EventKind::ReleaseCalled { attempt } => {
+            (client(attempt.client), format!("releases {}", timeline.name(attempt)))
+        }
+        EventKind::LostDelivered { attempt } => {
+            (client(attempt.client), format!("is told that {} is over", timeline.name(attempt)))
+        }
+        EventKind::Looked { attempt, alive } => {
+            let told = if alive { "alive" } else { "over" };
+            (client(attempt.client), format!("looks at {}: {told}", timeline.name(attempt)))
+        }
+        EventKind::SectionEntered { attempt } => {
+            (client(attempt.client), format!("enters its section under {}", timeline.name(attempt)))
+        }
+        EventKind::SectionLeft { attempt } => {
+            (client(attempt.client), format!("leaves its section under {}", timeline.name(attempt)))
+        }
+        other => of_resource(timeline, other),
+    }
+}
+
+fn of_resource(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: u8| timeline.client_name(client).to_owned();
+    let store = || String::from("store");
+    match kind {
+        EventKind::ReadDone { attempt, version } => {
+            (client(attempt.client), format!("has read version {version}"))
+        }
+        EventKind::WriteSent { attempt, write, .. } => {
+            let told = format!("sends write {write} under {}", timeline.name(attempt));
+            (client(attempt.client), told)
+        }
+        EventKind::WriteApplied { attempt, write, version, .. } => {
+            let whose = timeline.name(attempt);
+            (store(), format!("applies write {write} of {whose} as version {version}"))
+        }
+        EventKind::WriteRejected { attempt, write, why } => {
+            let why = match why {
+                Rejection::StaleToken => "stale token",
+                Rejection::NotOwner => "not the owner",
+            };
+            (store(), format!("refuses write {write} of {}: {why}", timeline.name(attempt)))
+        }
+        _ => (String::new(), String::new()),
+    }
+}
