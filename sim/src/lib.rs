@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod engine;
 pub mod history;
 pub mod master;

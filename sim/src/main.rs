@@ -1,3 +1,11 @@
 //! The command `redlock-sim`.
 
-fn main() {}
+use std::env::args_os;
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+
+use redlock_sim::command::{self, Exit};
+
+fn main() -> ExitCode {
+    catch_unwind(|| command::main(args_os())).unwrap_or(Exit::Internal).into()
+}

@@ -78,9 +78,19 @@ struct Pending {
     id: CommandId,
     op: Op,
     ttl: Duration,
+    /// When the link took it: the node timeout runs from here.
     since: BootInstant,
-    /// The sender has been told that there is no answer; the answer will be dropped.
+    /// When it was handed to the transport: the link's patience runs from here.
+    written_at: Option<BootInstant>,
+    /// The node timeout has passed. The lock that sent it has been told that there is no answer,
+    /// and the answer will be dropped.
     overdue: bool,
+}
+
+impl Pending {
+    fn new(id: CommandId, op: Op, ttl: Duration, now: BootInstant) -> Self {
+        Self { id, op, ttl, since: now, written_at: None, overdue: false }
+    }
 }
 
 /// The FIFO of unanswered commands of one connection, and what outlives connections: the node's
@@ -192,7 +202,7 @@ impl Link {
         self.connect();
         let node = self.node;
         let Send { id, op, ttl, .. } = send;
-        let pending = Pending { id, op, ttl, since: now, overdue: false };
+        let pending = Pending::new(id, op, ttl, now);
         match op {
             Op::Set { .. } if self.takes_new_work() => self.pipeline.push_back(pending),
             Op::Release { resource, token } => match self.place_of(send.after) {
@@ -224,8 +234,7 @@ impl Link {
         self.state = State::Introducing;
         self.writable = true;
         let id = self.own_id();
-        let (op, ttl) = (Op::Introduce, Duration::ZERO);
-        self.pipeline.push_front(Pending { id, op, ttl, since: now, overdue: false });
+        self.pipeline.push_front(Pending::new(id, Op::Introduce, Duration::ZERO, now));
     }
 
     /// The transport of `epoch` takes bytes again, or takes none for now.
@@ -264,7 +273,8 @@ impl Link {
         };
         self.pipeline.pop_front();
         self.written -= 1;
-        self.round_trip = now.since(answered.since).max(self.round_trip * 7 / 8);
+        let written_at = answered.written_at.expect("only what was written is answered");
+        self.round_trip = now.since(written_at).max(self.round_trip * 7 / 8);
         match (answered.op, reply) {
             (Op::Introduce, Reply::Introduction(introduction)) => {
                 self.eligibility.introduced(introduction, now);
@@ -285,6 +295,7 @@ impl Link {
 
     /// Some instant that [`Link::poll_timeout`] named has come.
     pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.debts.forget_until(now);
         match self.state {
             State::Backoff { until } if until <= now => self.state = State::DialWanted,
             State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
@@ -292,12 +303,10 @@ impl Link {
             }
             _ => {}
         }
-        let silent_since = self.pipeline.front().filter(|_| self.written > 0).map(|it| it.since);
-        if silent_since.is_some_and(|since| since.after(self.give_up_after()) <= now) {
+        if self.gives_up_at().is_some_and(|at| at <= now) {
             return self.reset(now, notes);
         }
         self.expire(now, notes);
-        self.debts.forget_until(now);
         self.pay(now);
     }
 
@@ -320,7 +329,8 @@ impl Link {
         if !may_write || !self.writable {
             return None;
         }
-        let next = self.pipeline.get(self.written)?;
+        let next = self.pipeline.get_mut(self.written)?;
+        next.written_at = Some(now);
         self.written += 1;
         Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
     }
@@ -336,11 +346,13 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        let front = self.pipeline.front().filter(|_| self.written > 0);
-        let silence = front.map(|it| it.since.after(self.give_up_after()));
-        let overdue = self.pipeline.iter().find(|it| !it.overdue && it.id.lock.is_some());
-        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout));
-        [connection, silence, overdue, self.debts.next_timeout()].into_iter().flatten().min()
+        // In the order of their taking, except that the introduction comes first.
+        let overdue = self.pipeline.iter().filter(|it| !it.overdue).take(2);
+        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout)).min();
+        [connection, self.gives_up_at(), overdue, self.debts.next_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// A node that owes an answer beyond the node timeout gets no new SET until it answers or is
@@ -351,8 +363,10 @@ impl Link {
             && self.pipeline.front().is_none_or(|oldest| !oldest.overdue)
     }
 
-    fn give_up_after(&self) -> Duration {
-        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
+    /// When the oldest command without an answer has been written for too long.
+    fn gives_up_at(&self) -> Option<BootInstant> {
+        let patience = self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST);
+        Some(self.pipeline.front()?.written_at?.after(patience))
     }
 
     fn has_transport(&self) -> bool {
@@ -390,7 +404,7 @@ impl Link {
             let id = self.own_id();
             let op = Op::Release { resource: debt.resource, token: debt.token };
             let ttl = debt.until.since(now);
-            self.pipeline.push_back(Pending { id, op, ttl, since: now, overdue: false });
+            self.pipeline.push_back(Pending::new(id, op, ttl, now));
         }
     }
 
@@ -400,7 +414,7 @@ impl Link {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {
             let due = pending.since.after(self.config.node_timeout) <= now;
-            if !due || pending.overdue || pending.id.lock.is_none() {
+            if !due || pending.overdue {
                 place += 1;
                 continue;
             }
@@ -411,7 +425,9 @@ impl Link {
             } else {
                 pending.overdue = true;
                 place += 1;
-                notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                if id.lock.is_some() {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                }
             }
         }
     }

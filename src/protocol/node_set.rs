@@ -309,6 +309,7 @@ impl NodeSet {
         };
         machine.begin(fresh, now);
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// Hands the lease of `lock` to the caller, who gets a deadline and not a duration.
@@ -328,6 +329,7 @@ impl NodeSet {
         if let Err(reason) = delivered {
             self.failed(lock, token, reason);
             self.carry(lock, now);
+            self.route(now);
         }
         delivered
     }
@@ -352,6 +354,7 @@ impl NodeSet {
             _ => {}
         }
         self.carry(lock, now);
+        self.route(now);
     }
 
     /// What a transport is to do next.
@@ -415,7 +418,8 @@ impl NodeSet {
         self.links.iter().map(Link::round_trip).max().unwrap_or_default()
     }
 
-    /// Takes what the links have to tell to the locks it concerns.
+    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
+    /// A loop, for a connection that is lost tells a thousand things at once.
     fn route(&mut self, now: BootInstant) {
         while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
@@ -445,13 +449,13 @@ impl NodeSet {
         }
     }
 
-    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done.
+    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
+    /// tell in return waits for [`NodeSet::route`].
     fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
             self.touched.insert(send.node);
             self.links[send.node.get()].send(send, now, &mut self.notes);
         }
-        self.route(now);
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };
@@ -468,5 +472,7 @@ fn machine_ended(lock: Option<&Lock>) -> bool {
     lock.is_some_and(|lock| lock.phase() == Phase::Ended)
 }
 
+#[cfg(test)]
+mod random_tests;
 #[cfg(test)]
 mod tests;

@@ -76,10 +76,10 @@ impl Eligibility {
         };
     }
 
-    /// Takes note that the node refused to introduce itself at `now`: nothing is known of it, so
-    /// it counts as changed.
+    /// Takes note that the node refused to introduce itself at `now`: it may be another process, so
+    /// it counts as changed. Which process was known stays known: whatever introduces itself next
+    /// is compared with it and not believed as at first contact.
     pub(crate) fn refused(&mut self, now: BootInstant) {
-        self.known = None;
         self.from = match self.guard {
             RestartGuard::Durable | RestartGuard::DelayedRestart => Some(BootInstant::ZERO),
             RestartGuard::Quarantine => Some(now.after(self.quarantine)),
@@ -144,11 +144,20 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_quarantined_and_forgets_the_run() {
+    fn a_refusal_is_quarantined() {
         let mut node = eligibility(RestartGuard::Quarantine);
         node.introduced(introduction(1, 1_000, true), at_s(100));
         node.refused(at_s(200));
         assert_eq!(node.from(), Some(at_s(210).after(Duration::from_millis(102))));
+    }
+
+    #[test]
+    fn a_refusal_does_not_make_the_next_contact_the_first() {
+        let mut node = eligibility(RestartGuard::Quarantine);
+        node.introduced(introduction(1, 1_000, true), at_s(100));
+        node.refused(at_s(200));
+        node.introduced(introduction(2, 1_000, true), at_s(300));
+        assert_eq!(node.from(), Some(at_s(310).after(Duration::from_millis(102))));
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub(super) struct FakeNode {
     /// Written and not executed.
     pub(super) inbox: VecDeque<(CommandId, Op)>,
     pub(super) key: Option<Token>,
+    /// When the key is gone by itself.
+    pub(super) expires: BootInstant,
     /// Everything that was ever written, but introductions.
     pub(super) written: Vec<Op>,
     pub(super) resets: u32,
@@ -105,6 +107,7 @@ impl World {
             dialed: None,
             inbox: VecDeque::new(),
             key: None,
+            expires: BootInstant::ZERO,
             written: Vec::new(),
             resets: 0,
         };
@@ -160,7 +163,7 @@ impl World {
     /// The node executes the next command and answers it.
     pub(super) fn answer(&mut self, index: usize) {
         let (_, op) = *self.nodes[index].inbox.front().expect("nothing was written");
-        let reply = self.nodes[index].execute(op);
+        let reply = self.nodes[index].execute(op, self.now);
         self.answer_with(index, reply);
     }
 
@@ -231,7 +234,10 @@ impl World {
 }
 
 impl FakeNode {
-    fn execute(&mut self, op: Op) -> Reply {
+    pub(super) fn execute(&mut self, op: Op, now: BootInstant) -> Reply {
+        if now > self.expires {
+            self.key = None;
+        }
         match op {
             Op::Introduce => Reply::Introduction(self.introduction),
             Op::Release { token, .. } if self.key == Some(token) => {
@@ -240,8 +246,8 @@ impl FakeNode {
             }
             Op::Release { .. } => Reply::Integer(0),
             Op::Set { .. } if self.key.is_some() => Reply::Nil,
-            Op::Set { token, .. } => {
-                self.key = Some(token);
+            Op::Set { token, ttl, .. } => {
+                (self.key, self.expires) = (Some(token), now.after(ttl));
                 Reply::Ok
             }
         }

@@ -103,6 +103,13 @@ impl Beliefs {
         self.open.iter().any(|it| it.id == id && it.live && it.until_ns > at_ns)
     }
 
+    /// Since when nobody has believed to hold the lock: 0 if nobody ever has; `at_ns`, which is
+    /// now, if somebody does.
+    pub(super) fn nobody_since_ns(&self, at_ns: u64) -> u64 {
+        let until = |belief: &Belief| if belief.live { belief.until_ns.min(at_ns) } else { 0 };
+        self.open.iter().map(until).fold(self.ended_ns, u64::max)
+    }
+
     /// Whether there was any.
     pub(super) fn seen(&self) -> bool {
         self.seen

@@ -54,10 +54,10 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
         return Blamed::NONE;
     };
     match cause {
-        KeyEnd::Command if by == Writer::Operator => just_one(Blame::Operator),
+        KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::Flushed | KeyEnd::Restarted => {
-            just_one(Blame::Amnesia(HostIndex(node)))
+            Blamed::just(Blame::Amnesia(HostIndex(node)))
         }
         KeyEnd::Expired => {
             let client = facts.setting.client_host(first.client);
@@ -84,13 +84,13 @@ fn of_expiry(attempt: &Attempt, key: &KeyLife, node: HostIndex, client: HostInde
 }
 
 /// Why somebody was in a section, or wrote, while another lease was live, given that the beliefs
-/// of the two do not overlap: each of `pair` that is not believed now is to blame.
+/// of the two do not overlap: each of `leases` that is not believed now is to blame.
 ///
 /// A lease that was over when it was decided is the client's fault. Else the process was stopped
 /// between its last look at the clock and now, or the application did not look, or did not stop.
-pub(super) fn of_staying(facts: &Facts, pair: [AttemptId; 2]) -> Blamed {
+pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
     let mut blamed = Blamed::NONE;
-    for id in pair {
+    for &id in leases {
         if facts.beliefs.is_believed(id, facts.now_ns) {
             continue;
         }
@@ -101,11 +101,5 @@ pub(super) fn of_staying(facts: &Facts, pair: [AttemptId; 2]) -> Blamed {
         let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
         blamed.add(if stopped { Blame::Pause } else { Blame::Application });
     }
-    blamed
-}
-
-fn just_one(blame: Blame) -> Blamed {
-    let mut blamed = Blamed::NONE;
-    blamed.add(blame);
     blamed
 }

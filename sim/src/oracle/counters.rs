@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Answer, Event, EventKind, KeyEnd, OpKind, Settlement};
-
 /// Counts over one run or, added up, over many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,27 +27,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Takes in the next event.
-    pub fn observe(&mut self, event: &Event) {
-        match event.kind {
-            EventKind::AttemptBegan { .. } => self.attempts += 1,
-            EventKind::GrantDelivered { .. } => self.granted += 1,
-            EventKind::Executed { op: OpKind::Set, answer: Answer::No, .. } => self.contended += 1,
-            EventKind::KeyEnded { cause: KeyEnd::Expired, .. } => self.expired += 1,
-            EventKind::KeyEnded {
-                cause: KeyEnd::Restarted | KeyEnd::Flushed | KeyEnd::Evicted,
-                ..
-            } => self.forgotten += 1,
-            EventKind::AttemptSettled { outcome: Settlement::TooSlow, .. } => self.too_slow += 1,
-            EventKind::AttemptSettled { outcome: Settlement::Quarantined, .. } => {
-                self.quarantined += 1;
-            }
-            EventKind::Written { .. } => self.commands += 1,
-            EventKind::WriteRejected { .. } => self.rejected_writes += 1,
-            _ => {}
-        }
-    }
-
     /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.attempts += other.attempts;

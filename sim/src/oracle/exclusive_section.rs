@@ -35,7 +35,7 @@ impl ExclusiveSection {
             return;
         }
         for &other in &self.inside {
-            let blamed = blame::of_staying(facts, [other, id]);
+            let blamed = blame::of_staying(facts, &[other, id]);
             self.overlaps.begin(other, id, facts.now_ns, blamed);
         }
         self.inside.push(id);

@@ -1,9 +1,11 @@
 //! What the history has told so far, kept in the form in which the properties ask for it.
 
 use super::beliefs::Beliefs;
-use super::leases::{Attempt, Leases, just};
+use super::keys::Keys;
+use super::leases::{Attempt, Leases, NEVER, just};
 use super::processes::Processes;
-use super::setting::Setting;
+use super::reach::Reach;
+use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
 use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex, KeyEnd, Segment, Writer};
 use crate::scenario::Scenario;
 
@@ -17,12 +19,31 @@ pub(super) struct Facts {
     pub leases: Leases,
     pub processes: Processes,
     pub beliefs: Beliefs,
+    pub keys: Keys,
+    pub reach: Reach,
+    /// Which client counts which node's votes.
+    pub eligible: [[Eligible; NODES_MAX]; CLIENTS_MAX],
+    told_eligibility: bool,
+}
+
+/// Since when a client counts a node's votes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Eligible {
+    /// On the client's boot clock; [`NEVER`] if it does not, 0 if it told nothing.
+    pub from_local_ns: u64,
+    /// In true time, and no later than it may put itself off.
+    pub since_ns: u64,
+}
+
+impl Eligible {
+    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0 };
 }
 
 impl Facts {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let setting = Setting::new(scenario);
         let leases = Leases::new(setting.nodes);
+        let reach = Reach::new(scenario, &setting);
         let mut facts = Self {
             now_ns: 0,
             setting,
@@ -30,6 +51,10 @@ impl Facts {
             leases,
             processes: Processes::new(),
             beliefs: Beliefs::new(),
+            keys: Keys::new(),
+            reach,
+            eligible: [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX],
+            told_eligibility: false,
         };
         facts.reset();
         facts
@@ -44,6 +69,11 @@ impl Facts {
         self.leases.reset();
         self.processes.reset();
         self.beliefs.reset();
+        self.keys.reset(self.setting.nodes);
+        self.reach.reset();
+        if core::mem::take(&mut self.told_eligibility) {
+            self.eligible = [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX];
+        }
     }
 
     /// What a clock reads now.
@@ -63,6 +93,29 @@ impl Facts {
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
         }
+    }
+
+    /// A client says from when on it counts a node.
+    pub(super) fn eligible(&mut self, client: u8, node: u8, from_local_ns: u64) {
+        if !self.can_be(client, node) {
+            return;
+        }
+        let host = self.setting.client_host(client);
+        let true_ns = self.clocks.segment(host, ClockKind::Boot).true_at(from_local_ns);
+        // It may not put itself off for longer than the longest lease.
+        let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
+        let since_ns = match from_local_ns {
+            NEVER => NEVER,
+            _ => true_ns.unwrap_or(NEVER).min(latest_ns),
+        };
+        let eligible = Eligible { from_local_ns, since_ns };
+        self.eligible[usize::from(client)][usize::from(node)] = eligible;
+        self.told_eligibility = true;
+    }
+
+    /// Whether there can be such a client and such a node.
+    pub(super) fn can_be(&self, client: u8, node: u8) -> bool {
+        usize::from(client) <= self.setting.probe && usize::from(node) < self.setting.nodes
     }
 
     /// A node executed the SET of `id`, and the key is its own now.
@@ -128,7 +181,7 @@ impl Facts {
 }
 
 /// `to_ns` less `from_ns`, which may be negative where a clock was set.
-fn since(from_ns: u64, to_ns: u64) -> i64 {
+pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
     (to_ns as i64).saturating_sub(from_ns as i64)
 }
 

@@ -35,6 +35,12 @@ pub(super) struct Attempt {
     pub over_when_decided: bool,
     /// When somebody last compared the lease with the clock.
     pub looked_ns: u64,
+    /// Whether the client counts no answers any more.
+    pub settled: bool,
+    /// When it failed, or its lease was released; [`NEVER`] if neither has happened.
+    pub finished_ns: u64,
+    /// For how long the process had been stopped until T1.
+    pub stopped_before_ns: u64,
 }
 
 const BLANK: Attempt = Attempt {
@@ -51,11 +57,20 @@ const BLANK: Attempt = Attempt {
     decided_ns: NEVER,
     over_when_decided: false,
     looked_ns: 0,
+    settled: false,
+    finished_ns: NEVER,
+    stopped_before_ns: 0,
 };
 
-/// What an attempt's key on one node went through.
+/// What an attempt's SET on one node, and its key there, went through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyLife {
+    /// When the SET was written; [`NEVER`] if it was not.
+    pub written_ns: u64,
+    /// When its answer was taken in; [`NEVER`] if it was not.
+    pub answered_ns: u64,
+    /// Whether that was an error.
+    pub failed: bool,
     /// When the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
     /// What the node's wall clock read then.
@@ -71,6 +86,9 @@ pub(super) struct KeyLife {
 }
 
 const UNBORN: KeyLife = KeyLife {
+    written_ns: NEVER,
+    answered_ns: NEVER,
+    failed: false,
     set_ns: NEVER,
     set_wall_ns: 0,
     ended_ns: NEVER,
@@ -132,6 +150,18 @@ impl Leases {
             self.keys[usize::from(id.client)].resize((place + 1) * self.nodes, UNBORN);
         }
         Some(&mut attempts[place])
+    }
+
+    /// The newest attempt of `client`.
+    pub(super) fn newest(&self, client: u8) -> Option<AttemptId> {
+        let number = self.attempts.get(usize::from(client))?.len() as u16;
+        (number > 0).then_some(AttemptId { client, number })
+    }
+
+    /// Whether `id` is the newest attempt of its client.
+    pub(super) fn is_newest(&self, id: AttemptId) -> bool {
+        let attempts = self.attempts.get(usize::from(id.client));
+        attempts.is_some_and(|attempts| attempts.len() == usize::from(id.number))
     }
 
     /// The earlier one of two attempts by T1, then the other.

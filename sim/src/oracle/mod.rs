@@ -5,36 +5,62 @@
 mod beliefs;
 mod blame;
 mod counters;
+mod deadlock_free;
 mod exclusive_section;
 mod facts;
+mod fault_tolerant;
+mod fenced_order;
+mod fold;
+mod keys;
 mod leases;
 mod mutual_exclusion;
+mod no_lost_update;
 mod overlaps;
+mod owner_only;
 mod processes;
+mod reach;
 mod setting;
 mod sound_grant;
 #[cfg(test)]
 mod tests;
+mod tidy;
 mod verdict;
+mod writes;
 
 pub use counters::Counters;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
+use self::deadlock_free::DeadlockFree;
 use self::exclusive_section::ExclusiveSection;
 use self::facts::Facts;
-use self::leases::just;
+use self::fault_tolerant::FaultTolerant;
+use self::fenced_order::FencedOrder;
+use self::no_lost_update::NoLostUpdate;
+use self::owner_only::OwnerOnly;
 use self::sound_grant::SoundGrant;
-use crate::history::{Answer, Event, EventKind, OpKind, Writer};
+use self::tidy::Tidy;
+use self::writes::Writes;
+use crate::history::{Event, EventKind, HostIndex};
 use crate::scenario::{Property, Scenario};
 
 /// The fold over one run.
+///
+/// It is told the events in order. What speaks of hosts, nodes or attempts that the scenario cannot
+/// have is passed over, and time that goes back stands still.
 #[derive(Debug)]
 pub struct Oracle {
     unjudged: Vec<Property>,
     counters: Counters,
     facts: Facts,
+    writes: Writes,
     exclusive_section: ExclusiveSection,
     sound_grant: SoundGrant,
+    owner_only: OwnerOnly,
+    no_lost_update: NoLostUpdate,
+    fenced_order: FencedOrder,
+    tidy: Tidy,
+    deadlock_free: DeadlockFree,
+    fault_tolerant: FaultTolerant,
 }
 
 impl Oracle {
@@ -50,8 +76,15 @@ impl Oracle {
             unjudged: unjudged.to_vec(),
             counters: Counters::default(),
             facts: Facts::new(scenario),
+            writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
             sound_grant: SoundGrant::default(),
+            owner_only: OwnerOnly::default(),
+            no_lost_update: NoLostUpdate::new(),
+            fenced_order: FencedOrder::new(),
+            tidy: Tidy::new(),
+            deadlock_free: DeadlockFree::new(),
+            fault_tolerant: FaultTolerant::default(),
         }
     }
 
@@ -59,95 +92,72 @@ impl Oracle {
     pub fn reset(&mut self) {
         self.counters = Counters::default();
         self.facts.reset();
+        self.writes.reset();
         self.exclusive_section.reset();
         self.sound_grant.reset();
+        self.owner_only.reset();
+        self.no_lost_update.reset();
+        self.fenced_order.reset();
+        self.tidy.reset();
+        self.deadlock_free.reset();
+        self.fault_tolerant.reset();
     }
 
-    /// Takes in the next event. What speaks of hosts or attempts that cannot be is passed over.
+    /// Takes in the next event.
     pub fn observe(&mut self, event: &Event) {
-        self.counters.observe(event);
-        let facts = &mut self.facts;
-        facts.now_ns = facts.now_ns.max(event.at_ns);
-        let now_ns = facts.now_ns;
+        self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
         match event.kind {
+            EventKind::Written { .. }
+            | EventKind::Executed { .. }
+            | EventKind::Delivered { .. }
+            | EventKind::KeyEnded { .. } => self.observe_command(&event.kind),
             EventKind::Clock { host, clock, local_ns, rate_ppb } => {
-                facts.clock(host, clock, local_ns, rate_ppb);
+                self.facts.clock(host, clock, local_ns, rate_ppb);
             }
-            EventKind::Stopped { host, .. } => {
-                if let Some(client) = facts.setting.client_of(host) {
-                    facts.processes.stopped(client, now_ns);
-                }
+            EventKind::Stopped { host, .. }
+            | EventKind::Continued { host }
+            | EventKind::Killed { host, .. } => self.observe_process(host, &event.kind),
+            EventKind::NodeUp { node, .. }
+            | EventKind::NodeDown { node, .. }
+            | EventKind::NodeStalled { node }
+            | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
+            EventKind::FaultBegan { fault } => {
+                self.facts.reach.fault_began(fault, self.facts.now_ns);
+                self.tidy.reconsider_all(&self.facts);
             }
-            EventKind::Continued { host } => {
-                if let Some(client) = facts.setting.client_of(host) {
-                    facts.processes.continued(client, now_ns);
-                }
+            EventKind::FaultEnded { fault } => {
+                self.facts.reach.fault_ended(fault, self.facts.now_ns);
+                self.tidy.reconsider_all(&self.facts);
             }
-            EventKind::Killed { host, .. } => {
-                if let Some(client) = facts.setting.client_of(host) {
-                    facts.processes.killed(client);
-                    facts.beliefs.end_all_of(host, now_ns);
-                    self.exclusive_section.killed(facts, client);
-                }
+            EventKind::Eligible { client, node, from_local_ns } => {
+                self.facts.eligible(client, node, from_local_ns);
             }
-            EventKind::AttemptBegan { attempt, clock, t1_local_ns, ttl_ns, drift_ns, needed } => {
-                if let Some(it) = facts.leases.ensure(attempt) {
-                    it.began_ns = now_ns;
-                    (it.clock, it.t1_local_ns) = (clock, t1_local_ns);
-                    (it.ttl_ns, it.drift_ns) = (ttl_ns, drift_ns);
-                    it.needed = u32::from(needed);
-                }
-            }
-            EventKind::Written { attempt, .. } => {
-                if let Some(it) = facts.leases.ensure(attempt) {
-                    it.wrote_early |= it.began_ns == leases::NEVER;
-                }
-            }
-            EventKind::Executed { attempt, node, op: OpKind::Set, answer: Answer::Yes, .. } => {
-                facts.set(attempt, node);
-            }
-            EventKind::Delivered {
-                attempt, node, op: OpKind::Set, answer: Answer::Yes, ..
-            } => {
-                if let Some(it) = facts.leases.get_mut(attempt) {
-                    it.confirmed_by |= it.set_on & just(node);
-                }
-            }
-            EventKind::KeyEnded { node, writer: Writer::Attempt(id), cause, by, .. } => {
-                facts.key_ended(id, node, cause, by);
-            }
-            EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns } => {
-                facts.decided(attempt, counted, deadline_local_ns);
-                if facts.setting.is_judged(attempt.client) {
-                    self.sound_grant.decided(facts, attempt, t2_local_ns, deadline_local_ns);
-                }
-            }
-            EventKind::GrantDelivered { attempt, clock, deadline_local_ns, .. }
-                if facts.setting.is_judged(attempt.client) =>
-            {
-                facts.delivered(attempt, clock, deadline_local_ns);
-            }
-            EventKind::ReleaseCalled { attempt } | EventKind::LostDelivered { attempt } => {
-                facts.beliefs.end(attempt, now_ns);
-            }
-            EventKind::Looked { attempt, .. } => facts.looked(attempt),
-            EventKind::SectionEntered { attempt } if facts.setting.is_judged(attempt.client) => {
-                self.exclusive_section.entered(facts, attempt);
-            }
-            EventKind::SectionLeft { attempt } => self.exclusive_section.left(facts, attempt),
-            _ => {}
+            EventKind::Healed { .. } => self.deadlock_free.healed(self.facts.now_ns),
+            EventKind::Ended => {}
+            _ => self.observe_attempt(&event.kind),
         }
     }
 
     /// What was found. The last event was [`EventKind::Ended`].
     #[must_use]
     pub fn finish(&mut self) -> Verdicts {
-        let facts = &mut self.facts;
-        facts.beliefs.finish(facts.now_ns);
+        self.facts.beliefs.finish(self.facts.now_ns);
+        let facts = &self.facts;
         let mut verdicts = Verdicts::default();
-        verdicts.set(Property::MutualExclusion, mutual_exclusion::judge(facts));
-        verdicts.set(Property::ExclusiveSection, self.exclusive_section.judge(facts));
-        verdicts.set(Property::SoundGrant, self.sound_grant.judge());
+        for property in Property::ALL {
+            let found = match property {
+                Property::MutualExclusion => mutual_exclusion::judge(facts),
+                Property::ExclusiveSection => self.exclusive_section.judge(facts),
+                Property::SoundGrant => self.sound_grant.judge(),
+                Property::OwnerOnly => self.owner_only.judge(),
+                Property::NoLostUpdate => self.no_lost_update.judge(),
+                Property::FencedOrder => self.fenced_order.judge(),
+                Property::Tidy => self.tidy.judge(facts),
+                Property::DeadlockFree => self.deadlock_free.judge(facts),
+                Property::FaultTolerant => self.fault_tolerant.judge(facts),
+            };
+            verdicts.set(property, found);
+        }
         for &property in &self.unjudged {
             verdicts.set(property, Judgement::Unjudged);
         }
@@ -158,5 +168,42 @@ impl Oracle {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Until when a run in which nothing more happens has to last for what is left behind to be
+    /// judged; `None` if nothing is.
+    #[must_use]
+    pub fn is_waiting_until_ns(&self) -> Option<u64> {
+        self.tidy.overdue_from_ns()
+    }
+
+    fn observe_process(&mut self, host: HostIndex, kind: &EventKind) {
+        let facts = &mut self.facts;
+        let Some(client) = facts.setting.client_of(host) else { return };
+        match kind {
+            EventKind::Stopped { .. } => facts.processes.stopped(client, facts.now_ns),
+            EventKind::Continued { .. } => facts.processes.continued(client, facts.now_ns),
+            _ => {
+                facts.processes.killed(client);
+                facts.beliefs.end_all_of(host, facts.now_ns);
+                self.exclusive_section.killed(facts, client);
+            }
+        }
+        self.tidy.reconsider_all(&self.facts);
+    }
+
+    fn observe_node(&mut self, node: u8, kind: &EventKind) {
+        let facts = &mut self.facts;
+        if usize::from(node) >= facts.setting.nodes {
+            return;
+        }
+        match kind {
+            EventKind::NodeUp { incarnation: 0, .. } if facts.now_ns == 0 => {}
+            EventKind::NodeUp { .. } => facts.reach.node_up(node, facts.now_ns),
+            EventKind::NodeDown { .. } => facts.reach.node_down(node),
+            EventKind::NodeStalled { .. } => facts.reach.node_stalled(node),
+            _ => facts.reach.node_unstalled(node, facts.now_ns),
+        }
+        self.tidy.reconsider(&self.facts, node);
     }
 }

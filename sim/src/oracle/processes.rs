@@ -45,6 +45,24 @@ impl Processes {
         self.0[usize::from(client)].killed = true;
     }
 
+    /// Whether the process is dead.
+    pub(super) fn is_killed(&self, client: u8) -> bool {
+        self.0[usize::from(client)].killed
+    }
+
+    /// Since when the process has taken steps: 0 if always, [`NEVER`] if it takes none.
+    pub(super) fn runs_since_ns(&self, client: u8) -> u64 {
+        let process = &self.0[usize::from(client)];
+        let takes_none = process.killed || process.stopped_since_ns != NEVER;
+        if takes_none { NEVER } else { process.continued_ns }
+    }
+
+    /// For how long the process has been stopped in all.
+    pub(super) fn stopped_for_ns(&self, client: u8, at_ns: u64) -> u64 {
+        let process = &self.0[usize::from(client)];
+        process.stopped_for_ns + at_ns.saturating_sub(process.stopped_since_ns)
+    }
+
     /// Whether the process has been stopped at any time after `at_ns`.
     pub(super) fn has_stopped_since(&self, client: u8, at_ns: u64) -> bool {
         let process = &self.0[usize::from(client)];

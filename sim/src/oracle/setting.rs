@@ -1,13 +1,25 @@
 //! The numbers of a scenario that judging needs.
 
 use crate::history::HostIndex;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Start};
 
 /// The most nodes of a scenario.
 pub(super) const NODES_MAX: usize = 9;
 
 /// The most clients of a scenario, the probe counted.
 pub(super) const CLIENTS_MAX: usize = crate::scenario::CLIENTS_MAX + 1;
+
+/// A client gives up a silent connection after this, or after four node timeouts if that is more.
+const GIVE_UP_LEAST_NS: u64 = 500_000_000;
+
+/// The longest wait before a client dials again, and for a connection to open.
+const REDIAL_NS: u64 = 1_000_000_000;
+const CONNECT_NS: u64 = 500_000_000;
+
+/// What timers and processes may add to a bound.
+const SLACK_NS: u64 = 10_000_000;
+
+const MS_NS: u64 = 1_000_000;
 
 /// What the judge knows before anything has happened.
 #[derive(Clone, Debug)]
@@ -16,6 +28,23 @@ pub(super) struct Setting {
     pub nodes: usize,
     /// How many clients there are without the probe; also the probe's place.
     pub probe: usize,
+    /// How long a node may take to answer.
+    pub node_timeout_ns: u64,
+    /// The longest pause between two attempts of a client that keeps trying.
+    pub retry_ns: u64,
+    /// Within this an attempt settles, on the client's clock: even one that asks node after node.
+    pub attempt_ns: u64,
+    /// Within this after a failure or a release no key is left on a node that can be reached: the
+    /// connection is given up once, and a round trip and a node timeout follow.
+    pub release_ns: u64,
+    /// The same after a node could not be reached: it is dialled again, late, and then told.
+    pub heal_ns: u64,
+    /// Within this a client that keeps trying, with a majority that can be reached, sees somebody
+    /// granted: what is there expires by clocks within the drift that the lock allows for, one
+    /// retry delay passes, and one attempt.
+    pub progress_ns: u64,
+    /// Whether connections are open when the run begins.
+    pub warm: bool,
 }
 
 impl Setting {
@@ -28,7 +57,33 @@ impl Setting {
         let (nodes, probe) = (scenario.cluster.nodes.len(), scenario.clients.len());
         assert!(nodes <= NODES_MAX, "{nodes} nodes");
         assert!(probe < CLIENTS_MAX, "{probe} clients");
-        Self { nodes, probe }
+        let links = scenario.cluster.links.iter().map(|link| link.delay.max.0);
+        let one_way_ns = links.fold(scenario.cluster.network.delay.max.0, u64::max);
+        let round_trip_ns = one_way_ns.saturating_mul(2);
+        let node_timeout_ns = scenario.lock.node_timeout.0;
+        let retry = scenario.lock.retry;
+        let retry_ns = retry.longest.0.max(retry.first.0).max(2 * round_trip_ns);
+        let give_up_ns = node_timeout_ns.saturating_mul(4).max(GIVE_UP_LEAST_NS);
+        let slack_ns = SLACK_NS + 2 * round_trip_ns;
+        let attempt_ns = node_timeout_ns.saturating_mul(nodes as u64) + slack_ns;
+        let release_ns = give_up_ns + node_timeout_ns + slack_ns;
+        let ttl_ns = longest_ttl_ns(scenario);
+        let drift = scenario.lock.drift;
+        let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
+        let drift_ns = u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0);
+        Self {
+            nodes,
+            probe,
+            node_timeout_ns,
+            retry_ns,
+            attempt_ns,
+            release_ns,
+            heal_ns: release_ns + REDIAL_NS + CONNECT_NS,
+            progress_ns: [drift_ns, MS_NS, retry_ns, attempt_ns]
+                .into_iter()
+                .fold(ttl_ns, u64::saturating_add),
+            warm: scenario.cluster.connections == Start::Warm,
+        }
     }
 
     /// The host of the client at `place`.
@@ -46,4 +101,11 @@ impl Setting {
     pub(super) fn is_judged(&self, client: u8) -> bool {
         usize::from(client) < self.probe
     }
+}
+
+/// The longest time that a key may live by the lock's own settings, whatever a subject sets.
+fn longest_ttl_ns(scenario: &Scenario) -> u64 {
+    let own = scenario.clients.iter().filter_map(|client| client.ttl);
+    let told = scenario.lock.fleet_max_ttl;
+    own.chain(told).fold(scenario.lock.ttl, core::cmp::Ord::max).0
 }

@@ -28,21 +28,12 @@ impl SoundGrant {
         t2_local_ns: u64,
         deadline_local_ns: u64,
     ) {
-        if matches!(self.0, Judgement::Violated(_)) {
+        if self.0.is_violated() {
             return;
         }
-        let sound = is_sound(facts, id, t2_local_ns, deadline_local_ns);
-        self.0 = if sound {
-            Judgement::Holds
-        } else {
-            Judgement::Violated(Violation {
-                from_ns: facts.now_ns,
-                to_ns: facts.now_ns,
-                first: id,
-                second: None,
-                node: None,
-                blamed: Blamed::NONE,
-            })
+        self.0 = match is_sound(facts, id, t2_local_ns, deadline_local_ns) {
+            true => Judgement::Holds,
+            false => Judgement::Violated(Violation::of_one(id, facts.now_ns, Blamed::NONE)),
         };
     }
 

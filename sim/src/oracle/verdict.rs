@@ -14,8 +14,6 @@ pub enum Blame {
     Clock(HostIndex),
     /// A write was under way while the lease ended.
     DelayedWrite,
-    /// A condition of a liveness property that the client cannot make good: which one.
-    Condition(&'static str),
     /// Somebody outside the lock touched a key.
     Operator,
     /// The process was stopped between its last look at the clock and the overlap.
@@ -64,6 +62,14 @@ impl Blamed {
         self.causes[0].is_none()
     }
 
+    /// Just one cause.
+    #[must_use]
+    pub fn just(cause: Blame) -> Self {
+        let mut blamed = Self::NONE;
+        blamed.add(cause);
+        blamed
+    }
+
     /// As scenarios and reports write it: `["clock(C)"]`, `["none"]`.
     #[must_use]
     pub fn names(&self, scenario: &Scenario) -> Vec<String> {
@@ -74,7 +80,6 @@ impl Blamed {
             Blame::Amnesia(host) => format!("amnesia({})", scenario.host_name(host)),
             Blame::Application => String::from("application"),
             Blame::Clock(host) => format!("clock({})", scenario.host_name(host)),
-            Blame::Condition(which) => String::from(which),
             Blame::DelayedWrite => String::from("delayed-write"),
             Blame::Operator => String::from("operator"),
             Blame::Pause => String::from("pause"),
@@ -100,8 +105,21 @@ pub struct Violation {
     pub blamed: Blamed,
 }
 
+impl Violation {
+    /// Something wrong with one attempt at one instant.
+    pub(super) const fn of_one(attempt: AttemptId, at_ns: u64, blamed: Blamed) -> Self {
+        let (first, second, node) = (attempt, None, None);
+        Self { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed }
+    }
+
+    /// Something wrong between two leases at one instant, the earlier one first.
+    pub(super) const fn of_two(pair: (AttemptId, AttemptId), at_ns: u64, blamed: Blamed) -> Self {
+        let (first, second, node) = (pair.0, Some(pair.1), None);
+        Self { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed }
+    }
+}
+
 /// What the oracle found of one property in one run.
-#[expect(clippy::large_enum_variant, reason = "a run's verdicts are `Copy` and never allocate")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judgement {
     /// It was put to the test and held.
@@ -113,6 +131,21 @@ pub enum Judgement {
     Unjudged,
     /// It was broken.
     Violated(Violation),
+}
+
+impl Judgement {
+    /// Whether it was broken; the first time is the one that is kept.
+    #[must_use]
+    pub const fn is_violated(&self) -> bool {
+        matches!(self, Self::Violated(_))
+    }
+
+    /// There was a subject, and nothing wrong with it.
+    pub(super) fn held(&mut self) {
+        if !self.is_violated() {
+            *self = Self::Holds;
+        }
+    }
 }
 
 /// What the oracle found of every property in one run.

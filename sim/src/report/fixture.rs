@@ -4,7 +4,7 @@ use super::Played;
 use crate::history::{
     Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer,
 };
-use crate::oracle::{Blame, Blamed, Counters, Violation};
+use crate::oracle::{Blame, Blamed, Oracle, Violation};
 use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 
@@ -291,8 +291,9 @@ pub(super) fn pause() -> Played {
 fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) -> Played {
     let scenario: Scenario = toml::from_str(toml).expect("the fixture is a scenario");
     let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
-    let mut counters = Counters::default();
-    events.iter().for_each(|event| counters.observe(event));
+    let mut oracle = Oracle::new(&case.scenario, &[]);
+    events.iter().for_each(|event| oracle.observe(event));
+    let counters = oracle.counters();
     let property = |property: Property| {
         let found = violations.iter().find(|(violated, _)| *violated == property);
         let holds = [Property::SoundGrant, Property::OwnerOnly].contains(&property);

@@ -97,21 +97,21 @@ impl Rows {
         rows
     }
 
-    fn from_ns(&self) -> u64 {
+    fn begin_ns(&self) -> u64 {
         self.instants.first().map_or(0, |(at_ns, _)| *at_ns)
     }
 
-    fn to_ns(&self) -> u64 {
+    fn end_ns(&self) -> u64 {
         self.instants.last().map_or(0, |(at_ns, _)| *at_ns)
     }
 
     /// How far down an instant is; those outside the diagram lie on its edge.
     fn y(&self, at_ns: u64) -> i64 {
-        if at_ns < self.from_ns() {
+        if at_ns < self.begin_ns() {
             return TOP;
         }
         let next = self.instants.partition_point(|(instant, _)| *instant <= at_ns);
-        if at_ns > self.to_ns() { self.bottom } else { self.instants[next - 1].1 }
+        if at_ns > self.end_ns() { self.bottom } else { self.instants[next - 1].1 }
     }
 }
 

@@ -72,7 +72,8 @@ impl Played {
     }
 
     /// Where the history of `seed` is stored, below the directory of the reports.
-    fn history_file(&self, seed: u64) -> String {
+    #[must_use]
+    pub fn history_file(&self, seed: u64) -> String {
         format!("{}/{}.{seed}.jsonl", self.result.case.scenario.name, page::anchor(self))
     }
 }

@@ -145,7 +145,7 @@ pub const fn word(observed: Observed) -> &'static str {
 }
 
 /// What is wrong with a case as a whole, in words.
-pub(super) fn failure(failure: &Failure) -> String {
+pub(crate) fn failure(failure: &Failure) -> String {
     match failure {
         Failure::OneHistory => String::from("every seed gave one and the same history"),
         Failure::Nondeterminism { seed } => {

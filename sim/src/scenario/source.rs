@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use toml::Spanned;
-use toml::de::{DeString, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::check::Complaint;
 use super::problem::{Excerpt, Problem};
@@ -17,6 +17,9 @@ pub const TEXT_MAX: usize = 256 * 1024;
 /// The most dots in a line. A dotted key nests as deep as it has dots, readers of TOML recurse, and
 /// only brackets are counted by the parser.
 const DOTS_MAX: usize = 32;
+
+/// What stands for the path while a setting's value is parsed; as long as `path=` is at least.
+const KEY: &str = "v";
 
 /// A setting from the command line, `path=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +63,8 @@ pub(super) struct Source<'t> {
     settings: Vec<Setting>,
 }
 
-/// Where a setting stands. Blanks come before the value, so that the parser finds it at its place
-/// behind the file.
+/// Where a setting stands. A line that gives its value to `KEY` comes after so many blanks that the
+/// parser finds the value at its place behind the file.
 #[derive(Clone, Debug)]
 struct Setting {
     start: usize,
@@ -76,7 +79,7 @@ impl<'t> Source<'t> {
         let mut settings = Vec::new();
         for Override { path, value } in overrides {
             let value_start = start + path.len() + 1;
-            let padded = format!("{:value_start$}{value}", "");
+            let padded = format!("{:blanks$}{KEY}={value}", "", blanks = value_start - 2);
             let end = padded.len() + 1;
             settings.push(Setting { start, path: path.clone(), padded });
             start = end;
@@ -97,8 +100,9 @@ impl<'t> Source<'t> {
                 let text = DeString::Borrowed(&padded[value_span.clone()]);
                 Spanned::new(value_span, DeValue::String(text))
             };
-            let value = DeValue::parse(padded).unwrap_or_else(|_| bare());
-            (path.as_str(), path_span, value)
+            let line = DeTable::parse(padded).map(Spanned::into_inner).ok();
+            let alone = line.filter(|line| line.len() == 1).and_then(|mut line| line.remove(KEY));
+            (path.as_str(), path_span.clone(), alone.unwrap_or_else(bare))
         })
     }
 

@@ -1,5 +1,12 @@
 //! From single runs to statements about many: campaigns over seeds, and what they amount to.
 
+mod campaign;
+mod compare;
 mod result;
+mod single;
+mod tally;
 
+pub use campaign::{Campaign, Engine, replay};
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
+pub use single::judge_one;
+pub use tally::DISTINCT_MAX;

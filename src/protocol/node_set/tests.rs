@@ -242,6 +242,16 @@ fn a_set_that_times_out_unwritten_is_never_written() {
 }
 
 #[test]
+fn the_node_timeout_runs_from_the_attempt_and_not_from_the_connection() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.pass(NODE_TIMEOUT - ms(20));
+    world.open(0);
+    world.pass(ms(20));
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+}
+
+#[test]
 fn a_cancelled_attempt_is_released() {
     let mut world = World::warm(3);
     let lock = world.acquire(lock_config(3), 1);
@@ -281,6 +291,7 @@ fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
     // The old SET is executed only now: it sat in the server's receive queue.
     world.answer(4);
     world.nodes[4].key = Some(token(1));
+    world.nodes[4].expires = world.now.after(TTL);
     world.pass(NODE_TIMEOUT - ms(1));
     assert_eq!(world.nodes[4].written.len(), 1);
     world.pass(ms(1));
@@ -359,6 +370,37 @@ fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
 }
 
 #[test]
+fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].inbox.len(), 1, "the release that was owed");
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+}
+
+#[test]
+fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.close(0);
+    world.pass(ms(10));
+    // Dialling: the release waits for the connection, and that takes long.
+    world.release(lock);
+    world.pass(ms(499));
+    world.accept(0);
+    assert_eq!(world.nodes[0].inbox.len(), 1);
+    world.pass(ms(499));
+    assert_eq!(world.nodes[0].resets, 1, "only the close above");
+}
+
+#[test]
 fn a_connection_whose_answers_do_not_match_is_reset() {
     let mut world = World::warm(1);
     world.acquire(lock_config(1), 1);
@@ -408,6 +450,23 @@ fn dials_are_spaced_out_up_to_a_second() {
         world.pass(ms(1));
         assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
     }
+}
+
+#[test]
+fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
+    let mut world = World::cold(1);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
+    for _ in 0..512 {
+        world.acquire(config, 1);
+    }
+    assert_eq!(world.events().len(), 512, "every attempt is under way");
+    let depth = std::thread::Builder::new().stack_size(128 * 1_024);
+    let closed = depth.spawn(move || {
+        world.close(0);
+        world.events()
+    });
+    let events = closed.expect("a thread").join().expect("no overflow");
+    assert_eq!(events.len(), 512);
 }
 
 #[test]

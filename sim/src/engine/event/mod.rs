@@ -3,10 +3,10 @@
 mod application;
 mod connections;
 mod faults;
-mod nodes;
-mod plan;
+pub(super) mod nodes;
+pub(super) mod plan;
 mod process;
-mod recorder;
+pub(super) mod recorder;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -111,6 +111,7 @@ impl Engine {
             self.stage.now_ns = at_ns;
             self.happen(what);
         }
+        self.wait_for_the_oracle();
         self.stage.record(EventKind::Ended);
         if let Some(kept) = kept {
             *kept = self.stage.recorder.take_kept();
@@ -119,6 +120,15 @@ impl Engine {
         let verdicts = recorder.oracle.finish();
         let counters = recorder.oracle.counters();
         Outcome { seed, hash: recorder.hash.value(), verdicts, counters }
+    }
+
+    /// Nothing more happens: time passes until what was left behind can be judged.
+    fn wait_for_the_oracle(&mut self) {
+        let waiting = self.stage.recorder.oracle.is_waiting_until_ns();
+        let last_ns = self.stage.now_ns + self.plan.grace_ns;
+        if let Some(until_ns) = waiting {
+            self.stage.now_ns = self.stage.now_ns.max(until_ns.min(last_ns));
+        }
     }
 
     /// How many events of its queue the last run took.
@@ -232,7 +242,9 @@ impl Engine {
             }
             Stretch::Probe { .. } => Some(current),
             Stretch::Drain { .. } => {
-                let quiet = self.stage.arrivals_due == 0
+                let waiting = self.stage.recorder.oracle.is_waiting_until_ns();
+                let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
+                    && self.stage.arrivals_due == 0
                     && self.processes.iter().all(|process| !process.has_timer())
                     && !self.probe.has_timer();
                 (!quiet).then_some(current)

@@ -2,5 +2,10 @@
 
 mod beliefs;
 mod blame;
+mod owners;
+mod progress;
 mod sections;
 mod tale;
+mod tidy;
+mod tolerance;
+mod writes;

@@ -181,6 +181,15 @@ impl Tale {
         })
     }
 
+    /// What was executed last changed the key, though not whose it is.
+    pub(super) fn counts_as_change(&mut self) -> &mut Self {
+        match self.events.last_mut().map(|event| &mut event.kind) {
+            Some(EventKind::Executed { changed, .. }) => *changed = true,
+            other => panic!("not an execution: {other:?}"),
+        }
+        self
+    }
+
     pub(super) fn answers(&mut self, command: u32, id: AttemptId, at: char, answer: Answer) {
         let (node, op) = (node(at), OpKind::Set);
         self.tell(EventKind::Delivered { command, attempt: id, node, op, answer });
@@ -262,6 +271,56 @@ impl Tale {
 
     pub(super) fn expires(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
         self.ends_key(id, nodes, KeyEnd::Expired, Writer::Nobody)
+    }
+
+    /// A node executes the release of a key of `id`, and it is gone.
+    pub(super) fn unlocks(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
+        self.deletes(id, id, nodes)
+    }
+
+    /// Nodes execute a command of `by` that deletes the keys of `owner`.
+    pub(super) fn deletes(&mut self, by: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
+        for at in nodes.chars() {
+            let command = self.writes(by, at, OpKind::Release);
+            let change = (Writer::Attempt(owner), Writer::Nobody);
+            self.executes((command, by, at, OpKind::Release), Answer::Yes, change);
+            let (cause, by) = (KeyEnd::Command, Writer::Attempt(by));
+            self.ends_key(owner, &at.to_string(), cause, by);
+        }
+        self
+    }
+
+    /// SETs of `id` refused by nodes that hold keys of `owner`.
+    pub(super) fn is_refused(&mut self, id: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
+        for at in nodes.chars() {
+            let command = self.writes(id, at, OpKind::Set);
+            let change = (Writer::Attempt(owner), Writer::Attempt(owner));
+            self.executes((command, id, at, OpKind::Set), Answer::No, change);
+            self.answers(command, id, at, Answer::No);
+        }
+        self
+    }
+
+    /// Adds a fault to the scenario, as a file has it.
+    pub(super) fn with_fault(&mut self, kind: &str) -> &mut Self {
+        let fault = format!("id = 'fault'\nat = '0s'\n{kind}");
+        self.scenario.faults.push(toml::from_str(&fault).expect("a fault"));
+        self
+    }
+
+    pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
+        let write = u32::from(id.client);
+        self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
+    }
+
+    pub(super) fn write_lands(
+        &mut self,
+        id: AttemptId,
+        (based_on, version): (u32, u32),
+        fencing_token: u64,
+    ) -> &mut Self {
+        let write = u32::from(id.client);
+        self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 
     pub(super) fn enters(&mut self, id: AttemptId) -> &mut Self {

@@ -35,7 +35,7 @@ pub(super) fn draw(sheet: &mut Sheet<'_, '_>) {
 fn bar(sheet: &mut Sheet<'_, '_>, class: &str, at: (i64, i64), span: (u64, u64), title: &str) {
     let (x, width) = at;
     let (from_ns, to_ns) = span;
-    if to_ns < sheet.rows.from_ns() || from_ns > sheet.rows.to_ns() {
+    if to_ns < sheet.rows.begin_ns() || from_ns > sheet.rows.end_ns() {
         return;
     }
     let (from, to) = (sheet.rows.y(from_ns), sheet.rows.y(to_ns));
@@ -51,7 +51,7 @@ fn troubles(sheet: &mut Sheet<'_, '_>) {
         let lasted = trouble.ended.filter(|ended| ended.at_ns > trouble.began.at_ns);
         let ended = lasted.map(|at| (at.at_ns, format!("{} ends", fault.id)));
         for (at_ns, label) in [Some(begun), ended].into_iter().flatten() {
-            if at_ns < sheet.rows.from_ns() || at_ns > sheet.rows.to_ns() {
+            if at_ns < sheet.rows.begin_ns() || at_ns > sheet.rows.end_ns() {
                 continue;
             }
             let y = sheet.rows.y(at_ns);
@@ -77,7 +77,7 @@ fn keys(sheet: &mut Sheet<'_, '_>) {
             continue;
         };
         let at_ns = ended.moment.at_ns;
-        if (sheet.rows.from_ns()..=sheet.rows.to_ns()).contains(&at_ns) {
+        if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
             let word = match ended.cause {
                 KeyEnd::Expired => "expires",
                 KeyEnd::Evicted => "evicted",
@@ -106,7 +106,7 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
             bar(sheet, &format!("bar o{colour}"), (x, 12 * PX), span, &title);
             let begins = if nth == 0 { "holds" } else { "believes again" };
             for (at_ns, word) in [(belief.from_ns, begins), (belief.to_ns, "lets go of")] {
-                if (sheet.rows.from_ns()..=sheet.rows.to_ns()).contains(&at_ns) {
+                if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
                     let y = sheet.rows.y(at_ns) + 3 * PX;
                     sheet.labels.push((class, (x + aside, y), format!("{word} {name}")));
                 }
@@ -126,7 +126,7 @@ fn absences(sheet: &mut Sheet<'_, '_>) {
         let to_ns = away.to.map_or(u64::MAX, |to| to.at_ns);
         let word = away.why.word();
         bar(sheet, "away", (x, 18 * PX), (away.from.at_ns, to_ns), word);
-        if (sheet.rows.from_ns()..=sheet.rows.to_ns()).contains(&away.from.at_ns) {
+        if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&away.from.at_ns) {
             let y = sheet.rows.y(away.from.at_ns) + STEP - 3 * PX;
             sheet.labels.push(("l end", (x - 12 * PX, y), word.to_owned()));
         }

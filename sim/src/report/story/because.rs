@@ -193,10 +193,10 @@ pub(super) fn sections(
 ) -> Vec<Clause> {
     let over_ns = first.beliefs.last().map(|belief| belief.to_ns);
     let believed = second.delivered.map(|(at, _)| at);
-    if let (Some(over_ns), Some(granted)) = (over_ns, believed) {
-        if over_ns <= granted.at_ns {
-            return after_the_lease(timeline, violation, first, second, over_ns);
-        }
+    if let (Some(over_ns), Some(granted)) = (over_ns, believed)
+        && over_ns <= granted.at_ns
+    {
+        return after_the_lease(timeline, violation, first, second, over_ns);
     }
     shared_nodes(timeline, first, second)
 }

@@ -1,0 +1,121 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::scenario::{Override, SeedRange};
+use crate::search::Engine;
+
+/// Plays Redis locks against what goes wrong, judges what happened, and explains it.
+///
+/// Without a command every scenario is played: those in `./scenarios`, or else those built in.
+#[derive(Debug, Parser)]
+#[command(name = "redlock-sim", version, after_help = EXIT_CODES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 every expectation met, 1 an expectation failed, 2 usage or \
+                          invalid file, 3 inconclusive, 4 nothing selected, 5 nondeterminism, \
+                          70 internal error";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Play scenarios by many seeds, compare with what they expect, write reports
+    Run(Run),
+    /// Play one run again and tell what happened
+    Replay(Replay),
+    /// Judge a stored history again
+    Check(Check),
+    /// Say which scenarios there are
+    List(List),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Run {
+    /// Scenarios (NAME), cases (NAME::CASE), files or folders, tags (tag:TAG); all if not given
+    #[arg(value_name = "NAME|PATH|tag:TAG")]
+    pub(super) which: Vec<String>,
+    /// What plays: `event` or `turmoil`
+    #[arg(long, default_value_t)]
+    pub(super) engine: Engine,
+    /// The seeds, the end excluded, instead of the scenario's own
+    #[arg(long, value_name = "A..B")]
+    pub(super) seeds: Option<SeedRange>,
+    /// How many threads; one a core if not given
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            which: Vec::new(),
+            engine: Engine::default(),
+            seeds: None,
+            jobs: None,
+            settings: Settings::default(),
+            out: Out { out: PathBuf::from(OUT) },
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Replay {
+    /// The scenario (NAME), case (NAME::CASE) or file
+    #[arg(value_name = "NAME[::CASE]")]
+    pub(super) which: String,
+    /// The seed
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..u64::MAX))]
+    pub(super) seed: u64,
+    /// What plays: `event` or `turmoil`
+    #[arg(long, default_value_t)]
+    pub(super) engine: Engine,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    /// A history that a run has stored
+    #[arg(value_name = "HISTORY.jsonl")]
+    pub(super) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// How
+    #[arg(long, default_value = "text")]
+    pub(super) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// Give a value of the scenario another one: `lock.ttl=5s`, `fault.jump.clock-jump.by=90ms`
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) overrides: Vec<Override>,
+}
+
+/// Where reports go unless something else is said.
+const OUT: &str = "reports";
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Out {
+    /// Where the reports and the histories are
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    pub(super) out: PathBuf,
+}

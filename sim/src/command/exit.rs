@@ -1,0 +1,82 @@
+//! How the command ends.
+
+use std::process::ExitCode;
+
+/// What the exit code says. The worse of two is the one that comes later here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// 0: every expectation was met.
+    Met,
+    /// 4: nothing was selected.
+    Nothing,
+    /// 3: not everything that was asked for could be done or judged.
+    Inconclusive,
+    /// 1: an expectation failed.
+    Failed,
+    /// 2: the command line or a file is wrong; nothing was played.
+    Usage,
+    /// 5: the same seed played two different runs.
+    Nondeterminism,
+    /// 70: the command itself is wrong.
+    Internal,
+}
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Met => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Inconclusive => 3,
+            Self::Nothing => 4,
+            Self::Nondeterminism => 5,
+            Self::Internal => 70,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Something that ends the command at once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Stop {
+    /// With which code.
+    pub exit: Exit,
+    /// What to say about it.
+    pub message: String,
+}
+
+impl Stop {
+    /// The command line or a file is wrong.
+    pub(super) fn usage(message: impl ToString) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_outranks_the_rest() {
+        let by_precedence = [70, 5, 1, 3, 4, 0];
+        let mut all = [
+            Exit::Met,
+            Exit::Failed,
+            Exit::Inconclusive,
+            Exit::Nothing,
+            Exit::Nondeterminism,
+            Exit::Internal,
+        ];
+        all.sort_unstable();
+        all.reverse();
+        assert_eq!(all.map(Exit::code), by_precedence);
+    }
+}

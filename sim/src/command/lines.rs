@@ -1,0 +1,113 @@
+//! What the command prints of results.
+
+use std::io::{self, Write};
+
+use crate::report::{Played, results, violation_block};
+use crate::scenario::{Expectation, Property, Verdict};
+use crate::search::{CaseResult, Observed, PropertyResult};
+use crate::{history::Event, oracle::Violation};
+
+/// Writes a line to standard output. A reader who has gone away does not matter.
+pub(super) fn say(text: impl core::fmt::Display) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
+/// One line for a case, one more for everything that is wrong, and the story of every violation
+/// that was not expected.
+#[must_use]
+pub fn told(played: &Played) -> String {
+    let result = &played.result;
+    let mut text = case(result);
+    for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
+        let Some((seed, violation)) = &found.first else { continue };
+        if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
+            let block = block(result, found.property, (*seed, violation), events);
+            text += &format!("\n\n{block}");
+        }
+    }
+    text
+}
+
+fn case(result: &CaseResult) -> String {
+    let head = if result.is_met() { "met     " } else { "FAILED  " };
+    let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
+    let told = if told.is_empty() { String::from("everything holds") } else { told.join("; ") };
+    let CaseResult { engine, seeds, runs, .. } = result;
+    let asked = seeds.end - seeds.start;
+    let done = if *runs == asked { String::new() } else { format!(" ({runs} of {asked} done)") };
+    let name = result.name();
+    let mut text = format!("{head}{name}  {engine} {}..{}{done}  {told}", seeds.start, seeds.end);
+    for found in &result.properties {
+        for failure in &found.failures {
+            text += &format!("\n        {}: {failure}", found.property.name());
+        }
+    }
+    for failure in &result.failures {
+        text += &format!("\n        {}", results::failure(failure));
+    }
+    text
+}
+
+/// Whether a property is worth a word: all that is not plainly expected to hold, and holds.
+fn tells(found: &PropertyResult) -> bool {
+    let plain = found.expected.verdict == Verdict::Holds
+        && matches!(found.observed, Observed::Holds | Observed::Vacuous | Observed::Unjudged);
+    !plain
+}
+
+fn finding(found: &PropertyResult) -> String {
+    let (name, seen) = (found.property.name(), observed(found));
+    if found.failures.is_empty() && found.observed != Observed::Unjudged {
+        format!("{name} {seen}, as expected")
+    } else {
+        format!("{name} {seen}, expected {}", expected(&found.expected))
+    }
+}
+
+fn observed(found: &PropertyResult) -> String {
+    match found.observed {
+        Observed::Holds => String::from("holds"),
+        Observed::Unjudged => String::from("not judged"),
+        Observed::Vacuous => String::from("–"),
+        Observed::Violated => format!("violated ({})", found.blames.join(" or ")),
+        Observed::Sometimes => {
+            let (seeds, blames) = (found.violating_seeds, found.blames.join(" or "));
+            format!("violated by {seeds} seeds ({blames})")
+        }
+    }
+}
+
+/// An expectation in words.
+fn expected(expected: &Expectation) -> String {
+    let word = match expected.verdict {
+        Verdict::Any => "anything",
+        Verdict::Holds => "to hold",
+        Verdict::Sometimes => "sometimes",
+        Verdict::Violated => "violated",
+    };
+    if expected.blame.is_empty() {
+        word.to_owned()
+    } else {
+        format!("{word} ({})", expected.blame.join("+"))
+    }
+}
+
+/// Every property of one run, a line each.
+pub(super) fn verdicts(result: &CaseResult) -> String {
+    let line = |found: &PropertyResult| {
+        let mark = if found.failures.is_empty() { "  " } else { "! " };
+        let (name, observed) = (found.property.name(), observed(found));
+        format!("{mark}{name:<18} {observed:<32} expected {}", expected(&found.expected))
+    };
+    result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The story of a violation of `property` in the run by `seed`.
+pub(super) fn block(
+    result: &CaseResult,
+    property: Property,
+    (seed, violation): (u64, &Violation),
+    events: &[Event],
+) -> String {
+    violation_block(&result.case, result.engine, seed, property, violation, events)
+}

@@ -1,0 +1,38 @@
+//! The command line: what is asked for, done, printed, and how it ends.
+
+mod arguments;
+mod exit;
+mod lines;
+mod list;
+mod replay;
+mod run;
+mod select;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+pub use exit::{Exit, Stop};
+pub use lines::told;
+pub use run::keep;
+
+use arguments::{Arguments, Command};
+
+/// Does what `arguments` ask for; the first of them is the name of the program.
+///
+/// What is wrong goes to standard error. Arguments that cannot be understood, and requests for
+/// help, end the process.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments = Arguments::parse_from(arguments);
+    let done = match &arguments.command {
+        None => run::run(&arguments::Run::default()),
+        Some(Command::Run(arguments)) => run::run(arguments),
+        Some(Command::Replay(arguments)) => replay::replay(arguments),
+        Some(Command::Check(arguments)) => replay::check(arguments),
+        Some(Command::List(arguments)) => list::list(arguments),
+    };
+    done.unwrap_or_else(|stop| {
+        eprintln!("{stop}");
+        stop.exit
+    })
+}

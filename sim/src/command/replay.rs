@@ -1,0 +1,120 @@
+//! `replay` and `check`: one run, told in full.
+
+use std::path::Path;
+
+use super::arguments::{Check, Replay};
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::run::exit_of;
+use super::select;
+use crate::engine::Outcome;
+use crate::history::Event;
+use crate::history::file;
+use crate::oracle::Oracle;
+use crate::report::Played;
+use crate::scenario::{self, Case};
+use crate::search::{self, CaseResult, Engine};
+
+/// Plays one run again and tells what happened.
+pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
+    let Replay { which, seed, engine, settings, out } = arguments;
+    let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
+    let case = the_one(which, cases.into_iter().map(|selected| selected.case).collect())?;
+    let unsupported = |error: crate::engine::Unsupported| Stop {
+        exit: Exit::Inconclusive,
+        message: error.to_string(),
+    };
+    let (outcome, events) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
+    let (again, _) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
+    let result = search::judge_one(&case, *engine, &outcome);
+    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
+    let mut exit = hash_lines(&result, &outcome, &out.out);
+    tell(&result, &events);
+    if again != outcome {
+        say(format_args!(
+            "played again, the hash is {:016x}: the same seed, another run",
+            again.hash
+        ));
+        exit = exit.max(Exit::Nondeterminism);
+    }
+    Ok(exit.max(exit_of(&result)))
+}
+
+/// Judges a stored history again.
+pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
+    let path = &arguments.file;
+    let stored = file::read_path(path).map_err(Stop::usage)?;
+    let file::Header { case, engine, seed, .. } = &stored.header;
+    if let Some(complaint) = scenario::complaints(&case.scenario).first() {
+        let scenario::Complaint { place, message, expected, .. } = complaint;
+        let place = format!("{}:1: the scenario's `{place}`", path.display());
+        return Err(Stop::usage(format!("{place}: {message}: {expected}")));
+    }
+    let engine: Engine =
+        engine.parse().map_err(|error| Stop::usage(format!("{}:1: {error}", path.display())))?;
+    let mut oracle = Oracle::new(&case.scenario, &[]);
+    stored.events.iter().for_each(|event| oracle.observe(event));
+    let verdicts = oracle.finish();
+    let counters = oracle.counters();
+    let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters };
+    let result = search::judge_one(case, engine, &outcome);
+    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
+    say(format_args!("hash    {:016x}, as its events have", stored.hash));
+    tell(&result, &stored.events);
+    Ok(exit_of(&result))
+}
+
+/// All verdicts, and the story of each violation.
+fn tell(result: &CaseResult, events: &[Event]) {
+    say(lines::verdicts(result));
+    for found in &result.properties {
+        if let Some((seed, violation)) = &found.first {
+            say(format_args!(
+                "\n{}",
+                lines::block(result, found.property, (*seed, violation), events).trim_end()
+            ));
+        }
+    }
+    for failure in &result.failures {
+        say(crate::report::results::failure(failure));
+    }
+}
+
+/// The hash, and the one of the history that an earlier run has stored, if there is one.
+fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
+    let actual = outcome.hash;
+    let played = Played { result: result.clone(), kept: Vec::new() };
+    let path = out.join(played.history_file(outcome.seed));
+    match file::read_path(&path) {
+        Ok(stored) if stored.header.case != result.case => {
+            say(format_args!("hash    {actual:016x}; {} is of another setting", path.display()));
+            Exit::Met
+        }
+        Ok(stored) if stored.hash == actual => {
+            say(format_args!("hash    {actual:016x}, as in {}", path.display()));
+            Exit::Met
+        }
+        Ok(stored) => {
+            say(format_args!("hash    {actual:016x}, expected {:016x}", stored.hash));
+            say(format_args!("        the code has changed since {} was stored", path.display()));
+            Exit::Inconclusive
+        }
+        Err(_) => {
+            say(format_args!("hash    {actual:016x}; no history of this run is stored"));
+            Exit::Met
+        }
+    }
+}
+
+/// The case that `which` means: the base, or else the only one.
+fn the_one(which: &str, mut cases: Vec<Case>) -> Result<Case, Stop> {
+    if let Some(base) = cases.iter().position(|case| case.slug.is_none()) {
+        return Ok(cases.swap_remove(base));
+    }
+    if cases.len() == 1 {
+        return Ok(cases.remove(0));
+    }
+    let names: Vec<String> = cases.iter().take(20).map(Case::full_name).collect();
+    let message = format!("error: `{which}` is {} cases, and one is played again", cases.len());
+    Err(Stop::usage(format!("{message}\n  = help: say which: {}", names.join(", "))))
+}

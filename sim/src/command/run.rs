@@ -1,0 +1,200 @@
+//! `run`: many cases, many seeds.
+
+use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::arguments::Run;
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::select::{self, Selected};
+use crate::report::{self, Played};
+use crate::search::{self, Campaign, CaseResult, Failure, Observed};
+
+/// Set by Ctrl-C.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Plays what is selected; everything is read and checked before anything is played.
+pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
+    let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
+    if cases.is_empty() {
+        let message = format!("nothing to play: no scenario is selected ({origin})");
+        return Err(Stop { exit: Exit::Nothing, message });
+    }
+    let out = &arguments.out.out;
+    fs::create_dir_all(out).map_err(|error| {
+        Stop::usage(format!("error: {} cannot be written: {error}", out.display()))
+    })?;
+    if let Some(jobs) = arguments.jobs {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
+        pool.build_global().map_err(internal)?;
+    }
+    ctrlc::set_handler(interrupted).map_err(internal)?;
+    say(format_args!("scenarios: {origin}, {} cases", cases.len()));
+    let mut session = Session::new(arguments, &cases);
+    for selected in &cases {
+        if STOPPED.load(Ordering::Relaxed) {
+            session.exit(Exit::Inconclusive);
+            break;
+        }
+        session.play(selected);
+    }
+    session.finish()
+}
+
+/// The first Ctrl-C lets the seeds under way finish, the second one does not wait.
+fn interrupted() {
+    if STOPPED.swap(true, Ordering::Relaxed) {
+        std::process::exit(i32::from(Exit::Inconclusive.code()));
+    }
+}
+
+/// What has been done so far.
+struct Session<'a> {
+    arguments: &'a Run,
+    bar: ProgressBar,
+    played: Vec<Played>,
+    unsupported: usize,
+    exit: Exit,
+}
+
+impl<'a> Session<'a> {
+    fn new(arguments: &'a Run, cases: &[Selected]) -> Self {
+        let seeds = |selected: &Selected| {
+            let seeds = seeds(arguments, selected);
+            seeds.end - seeds.start
+        };
+        let total = cases.iter().map(seeds).fold(0, u64::saturating_add);
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { arguments, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
+    }
+
+    /// The worse of what is known and this.
+    fn exit(&mut self, exit: Exit) {
+        self.exit = self.exit.max(exit);
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| say(text));
+    }
+
+    fn play(&mut self, selected: &Selected) {
+        let name = selected.case.full_name();
+        self.bar.set_message(name.clone());
+        let bar = &self.bar;
+        let campaign = Campaign {
+            case: &selected.case,
+            engine: self.arguments.engine,
+            seeds: seeds(self.arguments, selected),
+            stop: &STOPPED,
+            progress: &|done| bar.inc(done),
+        };
+        // One case that the engine cannot cope with leaves the others to be played.
+        match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
+            Ok(Ok(played)) => self.add(played),
+            Ok(Err(unsupported)) => {
+                self.unsupported += 1;
+                if selected.by_name {
+                    self.exit(Exit::Inconclusive);
+                }
+                self.say(&format!("skipped {name}  {unsupported}"));
+            }
+            Err(_) => {
+                self.exit(Exit::Internal);
+                self.say(&format!("BROKEN  {name}  the simulator itself is wrong: see above"));
+            }
+        }
+    }
+
+    fn add(&mut self, played: Played) {
+        let result = &played.result;
+        if result.runs == 0 {
+            return;
+        }
+        self.exit(exit_of(result));
+        self.say(&lines::told(&played));
+        self.played.push(played);
+    }
+
+    fn finish(mut self) -> Result<Exit, Stop> {
+        self.bar.finish_and_clear();
+        if self.played.is_empty() {
+            let nothing = if self.exit == Exit::Met { Exit::Nothing } else { self.exit };
+            say("nothing was played");
+            return Ok(nothing);
+        }
+        let out = &self.arguments.out.out;
+        report::write(out, &self.played).map_err(|error| {
+            let message = format!("error: {} cannot be written: {error}", out.display());
+            Stop { exit: Exit::Internal, message }
+        })?;
+        let met = self.played.iter().filter(|played| played.result.is_met()).count();
+        let runs: u64 = self.played.iter().map(|played| played.result.runs).sum();
+        let failed = self.played.len() - met;
+        let mut summary = format!("\n{met} cases met, {failed} failed");
+        if self.unsupported > 0 {
+            summary += &format!(", {} skipped", self.unsupported);
+        }
+        if STOPPED.load(Ordering::Relaxed) {
+            self.exit(Exit::Inconclusive);
+            summary += ", stopped before the end";
+        }
+        say(format_args!("{summary}; {runs} runs; reports: {}", out.join("index.html").display()));
+        Ok(self.exit)
+    }
+}
+
+fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
+    let own = || arguments.engine.seeds(&selected.case);
+    arguments.seeds.clone().unwrap_or_else(own).0
+}
+
+/// Plays a campaign, and its memorable runs once more to keep their histories.
+///
+/// # Errors
+///
+/// If the case asks for what the engine cannot do.
+pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupported> {
+    let result = campaign.play()?;
+    let mut kept = Vec::new();
+    if result.runs > 0 {
+        for seed in result.kept_seeds() {
+            kept.push((seed, search::replay(campaign.case, campaign.engine, seed)?.1));
+        }
+    }
+    Ok(Played { result, kept })
+}
+
+/// What the result of one case means for the command.
+pub(super) fn exit_of(result: &CaseResult) -> Exit {
+    let differs = |failure: &Failure| matches!(failure, Failure::Nondeterminism { .. });
+    // What the scenario speaks of must be judged; silence is no verdict.
+    let is_named = |property| result.case.scenario.expect.contains_key(&property);
+    let unjudged = result
+        .properties
+        .iter()
+        .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
+    if result.failures.iter().any(differs) {
+        Exit::Nondeterminism
+    } else if !result.is_met() {
+        Exit::Failed
+    } else if unjudged {
+        Exit::Inconclusive
+    } else {
+        Exit::Met
+    }
+}
+
+fn internal(error: impl core::fmt::Display) -> Stop {
+    Stop { exit: Exit::Internal, message: format!("error: {error}") }
+}

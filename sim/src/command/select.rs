@@ -1,0 +1,149 @@
+//! Which cases are meant.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::exit::Stop;
+use crate::scenario::{self, Case, File, Override, nearest};
+
+/// The folder that is read if it exists.
+const FOLDER: &str = "scenarios";
+
+/// A case, and whether somebody asked for it by name.
+#[derive(Clone, Debug)]
+pub(super) struct Selected {
+    pub(super) case: Case,
+    pub(super) by_name: bool,
+}
+
+/// The scenarios that names and tags are looked up in, and where they are from.
+pub(super) struct Library {
+    pub(super) files: Vec<File>,
+    pub(super) origin: &'static str,
+}
+
+impl Library {
+    /// `./scenarios` if it exists, else what is built in.
+    pub(super) fn load() -> Result<Self, Stop> {
+        let folder = Path::new(FOLDER);
+        let (files, origin) = if folder.is_dir() {
+            (scenario::load(folder), "./scenarios")
+        } else {
+            (scenario::embedded(), "built in")
+        };
+        Ok(Self { files: files.map_err(Stop::usage)?, origin })
+    }
+
+    fn named(&self, name: &str) -> Result<&File, Stop> {
+        let names = self.files.iter().map(|file| file.scenario().name.as_str());
+        let found = self.files.iter().find(|file| file.scenario().name == name);
+        found.ok_or_else(|| {
+            let message = format!("error: there is no scenario `{name}` ({})", self.origin);
+            Stop::usage(match nearest(name, names) {
+                Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
+                None => format!("{message}\n  = help: `redlock-sim list` says which there are"),
+            })
+        })
+    }
+}
+
+/// What one word of the command line means.
+enum Selector<'a> {
+    Tag(&'a str),
+    Path(&'a str, Option<&'a str>),
+    Name(&'a str, Option<&'a str>),
+}
+
+impl<'a> Selector<'a> {
+    fn new(word: &'a str) -> Self {
+        if let Some(tag) = word.strip_prefix("tag:") {
+            return Self::Tag(tag);
+        }
+        let (head, slug) = match word.split_once("::") {
+            Some((head, slug)) => (head, Some(slug)),
+            None => (word, None),
+        };
+        let is_path = head.contains(['/', '\\']) || head.ends_with(".toml") || head == ".";
+        if is_path { Self::Path(head, slug) } else { Self::Name(head, slug) }
+    }
+}
+
+/// The cases that `words` mean, each once, with `overrides` applied; all if there are no words.
+/// Says where they are from.
+pub(super) fn select(
+    words: &[String],
+    overrides: &[Override],
+) -> Result<(Vec<Selected>, String), Stop> {
+    let selectors: Vec<Selector<'_>> = words.iter().map(|word| Selector::new(word)).collect();
+    let only_paths = selectors.iter().all(|it| matches!(it, Selector::Path(..)));
+    let library = if only_paths && !words.is_empty() { None } else { Some(Library::load()?) };
+    let origin = library.as_ref().map_or_else(|| words.join(" "), |it| it.origin.to_owned());
+    let mut selection = Selection { overrides, seen: BTreeSet::new(), cases: Vec::new() };
+    if let (Some(library), []) = (&library, words) {
+        selection.add_files(&library.files, None, false)?;
+    }
+    for selector in selectors {
+        let files = library.as_ref().map_or(&[][..], |library| &library.files);
+        match (selector, &library) {
+            (Selector::Tag(tag), _) => {
+                let tagged = |file: &&File| file.scenario().tags.iter().any(|it| it == tag);
+                selection.add_files(files.iter().filter(tagged), None, false)?;
+            }
+            (Selector::Path(path, slug), _) => {
+                let path = Path::new(path);
+                let files = scenario::load(path).map_err(Stop::usage)?;
+                selection.add_files(&files, slug, path.is_file())?;
+            }
+            (Selector::Name(name, slug), Some(library)) => {
+                selection.add_files([library.named(name)?], slug, true)?;
+            }
+            (Selector::Name(..), None) => unreachable!("a name needs the library"),
+        }
+    }
+    Ok((selection.cases, origin))
+}
+
+struct Selection<'a> {
+    overrides: &'a [Override],
+    seen: BTreeSet<String>,
+    cases: Vec<Selected>,
+}
+
+impl Selection<'_> {
+    /// Adds the cases of `files`, or of each only the one called `slug`.
+    fn add_files<'f>(
+        &mut self,
+        files: impl IntoIterator<Item = &'f File>,
+        slug: Option<&str>,
+        by_name: bool,
+    ) -> Result<(), Stop> {
+        for file in files {
+            let cases = file.cases(self.overrides).map_err(Stop::usage)?;
+            let slugs: Vec<String> = cases.iter().filter_map(|case| case.slug.clone()).collect();
+            let mut found = false;
+            for case in cases {
+                if slug.is_some() && case.slug.as_deref() != slug {
+                    continue;
+                }
+                found = true;
+                if self.seen.insert(case.full_name()) {
+                    self.cases.push(Selected { case, by_name });
+                }
+            }
+            if let (Some(slug), false) = (slug, found) {
+                return Err(no_case(file, slug, &slugs));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_case(file: &File, slug: &str, slugs: &[String]) -> Stop {
+    let message = format!("error: {} has no case `{slug}`", file.path());
+    let help = match nearest(slug, slugs.iter().map(String::as_str)) {
+        Some(other) => format!("did you mean `{}::{other}`?", file.scenario().name),
+        None if slugs.is_empty() => String::from("it has no cases"),
+        None => format!("it has {}", slugs.join(", ")),
+    };
+    Stop::usage(format!("{message}\n  = help: {help}"))
+}

@@ -1,0 +1,110 @@
+//! The resource is written in the order of the leases.
+//!
+//! A precedes B iff A was decided before B's T1. No two leases share a fencing token; where A
+//! precedes B its token is the smaller one; the tokens of applied writes never decrease; and
+//! without tokens no write of A is applied after one of a B that A precedes.
+//!
+//! Wrong tokens are nobody's fault but the lock's. Writes in the wrong order are blamed on what let
+//! the earlier lease write so late.
+
+use super::facts::Facts;
+use super::leases::NEVER;
+use super::verdict::{Blamed, Judgement, Violation};
+use crate::history::AttemptId;
+
+/// Tokens are 0 where there are none.
+const NO_TOKEN: u64 = 0;
+
+/// A lease with a fencing token.
+#[derive(Clone, Copy, Debug)]
+struct Fenced {
+    id: AttemptId,
+    token: u64,
+    began_ns: u64,
+    decided_ns: u64,
+}
+
+impl Fenced {
+    fn precedes(&self, other: &Self) -> bool {
+        self.decided_ns < other.began_ns
+    }
+
+    fn contradicts(&self, other: &Self) -> bool {
+        self.token == other.token
+            || (self.precedes(other) && self.token > other.token)
+            || (other.precedes(self) && other.token > self.token)
+    }
+}
+
+/// The order so far.
+#[derive(Debug)]
+pub(super) struct FencedOrder {
+    fenced: Vec<Fenced>,
+    /// The largest token of an applied write, and whose it was.
+    largest: Option<(u64, AttemptId)>,
+    /// The latest T1 among the leases of applied writes without tokens, and whose it was.
+    latest: Option<(u64, AttemptId)>,
+    found: Judgement,
+}
+
+impl FencedOrder {
+    pub(super) fn new() -> Self {
+        let fenced = Vec::with_capacity(16);
+        Self { fenced, largest: None, latest: None, found: Judgement::Vacuous }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.fenced.clear();
+        (self.largest, self.latest) = (None, None);
+        self.found = Judgement::Vacuous;
+    }
+
+    /// A lease was delivered with a token.
+    pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, token: u64) {
+        if token == NO_TOKEN || self.found.is_violated() {
+            return;
+        }
+        let Some(attempt) = facts.leases.get(id) else { return };
+        let (began_ns, decided_ns) = (attempt.began_ns, attempt.decided_ns);
+        let lease = Fenced { id, token, began_ns, decided_ns };
+        self.found.held();
+        if let Some(other) = self.fenced.iter().find(|other| other.contradicts(&lease)) {
+            let pair = facts.leases.in_order(other.id, id);
+            let found = Violation::of_two(pair, facts.now_ns, Blamed::NONE);
+            self.found = Judgement::Violated(found);
+        }
+        self.fenced.push(lease);
+    }
+
+    /// A write was applied. `blame` says why the writes of two leases came in the wrong order.
+    pub(super) fn applied(
+        &mut self,
+        facts: &Facts,
+        by: AttemptId,
+        token: u64,
+        blame: impl FnOnce((AttemptId, AttemptId)) -> Blamed,
+    ) {
+        self.found.held();
+        let Some(attempt) = facts.leases.get(by) else { return };
+        let before = if token == NO_TOKEN {
+            let decided_ns = attempt.decided_ns;
+            let overtaken = self.latest.filter(|latest| decided_ns < latest.0);
+            if attempt.began_ns != NEVER {
+                self.latest = self.latest.max(Some((attempt.began_ns, by)));
+            }
+            overtaken
+        } else {
+            let overtaken = self.largest.filter(|largest| token < largest.0);
+            self.largest = self.largest.max(Some((token, by)));
+            overtaken
+        };
+        if let Some((_, other)) = before.filter(|_| !self.found.is_violated()) {
+            let pair = facts.leases.in_order(other, by);
+            self.found = Judgement::Violated(Violation::of_two(pair, facts.now_ns, blame(pair)));
+        }
+    }
+
+    pub(super) fn judge(&self) -> Judgement {
+        self.found
+    }
+}

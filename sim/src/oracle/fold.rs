@@ -1,0 +1,199 @@
+//! How the fold takes in what attempts do: the facts first, then the properties they concern.
+
+use super::Oracle;
+use super::leases::{NEVER, just};
+use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Settlement, Writer};
+
+impl Oracle {
+    /// A command moved, or a key ended.
+    pub(super) fn observe_command(&mut self, kind: &EventKind) {
+        let facts = &mut self.facts;
+        match *kind {
+            EventKind::Written { command, attempt, node, op } => {
+                self.counters.commands += 1;
+                self.deadlock_free.written(command);
+                let Some(it) = facts.leases.ensure(attempt) else { return };
+                it.wrote_early |= it.began_ns == NEVER;
+                if op == OpKind::Set
+                    && let Some(key) = facts.leases.key_mut(attempt, node)
+                {
+                    key.written_ns = facts.now_ns;
+                }
+            }
+            EventKind::Executed { command, .. } => {
+                self.deadlock_free.moved(command, facts.now_ns);
+                self.observe_execution(kind);
+            }
+            EventKind::Delivered { command, attempt, node, op, answer } => {
+                self.deadlock_free.moved(command, facts.now_ns);
+                if op != OpKind::Set {
+                    return;
+                }
+                let now_ns = facts.now_ns;
+                if let Some(key) = facts.leases.key_mut(attempt, node) {
+                    (key.answered_ns, key.failed) = (now_ns, answer == Answer::Error);
+                }
+                if answer == Answer::Yes
+                    && let Some(it) = facts.leases.get_mut(attempt)
+                {
+                    it.confirmed_by |= it.set_on & just(node);
+                }
+            }
+            EventKind::KeyEnded { node, writer, cause, by, .. } => {
+                match cause {
+                    KeyEnd::Expired => self.counters.expired += 1,
+                    KeyEnd::Restarted | KeyEnd::Flushed | KeyEnd::Evicted => {
+                        self.counters.forgotten += 1;
+                    }
+                    KeyEnd::Command => {}
+                }
+                if !facts.can_be(0, node) {
+                    return;
+                }
+                facts.keys.ended(node, writer, facts.now_ns);
+                if let Writer::Attempt(id) = writer {
+                    facts.key_ended(id, node, cause, by);
+                }
+                self.tidy.reconsider(&self.facts, node);
+            }
+            _ => unreachable!("not about a command"),
+        }
+    }
+
+    fn observe_execution(&mut self, kind: &EventKind) {
+        let &EventKind::Executed { attempt, node, op, answer, changed, before, after, .. } = kind
+        else {
+            unreachable!("not an execution")
+        };
+        let facts = &mut self.facts;
+        if !facts.can_be(attempt.client, node) {
+            return;
+        }
+        let is_newest = facts.leases.is_newest(attempt);
+        let after = if changed { after } else { facts.keys.writer(node) };
+        facts.keys.executed(node, attempt, is_newest, after, facts.now_ns);
+        if op == OpKind::Set {
+            match answer {
+                Answer::Yes => facts.set(attempt, node),
+                Answer::No => self.counters.contended += 1,
+                Answer::Error => {}
+            }
+        }
+        if changed {
+            if self.facts.setting.is_judged(attempt.client) {
+                self.owner_only.changed(&self.facts, node, attempt, before);
+            }
+            self.tidy.reconsider(&self.facts, node);
+        }
+    }
+
+    /// A client or its application did something.
+    pub(super) fn observe_attempt(&mut self, kind: &EventKind) {
+        match *kind {
+            EventKind::AttemptBegan { attempt, .. } => self.observe_beginning(attempt, kind),
+            EventKind::AttemptSettled { attempt, outcome } => self.observe_end(attempt, outcome),
+            EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns } => {
+                self.facts.decided(attempt, counted, deadline_local_ns);
+                if self.facts.setting.is_judged(attempt.client) {
+                    let facts = &self.facts;
+                    self.sound_grant.decided(facts, attempt, t2_local_ns, deadline_local_ns);
+                }
+            }
+            EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token } => {
+                self.counters.granted += 1;
+                if !self.facts.can_be(attempt.client, 0) {
+                    return;
+                }
+                if self.facts.setting.is_judged(attempt.client) {
+                    self.facts.delivered(attempt, clock, deadline_local_ns);
+                    self.fenced_order.delivered(&self.facts, attempt, fencing_token);
+                }
+                self.deadlock_free.delivered(&self.facts, attempt.client);
+            }
+            EventKind::ReleaseCalled { attempt } => {
+                self.facts.beliefs.end(attempt, self.facts.now_ns);
+                self.observe_finish(attempt);
+            }
+            EventKind::LostDelivered { attempt } => {
+                self.facts.beliefs.end(attempt, self.facts.now_ns);
+            }
+            EventKind::Looked { attempt, .. } => self.facts.looked(attempt),
+            EventKind::SectionLeft { attempt } => {
+                self.exclusive_section.left(&self.facts, attempt);
+            }
+            EventKind::SectionEntered { attempt }
+                if self.facts.setting.is_judged(attempt.client) =>
+            {
+                self.exclusive_section.entered(&self.facts, attempt);
+            }
+            EventKind::WriteRejected { .. } => self.counters.rejected_writes += 1,
+            EventKind::WriteSent { attempt, .. }
+                if self.facts.setting.is_judged(attempt.client) =>
+            {
+                self.writes.sent(&self.facts, attempt);
+            }
+            EventKind::WriteApplied { attempt, .. } => self.observe_write(attempt, kind),
+            _ => {}
+        }
+    }
+
+    fn observe_beginning(&mut self, id: AttemptId, kind: &EventKind) {
+        let &EventKind::AttemptBegan { clock, t1_local_ns, ttl_ns, drift_ns, needed, .. } = kind
+        else {
+            unreachable!("not a beginning")
+        };
+        self.counters.attempts += 1;
+        let facts = &mut self.facts;
+        if !facts.can_be(id.client, 0) {
+            return;
+        }
+        let stopped_before_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);
+        let Some(attempt) = facts.leases.ensure(id) else { return };
+        attempt.began_ns = facts.now_ns;
+        (attempt.clock, attempt.t1_local_ns) = (clock, t1_local_ns);
+        (attempt.ttl_ns, attempt.drift_ns) = (ttl_ns, drift_ns);
+        attempt.needed = u32::from(needed);
+        attempt.stopped_before_ns = stopped_before_ns;
+        self.deadlock_free.began(&self.facts, id.client);
+    }
+
+    fn observe_end(&mut self, id: AttemptId, outcome: Settlement) {
+        match outcome {
+            Settlement::TooSlow => self.counters.too_slow += 1,
+            Settlement::Quarantined => self.counters.quarantined += 1,
+            _ => {}
+        }
+        let Some(attempt) = self.facts.leases.get_mut(id) else { return };
+        let is_first = !core::mem::replace(&mut attempt.settled, true);
+        if is_first && self.facts.setting.is_judged(id.client) {
+            self.fault_tolerant.settled(&self.facts, id, outcome);
+        }
+        self.deadlock_free.settled(&self.facts, id, outcome);
+        if outcome != Settlement::Granted {
+            self.observe_finish(id);
+        }
+    }
+
+    /// Nothing of the attempt is to be left from now on.
+    fn observe_finish(&mut self, id: AttemptId) {
+        let now_ns = self.facts.now_ns;
+        let Some(attempt) = self.facts.leases.get_mut(id) else { return };
+        attempt.finished_ns = attempt.finished_ns.min(now_ns);
+        if self.facts.setting.is_judged(id.client) {
+            self.tidy.finished(&self.facts, id);
+        }
+    }
+
+    fn observe_write(&mut self, by: AttemptId, kind: &EventKind) {
+        let &EventKind::WriteApplied { based_on, version, fencing_token, .. } = kind else {
+            unreachable!("not a write")
+        };
+        let Self { facts, writes, exclusive_section, .. } = self;
+        if !facts.setting.is_judged(by.client) {
+            return;
+        }
+        let blame = |pair| writes.blamed(facts, exclusive_section, pair);
+        self.no_lost_update.applied(facts, by, (based_on, version), blame);
+        self.fenced_order.applied(facts, by, fencing_token, blame);
+    }
+}

@@ -1,0 +1,83 @@
+//! Whose key is on each node, and who has been at it.
+
+use super::leases::NEVER;
+use super::setting::{CLIENTS_MAX, NODES_MAX};
+use crate::history::{AttemptId, Writer};
+
+/// The lock's key on every node.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    writers: [Writer; NODES_MAX],
+    /// When a key ended on the node last; 0 if none has.
+    ended_ns: [u64; NODES_MAX],
+    /// When a client's newest attempt, and when an older one, had a command executed last.
+    newest_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
+    older_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
+}
+
+impl Keys {
+    pub(super) fn new() -> Self {
+        Self {
+            writers: [Writer::Nobody; NODES_MAX],
+            ended_ns: [0; NODES_MAX],
+            newest_ns: [[0; CLIENTS_MAX]; NODES_MAX],
+            older_ns: [[0; CLIENTS_MAX]; NODES_MAX],
+        }
+    }
+
+    pub(super) fn reset(&mut self, nodes: usize) {
+        self.writers = [Writer::Nobody; NODES_MAX];
+        self.ended_ns = [0; NODES_MAX];
+        self.newest_ns[..nodes].fill([0; CLIENTS_MAX]);
+        self.older_ns[..nodes].fill([0; CLIENTS_MAX]);
+    }
+
+    /// Who made the key that is on `node` now.
+    pub(super) fn writer(&self, node: u8) -> Writer {
+        self.writers[usize::from(node)]
+    }
+
+    /// A command of `by` was executed on `node`, and now the key there is by `after`.
+    pub(super) fn executed(
+        &mut self,
+        node: u8,
+        by: AttemptId,
+        is_newest: bool,
+        after: Writer,
+        at_ns: u64,
+    ) {
+        let (node, client) = (usize::from(node), usize::from(by.client));
+        let row = if is_newest { &mut self.newest_ns[node] } else { &mut self.older_ns[node] };
+        row[client] = at_ns;
+        let before = core::mem::replace(&mut self.writers[node], after);
+        if before != after && before != Writer::Nobody {
+            self.ended_ns[node] = at_ns;
+        }
+    }
+
+    /// The key by `writer` on `node` ended.
+    pub(super) fn ended(&mut self, node: u8, writer: Writer, at_ns: u64) {
+        let node = usize::from(node);
+        if self.writers[node] == writer {
+            self.writers[node] = Writer::Nobody;
+        }
+        self.ended_ns[node] = at_ns;
+    }
+
+    /// Whether `node` has been free of other attempts' keys and commands since `since_ns`, for the
+    /// newest attempt of its client.
+    pub(super) fn is_free_for(&self, id: AttemptId, node: u8, since_ns: u64) -> bool {
+        let (place, own) = (usize::from(node), usize::from(id.client));
+        let is_own = matches!(self.writers[place], Writer::Nobody)
+            || self.writers[place] == Writer::Attempt(id);
+        let touched =
+            |row: &[u64; CLIENTS_MAX], client: usize| row[client] != 0 && row[client] >= since_ns;
+        let (newest, older) = (&self.newest_ns[place], &self.older_ns[place]);
+        let others = (0..CLIENTS_MAX).filter(|&client| client != own);
+        let touched_by_others = others.into_iter().any(|client| touched(newest, client));
+        let touched_by_older = (0..CLIENTS_MAX).any(|client| touched(older, client));
+        let ended = self.ended_ns[place] != 0 && self.ended_ns[place] >= since_ns;
+        debug_assert!(since_ns != NEVER, "an attempt that began");
+        is_own && !touched_by_others && !touched_by_older && !ended
+    }
+}

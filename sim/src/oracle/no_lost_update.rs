@@ -1,0 +1,52 @@
+//! No write is applied on a value that was read before another holder's applied write.
+
+use super::facts::Facts;
+use super::verdict::{Blamed, Judgement, Violation};
+use crate::history::AttemptId;
+
+/// A write that is computed from nothing loses nothing.
+const BLIND: u32 = u32::MAX;
+
+/// The versions of the resource, and what was found so far.
+#[derive(Debug)]
+pub(super) struct NoLostUpdate {
+    /// Each version with its writer, in order.
+    versions: Vec<(u32, AttemptId)>,
+    found: Judgement,
+}
+
+impl NoLostUpdate {
+    pub(super) fn new() -> Self {
+        Self { versions: Vec::with_capacity(16), found: Judgement::Vacuous }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.versions.clear();
+        self.found = Judgement::Vacuous;
+    }
+
+    /// A write was applied. `blame` says why the writes of two leases came in the wrong order.
+    pub(super) fn applied(
+        &mut self,
+        facts: &Facts,
+        by: AttemptId,
+        (based_on, version): (u32, u32),
+        blame: impl FnOnce((AttemptId, AttemptId)) -> Blamed,
+    ) {
+        if based_on != BLIND {
+            self.found.held();
+            let since = self.versions.iter().rev().take_while(|it| it.0 > based_on);
+            let lost = since.map(|it| it.1).find(|&writer| writer != by);
+            if let Some(writer) = lost.filter(|_| !self.found.is_violated()) {
+                let pair = facts.leases.in_order(writer, by);
+                let found = Violation::of_two(pair, facts.now_ns, blame(pair));
+                self.found = Judgement::Violated(found);
+            }
+        }
+        self.versions.push((version, by));
+    }
+
+    pub(super) fn judge(&self) -> Judgement {
+        self.found
+    }
+}

@@ -1,0 +1,163 @@
+//! Deadlock-free. With a TTL of 10 s the bound is 10 567 ms: 102 ms of drift, 1 ms, a retry of
+//! 200 ms, an attempt of 264 ms.
+
+use super::tale::{C1, MS, PROBE, Tale, node};
+use crate::history::{
+    Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement, Writer,
+};
+use crate::oracle::Judgement;
+use crate::scenario::Property::DeadlockFree;
+
+const BOUND_MS: u64 = 10_567;
+
+impl Tale {
+    fn heals(&mut self) -> &mut Self {
+        self.tell(EventKind::Healed { probe: PROBE.client })
+    }
+}
+
+/// Attempts of `client` that fail, one every 100 ms, from now until `until_ms`.
+fn keeps_failing(tale: &mut Tale, client: AttemptId, (from_ms, until_ms): (u64, u64)) {
+    for (count, ms) in (from_ms..until_ms).step_by(100).enumerate() {
+        let id = AttemptId { number: client.number + count as u16, ..client };
+        tale.at(ms).begins(id).at(ms + 50).settles(id, Settlement::Taken);
+    }
+}
+
+#[test]
+fn without_a_probe_or_a_long_wait_it_is_vacuous() {
+    assert_eq!(Tale::new().acquires(C1, "ABC").finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
+fn a_probe_that_is_granted_in_time_holds() {
+    let mut tale = Tale::new();
+    tale.at(1_000).heals().at(1_000 + BOUND_MS - 2).acquires(PROBE, "ABC").at(90_000);
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Holds);
+}
+
+#[test]
+fn a_probe_that_is_not_granted_in_time_violates_it() {
+    let mut tale = Tale::new();
+    tale.at(1_000).heals().at(1_000 + BOUND_MS);
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous, "nobody can say yet");
+    let found = tale.at_ns((1_000 + BOUND_MS) * MS + 1).violation(DeadlockFree);
+    assert_eq!((found.from_ns, found.first.client), (1_000 * MS, PROBE.client));
+    assert_eq!(tale.blame(DeadlockFree), ["none"]);
+}
+
+#[test]
+fn a_probe_that_is_granted_too_late_violates_it() {
+    let mut tale = Tale::new();
+    tale.at(1_000).heals();
+    keeps_failing(&mut tale, PROBE, (1_000, 12_000));
+    assert!(tale.at(12_000).acquires(PROBE, "ABC").finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn what_was_written_before_the_heal_begins_the_bound_anew() {
+    let mut tale = Tale::new();
+    tale.begins(C1);
+    let command = tale.writes(C1, 'A', OpKind::Set);
+    tale.at(1_000).heals().at(5_000);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.executes((command, C1, 'A', OpKind::Set), Answer::Yes, change);
+    assert_eq!(tale.at(5_000 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(tale.at(5_001 + BOUND_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn what_was_written_since_does_not() {
+    let mut tale = Tale::new();
+    tale.at(1_000).heals().begins(C1).at(5_000).sets(C1, "A").at(5_000 + BOUND_MS);
+    assert!(tale.finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn another_clients_grant_and_the_end_of_its_belief_begin_the_bound_anew() {
+    let mut tale = Tale::new();
+    tale.at(1_000).heals().at(2_998).acquires(C1, "ABC");
+    // Believed until T1 and 9 898 ms.
+    assert_eq!(tale.at(2_998 + 9_898 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(tale.at(2_999 + 9_898 + BOUND_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn without_a_majority_nothing_is_judged_until_it_is_back() {
+    let mut tale = Tale::new();
+    for at in ['A', 'B', 'C'] {
+        tale.tell(EventKind::NodeDown { node: node(at), power: true });
+    }
+    tale.at(1_000).heals();
+    assert_eq!(tale.at(60_000).finds(DeadlockFree), Judgement::Vacuous);
+    tale.tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
+    // It is dialled again within 2 064 ms.
+    assert_eq!(tale.at(60_000 + 2_064 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(tale.at(60_001 + 2_064 + BOUND_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
+    let eligible = |seconds: u64| {
+        let mut tale = Tale::new();
+        tale.at(1_000).heals();
+        for at in ['A', 'B', 'C'] {
+            let from_local_ns = (1_000 + seconds) * 1_000 * MS;
+            let (client, node) = (PROBE.client, node(at));
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+        tale
+    };
+    assert_eq!(eligible(8).at(8_000 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(eligible(8).at(8_001 + BOUND_MS).finds(DeadlockFree).is_violated());
+    assert!(eligible(900).at(1_001 + 2 * BOUND_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn clients_that_keep_trying_and_fail_for_too_long_violate_it_without_a_probe() {
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, BOUND_MS));
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, BOUND_MS + 100));
+    let found = tale.violation(DeadlockFree);
+    assert_eq!((found.from_ns, found.first.client), (0, C1.client));
+    assert_eq!(tale.blame(DeadlockFree), ["none"]);
+}
+
+#[test]
+fn a_client_that_did_not_want_the_lock_for_a_while_begins_anew() {
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, 6_000));
+    let later = AttemptId { number: 100, ..C1 };
+    keeps_failing(&mut tale, later, (7_000, 13_000));
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
+fn a_stop_begins_the_bound_anew() {
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, 5_900));
+    tale.at(5_900).stops(C1).at(6_100).continues(C1);
+    keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (6_100, 16_000));
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
+fn masters_whose_clocks_were_set_back_are_blamed() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE").at(500).kills(C1);
+    for at in ['A', 'B', 'C'] {
+        tale.at(1_000).steps(HostIndex(node(at)), ClockKind::Wall, -30_000);
+    }
+    tale.heals().at(10_002).expires(C1, "DE").at(20_000);
+    assert_eq!(tale.blame(DeadlockFree), ["clock(A)", "clock(B)", "clock(C)"]);
+}
+
+#[test]
+fn a_clock_that_would_not_have_helped_is_not_blamed() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE").at(500).kills(C1);
+    tale.steps(HostIndex(node('A')), ClockKind::Wall, -30_000);
+    assert_eq!(tale.heals().at(30_000).blame(DeadlockFree), ["none"]);
+}

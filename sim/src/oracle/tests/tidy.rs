@@ -1,0 +1,147 @@
+//! Tidy. With links of 1 ms and a node timeout of 50 ms the bound is 564 ms, and 2 064 ms after a
+//! node could not be reached.
+
+use super::tale::{C1, C2, MS, PROBE, Tale, node};
+use crate::history::{EventKind, Settlement};
+use crate::oracle::Judgement;
+use crate::scenario::Property::Tidy;
+
+/// C1 has released at 100 ms, and its key is still on C.
+fn left_behind() -> Tale {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(100).releases(C1).unlocks(C1, "AB");
+    tale
+}
+
+#[test]
+fn a_lease_that_was_never_released_is_vacuous() {
+    assert_eq!(Tale::new().acquires(C1, "ABC").at(9_000).finds(Tidy), Judgement::Vacuous);
+}
+
+#[test]
+fn keys_that_are_gone_in_time_are_tidy() {
+    let mut tale = left_behind();
+    tale.at(664).unlocks(C1, "C");
+    assert_eq!(tale.finds(Tidy), Judgement::Holds);
+}
+
+#[test]
+fn a_key_that_is_left_violates_it() {
+    let found = left_behind().at(665).violation(Tidy);
+    assert_eq!((found.from_ns, found.first, found.node), (664 * MS, C1, Some(node('C'))));
+    let mut late = left_behind();
+    late.at(800).unlocks(C1, "C");
+    assert_eq!(late.blame(Tidy), ["none"]);
+}
+
+#[test]
+fn a_run_that_ends_early_is_not_judged() {
+    assert_eq!(left_behind().at(600).finds(Tidy), Judgement::Vacuous);
+}
+
+#[test]
+fn a_failure_is_to_be_cleaned_up_too_and_so_is_a_refused_grant() {
+    let mut failed = Tale::new();
+    failed.begins(C1).sets(C1, "AB").settles(C1, Settlement::TooFewNodes);
+    assert!(failed.at(1_000).finds(Tidy).is_violated());
+    let mut refused = Tale::new();
+    refused.begins(C1).sets(C1, "ABC").decides(C1, "ABC").settles(C1, Settlement::TooSlow);
+    assert!(refused.at(1_000).finds(Tidy).is_violated());
+}
+
+#[test]
+fn a_key_that_comes_after_the_failure_counts() {
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::TooFewNodes).at(80).sets(C1, "D");
+    assert!(tale.at(1_000).finds(Tidy).is_violated());
+}
+
+#[test]
+fn anothers_key_is_anothers_matter() {
+    let mut tale = left_behind();
+    tale.unlocks(C1, "C").acquires(C2, "ABC");
+    assert_eq!(tale.at(5_000).finds(Tidy), Judgement::Holds);
+}
+
+#[test]
+fn the_probe_is_exempt() {
+    let mut tale = Tale::new();
+    tale.acquires(PROBE, "ABC").releases(PROBE);
+    assert_eq!(tale.at(5_000).finds(Tidy), Judgement::Vacuous);
+}
+
+#[test]
+fn a_node_that_was_down_or_stalled_is_excused_and_then_has_its_bound() {
+    type Trouble = (EventKind, EventKind);
+    let down = EventKind::NodeDown { node: node('C'), power: false };
+    let up = EventKind::NodeUp { node: node('C'), incarnation: 1 };
+    let stalled = EventKind::NodeStalled { node: node('C') };
+    let unstalled = EventKind::NodeUnstalled { node: node('C') };
+    for (begin, end) in [(down, up), (stalled, unstalled)] as [Trouble; 2] {
+        let story = |until_ms| {
+            let mut tale = left_behind();
+            tale.at(200).tell(begin).at(3_000).tell(end).at(until_ms).finds(Tidy)
+        };
+        assert_eq!(story(3_000 + 2_064), Judgement::Holds, "{begin:?}");
+        assert!(story(3_000 + 2_065).is_violated(), "{begin:?}");
+    }
+}
+
+/// C1's key is left on C, and a fault lasts from 50 ms to 3 s.
+fn left_behind_under(fault: &str, until_ms: u64) -> Judgement {
+    let mut tale = Tale::new();
+    tale.with_fault(fault).acquires(C1, "ABC");
+    tale.at(50).tell(EventKind::FaultBegan { fault: 0 });
+    tale.at(100).releases(C1).unlocks(C1, "AB");
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 }).at(until_ms).finds(Tidy)
+}
+
+#[test]
+fn a_partition_excuses_until_what_it_held_is_sent_again() {
+    let reset = "partition = { between = [['C'], ['c1']], lost = 'reset' }";
+    assert_eq!(left_behind_under(reset, 3_000 + 2_064), Judgement::Holds);
+    assert!(left_behind_under(reset, 3_000 + 2_065).is_violated());
+    // It lasted for 2 950 ms: a retransmission may come as long after its end, and 400 ms.
+    let hold = "partition = { between = [['c1'], ['C', 'D']] }";
+    assert_eq!(left_behind_under(hold, 3_000 + 3_350 + 2_064), Judgement::Holds);
+    assert!(left_behind_under(hold, 3_000 + 3_350 + 2_065).is_violated());
+}
+
+#[test]
+fn a_delay_excuses_until_what_it_held_arrives() {
+    let delay = "delay = { from = ['c1'], to = ['C'], by = '1s' }";
+    assert_eq!(left_behind_under(delay, 4_000 + 2_064), Judgement::Holds);
+    assert!(left_behind_under(delay, 4_000 + 2_065).is_violated());
+}
+
+#[test]
+fn faults_between_others_excuse_nothing() {
+    for fault in [
+        "partition = { between = [['c2'], ['C']] }",
+        "partition = { between = [['c1'], ['D', 'store']] }",
+        "delay = { from = ['c1'], to = ['C'], by = '1s', only = 'write' }",
+        "stall = { host = 'D' }",
+    ] {
+        assert!(left_behind_under(fault, 3_000).is_violated(), "{fault}");
+    }
+}
+
+#[test]
+fn a_client_that_is_stopped_is_excused_and_a_dead_one_for_ever() {
+    let mut stopped = left_behind();
+    stopped.at(300).stops(C1).at(5_000).continues(C1).at(5_564);
+    assert_eq!(stopped.finds(Tidy), Judgement::Holds);
+    let mut stopped = left_behind();
+    stopped.at(300).stops(C1).at(5_000).continues(C1).at(5_565);
+    assert!(stopped.finds(Tidy).is_violated());
+    let mut killed = left_behind();
+    killed.at(300).kills(C1);
+    assert_eq!(killed.at(9_000).finds(Tidy), Judgement::Holds);
+}
+
+#[test]
+fn what_was_due_before_the_excuse_is_still_a_violation() {
+    let mut tale = left_behind();
+    tale.at(1_000).kills(C1);
+    assert_eq!(tale.at(9_000).violation(Tidy).from_ns, 664 * MS);
+}

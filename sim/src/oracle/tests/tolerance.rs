@@ -1,0 +1,238 @@
+//! Fault-tolerant.
+
+use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement, Writer};
+use crate::oracle::Judgement;
+use crate::scenario::Property::FaultTolerant;
+
+/// An attempt of C1 that begins at 1 s, gets the votes of `nodes`, and fails after 10 ms.
+fn refuses(
+    votes: &str,
+    before: impl FnOnce(&mut Tale) -> &mut Tale,
+    during: impl FnOnce(&mut Tale) -> &mut Tale,
+) -> Tale {
+    let mut tale = Tale::new();
+    before(&mut tale);
+    tale.at(1_000).begins(C1).at(1_002).sets(C1, votes);
+    during(&mut tale);
+    tale.at(1_010).settles(C1, Settlement::TooFewNodes);
+    tale
+}
+
+/// C2 holds the lock on three nodes.
+fn theirs(tale: &mut Tale) -> &mut Tale {
+    tale.acquires(C2, "CDE")
+}
+
+fn nothing(tale: &mut Tale) -> &mut Tale {
+    tale
+}
+
+#[test]
+fn a_run_without_attempts_is_vacuous_and_so_is_one_of_the_probe() {
+    assert_eq!(Tale::new().finds(FaultTolerant), Judgement::Vacuous);
+    let mut tale = Tale::new();
+    tale.begins(PROBE).at(5_000).settles(PROBE, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Vacuous);
+}
+
+#[test]
+fn a_grant_holds() {
+    assert_eq!(Tale::new().acquires(C1, "ABC").finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn an_attempt_with_a_free_majority_may_not_fail() {
+    let mut tale = refuses("ABC", nothing, nothing);
+    let found = tale.violation(FaultTolerant);
+    assert_eq!((found.from_ns, found.to_ns, found.first), (1_000 * MS, 1_010 * MS, C1));
+    assert_eq!(tale.blame(FaultTolerant), ["none"]);
+}
+
+#[test]
+fn nodes_that_it_did_not_wait_for_count_as_good_while_they_have_time() {
+    assert!(refuses("A", nothing, nothing).finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn nodes_that_are_down_or_stalled_are_not_good() {
+    let down = |at| EventKind::NodeDown { node: node(at), power: false };
+    let stalled = |at| EventKind::NodeStalled { node: node(at) };
+    let mut tale =
+        refuses("AB", |tale| tale.tell(down('C')).tell(down('D')), |tale| tale.tell(stalled('E')));
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_node_that_was_away_is_good_once_it_must_have_been_dialled() {
+    let back_at = |ms: u64| {
+        let mut tale = Tale::new();
+        for at in ['C', 'D', 'E'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+        }
+        tale.at(ms).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(10_000).begins(C1).sets(C1, "AB").at(10_010);
+        tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert!(back_at(10_000 - 2_064).is_violated());
+    assert_eq!(back_at(10_001 - 2_064), Judgement::Holds);
+}
+
+#[test]
+fn nodes_that_answered_late_or_not_at_all_are_not_good() {
+    let mut tale = Tale::new();
+    tale.begins(C1).sets(C1, "AB");
+    let late = tale.writes(C1, 'C', OpKind::Set);
+    tale.at(50).answers(late, C1, 'C', Answer::Yes);
+    assert_eq!(tale.settles(C1, Settlement::TooSlow).finds(FaultTolerant), Judgement::Holds);
+    let mut silent = Tale::new();
+    silent.begins(C1).sets(C1, "AB").at(50).settles(C1, Settlement::TooFewNodes);
+    assert_eq!(silent.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_node_that_answered_with_an_error_is_not_good() {
+    let mut tale = refuses("AB", nothing, |tale| {
+        for at in ['C', 'D', 'E'] {
+            let command = tale.writes(C1, at, OpKind::Set);
+            tale.answers(command, C1, at, Answer::Error);
+        }
+        tale
+    });
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn keys_of_other_attempts_are_in_the_way() {
+    let mut tale = refuses("AB", theirs, |tale| tale.is_refused(C1, C2, "CDE"));
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn keys_that_end_and_commands_that_come_during_the_attempt_are_in_the_way() {
+    let mut ended = refuses("AB", theirs, |tale| tale.expires(C2, "CDE"));
+    assert_eq!(ended.finds(FaultTolerant), Judgement::Holds);
+    let mut touched = refuses("AB", nothing, |tale| {
+        for at in ['C', 'D', 'E'] {
+            let command = tale.writes(C2, at, OpKind::Release);
+            let change = (Writer::Nobody, Writer::Nobody);
+            tale.executes((command, C2, at, OpKind::Release), Answer::No, change);
+        }
+        tale
+    });
+    assert_eq!(touched.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_late_command_of_an_older_attempt_of_the_same_client_is_in_the_way() {
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled).at(1_000).begins(C1_AGAIN);
+    tale.sets(C1_AGAIN, "AB").at(1_005);
+    for at in ['C', 'D', 'E'] {
+        let command = tale.writes(C1, at, OpKind::Release);
+        let change = (Writer::Nobody, Writer::Nobody);
+        tale.executes((command, C1, at, OpKind::Release), Answer::No, change);
+    }
+    tale.at(1_010).settles(C1_AGAIN, Settlement::Taken);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn what_others_did_before_is_not_in_the_way() {
+    let mut tale = Tale::new();
+    theirs(&mut tale).releases(C2).unlocks(C2, "CDE");
+    tale.at(1_000).begins(C1).sets(C1, "ABC").settles(C1, Settlement::TooFewNodes);
+    assert!(tale.finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn nodes_in_quarantine_are_not_good() {
+    let eligible_from = |ms: u64| {
+        let mut tale = refuses(
+            "ABC",
+            |tale| {
+                for at in ['C', 'D', 'E'] {
+                    let (client, from_local_ns) = (C1.client, (1_000_000 + ms) * MS);
+                    tale.tell(EventKind::Eligible { client, node: node(at), from_local_ns });
+                }
+                tale
+            },
+            nothing,
+        );
+        tale.finds(FaultTolerant)
+    };
+    assert!(eligible_from(1_000).is_violated());
+    assert_eq!(eligible_from(1_001), Judgement::Holds);
+}
+
+#[test]
+fn a_stop_during_the_attempt_and_a_cancellation_excuse_it() {
+    let mut stopped = refuses("ABC", nothing, |tale| tale.stops(C1).at(1_005).continues(C1));
+    assert_eq!(stopped.finds(FaultTolerant), Judgement::Holds);
+    let mut cancelled = Tale::new();
+    cancelled.begins(C1).sets(C1, "ABC").settles(C1, Settlement::Cancelled);
+    assert_eq!(cancelled.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_clients_clock_that_jumped_ahead_is_blamed() {
+    let mut tale = Tale::new();
+    tale.clock = ClockKind::Wall;
+    tale.begins(C1).at(1).sets(C1, "ABC").steps(host(C1), ClockKind::Wall, 20_000);
+    tale.at(2).settles(C1, Settlement::TooSlow);
+    assert_eq!(tale.blame(FaultTolerant), ["clock(c1)"]);
+}
+
+/// An attempt that cannot be granted, and settles after so long.
+fn settles_after(ms: u64) -> Judgement {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(ms).settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)
+}
+
+#[test]
+fn every_attempt_settles_within_its_bound() {
+    // Five node timeouts of 50 ms, two round trips of 2 ms, and 10 ms.
+    assert_eq!(settles_after(264), Judgement::Holds);
+    assert!(settles_after(265).is_violated());
+}
+
+#[test]
+fn an_attempt_that_never_settles_violates_it_unless_its_process_is_dead() {
+    assert!(Tale::new().begins(C1).at(265).finds(FaultTolerant).is_violated());
+    let mut early = Tale::new();
+    assert_eq!(early.begins(C1).at(264).finds(FaultTolerant), Judgement::Vacuous);
+    let mut dead = Tale::new();
+    assert_eq!(dead.begins(C1).at(10).kills(C1).at(900).finds(FaultTolerant), Judgement::Vacuous);
+}
+
+#[test]
+fn the_bound_is_on_the_clients_clock_and_does_not_count_stops() {
+    let mut slow = Tale::new();
+    slow.runs_at(host(C1), ClockKind::Boot, -500_000_000).begins(C1).at(500);
+    assert_eq!(slow.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant), Judgement::Holds);
+    let mut stopped = Tale::new();
+    stopped.at(100).stops(C1).at(200).continues(C1).at(1_000).begins(C1);
+    stopped.at(1_010).stops(C1).at(9_000).continues(C1).at(9_254);
+    stopped.settles(C1, Settlement::TooFewNodes);
+    assert_eq!(stopped.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_subject_of_one_node_is_judged_by_that_node() {
+    let begins = |tale: &mut Tale, id: AttemptId| {
+        tale.tell(EventKind::AttemptBegan {
+            attempt: id,
+            clock: ClockKind::Boot,
+            t1_local_ns: 1_000_000 * MS,
+            ttl_ns: u64::MAX,
+            drift_ns: 0,
+            needed: 1,
+        });
+    };
+    let mut tale = Tale::new();
+    begins(&mut tale, C2);
+    tale.sets(C2, "A");
+    begins(&mut tale, C1);
+    tale.is_refused(C1, C2, "A").settles(C1, Settlement::Taken);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}

@@ -1,0 +1,115 @@
+//! Within a bound after an attempt fails, or its lease is released, no node that answers still
+//! holds its key.
+//!
+//! The bound is [`Setting::release_ns`](super::setting::Setting): the time after which a client
+//! gives up a silent connection, one node timeout, two round trips and 10 ms. It begins with the
+//! failure or the release, and again when the client's process goes on after a stop. A node that
+//! was down, stalled, or kept from the client by a partition or a delay is excused until
+//! [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
+//! before it is dialled again. A dead client is excused for ever. What is still there when the run
+//! ends is judged only if its bound has passed.
+
+use super::facts::Facts;
+use super::leases::NEVER;
+use super::setting::NODES_MAX;
+use super::verdict::{Blamed, Judgement, Violation};
+use crate::history::{AttemptId, Writer};
+
+/// Until when each key that should go is excused.
+#[derive(Debug)]
+pub(super) struct Tidy {
+    /// By node; [`NEVER`] where there is no such key.
+    due_ns: [u64; NODES_MAX],
+    /// Whose key that is.
+    whose: [AttemptId; NODES_MAX],
+    first_finish_ns: u64,
+    found: Judgement,
+}
+
+impl Tidy {
+    pub(super) fn new() -> Self {
+        Self {
+            due_ns: [NEVER; NODES_MAX],
+            whose: [AttemptId::default(); NODES_MAX],
+            first_finish_ns: NEVER,
+            found: Judgement::Vacuous,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.due_ns = [NEVER; NODES_MAX];
+        self.first_finish_ns = NEVER;
+        self.found = Judgement::Vacuous;
+    }
+
+    /// An attempt failed, or its lease was released.
+    pub(super) fn finished(&mut self, facts: &Facts, id: AttemptId) {
+        self.first_finish_ns = self.first_finish_ns.min(facts.now_ns);
+        for node in 0..facts.setting.nodes as u8 {
+            if facts.keys.writer(node) == Writer::Attempt(id) {
+                self.reconsider(facts, node);
+            }
+        }
+    }
+
+    /// Another key, or none, is on `node` now, or the node can be reached by others than before.
+    pub(super) fn reconsider(&mut self, facts: &Facts, node: u8) {
+        let place = usize::from(node);
+        self.check(facts, node);
+        self.due_ns[place] = NEVER;
+        let Writer::Attempt(id) = facts.keys.writer(node) else { return };
+        if facts.setting.is_judged(id.client) {
+            self.due_ns[place] = due_ns(facts, id, node);
+            self.whose[place] = id;
+        }
+    }
+
+    /// What clients can reach, or who runs, has changed.
+    pub(super) fn reconsider_all(&mut self, facts: &Facts) {
+        (0..facts.setting.nodes as u8).for_each(|node| self.reconsider(facts, node));
+    }
+
+    /// From when on the last of the keys that should go is overdue; `None` if there is none.
+    pub(super) fn overdue_from_ns(&self) -> Option<u64> {
+        let due_ns = self.due_ns.iter().copied().filter(|&due_ns| due_ns != NEVER).max();
+        due_ns.map(|due_ns| due_ns + 1)
+    }
+
+    /// What was found, once the run is over.
+    pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
+        (0..facts.setting.nodes as u8).for_each(|node| self.check(facts, node));
+        let nothing_left = self.overdue_from_ns().is_none();
+        let bound_ns = self.first_finish_ns.saturating_add(facts.setting.release_ns);
+        if self.first_finish_ns != NEVER && (nothing_left || bound_ns <= facts.now_ns) {
+            self.found.held();
+        }
+        self.found
+    }
+
+    fn check(&mut self, facts: &Facts, node: u8) {
+        let due_ns = self.due_ns[usize::from(node)];
+        let is_earlier = match self.found {
+            Judgement::Violated(found) => due_ns < found.from_ns,
+            _ => true,
+        };
+        if due_ns < facts.now_ns && is_earlier {
+            let (first, to_ns) = (self.whose[usize::from(node)], facts.now_ns);
+            let (second, blamed) = (None, Blamed::NONE);
+            let found =
+                Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
+            self.found = Judgement::Violated(found);
+        }
+    }
+}
+
+/// When the key of `id` has to be gone from `node`; [`NEVER`] while nothing asks for that.
+fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
+    let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
+    let reached_ns = facts.reach.since_ns(id.client, node);
+    let runs_ns = facts.processes.runs_since_ns(id.client);
+    if [finished_ns, reached_ns, runs_ns].contains(&NEVER) {
+        return NEVER;
+    }
+    let healed_ns = if reached_ns == 0 { 0 } else { reached_ns + facts.setting.heal_ns };
+    (finished_ns.max(runs_ns) + facts.setting.release_ns).max(healed_ns)
+}

@@ -1,0 +1,299 @@
+//! One case by many seeds, on all cores.
+
+use core::fmt;
+use core::ops::Range;
+use core::str::FromStr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::compare;
+use super::result::CaseResult;
+use super::tally::Tally;
+use crate::engine::{Outcome, Unsupported, event, turmoil};
+use crate::history::Event;
+use crate::scenario::{Case, SeedRange};
+
+/// One seed in so many is played twice.
+const TWICE_EVERY: u64 = 20;
+
+/// Which engine plays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The fast one.
+    #[default]
+    Event,
+    /// The real client over simulated TCP.
+    Turmoil,
+}
+
+impl Engine {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Turmoil => "turmoil",
+        }
+    }
+
+    /// The seeds that `case` asks this engine to play.
+    #[must_use]
+    pub fn seeds(self, case: &Case) -> SeedRange {
+        match self {
+            Self::Event => case.scenario.run.seeds.clone(),
+            Self::Turmoil => case.scenario.run.turmoil_seeds.clone(),
+        }
+    }
+
+    /// How many seeds a thread plays before it looks at the stop flag.
+    const fn seeds_at_once(self) -> u64 {
+        match self {
+            Self::Event => 64,
+            Self::Turmoil => 1,
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = [Self::Event, Self::Turmoil].into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| format!("`{name}` is no engine: expected `event` or `turmoil`"))
+    }
+}
+
+/// What to play, and who watches.
+#[derive(Clone)]
+pub struct Campaign<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// On which engine.
+    pub engine: Engine,
+    /// The seeds; each is played once, and some once more to see whether it plays the same.
+    pub seeds: Range<u64>,
+    /// When it is set no further seeds are begun.
+    pub stop: &'a AtomicBool,
+    /// Told how many more seeds are done.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl fmt::Debug for Campaign<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, engine, seeds, .. } = self;
+        write!(formatter, "Campaign({} on {engine}, {seeds:?})", case.full_name())
+    }
+}
+
+impl Campaign<'_> {
+    /// Plays the seeds on all threads of the current pool. The result is the same on any number of
+    /// threads, as long as nobody stops it.
+    ///
+    /// # Errors
+    ///
+    /// If the case asks for what the engine cannot do.
+    pub fn play(&self) -> Result<CaseResult, Unsupported> {
+        let Self { case, engine, ref seeds, .. } = *self;
+        // Asked first, so that there is an answer even if there are no seeds.
+        Player::new(case, engine)?;
+        let size = engine.seeds_at_once();
+        let chunks = (seeds.end - seeds.start).div_ceil(size);
+        let mut tally = (0..chunks)
+            .into_par_iter()
+            .take_any_while(|_| !self.stop.load(Ordering::Relaxed))
+            .map_init(
+                || Player::new(case, engine),
+                |player, chunk| {
+                    let player = player.as_mut().map_err(|unsupported| unsupported.clone())?;
+                    self.play_chunk(player, chunk * size)
+                },
+            )
+            .try_reduce(Tally::default, |one, other| Ok(one.merge(other)))?;
+        self.play_firsts_again(&mut tally)?;
+        Ok(compare::result(case, engine.name(), seeds.clone(), &tally))
+    }
+
+    /// Plays the seeds that begin `offset` after the first.
+    fn play_chunk(&self, player: &mut Player<'_>, offset: u64) -> Result<Tally, Unsupported> {
+        let mut tally = Tally::default();
+        let start = self.seeds.start + offset;
+        let end = self.seeds.end.min(start.saturating_add(self.engine.seeds_at_once()));
+        for seed in start..end {
+            let outcome = player.play(seed)?;
+            if seed.is_multiple_of(TWICE_EVERY) && player.play(seed)? != outcome {
+                tally.differs(seed);
+            }
+            tally.add(&outcome);
+        }
+        (self.progress)(end - start);
+        Ok(tally)
+    }
+
+    /// The first seed and the first violating one of every property, on an engine that has played
+    /// nothing before.
+    fn play_firsts_again(&self, tally: &mut Tally) -> Result<(), Unsupported> {
+        let violating = tally.properties.iter().filter_map(|it| it.first);
+        let firsts = violating.map(|first| (first.seed, first.hash)).chain(tally.first);
+        let firsts: BTreeSet<(u64, u64)> = firsts.collect();
+        for (seed, hash) in firsts {
+            // `turmoil` builds its world anew for every run, so that twice was enough.
+            let is_known = self.engine == Engine::Turmoil && seed.is_multiple_of(TWICE_EVERY);
+            if !is_known && Player::new(self.case, self.engine)?.play(seed)?.hash != hash {
+                tally.differs(seed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Plays `case` by `seed` and keeps the events.
+///
+/// # Errors
+///
+/// If the case asks for what the engine cannot do.
+pub fn replay(
+    case: &Case,
+    engine: Engine,
+    seed: u64,
+) -> Result<(Outcome, Vec<Event>), Unsupported> {
+    let mut events = Vec::new();
+    let outcome = match engine {
+        Engine::Event => event::Engine::new(case)?.run(seed, Some(&mut events)),
+        Engine::Turmoil => turmoil::run(case, seed, Some(&mut events))?,
+    };
+    Ok((outcome, events))
+}
+
+/// An engine at work on one case.
+enum Player<'c> {
+    Event(Box<event::Engine>),
+    Turmoil(&'c Case),
+}
+
+impl<'c> Player<'c> {
+    fn new(case: &'c Case, engine: Engine) -> Result<Self, Unsupported> {
+        match engine {
+            Engine::Event => Ok(Self::Event(Box::new(event::Engine::new(case)?))),
+            Engine::Turmoil => Ok(Self::Turmoil(case)),
+        }
+    }
+
+    fn play(&mut self, seed: u64) -> Result<Outcome, Unsupported> {
+        match self {
+            Self::Event(engine) => Ok(engine.run(seed, None)),
+            Self::Turmoil(case) => turmoil::run(case, seed, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicU64;
+
+    use super::super::{Failure, Observed};
+    use super::*;
+    use crate::scenario::{File, Property};
+
+    const TEXT: &str = include_str!("../scenario/testdata/clock-jump.toml");
+
+    fn cases(settings: &[&str]) -> Vec<Case> {
+        let overrides: Vec<_> = settings.iter().map(|it| it.parse().unwrap()).collect();
+        File::parse("clock-jump.toml", TEXT).unwrap().cases(&overrides).unwrap()
+    }
+
+    fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
+        let stop = AtomicBool::new(false);
+        let campaign =
+            Campaign { case, engine: Engine::Event, seeds, stop: &stop, progress: &|_| {} };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| campaign.play()).unwrap()
+    }
+
+    #[test]
+    fn the_result_does_not_depend_on_the_number_of_threads() {
+        for case in cases(&[]) {
+            let alone = play(&case, 3..500, 1);
+            assert_eq!(alone, play(&case, 3..500, 4));
+            assert_eq!(alone.runs, 497);
+            assert!(alone.distinct_histories > 100);
+        }
+    }
+
+    #[test]
+    fn a_jump_of_the_clock_is_found_and_blamed() {
+        let result = play(&cases(&[])[0], 0..100, 2);
+        let found = &result.properties[Property::MutualExclusion as usize];
+        assert_eq!((found.observed, found.violating_seeds), (Observed::Violated, 100));
+        assert_eq!(found.blames, ["clock(C)"]);
+        assert!(found.failures.is_empty() && result.failures.is_empty());
+    }
+
+    #[test]
+    fn every_way_to_differ_from_the_expectation_is_told() {
+        let told = |settings: &[&str]| {
+            let result = play(&cases(settings)[0], 0..40, 2);
+            result.properties[Property::MutualExclusion as usize].failures.join("; ")
+        };
+        let mutual = "expect.mutual-exclusion";
+        assert_eq!(
+            told(&[&format!("{mutual}=holds")]),
+            "expected to hold, violated by 40 of 40 seeds"
+        );
+        assert_eq!(
+            told(&["fault.jump.clock-jump.by=1ms"]),
+            "expected to be violated by every seed, violated by 0 of 40"
+        );
+        let table = |more: &str| format!("{mutual}={{ verdict = \"violated\", {more} }}");
+        assert_eq!(
+            told(&[&table("blame = [\"pause\", \"clock(C)\"]")]),
+            "expected to be blamed on pause + clock(C), blamed on clock(C)"
+        );
+        let overlap = told(&[&table("overlap-at-least = \"100s\"")]);
+        assert!(overlap.starts_with("expected an overlap of at least 100s, the shortest is "));
+    }
+
+    #[test]
+    fn a_case_in_which_nobody_asks_for_a_lease_is_an_error() {
+        let head = "schema = 1\nname = \"x\"\ntitle = \"x\"\n[[client]]\nid = \"c1\"";
+        let text = format!("{head}\nsteps = [{{ sleep = \"1s\" }}]\n");
+        let cases = File::parse("x.toml", &text).unwrap().cases(&[]).unwrap();
+        assert_eq!(play(&cases[0], 0..1, 1).failures, [Failure::NothingHappened]);
+    }
+
+    #[test]
+    fn many_seeds_with_one_history_are_an_error() {
+        let case = &cases(&[])[0];
+        let (outcome, _) = replay(case, Engine::Event, 0).unwrap();
+        let mut tally = Tally::default();
+        tally.add(&outcome);
+        assert_eq!(compare::result(case, "event", 0..2, &tally).failures, []);
+        tally.add(&Outcome { seed: 1, ..outcome });
+        let failures = compare::result(case, "event", 0..2, &tally).failures;
+        assert_eq!(failures, [Failure::OneHistory]);
+    }
+
+    #[test]
+    fn a_stopped_campaign_tells_what_was_done() {
+        let (stop, told) = (AtomicBool::new(false), AtomicU64::new(0));
+        let case = &cases(&[])[1];
+        let progress = |done| {
+            told.fetch_add(done, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
+        };
+        let engine = Engine::Event;
+        let campaign =
+            Campaign { case, engine, seeds: 0..u64::MAX, stop: &stop, progress: &progress };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let result = pool.install(|| campaign.play()).unwrap();
+        assert_eq!((result.runs, told.load(Ordering::Relaxed)), (64, 64));
+        assert_eq!(result.seeds, 0..u64::MAX);
+    }
+}

@@ -1,0 +1,169 @@
+//! What many runs add up to.
+//!
+//! Tallies are merged in whatever order the threads finish, so every part of one is a sum, a
+//! minimum or a bounded set of the smallest: the result is the same on any number of threads, and
+//! its size does not grow with the number of runs.
+
+use crate::engine::Outcome;
+use crate::oracle::{Blamed, Counters, Judgement, Violation};
+use crate::scenario::Property;
+
+/// Different histories are counted up to this number.
+pub const DISTINCT_MAX: usize = 1024;
+
+/// Different blames of one property are kept up to this number.
+const BLAMES_MAX: usize = 64;
+
+/// Some runs, added up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) runs: u64,
+    /// The smallest hashes, in order.
+    hashes: Vec<u64>,
+    /// The smallest seed, and the hash of its history.
+    pub(super) first: Option<(u64, u64)>,
+    pub(super) counters: Counters,
+    pub(super) properties: [PropertyTally; Property::ALL.len()],
+    /// The smallest seed whose second run was not like the first.
+    pub(super) nondeterministic: Option<u64>,
+}
+
+/// What was found of one property in some runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PropertyTally {
+    pub(super) held: u64,
+    pub(super) unjudged: u64,
+    pub(super) violated: u64,
+    /// By the smallest seed.
+    pub(super) first: Option<FirstViolation>,
+    pub(super) shortest_overlap_ns: Option<u64>,
+    /// Each once, in order.
+    pub(super) blames: Vec<Blamed>,
+}
+
+/// A violation, and the run that it is from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstViolation {
+    pub(super) seed: u64,
+    pub(super) hash: u64,
+    pub(super) violation: Violation,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, outcome: &Outcome) {
+        self.runs += 1;
+        insert_smallest(&mut self.hashes, outcome.hash, DISTINCT_MAX, u64::cmp);
+        self.first = smaller(self.first, Some((outcome.seed, outcome.hash)));
+        self.counters.add(&outcome.counters);
+        for property in Property::ALL {
+            self.properties[property as usize].add(outcome, outcome.verdicts.of(property));
+        }
+    }
+
+    pub(super) fn differs(&mut self, seed: u64) {
+        self.nondeterministic = smaller(self.nondeterministic, Some(seed));
+    }
+
+    pub(super) fn merge(mut self, other: Self) -> Self {
+        self.runs += other.runs;
+        for hash in other.hashes {
+            insert_smallest(&mut self.hashes, hash, DISTINCT_MAX, u64::cmp);
+        }
+        self.first = smaller(self.first, other.first);
+        self.counters.add(&other.counters);
+        for (own, other) in self.properties.iter_mut().zip(other.properties) {
+            own.merge(other);
+        }
+        self.nondeterministic = smaller(self.nondeterministic, other.nondeterministic);
+        self
+    }
+
+    /// How many different histories there were, up to [`DISTINCT_MAX`].
+    pub(super) fn distinct_histories(&self) -> u64 {
+        self.hashes.len() as u64
+    }
+}
+
+impl PropertyTally {
+    fn add(&mut self, run: &Outcome, judgement: Judgement) {
+        let violation = match judgement {
+            Judgement::Holds => return self.held += 1,
+            Judgement::Unjudged => return self.unjudged += 1,
+            Judgement::Vacuous => return,
+            Judgement::Violated(violation) => violation,
+        };
+        self.violated += 1;
+        self.keep_first(Some(FirstViolation { seed: run.seed, hash: run.hash, violation }));
+        let overlap_ns = violation.to_ns.saturating_sub(violation.from_ns);
+        self.shortest_overlap_ns = smaller(self.shortest_overlap_ns, Some(overlap_ns));
+        insert_smallest(&mut self.blames, violation.blamed, BLAMES_MAX, by_causes);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.held += other.held;
+        self.unjudged += other.unjudged;
+        self.violated += other.violated;
+        self.keep_first(other.first);
+        self.shortest_overlap_ns = smaller(self.shortest_overlap_ns, other.shortest_overlap_ns);
+        for blamed in other.blames {
+            insert_smallest(&mut self.blames, blamed, BLAMES_MAX, by_causes);
+        }
+    }
+
+    fn keep_first(&mut self, other: Option<FirstViolation>) {
+        if let Some(other) = other
+            && self.first.is_none_or(|known| other.seed < known.seed)
+        {
+            self.first = Some(other);
+        }
+    }
+}
+
+fn by_causes(one: &Blamed, other: &Blamed) -> core::cmp::Ordering {
+    one.iter().cmp(other.iter())
+}
+
+fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Keeps the `limit` smallest values, each once, in order.
+fn insert_smallest<T>(
+    values: &mut Vec<T>,
+    value: T,
+    limit: usize,
+    order: impl Fn(&T, &T) -> core::cmp::Ordering,
+) {
+    if let Err(place) = values.binary_search_by(|known| order(known, &value))
+        && place < limit
+    {
+        values.truncate(limit - 1);
+        values.insert(place, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_smallest_are_kept_whatever_the_order(values in vec(0_u64..40, 0..60)) {
+            let mut kept = Vec::new();
+            for value in &values {
+                insert_smallest(&mut kept, *value, 8, u64::cmp);
+            }
+            let mut expected = values;
+            expected.sort_unstable();
+            expected.dedup();
+            expected.truncate(8);
+            prop_assert_eq!(kept, expected);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What holds whatever happens: random events against nodes that follow the rules.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::protocol::lock::Limit;
+use crate::protocol::restart::RunId;
+use crate::protocol::testing::{NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
+
+const NODES: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    Acquire,
+    Answer(usize),
+    /// The connection closes; what it carried is executed, or not.
+    Close(usize, bool),
+    /// Takes the oldest grant.
+    Deliver,
+    Error(usize),
+    Open(usize),
+    Pass(u64),
+    Release(usize),
+    /// The process dies and comes back without its keys.
+    Restart(usize),
+    /// The client is stopped: time goes on, no timer fires before it continues.
+    Stop(u64),
+    Writable(usize, bool),
+}
+
+fn what() -> impl Strategy<Value = Do> {
+    let any = || 0..NODES;
+    prop_oneof![
+        4 => Just(Do::Acquire),
+        16 => any().prop_map(Do::Answer),
+        2 => (any(), prop::bool::ANY).prop_map(|(node, lands)| Do::Close(node, lands)),
+        4 => Just(Do::Deliver),
+        1 => any().prop_map(Do::Error),
+        8 => any().prop_map(Do::Open),
+        4 => (0..60_u64).prop_map(Do::Pass),
+        1 => (0..4_000_u64).prop_map(Do::Pass),
+        3 => (0..4_usize).prop_map(Do::Release),
+        1 => any().prop_map(Do::Restart),
+        1 => (0..12_000_u64).prop_map(Do::Stop),
+        1 => (any(), prop::bool::ANY).prop_map(|(node, writable)| Do::Writable(node, writable)),
+    ]
+}
+
+/// A world and what its application knows.
+struct Play {
+    world: World,
+    tokens: u8,
+    run: u8,
+    decided: Vec<LockId>,
+    held: Vec<(LockId, BootInstant)>,
+}
+
+impl Play {
+    fn new() -> Self {
+        let world = World::cold(NODES);
+        Self { world, tokens: 0, run: 1, decided: Vec::new(), held: Vec::new() }
+    }
+
+    fn go(&mut self, what: Do) {
+        let world = &mut self.world;
+        let connected = |world: &World, index: usize| {
+            world.nodes[index].epoch.is_some() || world.nodes[index].dialed.is_some()
+        };
+        match what {
+            Do::Acquire => {
+                let limit = Limit::Attempts(2);
+                world.client.open(RESOURCE, LockConfig { limit, ..lock_config(NODES) });
+                world.drain();
+            }
+            Do::Answer(index) if !world.nodes[index].inbox.is_empty() => world.answer(index),
+            // A release that is refused is not tried again: the key goes by itself.
+            Do::Error(index) => match world.nodes[index].inbox.front() {
+                None | Some((_, Op::Release { .. })) => {}
+                Some(_) => world.answer_with(index, Reply::Error),
+            },
+            Do::Close(index, lands) if connected(world, index) => {
+                self.close(index, lands);
+            }
+            Do::Restart(index) if connected(world, index) => {
+                self.run += 1;
+                world.nodes[index].key = None;
+                world.nodes[index].introduction.run_id = RunId([self.run; 20]);
+                self.close(index, false);
+            }
+            Do::Open(index) if world.nodes[index].dialed.is_some() => world.open(index),
+            Do::Pass(time) => world.pass(ms(time)),
+            Do::Stop(time) => {
+                world.now = world.now.after(ms(time));
+                world.fire();
+            }
+            Do::Deliver => self.deliver(),
+            Do::Release(which) if which < self.held.len() => {
+                let (lock, _) = self.held.remove(which);
+                world.release(lock);
+            }
+            Do::Writable(index, writable) => {
+                if let Some(epoch) = world.nodes[index].epoch {
+                    world.client.handle_writable(node(index), epoch, writable);
+                    world.drain();
+                }
+            }
+            _ => {}
+        }
+        self.listen();
+        self.judge();
+    }
+
+    fn close(&mut self, index: usize, lands: bool) {
+        let (now, world) = (self.world.now, &mut self.world);
+        let carried = world.nodes[index].inbox.clone();
+        for (_, op) in carried.into_iter().filter(|_| lands) {
+            world.nodes[index].execute(op, now);
+        }
+        world.close(index);
+    }
+
+    fn deliver(&mut self) {
+        if self.decided.is_empty() {
+            return;
+        }
+        let lock = self.decided.remove(0);
+        if let Ok(grant) = self.world.client.deliver(lock, self.world.now) {
+            assert!(grant.deadline > self.world.now, "nothing is left of it");
+            self.held.push((lock, grant.deadline));
+        }
+        self.world.drain();
+    }
+
+    /// Does what a driver does with events.
+    fn listen(&mut self) {
+        loop {
+            let events = self.world.events();
+            if events.is_empty() {
+                return;
+            }
+            for event in events {
+                match event {
+                    Event::AttemptDue(lock) => {
+                        self.tokens += 1;
+                        self.world.begin(lock, self.tokens);
+                    }
+                    Event::Decided { lock, .. } => self.decided.push(lock),
+                    Event::Lost { lock, .. } => {
+                        self.held.retain(|&(held, _)| held != lock);
+                        self.world.release(lock);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn judge(&self) {
+        let now = self.world.now;
+        let alive = self.held.iter().filter(|&&(_, deadline)| now < deadline).count();
+        assert!(alive <= 1, "two leases at once");
+        for node in &self.world.nodes {
+            for token in node.written.iter().filter_map(|&op| set_token(op)) {
+                let sets = node.written.iter().filter(|&&op| set_token(op) == Some(token));
+                assert_eq!(sets.count(), 1, "a token is set once on a node");
+            }
+        }
+    }
+
+    /// Everything answers from now on, and everything held is released.
+    fn heal(&mut self) {
+        for (lock, _) in core::mem::take(&mut self.held) {
+            self.world.release(lock);
+        }
+        for _ in 0..60 {
+            while !self.decided.is_empty() {
+                self.deliver();
+            }
+            for (lock, _) in core::mem::take(&mut self.held) {
+                self.world.release(lock);
+            }
+            for index in 0..NODES {
+                self.go(Do::Writable(index, true));
+                self.go(Do::Open(index));
+                while !self.world.nodes[index].inbox.is_empty() {
+                    self.go(Do::Answer(index));
+                }
+            }
+            self.go(Do::Pass(NODE_TIMEOUT.as_millis() as u64));
+        }
+        assert!(ms(60 * 50) < TTL / 2, "or keys would go by themselves");
+    }
+}
+
+fn set_token(op: Op) -> Option<Token> {
+    match op {
+        Op::Set { token, .. } => Some(token),
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// No panic, no timer that changes nothing (`World::fire`), never two leases; and once all is
+    /// well nothing is owed, nothing is left behind and nothing remains to be waited for.
+    #[test]
+    fn whatever_happens_at_most_one_holds_and_everything_is_tidied_up(
+        steps in prop::collection::vec(what(), 1..100),
+    ) {
+        let mut play = Play::new();
+        play.world.client.connect(play.world.now);
+        play.world.drain();
+        steps.into_iter().for_each(|step| play.go(step));
+        play.heal();
+        for (index, it) in play.world.nodes.iter().enumerate() {
+            prop_assert!(it.key.is_none() || play.world.now > it.expires, "a key on {}", index);
+            prop_assert_eq!(play.world.client.owed(node(index)), 0);
+        }
+        prop_assert!(!play.world.client.uses(RESOURCE));
+        prop_assert_eq!(play.world.client.poll_timeout(), None);
+    }
+}
