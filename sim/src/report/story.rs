@@ -170,7 +170,6 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
         Blame::Clock(host) => {
             format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
         }
-        Blame::Condition(_) => String::from("enough of the masters can serve"),
         Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
         Blame::Operator => String::from("nobody else touches the keys"),
         Blame::Pause => String::from(
