@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::report::{results, violation_block};
+use crate::report::{Played, results, violation_block};
 use crate::scenario::{Expectation, Property, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 use crate::{history::Event, oracle::Violation};
@@ -12,8 +12,23 @@ pub(super) fn say(text: impl core::fmt::Display) {
     let _ = writeln!(io::stdout().lock(), "{text}");
 }
 
-/// One line for a case, and one more for everything that is wrong.
-pub(super) fn case(result: &CaseResult) -> String {
+/// One line for a case, one more for everything that is wrong, and the story of every violation
+/// that was not expected.
+#[must_use]
+pub fn told(played: &Played) -> String {
+    let result = &played.result;
+    let mut text = case(result);
+    for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
+        let Some((seed, violation)) = &found.first else { continue };
+        if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
+            let block = block(result, found.property, (*seed, violation), events);
+            text += &format!("\n\n{block}");
+        }
+    }
+    text
+}
+
+fn case(result: &CaseResult) -> String {
     let head = if result.is_met() { "met     " } else { "FAILED  " };
     let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
     let told = if told.is_empty() { String::from("everything holds") } else { told.join("; ") };
@@ -41,8 +56,12 @@ fn tells(found: &PropertyResult) -> bool {
 }
 
 fn finding(found: &PropertyResult) -> String {
-    let name = found.property.name();
-    format!("{name}: {}, expected {}", observed(found), expected(&found.expected))
+    let (name, seen) = (found.property.name(), observed(found));
+    if found.failures.is_empty() && found.observed != Observed::Unjudged {
+        format!("{name} {seen}, as expected")
+    } else {
+        format!("{name} {seen}, expected {}", expected(&found.expected))
+    }
 }
 
 fn observed(found: &PropertyResult) -> String {

@@ -13,6 +13,8 @@ use std::ffi::OsString;
 use clap::Parser;
 
 pub use exit::{Exit, Stop};
+pub use lines::told;
+pub use run::keep;
 
 use arguments::{Arguments, Command};
 

@@ -122,15 +122,7 @@ impl<'a> Session<'a> {
             return;
         }
         self.exit(exit_of(result));
-        self.say(&lines::case(result));
-        for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
-            let Some((seed, violation)) = &found.first else { continue };
-            let kept = played.kept.iter().find(|(kept, _)| kept == seed);
-            if let Some((_, events)) = kept {
-                let block = lines::block(result, found.property, (*seed, violation), events);
-                self.say(&format!("\n{block}"));
-            }
-        }
+        self.say(&lines::told(&played));
         self.played.push(played);
     }
 
@@ -168,7 +160,11 @@ fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
 }
 
 /// Plays a campaign, and its memorable runs once more to keep their histories.
-fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupported> {
+///
+/// # Errors
+///
+/// If the case asks for what the engine cannot do.
+pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupported> {
     let result = campaign.play()?;
     let mut kept = Vec::new();
     if result.runs > 0 {

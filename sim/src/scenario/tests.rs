@@ -93,6 +93,13 @@ fn a_written_scenario_reads_as_it_was() {
     }
 }
 
+#[test]
+fn the_subjects_are_those_that_there_are() {
+    let mut known = SUBJECTS;
+    known.sort_unstable();
+    assert_eq!(known, crate::subject::NAMES);
+}
+
 /// What is replaced in the valid scenario, and by what.
 const MISTAKES: &[(&str, &str)] = &[
     // Not TOML, or not of this shape.

@@ -10,6 +10,7 @@ mod transport;
 
 pub use policy::{Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Unlock};
 pub use presets::{NAMES, policy};
+pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
 use redlock_client::protocol::{Introduction, NodeMask, Token};

@@ -230,7 +230,8 @@ fn attempt_of(client: u8, token: &Token) -> AttemptId {
     AttemptId { client, number: u16::from_le_bytes([bytes[1], bytes[2]]) }
 }
 
-fn settlement(reason: AttemptError) -> Settlement {
+/// How the client's word for the end of an attempt is told.
+pub(crate) fn settlement(reason: AttemptError) -> Settlement {
     match reason {
         AttemptError::Cancelled => Settlement::Cancelled,
         AttemptError::Quarantined => Settlement::Quarantined,

@@ -3,10 +3,10 @@
 mod application;
 mod connections;
 mod faults;
-mod nodes;
-mod plan;
+pub(super) mod nodes;
+pub(super) mod plan;
 mod process;
-mod recorder;
+pub(super) mod recorder;
 mod stage;
 #[cfg(test)]
 mod tests;

@@ -238,7 +238,7 @@ impl Stage {
     }
 }
 
-pub(super) fn key_ended(node: u8, ended: &Ended) -> EventKind {
+pub(in crate::engine) fn key_ended(node: u8, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {
         node,
         writer: ended.writer,

@@ -14,7 +14,7 @@ use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, po
 
 /// A piece of an application's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
+pub(in crate::engine) enum Op {
     Acquire(Acquire),
     AwaitLost,
     Enter,
@@ -28,21 +28,21 @@ pub(super) enum Op {
 
 /// An [`Op`] and the true time before which it does not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PlannedOp {
-    pub(super) not_before_ns: u64,
-    pub(super) op: Op,
+pub(in crate::engine) struct PlannedOp {
+    pub(in crate::engine) not_before_ns: u64,
+    pub(in crate::engine) op: Op,
 }
 
 /// When a fault begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(in crate::engine) enum Begin {
     At(u64),
     Before { client: u8, attempt: u16, point: Point, node: Option<u8> },
 }
 
 /// When a fault ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::engine) enum End {
     At(u64),
     After(u64),
     Never,
@@ -51,11 +51,11 @@ pub(super) enum End {
 }
 
 /// A group of hosts, bit by bit.
-pub(super) type Hosts = u32;
+pub(in crate::engine) type Hosts = u32;
 
 /// What a fault does, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(in crate::engine) enum Doing {
     ClockJump { host: HostIndex, by_ns: i64 },
     ClockRate { host: HostIndex, rate_ppb: i32 },
     Delay { from: Hosts, to: Hosts, by_ns: u64, only: Option<Message> },
@@ -69,46 +69,46 @@ pub(super) enum Doing {
 
 /// A fault, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PlannedFault {
-    pub(super) begin: Begin,
-    pub(super) end: End,
-    pub(super) doing: Doing,
+pub(in crate::engine) struct PlannedFault {
+    pub(in crate::engine) begin: Begin,
+    pub(in crate::engine) end: End,
+    pub(in crate::engine) doing: Doing,
 }
 
 /// A node as the scenario begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlannedNode {
-    pub(super) persistence: Persistence,
+pub(in crate::engine) struct PlannedNode {
+    pub(in crate::engine) persistence: Persistence,
     /// A lock service without faults of its own: perfect clock, perfect memory.
-    pub(super) ideal: bool,
+    pub(in crate::engine) ideal: bool,
 }
 
 /// Everything about a case that does not depend on the seed.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) scenario: Scenario,
-    pub(super) ops: Vec<Vec<PlannedOp>>,
-    pub(super) faults: Vec<PlannedFault>,
-    pub(super) nodes: Vec<PlannedNode>,
+pub(in crate::engine) struct Plan {
+    pub(in crate::engine) scenario: Scenario,
+    pub(in crate::engine) ops: Vec<Vec<PlannedOp>>,
+    pub(in crate::engine) faults: Vec<PlannedFault>,
+    pub(in crate::engine) nodes: Vec<PlannedNode>,
     /// Wall-clock offset and rate of each host.
-    pub(super) clocks: Vec<(i64, i32)>,
+    pub(in crate::engine) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
-    pub(super) delays: Vec<Vec<(u64, u64)>>,
-    pub(super) has_faults: bool,
-    pub(super) has_points: bool,
-    pub(super) warm: bool,
+    pub(in crate::engine) delays: Vec<Vec<(u64, u64)>>,
+    pub(in crate::engine) has_faults: bool,
+    pub(in crate::engine) has_points: bool,
+    pub(in crate::engine) warm: bool,
     /// The key on every node.
-    pub(super) key: Vec<u8>,
+    pub(in crate::engine) key: Vec<u8>,
     /// How long after the last client is done what it left behind may take.
-    pub(super) grace_ns: u64,
+    pub(in crate::engine) grace_ns: u64,
     /// How long the probe may try.
-    pub(super) probe_patience_ns: u64,
+    pub(in crate::engine) probe_patience_ns: u64,
     /// A run ends here at the latest.
-    pub(super) end_ns: u64,
+    pub(in crate::engine) end_ns: u64,
 }
 
 impl Plan {
-    pub(super) fn new(case: &Case) -> Result<Self, Unsupported> {
+    pub(in crate::engine) fn new(case: &Case) -> Result<Self, Unsupported> {
         let scenario = case.scenario.clone();
         let fleet_ns = fleet_max_ttl_ns(&scenario);
         let timeout_ns = scenario.lock.node_timeout.0;
@@ -145,7 +145,7 @@ impl Plan {
     }
 
     /// The subject of the client at `place`; the place after the last one is the probe's.
-    pub(super) fn subject(&self, place: usize) -> Subject {
+    pub(in crate::engine) fn subject(&self, place: usize) -> Subject {
         let scenario = &self.scenario;
         let is_probe = place == scenario.clients.len();
         let client = &scenario.clients[if is_probe { 0 } else { place }];

@@ -5,24 +5,24 @@ use crate::oracle::Oracle;
 
 /// The recorder of one run.
 #[derive(Debug)]
-pub(super) struct Recorder {
-    pub(super) hash: HistoryHash,
-    pub(super) oracle: Oracle,
+pub(in crate::engine) struct Recorder {
+    pub(in crate::engine) hash: HistoryHash,
+    pub(in crate::engine) oracle: Oracle,
     kept: Option<Vec<Event>>,
 }
 
 impl Recorder {
-    pub(super) fn new(oracle: Oracle) -> Self {
+    pub(in crate::engine) fn new(oracle: Oracle) -> Self {
         Self { hash: HistoryHash::default(), oracle, kept: None }
     }
 
-    pub(super) fn reset(&mut self, keep: bool) {
+    pub(in crate::engine) fn reset(&mut self, keep: bool) {
         self.hash = HistoryHash::default();
         self.oracle.reset();
         self.kept = keep.then(Vec::new);
     }
 
-    pub(super) fn record(&mut self, at_ns: u64, kind: EventKind) {
+    pub(in crate::engine) fn record(&mut self, at_ns: u64, kind: EventKind) {
         let event = Event { at_ns, kind };
         self.hash.add(&event);
         self.oracle.observe(&event);
@@ -31,7 +31,7 @@ impl Recorder {
         }
     }
 
-    pub(super) fn take_kept(&mut self) -> Vec<Event> {
+    pub(in crate::engine) fn take_kept(&mut self) -> Vec<Event> {
         self.kept.take().unwrap_or_default()
     }
 }

@@ -1,0 +1,196 @@
+//! The application that uses the lock: the scenario's steps, one after the other.
+
+use std::future::{IntoFuture, pending, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use redlock_client::environment::Environment;
+use redlock_client::{Lease, Redlock};
+
+use super::environment::{HostEnvironment, Sleep};
+use super::world::{Due, World};
+use crate::engine::event::plan::{Op, PlannedOp};
+use crate::history::{AttemptId, EventKind};
+use crate::resource::{BLIND, StoreRequest};
+use crate::scenario::Acquire;
+
+/// The lease that the application has.
+struct Held {
+    lease: Lease,
+    attempt: AttemptId,
+    fencing_token: u64,
+    seen_version: u32,
+    in_section: bool,
+}
+
+/// One client's application.
+pub(super) struct Application {
+    world: Arc<World>,
+    client: u8,
+    redlock: Redlock,
+    ops: Vec<PlannedOp>,
+    next_op: usize,
+    held: Option<Held>,
+}
+
+impl Application {
+    pub(super) fn new(
+        world: Arc<World>,
+        client: u8,
+        redlock: Redlock,
+        ops: Vec<PlannedOp>,
+    ) -> Self {
+        Self { world, client, redlock, ops, next_op: 0, held: None }
+    }
+
+    /// Does all steps, then stays: a process that has nothing left to do keeps its lease.
+    pub(super) async fn run(mut self) {
+        while let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) {
+            self.until(not_before_ns).await;
+            self.next_op += 1;
+            self.perform(op).await;
+        }
+        self.world.lock().clients[usize::from(self.client)].done = true;
+        pending::<()>().await;
+    }
+
+    async fn perform(&mut self, op: Op) {
+        match op {
+            Op::Acquire(acquire) => self.acquire(acquire).await,
+            Op::Sleep { ns } => {
+                let boot_ns = self.world.lock().boot_ns(self.client);
+                let due = Due::Boot { client: self.client, at_ns: boot_ns + ns };
+                Sleep::new(Arc::clone(&self.world), due).await;
+            }
+            Op::AwaitLost => {
+                if let Some(held) = &self.held {
+                    held.lease.lost().await;
+                }
+            }
+            Op::Look => self.look(),
+            Op::Enter => self.enter(),
+            Op::Leave => self.leave(),
+            Op::Release => self.release().await,
+            Op::Read => self.read().await,
+            Op::Write { blind } => self.write(blind).await,
+        }
+    }
+
+    fn until(&self, at_ns: u64) -> Sleep {
+        Sleep::new(Arc::clone(&self.world), Due::True { at_ns })
+    }
+
+    fn record(&self, kind: EventKind) {
+        self.world.lock().record(kind);
+    }
+
+    async fn acquire(&mut self, acquire: Acquire) {
+        let resource = self.world.plan.scenario.lock.resource.as_str();
+        let wanted = self.redlock.acquire(resource);
+        let wanted = match (acquire.wait, acquire.attempts, acquire.until) {
+            (Some(wait), _, _) => wanted.wait(wait.duration()),
+            (_, Some(attempts), _) => wanted.attempts(attempts),
+            (_, _, Some(_)) => wanted.wait(Duration::MAX),
+            (None, None, None) => wanted.attempts(1),
+        };
+        let mut acquiring = wanted.into_future();
+        let mut cancelled = pin!(self.until(acquire.until.map_or(u64::MAX, |until| until.0)));
+        let outcome = poll_fn(|context| match acquiring.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(outcome.ok()),
+            Poll::Pending => cancelled.as_mut().poll(context).map(|()| None),
+        });
+        let outcome = outcome.await;
+        drop(acquiring);
+        match outcome {
+            Some(lease) => {
+                let (attempt, fencing_token) = {
+                    let host = &self.world.lock().clients[usize::from(self.client)];
+                    (host.attempts[lease.owner().as_bytes()], host.fencing_token)
+                };
+                let (seen_version, in_section) = (BLIND, false);
+                self.held = Some(Held { lease, attempt, fencing_token, seen_version, in_section });
+            }
+            None => self.go_on_at(|op| matches!(op, Op::Acquire(_))),
+        }
+    }
+
+    fn look(&mut self) {
+        let Some(held) = &self.held else { return };
+        let (attempt, alive) = (held.attempt, held.lease.is_valid());
+        self.record(EventKind::Looked { attempt, alive });
+        if !alive {
+            self.leave();
+            self.go_on_at(|op| *op == Op::Release);
+        }
+    }
+
+    fn enter(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.in_section = true;
+            let attempt = held.attempt;
+            self.record(EventKind::SectionEntered { attempt });
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.in_section) {
+            held.in_section = false;
+            let attempt = held.attempt;
+            self.record(EventKind::SectionLeft { attempt });
+        }
+    }
+
+    /// The release goes on in the background; the application does not wait for the nodes.
+    async fn release(&mut self) {
+        self.leave();
+        let Some(held) = self.held.take() else { return };
+        let mut releasing = Box::pin(held.lease.release());
+        let begun = poll_fn(|context| Poll::Ready(releasing.as_mut().poll(context))).await;
+        if begun.is_pending() {
+            let environment =
+                HostEnvironment { world: Arc::clone(&self.world), client: self.client };
+            environment.spawn("release", Box::pin(async move { drop(releasing.await) }));
+        }
+    }
+
+    async fn read(&mut self) {
+        let Some(held) = &mut self.held else { return };
+        let (attempt, fencing_token) = (held.attempt, held.fencing_token);
+        let request = StoreRequest::Read { attempt, fencing_token };
+        let version = self.world.ask_store(self.client, request).await;
+        held.seen_version = version;
+        self.record(EventKind::ReadDone { attempt, version });
+    }
+
+    /// Whoever learns that the lease is over waits no longer for the answer.
+    async fn write(&mut self, blind: bool) {
+        let Some(held) = &self.held else { return };
+        let Held { attempt, fencing_token, seen_version, .. } = *held;
+        let based_on = if blind { BLIND } else { seen_version };
+        let write = {
+            let mut state = self.world.lock();
+            state.writes += 1;
+            let write = state.writes - 1;
+            state.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
+            write
+        };
+        let request = StoreRequest::Write { attempt, write, based_on, fencing_token };
+        let mut served = pin!(self.world.ask_store(self.client, request));
+        let mut lost = held.lease.lost();
+        poll_fn(|context| {
+            let served = served.as_mut().poll(context).is_ready();
+            let over = served || std::pin::Pin::new(&mut lost).poll(context).is_ready();
+            if over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Skips to the next step that is `wanted`, or to the end.
+    fn go_on_at(&mut self, wanted: impl Fn(&Op) -> bool) {
+        let rest = &self.ops[self.next_op..];
+        let skipped = rest.iter().position(|planned| wanted(&planned.op));
+        self.next_op = skipped.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+    }
+}

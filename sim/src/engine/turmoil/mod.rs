@@ -1,0 +1,39 @@
+//! The real client on tokio, RESP bytes and all, over turmoil's simulated TCP.
+//!
+//! Turmoil moves bytes and nothing else. Time, clocks, timers, stops, masters and the history are
+//! the [`world`]'s; every client runs as one future beneath one gate, or a stop would stop only a
+//! part of it. Turmoil steps by a millisecond: whatever happens, happens at a whole one, and
+//! network delays are whole milliseconds, at least one.
+
+mod application;
+mod client;
+mod connection;
+mod environment;
+mod faults;
+mod observer;
+mod request;
+mod server;
+mod simulation;
+mod store;
+mod support;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use super::event::plan::Plan;
+use super::{Kept, Outcome, Unsupported};
+use crate::scenario::Case;
+
+const ENGINE: &str = "turmoil";
+
+/// Plays `case` by `seed`; the events go to `kept` if it is given.
+///
+/// # Errors
+///
+/// If the case asks for what this engine cannot do.
+pub fn run(case: &Case, seed: u64, kept: Kept<'_>) -> Result<Outcome, Unsupported> {
+    let plan = Plan::new(case).map_err(|it| Unsupported { engine: ENGINE, ..it })?;
+    support::check(&plan)?;
+    let outcome = simulation::Simulation::new(plan, seed, kept.is_some()).run(kept);
+    Ok(outcome)
+}

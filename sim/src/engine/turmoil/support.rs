@@ -1,0 +1,60 @@
+//! What this engine can do, and the words for what it cannot.
+
+use std::sync::Arc;
+
+use redlock_client::environment::TokioEnvironment;
+
+use super::ENGINE;
+use super::client::builder;
+use crate::engine::Unsupported;
+use crate::engine::event::plan::{Begin, Doing, Plan, PlannedFault};
+use crate::scenario::Lost;
+
+/// Refuses what cannot be played as the scenario says.
+pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
+    for client in &plan.scenario.clients {
+        if client.subject != "redlock" {
+            return Err(unsupported(format!("the subject `{}`", client.subject)));
+        }
+    }
+    for (place, client) in plan.scenario.clients.iter().enumerate() {
+        let builder = builder(plan, place).environment(Arc::new(TokioEnvironment));
+        if let Err(error) = builder.build() {
+            return Err(unsupported(format!("the client `{}`: {error}", client.id)));
+        }
+    }
+    for (fault, planned) in plan.scenario.faults.iter().zip(&plan.faults) {
+        if let Some(what) = unplayable(plan, planned) {
+            return Err(unsupported(format!("{what} (the fault `{}`)", fault.id)));
+        }
+    }
+    for link in &plan.scenario.cluster.links {
+        if link.delay.min != link.delay.max {
+            return Err(unsupported(String::from("a delay `a..b` of a single link")));
+        }
+    }
+    Ok(())
+}
+
+fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
+    match fault.begin {
+        Begin::At(u64::MAX) => return None,
+        Begin::At(_) => {}
+        Begin::Before { .. } => return Some("`at = { client, before }`"),
+    }
+    let store = 1 << plan.scenario.store_host().0;
+    match fault.doing {
+        Doing::Delay { .. } => Some("`delay`"),
+        Doing::Partition { one_way: true, .. } => Some("`one-way`"),
+        Doing::Partition { lost: Lost::Silent, .. } => Some("`lost = \"silent\"`"),
+        Doing::Partition { from, to, .. } if (from | to) & store != 0 => {
+            Some("a partition from the store")
+        }
+        Doing::Stop { suspended: true, .. } => Some("`suspend`"),
+        _ => None,
+    }
+}
+
+fn unsupported(what: String) -> Unsupported {
+    Unsupported { engine: ENGINE, what }
+}

@@ -1,0 +1,247 @@
+//! What the command does and says, as a person meets it: output, exit codes, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use snapbox::cmd::{Command, OutputAssert};
+use snapbox::str;
+
+const GOOD: &str = include_str!("../sim/src/scenario/testdata/clock-jump.toml");
+
+/// A folder of its own for a test, with these scenarios in it.
+fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("scenarios")).unwrap();
+    for (name, text) in files {
+        fs::write(folder.join("scenarios").join(name), text).unwrap();
+    }
+    folder
+}
+
+fn redlock_sim(folder: &Path, arguments: &[&str]) -> OutputAssert {
+    let command = Command::new(env!("CARGO_BIN_EXE_redlock-sim"));
+    command.current_dir(folder).args(arguments).assert()
+}
+
+#[test]
+fn a_run_says_what_was_expected_and_what_happened() {
+    let folder = folder("run", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "--seeds", "0..40", "--jobs", "2"]).code(0).stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+met     clock-jump  event 0..40  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), as expected
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..40  everything holds
+met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everything holds
+
+3 cases met, 0 failed; 120 runs; reports: reports/index.html
+
+"#]]);
+    assert!(folder.join("reports/results.json").is_file());
+    assert!(folder.join("reports/clock-jump/base.0.jsonl").is_file());
+}
+
+#[test]
+fn the_same_run_writes_the_same_reports() {
+    let folder = folder("same", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "--jobs", "1", "--out", "one"]).code(0);
+    redlock_sim(&folder, &["run", "--jobs", "3", "--out", "two"]).code(0);
+    for file in ["results.json", "index.html", "clock-jump.html", "clock-jump/base.0.jsonl"] {
+        let read = |out: &str| fs::read(folder.join(out).join(file)).unwrap();
+        assert!(read("one") == read("two"), "{file} differs");
+    }
+}
+
+#[test]
+fn a_violation_that_was_not_expected_is_told_and_can_be_replayed() {
+    let good = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
+    let folder = folder("violation", &[("clock-jump.toml", &good)]);
+    let told = redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..9"]).code(1);
+    told.stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+FAILED  clock-jump  event 7..9  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), expected to hold
+        exclusive-section: expected to hold, violated by 2 of 2 seeds
+
+VIOLATION exclusive-section  clock-jump  seed 7
+...
+  blame   clock(C)
+  replay  redlock-sim replay clock-jump --seed 7
+
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 7..9  everything holds
+met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everything holds
+
+2 cases met, 1 failed; 6 runs; reports: reports/index.html
+
+"#]]);
+    redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(1).stdout_eq(str![[r#"
+clock-jump  event  seed 7
+hash    [..], as in reports/clock-jump/base.7.jsonl
+  mutual-exclusion   violated (clock(C))              expected violated (clock(C))
+! exclusive-section  violated (clock(C))              expected to hold
+...
+"#]]);
+    let stored = "reports/clock-jump/base.7.jsonl";
+    redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
+clock-jump  event  seed 7
+hash    [..], as its events have
+  mutual-exclusion   violated (clock(C))              expected violated (clock(C))
+! exclusive-section  violated (clock(C))              expected to hold
+...
+"#]]);
+}
+
+#[test]
+fn a_replay_of_another_history_than_the_stored_one_is_inconclusive() {
+    let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
+    // What a change of the code would do to it: the same case, another history.
+    let at = |seed: u64| folder.join(format!("reports/clock-jump/base.{seed}.jsonl"));
+    fs::write(at(5), fs::read(at(0)).unwrap()).unwrap();
+    let replay = ["replay", "clock-jump", "--seed", "5"];
+    redlock_sim(&folder, &replay).code(3).stdout_eq(str![[r#"
+clock-jump  event  seed 5
+hash    [..], expected [..]
+        the code has changed since reports/clock-jump/base.5.jsonl was stored
+...
+"#]]);
+}
+
+#[test]
+fn a_bad_file_is_pointed_at_and_nothing_is_played_or_overwritten() {
+    let bad = GOOD.replace("clock-jump = {", "clock-jmp = {").replace("\"clock-jump\"", "\"bad\"");
+    let folder = folder("bad", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);
+    fs::create_dir_all(folder.join("reports")).unwrap();
+    fs::write(folder.join("reports/results.json"), "what was there").unwrap();
+    let said = redlock_sim(&folder, &[]).code(2).stdout_eq(str![[""]]);
+    said.stderr_eq(str![[r#"
+error: unknown key `clock-jmp`
+  --> scenarios/bad.toml:32:1
+   |
+32 | clock-jmp = { host = "C", by = "10s" }
+   | ^^^^^^^^^ expected one of [..]
+   |
+   = help: did you mean `clock-jump`?
+
+"#]]);
+    let there = fs::read_to_string(folder.join("reports/results.json")).unwrap();
+    assert_eq!(there, "what was there");
+    assert_eq!(fs::read_dir(folder.join("reports")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
+    let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
+    let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
+    said.stderr_eq(str![[r#"
+error: no time at all
+ --> --set:1:10
+  |
+1 | lock.ttl=0s
+  |          ^^ expected more than 0
+...
+"#]]);
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn unknown_names_are_usage_errors_with_the_nearest_name() {
+    let folder = folder("names", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jmp"]).code(2).stderr_eq(str![[r#"
+error: there is no scenario `clock-jmp` (./scenarios)
+  = help: did you mean `clock-jump`?
+
+"#]]);
+    let case = "clock-jump::five-votes-survive-a-forgetful-node";
+    redlock_sim(&folder, &["replay", case, "--seed", "1"]).code(2).stderr_eq(str![[r#"
+error: scenarios/clock-jump.toml has no case `five-votes-survive-a-forgetful-node`
+  = help: did you mean `clock-jump::five-votes-survive-one-forgetful-node`?
+
+"#]]);
+    redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
+    for arguments in [
+        &["run", "--seeds", "5..5"][..],
+        &["run", "--engine", "exhaustive"],
+        &["run", "--jobs", "0"],
+        &["run", "--set", "lock.ttl"],
+        &["replay", "clock-jump"],
+        &["explain"],
+    ] {
+        redlock_sim(&folder, arguments).code(2);
+    }
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn nothing_selected_is_an_exit_code_of_its_own() {
+    let folder = folder("nothing", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "tag:no-such-tag"]).code(4);
+    fs::remove_file(folder.join("scenarios/clock-jump.toml")).unwrap();
+    redlock_sim(&folder, &[]).code(4);
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_said_and_is_inconclusive_only_when_named() {
+    let literal = GOOD.replace("id    = \"c1\"", "id    = \"c1\"\nsubject = \"setnx\"");
+    let folder = folder("unsupported", &[("clock-jump.toml", &literal)]);
+    let named = redlock_sim(&folder, &["run", "clock-jump", "--engine", "turmoil"]);
+    named.code(3).stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+skipped clock-jump  the engine `turmoil` cannot do [..]
+...
+"#]]);
+    redlock_sim(&folder, &["run", "--engine", "turmoil"]).code(4);
+}
+
+#[test]
+fn a_truncated_or_foreign_history_is_refused_with_its_line() {
+    let folder = folder("history", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
+    let text = fs::read_to_string(folder.join("reports/clock-jump/base.0.jsonl")).unwrap();
+    let (head, _) = text.trim_end().rsplit_once('\n').unwrap();
+    fs::write(folder.join("truncated.jsonl"), head).unwrap();
+    fs::write(folder.join("foreign.jsonl"), GOOD).unwrap();
+    redlock_sim(&folder, &["check", "truncated.jsonl"]).code(2).stderr_eq(str![[r#"
+truncated.jsonl:[..]: [..]the file is truncated
+
+"#]]);
+    redlock_sim(&folder, &["check", "foreign.jsonl"]).code(2).stderr_eq(str![[r#"
+foreign.jsonl:1: expected the header of a stored history: [..]
+
+"#]]);
+    let spoilt = text.replacen("\"ttl\":\"10s\"", "\"ttl\":\"0s\"", 1);
+    assert_ne!(spoilt, text);
+    fs::write(folder.join("spoilt.jsonl"), spoilt).unwrap();
+    redlock_sim(&folder, &["check", "spoilt.jsonl"]).code(2).stderr_eq(str![[r#"
+spoilt.jsonl:1: [..]`lock.ttl`: no time at all: expected more than 0
+
+"#]]);
+}
+
+#[test]
+fn a_list_is_for_people_or_for_programs() {
+    let folder = folder("list", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["list"]).code(0).stdout_eq(str![[r#"
+scenarios: ./scenarios
+
+clock-jump  [K2 clock]
+  A master's clock jumps forward: two clients hold the lock
+    clock-jump::a-jump-inside-the-drift-allowance-is-harmless
+    clock-jump::five-votes-survive-one-forgetful-node
+
+"#]]);
+    let printed = redlock_sim(&folder, &["list", "--format", "json"]).code(0);
+    let printed = printed.get_output().stdout.clone();
+    let entries: serde_json::Value = serde_json::from_slice(&printed).unwrap();
+    assert_eq!(entries[0]["cases"][2]["seeds"], "0..100");
+}
+
+#[test]
+fn without_a_folder_the_scenarios_of_the_build_are_played() {
+    let folder = folder("embedded", &[]);
+    fs::remove_dir(folder.join("scenarios")).unwrap();
+    redlock_sim(&folder, &["run", "canonical", "--seeds", "0..2"]).code(0).stdout_eq(str![[r#"
+scenarios: built in, [..] cases
+met     canonical  event 0..2  everything holds
+...
+"#]]);
+}

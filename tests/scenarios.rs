@@ -1,0 +1,53 @@
+//! Every case of every scenario, a test under its own name: `scenario::case` on the engine `event`,
+//! `turmoil::scenario::case` on the engine `turmoil`, ignored where that engine cannot play it.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use redlock_sim::command;
+use redlock_sim::scenario::{self, Case, File};
+use redlock_sim::search::{Campaign, Engine};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    let trials = match scenario::load(Path::new("../scenarios")) {
+        Ok(files) => files.iter().flat_map(of_file).collect(),
+        Err(problems) => vec![wrong("the files of the scenarios", problems.to_string())],
+    };
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn of_file(file: &File) -> Vec<Trial> {
+    match file.cases(&[]) {
+        Ok(cases) => cases.into_iter().flat_map(of_case).collect(),
+        Err(problems) => vec![wrong(file.path(), problems.to_string())],
+    }
+}
+
+fn of_case(case: Case) -> [Trial; 2] {
+    let name = case.full_name();
+    let same = case.clone();
+    [
+        Trial::ignorable_test(name.clone(), move || play(&case, Engine::Event)),
+        Trial::ignorable_test(format!("turmoil::{name}"), move || play(&same, Engine::Turmoil)),
+    ]
+}
+
+fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
+    let seeds = engine.seeds(case).0;
+    let campaign = Campaign { case, engine, seeds, stop: &NEVER, progress: &|_| {} };
+    match command::keep(&campaign) {
+        Ok(played) if played.result.is_met() => Ok(Completion::Completed),
+        Ok(played) => Err(Failed::from(format!("\n{}", command::told(&played)))),
+        Err(unsupported) if engine == Engine::Turmoil => {
+            Ok(Completion::ignored_with(unsupported.what))
+        }
+        Err(unsupported) => Err(Failed::from(unsupported.to_string())),
+    }
+}
+
+fn wrong(name: &str, problems: String) -> Trial {
+    Trial::test(name, move || Err(Failed::from(problems)))
+}
