@@ -22,7 +22,8 @@ pub(super) struct Tidy {
     due_ns: [u64; NODES_MAX],
     /// Whose key that is.
     whose: [AttemptId; NODES_MAX],
-    first_finish_ns: u64,
+    /// How many attempts have failed or been released.
+    finished: usize,
     found: Judgement,
 }
 
@@ -31,20 +32,20 @@ impl Tidy {
         Self {
             due_ns: [NEVER; NODES_MAX],
             whose: [AttemptId::default(); NODES_MAX],
-            first_finish_ns: NEVER,
+            finished: 0,
             found: Judgement::Vacuous,
         }
     }
 
     pub(super) fn reset(&mut self) {
         self.due_ns = [NEVER; NODES_MAX];
-        self.first_finish_ns = NEVER;
+        self.finished = 0;
         self.found = Judgement::Vacuous;
     }
 
     /// An attempt failed, or its lease was released.
     pub(super) fn finished(&mut self, facts: &Facts, id: AttemptId) {
-        self.first_finish_ns = self.first_finish_ns.min(facts.now_ns);
+        self.finished += 1;
         for node in 0..facts.setting.nodes as u8 {
             if facts.keys.writer(node) == Writer::Attempt(id) {
                 self.reconsider(facts, node);
@@ -78,9 +79,12 @@ impl Tidy {
     /// What was found, once the run is over.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         (0..facts.setting.nodes as u8).for_each(|node| self.check(facts, node));
-        let nothing_left = self.overdue_from_ns().is_none();
-        let bound_ns = self.first_finish_ns.saturating_add(facts.setting.release_ns);
-        if self.first_finish_ns != NEVER && (nothing_left || bound_ns <= facts.now_ns) {
+        // Attempts of which a key is left are not judged.
+        let is_left = |node: &usize| self.due_ns[*node] != NEVER;
+        let is_first = |node: &usize| {
+            !(0..*node).any(|other| is_left(&other) && self.whose[other] == self.whose[*node])
+        };
+        if self.finished > (0..NODES_MAX).filter(is_left).filter(is_first).count() {
             self.found.held();
         }
         self.found

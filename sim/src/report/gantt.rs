@@ -3,8 +3,8 @@
 use super::faults;
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
 use super::text;
-use super::timeline::{Timeline, Trouble};
-use crate::history::HostIndex;
+use super::timeline::{Key, Timeline, Trouble};
+use crate::history::{HostIndex, Writer};
 use crate::oracle::Violation;
 
 mod clients;
@@ -16,7 +16,7 @@ const RIGHT: i64 = WIDTH - 14 * PX;
 const LANE: i64 = 17 * PX;
 const CLIENT_ROW: i64 = 58 * PX;
 const NODE_ROW: i64 = 27 * PX;
-const STORE_ROW: i64 = 34 * PX;
+const STORE_ROW: i64 = 46 * PX;
 
 /// The picture of a run, with the overlap of `violation` if it is one of two leases.
 pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> String {
@@ -26,6 +26,7 @@ pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> St
     gantt.axis();
     gantt.heading(gantt.clients_top, "clients");
     gantt.heading(gantt.nodes_top, "masters");
+    clients::absences(&mut gantt);
     if let Some(violation) = violation.filter(|violation| violation.second.is_some()) {
         gantt.overlap(violation);
     }
@@ -149,7 +150,8 @@ impl<'t, 'a> Gantt<'t, 'a> {
     fn overlap(&mut self, violation: &Violation) {
         let (from, to) = (self.scale.x(violation.from_ns), self.scale.x(violation.to_ns));
         let width = (to - from).max(2 * PX);
-        let height = self.nodes_top - 24 * PX - self.clients_top;
+        let own = self.timeline.scenario.clients.len() as i64;
+        let height = own * CLIENT_ROW - 2 * PX;
         let area = Area { x: from, y: self.clients_top, width, height };
         self.svg.rect("overlap", area, "");
         self.svg.rect("overlap-hatch", area, "both at once");
@@ -183,6 +185,14 @@ impl<'t, 'a> Gantt<'t, 'a> {
     }
 }
 
+/// Whether a key is of somebody who is worth a row.
+fn is_drawn(timeline: &Timeline<'_>, key: &Key) -> bool {
+    match key.writer {
+        Writer::Attempt(id) => timeline.is_drawn(id),
+        Writer::Nobody | Writer::Operator => true,
+    }
+}
+
 /// Where a label of this width begins that belongs at `x`, so that it stays inside the picture.
 fn label_x(x: i64, width: i64) -> i64 {
     (x + 3 * PX).min(RIGHT - width).max(LEFT)
@@ -203,14 +213,15 @@ fn colour(place: usize) -> String {
 /// Where the picture ends: a little after the last thing that people look for.
 fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
     let mut last_ns = 0;
-    for attempt in &timeline.attempts {
+    for attempt in timeline.attempts.iter().filter(|it| timeline.is_drawn(it.id)) {
         let own = attempt.beliefs.iter().chain(&attempt.sections);
         last_ns = own.map(|interval| interval.to_ns).fold(last_ns, u64::max);
         last_ns = last_ns.max(attempt.settled.map_or(0, |(at, _)| at.at_ns));
     }
-    for key in &timeline.keys {
+    for key in timeline.keys.iter().filter(|key| is_drawn(timeline, key)) {
         let end_ns = key.ended.map_or(key.set.at_ns, |ended| ended.moment.at_ns);
-        last_ns = last_ns.max(end_ns);
+        let due_ns = key.expected_ns.filter(|_| nodes::is_notable(key)).unwrap_or(0);
+        last_ns = last_ns.max(end_ns).max(due_ns);
     }
     for write in &timeline.writes {
         last_ns = last_ns.max(write.arrived.map_or(write.sent, |(at, _)| at).at_ns);
@@ -222,5 +233,5 @@ fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
         last_ns = last_ns.max(away.to.map_or(away.from, |to| to).at_ns);
     }
     let margin_ns = last_ns / 40;
-    last_ns.saturating_add(margin_ns).clamp(1_000_000, timeline.end_ns.max(1_000_000))
+    last_ns.saturating_add(margin_ns).max(1_000_000)
 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{Played, page, text};
 use crate::scenario::Property;
+use crate::search::Observed;
 
 pub(super) fn draw(played: &[Played]) -> String {
     let met = played.iter().filter(|one| one.result.is_met()).count();
@@ -69,7 +70,8 @@ fn case(played: &Played, file: &str) -> Markup {
             @for property in Property::ALL {
                 @match result.properties.iter().find(|it| it.property == property) {
                     Some(it) => td class=[(!it.failures.is_empty()).then_some("failed")] {
-                        (page::finding(it))
+                        @if it.observed == Observed::Vacuous { span.vacuous { "–" } }
+                        @else { (page::finding(it)) }
                     }
                     None => td {}
                 }

@@ -40,10 +40,14 @@ pub(super) fn draw(
         return None;
     }
     let rows = Rows::new(timeline, &drawn, &left_out);
-    let mut sheet = Sheet { timeline, rows, svg: Svg::default(), columns: columns(timeline) };
+    let columns = columns(timeline);
+    let mut sheet = Sheet { timeline, rows, svg: Svg::default(), columns, labels: Vec::new() };
     sheet.frame();
     lifelines::draw(&mut sheet);
     drawn.iter().for_each(|flight| sheet.flight(flight));
+    for (class, at, label) in core::mem::take(&mut sheet.labels) {
+        sheet.svg.text(class, at, &label);
+    }
     let height = sheet.rows.bottom + 12 * PX;
     let svg =
         sheet.svg.finish("messages", (WIDTH, height), "Messages between the hosts, time down");
@@ -132,6 +136,8 @@ struct Sheet<'t, 'a> {
     rows: Rows,
     svg: Svg,
     columns: Vec<(usize, i64)>,
+    /// Written over all lines.
+    labels: Vec<(&'static str, (i64, i64), String)>,
 }
 
 impl Sheet<'_, '_> {
@@ -166,29 +172,29 @@ impl Sheet<'_, '_> {
         let (near, far) = (self.x(flight.client), self.x(flight.server));
         let sent = (near, self.rows.y(flight.sent_ns));
         let class = self.class(flight);
-        let side = if far > near { ("label", 5 * PX) } else { ("label end", -5 * PX) };
+        let side = if far > near { ("l", 5 * PX) } else { ("l end", -5 * PX) };
         let Some(arrived_ns) = flight.arrived_ns else {
-            let end = (near + (far - near) * 3 / 5, sent.1 + STEP);
+            let end = (far - side.1 * 3, sent.1 + STEP);
             self.svg.line(&format!("{class} lost"), sent, end);
-            self.svg.text("cross", (end.0, end.1 + 4 * PX), "✕");
-            self.svg.text(side.0, (end.0 + side.1 * 2, end.1 + 4 * PX), &flight.label);
+            self.labels.push(("cross", (end.0, end.1 + 4 * PX), String::from("✕")));
+            self.labels.push((side.0, (far + side.1, end.1 + 3 * PX), flight.label.clone()));
             return;
         };
         let arrived = (far, self.rows.y(arrived_ns));
         let late = if flight.is_late { " late" } else { "" };
-        self.svg.arrow(&format!("{class}{late}"), sent, arrived);
+        self.svg.line(&format!("{class}{late} tip"), sent, arrived);
         let suffix = if flight.is_late { ", late" } else { "" };
         let label = format!("{}{suffix}", flight.label);
-        self.svg.text(side.0, (far + side.1, arrived.1 + 3 * PX), &label);
+        self.labels.push((side.0, (far + side.1, arrived.1 + 3 * PX), label));
         match flight.answered_ns {
             Some(Some(answered_ns)) => {
                 let back = (near, self.rows.y(answered_ns));
-                self.svg.arrow(&format!("{class}{late} reply"), arrived, back);
+                self.svg.line(&format!("{class}{late} reply tip"), arrived, back);
             }
             Some(None) => {
                 let end = (far + (near - far) * 2 / 5, arrived.1 + STEP);
                 self.svg.line(&format!("{class} lost reply"), arrived, end);
-                self.svg.text("cross", (end.0, end.1 + 4 * PX), "✕");
+                self.labels.push(("cross", (end.0, end.1 + 4 * PX), String::from("✕")));
             }
             None => {}
         }
@@ -196,8 +202,8 @@ impl Sheet<'_, '_> {
 
     fn class(&self, flight: &Flight) -> String {
         match self.timeline.lease_place(flight.attempt) {
-            Some(place) => format!("wire o{}", place % 6),
-            None => String::from("wire stray"),
+            Some(place) => format!("w o{}", place % 6),
+            None => String::from("w stray"),
         }
     }
 }

@@ -6,7 +6,10 @@ use super::{Played, results, text};
 use crate::scenario::{Scenario, Verdict};
 use crate::search::{Observed, PropertyResult};
 
+mod fit;
 mod run;
+
+use fit::Detail;
 
 /// The style of every page.
 const STYLE: &str = include_str!("style.css");
@@ -14,26 +17,10 @@ const STYLE: &str = include_str!("style.css");
 /// What all pictures of a page share.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// How much of each run a page can show: shared by its cases, so that it stays small.
-const MESSAGES: usize = 240;
-const EVENTS: usize = 420;
-
-/// How many runs of a page can show so much of themselves.
-#[derive(Clone, Copy, Debug)]
-struct Budget {
-    messages: usize,
-    events: usize,
-}
-
 /// The page of one scenario; all of `played` are its cases, in order.
 pub(super) fn draw(played: &[&Played]) -> String {
     let Some(first) = played.first() else { return String::new() };
     let scenario = &first.result.case.scenario;
-    let cases = played.len();
-    let budget = Budget {
-        messages: (MESSAGES / cases).clamp(24, 80),
-        events: (EVENTS / cases).clamp(24, 300),
-    };
     let body = html! {
         p.up { a href="index.html" { "all scenarios" } }
         h1 { (scenario.title) }
@@ -41,8 +28,8 @@ pub(super) fn draw(played: &[&Played]) -> String {
         @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
         @if !scenario.story.is_empty() { p.story { (scenario.story) } }
         (setting(scenario))
-        @if cases > 1 { (contents(played)) }
-        @for one in played { (case(one, budget)) }
+        @if played.len() > 1 { (contents(played)) }
+        @for case in fit::cases(played) { (case) }
         (legend())
     };
     document(&scenario.title, &body)
@@ -130,7 +117,7 @@ fn badge(met: bool) -> Markup {
     }
 }
 
-fn case(played: &Played, budget: Budget) -> Markup {
+fn case(played: &Played, detail: Detail) -> Markup {
     let result = &played.result;
     html! {
         section.case id=(anchor(played)) {
@@ -141,7 +128,7 @@ fn case(played: &Played, budget: Budget) -> Markup {
                 @for failure in &result.failures { " · " strong { (results::failure(failure)) } }
             }
             (findings(played))
-            @for seed in played.shown_seeds() { (run::draw(played, seed, budget)) }
+            @for seed in played.shown_seeds() { (run::draw(played, seed, detail)) }
         }
     }
 }
@@ -209,16 +196,16 @@ fn share(it: &PropertyResult, runs: u64) -> String {
         return format!("{} of {runs}", it.violating_seeds);
     }
     match it.bound_95(runs) {
-        // Three over the number of runs, as a share of 10 000, without floats in the text.
-        Some(_) => format!("0 of {runs}; below {} at 95 %", percent_below(runs)),
+        Some(_) => format!("0 of {runs}: under {}, with 95 % confidence", percent_below(runs)),
         None => String::from("–"),
     }
 }
 
-/// `3 / runs` in percent, rounded up to two places.
+/// [`PropertyResult::bound_95`] in percent, rounded up to four places, without a float in the text.
 fn percent_below(runs: u64) -> String {
-    let hundredths = (30_000u64.div_ceil(runs.max(1))).min(10_000);
-    format!("{}.{:02} %", hundredths / 100, hundredths % 100)
+    let ppm = 3_000_000u64.div_ceil(runs.max(1)).min(1_000_000);
+    let digits = format!("{}.{:04}", ppm / 10_000, ppm % 10_000);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn legend() -> Markup {

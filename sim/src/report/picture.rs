@@ -17,31 +17,43 @@ pub enum Row {
 }
 
 /// What becomes of a pause that begins before one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Who is asked.
     pub row: Row,
     /// The step.
     pub point: Point,
+    /// The node that the step is about, where it is about one.
+    pub node: Option<String>,
     /// Whether the property was violated by any seed.
     pub violated: bool,
 }
 
-const POINTS: [(Point, &str); 8] = [
-    (Point::T1, "T1"),
-    (Point::Write, "write"),
-    (Point::Execute, "execute"),
-    (Point::Reply, "reply"),
-    (Point::T2, "T2"),
-    (Point::Deliver, "deliver"),
-    (Point::Look, "look"),
-    (Point::Enter, "enter"),
+/// The steps in the order in which they come where the nodes answer in the order of their names:
+/// C's answer makes the majority, so that those of D and E come after the section has begun.
+const COLUMNS: [(&str, Point, Option<&str>); 12] = [
+    ("T1", Point::T1, None),
+    ("write", Point::Write, None),
+    ("execute", Point::Execute, None),
+    ("reply A", Point::Reply, Some("A")),
+    ("reply B", Point::Reply, Some("B")),
+    ("reply C", Point::Reply, Some("C")),
+    ("T2", Point::T2, None),
+    ("deliver", Point::Deliver, None),
+    ("look", Point::Look, None),
+    ("enter", Point::Enter, None),
+    ("reply D", Point::Reply, Some("D")),
+    ("reply E", Point::Reply, Some("E")),
 ];
 
+/// Headings over the columns, and how many columns each is over.
+const PHASES: [(&str, i64); 4] =
+    [("ask the masters", 6), ("decide", 1), ("use the lease", 3), ("in the section", 2)];
+
 const ROWS: [(Row, &str, &str); 3] = [
-    (Row::Literal, "redlock-literal", "sections, the specification to the letter"),
-    (Row::Ours, "redlock", "sections, this client"),
-    (Row::Fenced, "with fencing", "writes, at the resource"),
+    (Row::Literal, "the literal algorithm", "two in the section?"),
+    (Row::Ours, "this client", "two in the section?"),
+    (Row::Fenced, "with fencing tokens", "a stale write at the resource?"),
 ];
 
 /// The cells that the cases of the scenarios named `scenarios` amount to. The step comes from the
@@ -54,7 +66,7 @@ pub fn cells(results: &[CaseResult], scenarios: &[&str]) -> Vec<Cell> {
 }
 
 fn cell(result: &CaseResult) -> Option<Cell> {
-    let point = point(&result.case)?;
+    let (point, node) = point(&result.case)?;
     let scenario = &result.case.scenario;
     let (row, judged) = match (scenario.store.checks, scenario.clients.first()?.subject.as_str()) {
         (Checks::Nothing, "redlock") => (Row::Ours, &[Property::ExclusiveSection][..]),
@@ -65,60 +77,81 @@ fn cell(result: &CaseResult) -> Option<Cell> {
     let bad = [Observed::Violated, Observed::Sometimes];
     let asked = result.properties.iter().filter(|it| judged.contains(&it.property));
     let violated = asked.into_iter().any(|it| bad.contains(&it.observed));
-    Some(Cell { row, point, violated })
+    Some(Cell { row, point, node, violated })
 }
 
-fn point(case: &Case) -> Option<Point> {
-    let enabled = case.scenario.faults.iter().filter(|fault| fault.enabled);
-    let points = enabled.filter_map(|fault| match &fault.at {
-        At::Point(point) => Some(point.before),
+fn point(case: &Case) -> Option<(Point, Option<String>)> {
+    let mut enabled = case.scenario.faults.iter().filter(|fault| fault.enabled);
+    enabled.find_map(|fault| match &fault.at {
+        At::Point(at) => Some((at.before, at.node.clone())),
         At::Time(_) => None,
-    });
-    points.into_iter().next()
+    })
 }
 
-const WIDTH: i64 = 940 * PX;
-const LEFT: i64 = 246 * PX;
-const CELL: i64 = 84 * PX;
-const ROW: i64 = 62 * PX;
+const LEFT: i64 = 232 * PX;
+const CELL: i64 = 64 * PX;
+const ROW: i64 = 60 * PX;
 const TOP: i64 = 128 * PX;
+const WIDTH: i64 = LEFT + COLUMNS.len() as i64 * CELL + 20 * PX;
 
 /// The picture as a file of its own; steps without a cell are left empty.
 #[must_use]
 pub fn sweep_svg(cells: &[Cell]) -> String {
     let mut svg = Svg::default();
-    svg.text("title", (20 * PX, 36 * PX), "Where may a long pause begin, and nothing goes wrong?");
-    let lead = "A holder is stopped for longer than the TTL, just before the step named above each column.";
+    svg.text(
+        "title",
+        (20 * PX, 36 * PX),
+        "Before which step may a client pause for longer than its lease?",
+    );
+    let lead = "Each column is a run in which the first client is stopped for 12 s (TTL 10 s) just \
+                before that step, while a second client takes the lock.";
     svg.text("lead", (20 * PX, 58 * PX), lead);
-    let steps = "ask the masters";
-    svg.text("phase", (LEFT + CELL * 2, 88 * PX), steps);
-    svg.line("rule", (LEFT + 6 * PX, 94 * PX), (LEFT + CELL * 4 - 6 * PX, 94 * PX));
-    svg.text("phase", (LEFT + CELL * 6, 88 * PX), "use the lease");
-    svg.line("rule", (LEFT + CELL * 4 + 6 * PX, 94 * PX), (LEFT + CELL * 8 - 6 * PX, 94 * PX));
-    for (nth, (_, name)) in POINTS.iter().enumerate() {
-        let middle = LEFT + CELL * nth as i64 + CELL / 2;
-        svg.text("step", (middle, 114 * PX), name);
-    }
+    headings(&mut svg);
     for (nth, (row, name, what)) in ROWS.iter().enumerate() {
         let top = TOP + ROW * nth as i64;
-        svg.text("name", (20 * PX, top + 25 * PX), name);
+        svg.text("name", (20 * PX, top + 26 * PX), name);
         svg.text("what", (20 * PX, top + 43 * PX), what);
-        for (column, (point, _)) in POINTS.iter().enumerate() {
-            let known = cells.iter().filter(|it| it.row == *row && it.point == *point);
-            let verdict = known.map(|it| it.violated).reduce(|one, other| one || other);
-            square(&mut svg, LEFT + CELL * column as i64, top, verdict);
+        let mut before = None;
+        for (column, (_, point, node)) in COLUMNS.iter().enumerate() {
+            let x = LEFT + CELL * column as i64;
+            let verdict = verdict(cells, *row, *point, *node);
+            square(&mut svg, x, top, verdict);
+            if before == Some(false) && verdict == Some(true) {
+                svg.line("flip", (x, top), (x, top + ROW));
+            }
+            before = verdict.or(before);
         }
     }
     let bottom = TOP + ROW * ROWS.len() as i64;
-    let key = "✓ never two at once, no write out of order    ✗ violated    – not played";
-    svg.text("what", (20 * PX, bottom + 30 * PX), key);
-    frame(&svg.into_body(), bottom + 48 * PX)
+    let key = "✓ no harm in any run · ✗ violated · – no such step · ┃ where the verdict flips";
+    svg.text("what", (20 * PX, bottom + 28 * PX), key);
+    frame(&svg.into_body(), bottom + 46 * PX)
+}
+
+/// Whether any of the runs that a cell stands for did harm; `None` if there was none.
+fn verdict(cells: &[Cell], row: Row, point: Point, node: Option<&str>) -> Option<bool> {
+    let known = cells.iter().filter(|cell| cell.row == row && cell.point == point);
+    let of_node = known.filter(|cell| node.is_none() || cell.node.as_deref() == node);
+    of_node.map(|cell| cell.violated).reduce(|one, other| one || other)
+}
+
+fn headings(svg: &mut Svg) {
+    let mut x = LEFT;
+    for (phase, columns) in PHASES {
+        let width = CELL * columns;
+        svg.text("phase", (x + width / 2, 88 * PX), phase);
+        svg.line("rule", (x + 4 * PX, 95 * PX), (x + width - 4 * PX, 95 * PX));
+        x += width;
+    }
+    for (nth, (name, ..)) in COLUMNS.iter().enumerate() {
+        svg.text("step", (LEFT + CELL * nth as i64 + CELL / 2, 115 * PX), name);
+    }
 }
 
 fn square(svg: &mut Svg, x: i64, y: i64, verdict: Option<bool>) {
     let (class, glyph, word) = match verdict {
         Some(true) => ("bad", "✗", "violated"),
-        Some(false) => ("good", "✓", "ok"),
+        Some(false) => ("good", "✓", "no harm"),
         None => ("none", "–", ""),
     };
     let area = Area { x: x + 3 * PX, y: y + 3 * PX, width: CELL - 6 * PX, height: ROW - 6 * PX };

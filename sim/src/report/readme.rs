@@ -9,63 +9,70 @@ struct Line {
     assumption: &'static str,
     /// The scenario, for the reader to run.
     scenario: &'static str,
-    /// The case with the specification to the letter.
-    literal: &'static str,
-    /// The case with this project's client.
-    ours: &'static str,
-    /// The case with a resource that checks fencing tokens.
-    fenced: &'static str,
+    /// What follows the scenario's name in that of the case with the specification to the letter.
+    literal: Option<&'static str>,
+    /// The same of the case with this project's client.
+    ours: Option<&'static str>,
+    /// The same of the case with a resource that checks fencing tokens.
+    fenced: Option<&'static str>,
 }
 
-const LINES: [Line; 7] = [
+const LINES: [Line; 8] = [
     Line {
         assumption: "no process pauses between its check and its section (K1)",
-        scenario: "kleppmann-process-pause",
-        literal: "kleppmann-process-pause::literal",
-        ours: "kleppmann-process-pause",
-        fenced: "kleppmann-process-pause::fenced",
+        scenario: "pause-after-the-check",
+        literal: Some("::the-literal-algorithm"),
+        ours: Some(""),
+        fenced: Some("::fencing-tokens-save-the-resource"),
     },
     Line {
         assumption: "no master’s clock jumps (K2)",
-        scenario: "kleppmann-clock-jump",
-        literal: "kleppmann-clock-jump::literal",
-        ours: "kleppmann-clock-jump",
-        fenced: "kleppmann-clock-jump::fenced",
+        scenario: "node-clock-jump",
+        literal: Some("::the-literal-algorithm"),
+        ours: Some(""),
+        fenced: Some("::fencing-tokens-save-the-resource"),
     },
     Line {
         assumption: "no master forgets what it acknowledged (K3)",
-        scenario: "kleppmann-crash-restart",
-        literal: "kleppmann-crash-restart::literal",
-        ours: "kleppmann-crash-restart",
-        fenced: "kleppmann-crash-restart::fenced",
+        scenario: "restart-without-persistence",
+        literal: Some("::the-literal-algorithm"),
+        ours: Some("::quarantine"),
+        fenced: Some("::fencing-tokens-save-the-resource"),
     },
     Line {
-        assumption: "no pause while the replies are under way (K5)",
-        scenario: "kleppmann-pause-in-flight",
-        literal: "kleppmann-pause-in-flight::literal",
-        ours: "kleppmann-pause-in-flight",
-        fenced: "kleppmann-pause-in-flight::fenced",
+        assumption: "no process pauses while the replies are under way (K5)",
+        scenario: "pause-in-flight",
+        literal: Some("::the-literal-algorithm"),
+        ours: Some(""),
+        fenced: None,
     },
     Line {
-        assumption: "no write is delayed (K7)",
-        scenario: "kleppmann-delayed-write",
-        literal: "kleppmann-delayed-write::literal",
-        ours: "kleppmann-delayed-write",
-        fenced: "kleppmann-delayed-write::fenced",
+        assumption: "no write to the resource is late (K7)",
+        scenario: "delayed-write",
+        literal: Some("::the-literal-algorithm"),
+        ours: Some(""),
+        fenced: Some("::fencing-tokens-save-the-resource"),
     },
     Line {
         assumption: "no client’s wall clock is set back (C1)",
-        scenario: "client-clock-set-back",
-        literal: "client-clock-set-back::literal",
-        ours: "client-clock-set-back",
-        fenced: "client-clock-set-back::fenced",
+        scenario: "client-wall-clock-set-back",
+        literal: Some(""),
+        ours: Some("::ours"),
+        fenced: None,
     },
     Line {
-        assumption: "no host sleeps uncounted (C8)",
-        scenario: "client-suspend",
-        literal: "client-suspend::literal",
-        ours: "client-suspend",
-        fenced: "client-suspend::fenced",
+        assumption: "no host sleeps while it asks for the lock (C8)",
+        scenario: "suspend-defeats-step-3",
+        literal: Some(""),
+        ours: Some("::ours"),
+        fenced: None,
+    },
+    Line {
+        assumption: "the lock server is perfect, the process pauses (K10)",
+        scenario: "ideal-lease-service",
+        literal: Some(""),
+        ours: None,
+        fenced: Some("::fencing-tokens-save-the-resource-here-too"),
     },
 ];
 
@@ -76,16 +83,25 @@ pub fn readme_table(results: &[CaseResult]) -> String {
         "| assumption | scenario | the literal algorithm | this client | with fencing, at the resource |\n\
          | --- | --- | --- | --- | --- |\n",
     );
+    let at_resource = [Property::NoLostUpdate, Property::FencedOrder];
+    let anywhere = [
+        Property::MutualExclusion,
+        Property::ExclusiveSection,
+        Property::NoLostUpdate,
+        Property::FencedOrder,
+    ];
     for line in LINES {
-        let held = [Property::MutualExclusion, Property::ExclusiveSection];
-        let at_resource = [Property::NoLostUpdate, Property::FencedOrder];
+        let cell = |case: Option<&str>, properties: &[Property]| {
+            let name = case.map(|case| format!("{}{case}", line.scenario));
+            name.map_or(String::from("–"), |name| verdict(results, &name, properties))
+        };
         table += &format!(
             "| {} | `{}` | {} | {} | {} |\n",
             line.assumption,
             line.scenario,
-            verdict(results, line.literal, &held),
-            verdict(results, line.ours, &held),
-            verdict(results, line.fenced, &at_resource)
+            cell(line.literal, &anywhere),
+            cell(line.ours, &anywhere),
+            cell(line.fenced, &at_resource)
         );
     }
     table
@@ -99,13 +115,13 @@ fn verdict(results: &[CaseResult], name: &str, properties: &[Property]) -> Strin
     let asked: Vec<&PropertyResult> =
         result.properties.iter().filter(|it| properties.contains(&it.property)).collect();
     let bad = [Observed::Violated, Observed::Sometimes];
-    let broken: Vec<String> = asked
-        .iter()
-        .filter(|it| bad.contains(&it.observed))
-        .map(|it| format!("{} ({})", it.property.name(), it.blames.join("; ")))
-        .collect();
-    if !broken.is_empty() {
-        return format!("✗ {}", broken.join(", "));
+    let broken = asked.iter().filter(|it| bad.contains(&it.observed));
+    let names: Vec<&str> = broken.clone().map(|it| it.property.name()).collect();
+    if !names.is_empty() {
+        let mut blames: Vec<&str> = broken.flat_map(|it| &it.blames).map(String::as_str).collect();
+        blames.sort_unstable();
+        blames.dedup();
+        return format!("✗ {} (blame: {})", names.join(", "), blames.join("; "));
     }
     let tested = asked.iter().any(|it| it.observed == Observed::Holds);
     String::from(if tested { "✓ holds" } else { "–" })

@@ -4,7 +4,7 @@
 use super::text;
 use super::timeline::{Absence, Attempt, Moment, Timeline};
 use crate::history::{AttemptId, Settlement};
-use crate::oracle::Violation;
+use crate::oracle::{Blame, Violation};
 use crate::scenario::Property;
 
 mod because;
@@ -20,6 +20,10 @@ pub(super) struct Clause {
 impl Clause {
     fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), event: None }
+    }
+
+    pub(super) fn as_above() -> Self {
+        Self::new("as above")
     }
 
     fn at(moment: Moment, text: impl Into<String>) -> Self {
@@ -53,10 +57,10 @@ pub(super) fn of_violation(
     let lets = pair.iter().map(|attempt| introduce(timeline, attempt)).collect();
     let (headline, then) = match (property, pair.as_slice()) {
         (Property::MutualExclusion, [first, second]) => {
-            (held(timeline, violation, "held"), because::shared_nodes(timeline, first, second))
+            (held(timeline, violation, "both held"), because::shared_nodes(timeline, first, second))
         }
         (Property::ExclusiveSection, [first, second]) => (
-            held(timeline, violation, "were in a critical section on"),
+            held(timeline, violation, "were both in a critical section on"),
             because::sections(timeline, violation, first, second),
         ),
         _ => other::tell(timeline, property, violation),
@@ -68,7 +72,8 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     let second = violation.second.unwrap_or(violation.first);
     let (one, other) =
         (timeline.client_name(violation.first.client), timeline.client_name(second.client));
-    let who = if one == other { format!("{one} twice") } else { format!("{one} and {other} both") };
+    let who =
+        if one == other { format!("{one}, twice over,") } else { format!("{one} and {other}") };
     let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
     let resource = &timeline.scenario.lock.resource;
@@ -92,6 +97,10 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         (Some(first), Some(last)) => {
             let (from, to) = (text::instant(first.from_ns), text::instant(last.to_ns));
             told += &format!("; believed from {from} to {to}");
+        }
+        _ if attempt.released.is_some_and(|released| released.at_ns == delivered.at_ns) => {
+            told += &format!("; given back at once, at {}", text::instant(delivered.at_ns));
+            return Clause::at(delivered, told);
         }
         _ => told += &format!("; over when it came, at {}", text::instant(delivered.at_ns)),
     }
@@ -124,10 +133,10 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
     match how {
         Settlement::Cancelled => "given up by its caller",
         Settlement::Granted => "granted",
-        Settlement::Quarantined => "refused: too many nodes in quarantine",
-        Settlement::Taken => "refused: another’s keys were in the way",
-        Settlement::TooFewNodes => "refused: too few nodes answered",
-        Settlement::TooSlow => "refused: too little time was left after the answers",
+        Settlement::Quarantined => "refused, too many nodes were in quarantine",
+        Settlement::Taken => "refused, another’s keys were in the way",
+        Settlement::TooFewNodes => "refused, too few nodes answered",
+        Settlement::TooSlow => "refused, too little time was left after the answers",
     }
 }
 
@@ -135,13 +144,38 @@ fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation)
     if violation.blamed.is_none() {
         return String::from("No assumption was broken: the lock client itself is wrong.");
     }
-    let blame = violation.blamed.names(timeline.scenario).join(" + ");
+    let names = violation.blamed.names(timeline.scenario);
+    let broken: Vec<String> = violation
+        .blamed
+        .iter()
+        .zip(&names)
+        .map(|(blame, name)| format!("{} ({name})", assumption(timeline, blame)))
+        .collect();
     let knew = match property {
-        Property::MutualExclusion => "neither client could know",
-        Property::ExclusiveSection => "the lock was not wrong about its leases",
-        _ => "the client could not prevent it",
+        Property::MutualExclusion => " Neither client could know.",
+        _ => "",
     };
-    format!("So the assumption that broke is {blame}; {knew}.")
+    format!("What was assumed and did not hold: {}.{knew}", text::list(&broken))
+}
+
+/// What has to hold so that this is never blamed.
+fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
+    match blame {
+        Blame::Amnesia(host) => {
+            format!("{} keeps the keys that it acknowledged", timeline.host_name(host))
+        }
+        Blame::Application => String::from(
+            "the application looks before it enters, and leaves when the lease is over",
+        ),
+        Blame::Clock(host) => {
+            format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
+        }
+        Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
+        Blame::Operator => String::from("nobody else touches the keys"),
+        Blame::Pause => String::from(
+            "no process is stopped between its last look at the clock and the end of its section",
+        ),
+    }
 }
 
 /// What happened in a run in which nothing of interest broke.
@@ -172,6 +206,11 @@ fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
         (Some(released), Some(lost)) if lost.at_ns <= released.at_ns => {
             format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
         }
+        (Some(released), _)
+            if attempt.delivered.is_some_and(|(at, _)| at.at_ns == released.at_ns) =>
+        {
+            String::from(".")
+        }
         (Some(released), _) => format!("; released at {}.", text::instant(released.at_ns)),
         (None, Some(lost)) => {
             format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
@@ -195,9 +234,9 @@ fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
     let clause = |(client, how, at, times): (u8, Settlement, Moment, u64)| {
         let name = timeline.client_name(client);
         let attempts = text::count(times, "attempt");
-        let first = text::instant(at.at_ns);
         let from = if times == 1 { "at" } else { "the first at" };
-        Clause::at(at, format!("{attempts} of {name} {from} {first} {}.", settled(how)))
+        let first = text::instant(at.at_ns);
+        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {}.", settled(how)))
     };
     told.into_iter().map(clause).collect()
 }

@@ -40,18 +40,7 @@ impl Svg {
     pub(super) fn line(&mut self, class: &str, from: (i64, i64), to: (i64, i64)) {
         let (x1, y1) = (length(from.0), length(from.1));
         let (x2, y2) = (length(to.0), length(to.1));
-        let _ =
-            write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
-    }
-
-    /// A line that ends in an arrow head.
-    pub(super) fn arrow(&mut self, class: &str, from: (i64, i64), to: (i64, i64)) {
-        let (x1, y1) = (length(from.0), length(from.1));
-        let (x2, y2) = (length(to.0), length(to.1));
-        let _ = write!(
-            self.body,
-            r#"<line class="{class}" marker-end="url(#tip)" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#
-        );
+        let _ = write!(self.body, r#"<path class="{class}" d="M{x1} {y1}L{x2} {y2}"/>"#);
     }
 
     /// Text whose baseline begins at `at`.

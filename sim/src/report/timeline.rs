@@ -147,7 +147,7 @@ pub(super) struct Timeline<'a> {
     pub(super) troubles: Vec<Trouble>,
     pub(super) clocks: BTreeMap<(HostIndex, ClockKind), Vec<Segment>>,
     pub(super) end_ns: u64,
-    /// The attempts that were granted, in that order: the first is called L1.
+    /// The attempts that were granted, in the order in which they began: the first is called L1.
     granted: Vec<AttemptId>,
 }
 
@@ -161,21 +161,23 @@ impl<'a> Timeline<'a> {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
 
-    /// The attempts that became leases, in the order of their grants.
+    /// The attempts that became leases, in the order in which they began.
     pub(super) fn leases(&self) -> impl Iterator<Item = &Attempt> {
         self.granted.iter().filter_map(|&id| self.attempt(id))
     }
 
-    /// Counts the leases from 0 in the order of their grants.
+    /// Counts the leases from 0 in the order in which they began.
     pub(super) fn lease_place(&self, id: AttemptId) -> Option<usize> {
         self.granted.iter().position(|&granted| granted == id)
     }
 
-    /// `L2` for a lease, `c2's attempt 3` for what did not become one.
+    /// `L2` for a lease, `c2’s attempt 3` for what did not become one.
     pub(super) fn name(&self, id: AttemptId) -> String {
         match self.lease_place(id) {
             Some(place) => format!("L{}", place + 1),
-            None => format!("{}'s attempt {}", self.client_name(id.client), id.number),
+            // What belongs to no attempt belongs to the connection: INFO.
+            None if id.number == 0 => format!("{}’s connection", self.client_name(id.client)),
+            None => format!("{}’s attempt {}", self.client_name(id.client), id.number),
         }
     }
 
@@ -216,10 +218,16 @@ impl<'a> Timeline<'a> {
         !self.writes.is_empty()
     }
 
-    /// How many clients did anything, the probe among them if there was one.
+    /// How many clients are worth a picture: the scenario's own, and the probe if it tried in vain.
     pub(super) fn clients(&self) -> u8 {
         let own = self.scenario.clients.len() as u8;
-        let probe = self.attempts.iter().any(|attempt| attempt.id.client == own);
-        own + u8::from(probe)
+        let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == own);
+        let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
+        own + u8::from(in_vain)
+    }
+
+    /// Whether an attempt is of a client that is worth a picture.
+    pub(super) fn is_drawn(&self, id: AttemptId) -> bool {
+        id.client < self.clients()
     }
 }

@@ -11,6 +11,15 @@ const BAR: i64 = 28 * PX;
 const SECTION_TOP: i64 = 22 * PX;
 const SECTION: i64 = 9 * PX;
 
+/// When the clients did nothing, behind everything else.
+pub(super) fn absences(gantt: &mut Gantt<'_, '_>) {
+    for client in 0..gantt.timeline.clients() {
+        let top = gantt.clients_top + i64::from(client) * CLIENT_ROW;
+        let host = gantt.timeline.scenario.client_host(client.into());
+        gantt.absences(host, top + BAR_TOP - 3 * PX, BAR + 18 * PX);
+    }
+}
+
 pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
     for client in 0..gantt.timeline.clients() {
         let top = gantt.clients_top + i64::from(client) * CLIENT_ROW;
@@ -28,8 +37,6 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
             }
         }
         refusals(gantt, client, top);
-        let host = timeline.scenario.client_host(client.into());
-        gantt.absences(host, top + BAR_TOP - 2 * PX, BAR + 4 * PX);
         for write in timeline.writes.iter().filter(|it| it.attempt.client == client) {
             let x = gantt.scale.x(write.sent.at_ns);
             gantt.svg.line("write", (x, top + BAR_TOP + BAR), (x, top + BAR_TOP + BAR + 9 * PX));

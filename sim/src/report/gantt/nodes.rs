@@ -1,6 +1,6 @@
 //! The rows of the masters and of the protected resource.
 
-use super::{Gantt, NODE_ROW, RIGHT, colour};
+use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
 use crate::history::{KeyEnd, Writer};
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::text;
@@ -30,7 +30,8 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
 fn keys(gantt: &mut Gantt<'_, '_>, node: u8, top: i64) {
     let timeline = gantt.timeline;
     let mut narrow_until = i64::MIN;
-    for key in timeline.keys.iter().filter(|key| key.node == node) {
+    let own = timeline.keys.iter().filter(|key| key.node == node && is_drawn(timeline, key));
+    for key in own {
         let from = gantt.scale.x(key.set.at_ns);
         let end_ns = key.ended.map_or(gantt.scale.to_ns, |ended| ended.moment.at_ns);
         let to = gantt.scale.x(end_ns);
@@ -41,12 +42,13 @@ fn keys(gantt: &mut Gantt<'_, '_>, node: u8, top: i64) {
         narrow_until = from + 15;
         let area = Area { x: from, y: top + BAR_TOP, width: (to - from).max(15), height: BAR };
         let (class, name) = owner(timeline, key.writer);
-        let told = format!(
-            "key of {} {} to {}",
-            timeline.writer_name(key.writer),
-            text::instant(key.set.at_ns),
-            text::instant(end_ns)
-        );
+        let told = match name.as_str() {
+            "" => String::new(),
+            name => {
+                let (from, to) = (text::instant(key.set.at_ns), text::instant(end_ns));
+                format!("key of {name} {from} to {to}")
+            }
+        };
         gantt.svg.rect(&format!("bar {class}"), area, &told);
         if area.width > width_of(&name, 10 * PX) + 8 * PX {
             gantt.svg.text("label", (from + 5 * PX, area.y + 12 * PX), &name);
@@ -66,12 +68,17 @@ fn owner(timeline: &Timeline<'_>, writer: Writer) -> (String, String) {
     }
 }
 
+/// Whether a key ended when nobody would have expected it.
+pub(super) fn is_notable(key: &Key) -> bool {
+    let (Some(due_ns), Some(ended)) = (key.expected_ns, key.ended) else { return false };
+    let own = ended.cause == KeyEnd::Command && ended.by == key.writer;
+    !own && due_ns.abs_diff(ended.moment.at_ns) >= NOTABLE_NS
+}
+
 /// ▷ where a key should have ended, ✕ where it ended instead.
 fn marks(gantt: &mut Gantt<'_, '_>, key: &Key, y: i64) {
     let (Some(due_ns), Some(ended)) = (key.expected_ns, key.ended) else { return };
-    let own = ended.cause == KeyEnd::Command && ended.by == key.writer;
-    let off_ns = due_ns.abs_diff(ended.moment.at_ns);
-    if own || off_ns < NOTABLE_NS {
+    if !is_notable(key) {
         return;
     }
     let (end, due) = (gantt.scale.x(ended.moment.at_ns), gantt.scale.x(due_ns));
@@ -88,7 +95,7 @@ fn store(gantt: &mut Gantt<'_, '_>) {
     let top = gantt.store_top + 6 * PX;
     gantt.svg.line("rule", (0, top), (RIGHT, top));
     gantt.svg.text("row", (0, top + 20 * PX), "store");
-    let mut free = i64::MIN;
+    let mut free = [i64::MIN; 2];
     for write in &timeline.writes {
         let Some((at, verdict)) = write.arrived else { continue };
         let x = gantt.scale.x(at.at_ns);
@@ -102,9 +109,9 @@ fn store(gantt: &mut Gantt<'_, '_>) {
         let label = format!("{glyph} {name} {word}");
         let width = width_of(&label, 11 * PX);
         let begin = (x - 3 * PX).min(RIGHT - width);
-        if begin > free {
-            gantt.svg.text(class, (begin, top + 27 * PX), &label);
-            free = begin + width;
+        if let Some(line) = free.iter().position(|&taken| begin > taken) {
+            gantt.svg.text(class, (begin, top + (25 + 13 * line as i64) * PX), &label);
+            free[line] = begin + width;
         }
     }
 }

@@ -48,14 +48,15 @@ fn troubles(sheet: &mut Sheet<'_, '_>) {
     for trouble in &timeline.troubles {
         let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { continue };
         let begun = (trouble.began.at_ns, format!("{}: {}", fault.id, faults::summary(fault)));
-        let ended = trouble.ended.map(|at| (at.at_ns, format!("{} ends", fault.id)));
+        let lasted = trouble.ended.filter(|ended| ended.at_ns > trouble.began.at_ns);
+        let ended = lasted.map(|at| (at.at_ns, format!("{} ends", fault.id)));
         for (at_ns, label) in [Some(begun), ended].into_iter().flatten() {
             if at_ns < sheet.rows.begin_ns() || at_ns > sheet.rows.end_ns() {
                 continue;
             }
             let y = sheet.rows.y(at_ns);
             sheet.svg.line("fault", (72 * PX, y), (WIDTH, y));
-            sheet.svg.text("fault end", (WIDTH, y - 3 * PX), &label);
+            sheet.labels.push(("fault end", (WIDTH, y - 3 * PX), label));
         }
     }
 }
@@ -83,11 +84,7 @@ fn keys(sheet: &mut Sheet<'_, '_>) {
                 KeyEnd::Flushed => "flushed",
                 KeyEnd::Restarted | KeyEnd::Command => "forgotten",
             };
-            sheet.svg.text(
-                "label",
-                (x + 6 * PX, sheet.rows.y(at_ns) + 3 * PX),
-                &format!("✕ {word}"),
-            );
+            sheet.svg.text("l", (x + 6 * PX, sheet.rows.y(at_ns) + 3 * PX), &format!("✕ {word}"));
         }
     }
 }
@@ -96,11 +93,11 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
     let nodes = timeline.scenario.cluster.nodes.len();
     let left = usize::from(timeline.clients()).div_ceil(2);
-    for attempt in timeline.leases() {
+    for attempt in timeline.leases().filter(|attempt| timeline.is_drawn(attempt.id)) {
         let host = timeline.scenario.client_host(attempt.id.client.into()).get();
         let x = sheet.x(host);
         let is_left = host < nodes + left;
-        let (class, aside) = if is_left { ("label end", -9 * PX) } else { ("label", 9 * PX) };
+        let (class, aside) = if is_left { ("l end", -9 * PX) } else { ("l", 9 * PX) };
         let name = timeline.name(attempt.id);
         let colour = timeline.lease_place(attempt.id).unwrap_or(0) % 6;
         for (nth, belief) in attempt.beliefs.iter().enumerate() {
@@ -111,7 +108,7 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
             for (at_ns, word) in [(belief.from_ns, begins), (belief.to_ns, "lets go of")] {
                 if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
                     let y = sheet.rows.y(at_ns) + 3 * PX;
-                    sheet.svg.text(class, (x + aside, y), &format!("{word} {name}"));
+                    sheet.labels.push((class, (x + aside, y), format!("{word} {name}")));
                 }
             }
         }
@@ -131,7 +128,7 @@ fn absences(sheet: &mut Sheet<'_, '_>) {
         bar(sheet, "away", (x, 18 * PX), (away.from.at_ns, to_ns), word);
         if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&away.from.at_ns) {
             let y = sheet.rows.y(away.from.at_ns) + STEP - 3 * PX;
-            sheet.svg.text("label", (x + 12 * PX, y), word);
+            sheet.labels.push(("l end", (x - 12 * PX, y), word.to_owned()));
         }
     }
 }

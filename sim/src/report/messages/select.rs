@@ -28,8 +28,8 @@ impl Flight {
 
 /// Every message, in the order of sending.
 pub(super) fn flights(timeline: &Timeline<'_>) -> Vec<Flight> {
-    let mut flights: Vec<Flight> =
-        timeline.commands.iter().map(|it| command(timeline, it)).collect();
+    let commands = timeline.commands.iter().filter(|it| timeline.is_drawn(it.attempt));
+    let mut flights: Vec<Flight> = commands.map(|it| command(timeline, it)).collect();
     flights.extend(timeline.writes.iter().map(|it| write(timeline, it)));
     flights.sort_by_key(|flight| flight.sent_ns);
     flights
@@ -39,7 +39,7 @@ fn command(timeline: &Timeline<'_>, command: &Command) -> Flight {
     let timeout_ns = timeline.scenario.lock.node_timeout.0;
     let answer = match command.executed {
         Some((_, answer)) => format!(" → {}", words::answer(command.op, answer)),
-        None => String::from(" never arrives"),
+        None => String::new(),
     };
     let answered_ns = command.delivered.map(|at| at.at_ns);
     Flight {
@@ -59,7 +59,7 @@ fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
         Some((_, Ok(version))) => format!(" ✓ version {version}"),
         Some((_, Err(Rejection::StaleToken))) => String::from(" ✗ stale token"),
         Some((_, Err(Rejection::NotOwner))) => String::from(" ✗ not the owner"),
-        None => String::from(" never arrives"),
+        None => String::new(),
     };
     Flight {
         attempt: write.attempt,
@@ -77,6 +77,7 @@ fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
 fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
     match timeline.lease_place(id) {
         Some(place) => format!("L{}", place + 1),
+        None if id.number == 0 => timeline.client_name(id.client).to_owned(),
         None => format!("{}#{}", timeline.client_name(id.client), id.number),
     }
 }

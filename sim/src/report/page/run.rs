@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{Budget, anchor};
+use super::{Detail, anchor};
 use crate::oracle::Violation;
 use crate::report::story::{self, Clause, Story};
 use crate::report::table::{self, Window};
@@ -11,7 +11,7 @@ use crate::report::{Played, clocks, gantt, messages, replay_command, text};
 use crate::scenario::Property;
 
 /// The run of `played` by `seed`, if its history was kept.
-pub(super) fn draw(played: &Played, seed: u64, budget: Budget) -> Markup {
+pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     let Some(events) = played.history(seed) else { return html! {} };
     let scenario = &played.result.case.scenario;
     let timeline = Timeline::new(scenario, events);
@@ -21,25 +21,32 @@ pub(super) fn draw(played: &Played, seed: u64, budget: Budget) -> Markup {
     let prefix = format!("{anchor}.{seed}.");
     let history = played.history_file(seed);
     let around_ns = main.map(|violation| violation.from_ns);
-    let window = table::window(&timeline, around_ns, budget.events);
+    let window = table::window(&timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
     html! {
         h3 { "Seed " (seed) }
         p.replay { code { (replay_command(&played.result.case, played.result.engine, seed)) } }
-        @for (property, violation) in &violations {
-            (tell(*property, &story::of_violation(&timeline, *property, violation), &links))
-        }
-        @if violations.is_empty() {
+        (stories(&timeline, &violations, &links))
+        @if violations.is_empty() && detail.ownership {
             div.run { @for clause in story::of_run(&timeline) { p { (links.clause(&clause)) } } }
         }
-        h4 { "Who held what" }
-        figure { (PreEscaped(gantt::draw(&timeline, main))) }
-        (message_figure(&timeline, main, budget, &history))
-        (clock_figure(&timeline))
-        details {
-            summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
-                " of " (window.all) }
-            (table::draw(&timeline, &window, &prefix, &history))
+        @if detail.ownership {
+            h4 { "Who held what" }
+            figure { (PreEscaped(gantt::draw(&timeline, main))) }
+        } @else {
+            p.note {
+                "This page has no room for the pictures of all its cases; "
+                code { (history) } " has the run."
+            }
+        }
+        @if detail.messages > 0 { (message_figure(&timeline, main, detail.messages, &history)) }
+        @if detail.events > 0 {
+            (clock_figure(&timeline))
+            details {
+                summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
+                    " of " (window.all) }
+                (table::draw(&timeline, &window, &prefix, &history))
+            }
         }
     }
 }
@@ -68,6 +75,34 @@ impl Links<'_> {
     }
 }
 
+/// A story that was told already is not told again.
+fn stories(
+    timeline: &Timeline<'_>,
+    violations: &[(Property, &Violation)],
+    links: &Links<'_>,
+) -> Markup {
+    let mut told: Option<Story> = None;
+    let mut stories = Vec::new();
+    for (property, violation) in violations {
+        let story = story::of_violation(timeline, *property, violation);
+        let mut rest = story.clone();
+        if let Some(told) = &told {
+            if told.lets == rest.lets {
+                rest.lets.clear();
+            }
+            if told.then == rest.then {
+                rest.then = vec![Clause::as_above()];
+            }
+            if told.therefore == rest.therefore {
+                rest.therefore.clear();
+            }
+        }
+        stories.push((*property, rest));
+        told = Some(story);
+    }
+    html! { @for (property, story) in &stories { (tell(*property, story, links)) } }
+}
+
 fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
     html! {
         div.violation {
@@ -82,7 +117,7 @@ fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
                     @for clause in &story.then { dd { (links.clause(clause)) } }
                 }
             }
-            p.therefore { (story.therefore) }
+            @if !story.therefore.is_empty() { p.therefore { (story.therefore) } }
         }
     }
 }
@@ -90,10 +125,10 @@ fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
 fn message_figure(
     timeline: &Timeline<'_>,
     violation: Option<&Violation>,
-    budget: Budget,
+    most: usize,
     history: &str,
 ) -> Markup {
-    let Some(diagram) = messages::draw(timeline, violation, budget.messages) else {
+    let Some(diagram) = messages::draw(timeline, violation, most) else {
         return html! { p.note { "No message was sent." } };
     };
     html! {

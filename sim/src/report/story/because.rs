@@ -29,39 +29,77 @@ pub(super) fn shared_nodes(
         ))];
     }
     let voted = (0..nodes).filter(|node| shared >> node & 1 == 1);
-    let mut told: Vec<Clause> = voted.map(|node| one_node(timeline, first, second, node)).collect();
+    let mut told = grouped(timeline, voted.map(|node| one_node(timeline, first, second, node)));
     let names = text::list(&timeline.nodes_of(shared));
-    let contain = if shared.count_ones() == 1 { "both quorums contain" } else { "both contain" };
-    told.push(Clause::new(format!("{contain} {names}, and each key belonged to one at a time")));
+    told.push(Clause::new(format!("so {names} voted for both, one after the other")));
     told
 }
 
-fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8) -> Clause {
-    let name = timeline.node_name(node);
+/// What became of both votes of one node.
+struct TwoVotes {
+    node: u8,
+    granted_ns: Option<u64>,
+    ended_ns: Option<u64>,
+    due_ns: Option<u64>,
+    event: Option<usize>,
+    /// The sentence, with `{granted}`, `{ended}` and `{due}` where the instants belong.
+    sentence: String,
+}
+
+/// Nodes with the same story share a clause.
+fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Vec<Clause> {
+    let mut groups: Vec<Vec<TwoVotes>> = Vec::new();
+    for vote in votes {
+        match groups.iter_mut().find(|group| group[0].sentence == vote.sentence) {
+            Some(group) => group.push(vote),
+            None => groups.push(vec![vote]),
+        }
+    }
+    let clause = |group: Vec<TwoVotes>| {
+        let names: Vec<&str> = group.iter().map(|vote| timeline.node_name(vote.node)).collect();
+        let span = |of: fn(&TwoVotes) -> Option<u64>| {
+            let first = group.iter().filter_map(of).min().map_or(String::new(), text::instant);
+            let last = group.iter().filter_map(of).max().map_or(String::new(), text::instant);
+            if first == last { first } else { format!("{first} to {last}") }
+        };
+        let sentence = group[0]
+            .sentence
+            .replace("{granted}", &span(|vote| vote.granted_ns))
+            .replace("{ended}", &span(|vote| vote.ended_ns))
+            .replace("{due}", &span(|vote| vote.due_ns));
+        Clause { text: format!("{} {sentence}", text::list(&names)), event: group[0].event }
+    };
+    groups.into_iter().map(clause).collect()
+}
+
+fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8) -> TwoVotes {
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
-    let vote = vote(timeline, second.id, node);
-    let granted = match vote.and_then(|command| command.executed) {
-        Some((at, _)) => format!("{name} granted {l2} at {}", text::instant(at.at_ns)),
-        None => format!("{name} was counted for {l2}"),
+    let executed = vote(timeline, second.id, node).and_then(|command| command.executed);
+    let granted_ns = executed.map(|(at, _)| at.at_ns);
+    let granted = match granted_ns {
+        Some(_) => format!("granted {l2} at {{granted}}"),
+        None => format!("was counted for {l2}"),
     };
-    let Some(key) = timeline.key_of(first.id, node) else {
-        return Clause::new(format!("{granted}; a key of {l1} was never there"));
-    };
-    let clause = match (key.expected_ns, key.ended) {
-        (_, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
-        (Some(due_ns), Some(ended)) if ended.moment.at_ns + 2_000_000 < due_ns => format!(
-            "{granted}, although {l1}’s key should have lived there until {}, because {}",
-            text::instant(due_ns),
-            early(timeline, first, key, ended, node)
-        ),
-        (_, Some(ended)) => format!(
-            "{granted}, after {l1}’s key had {} at {}{}",
+    let key = timeline.key_of(first.id, node);
+    let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
+    let sentence = match (key, due_ns, ended) {
+        (None, _, _) => format!("{granted}; a key of {l1} was never there"),
+        (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
+        (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
+            let because = early(timeline, first, key, ended, node);
+            format!(
+                "{granted}, although {l1}’s key should have lived there until {{due}}, because {because}"
+            )
+        }
+        (Some(key), _, Some(ended)) => format!(
+            "{granted}, after {l1}’s key had {} at {{ended}}{}",
             how(ended.cause),
-            text::instant(ended.moment.at_ns),
             belief_too_long(timeline, first, key)
         ),
     };
-    Clause { text: clause, event: key.ended.map(|ended| ended.moment.event) }
+    let ended_ns = ended.map(|ended| ended.moment.at_ns);
+    let event = ended.map(|ended| ended.moment.event);
+    TwoVotes { node, granted_ns, ended_ns, due_ns, event, sentence }
 }
 
 /// The SET of `attempt` on `node`.
@@ -70,6 +108,9 @@ fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: u8) -> Option<
         command.attempt == attempt && command.node == node && command.op == OpKind::Set
     })
 }
+
+/// A key that ends this much before its time ended early; less is the millisecond that clocks tick in.
+const EARLY_NS: u64 = 2_000_000;
 
 const fn how(cause: KeyEnd) -> &'static str {
     match cause {
@@ -85,7 +126,7 @@ const fn how(cause: KeyEnd) -> &'static str {
 fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, node: u8) -> String {
     let host = timeline.scenario.node_host(node.into());
     let name = timeline.node_name(node);
-    let at = text::instant(ended.moment.at_ns);
+    let at = "{ended}";
     let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
     let fault = |family| {
         let trouble = faults::on(timeline, family, host, from_ns, to_ns)?;
@@ -108,6 +149,10 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
         }
         KeyEnd::Command => match ended.by {
             Writer::Attempt(by) if by == first.id => format!("its own release deleted it at {at}"),
+            Writer::Attempt(by) => {
+                let (client, lease) = (timeline.client_name(by.client), timeline.name(by));
+                format!("{client} deleted it at {at} with a command for {lease}")
+            }
             by => format!("{} deleted it at {at}", timeline.writer_name(by)),
         },
     }

@@ -128,22 +128,24 @@ fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
 
 fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
+    let name = timeline.name(id);
     let counted = text::list(&timeline.nodes_of(attempt.counted));
     let votes = attempt.counted.count_ones();
-    let mut told = vec![Clause::at(
-        attempt.began,
-        format!(
-            "{} counted {counted}: {votes} of the {} it needs",
-            timeline.name(id),
-            attempt.needed
-        ),
-    )];
-    if let (Some((_, t2)), Some((moment, deadline))) = (attempt.decided, attempt.delivered) {
-        let elapsed = text::length(t2.saturating_sub(attempt.t1_local_ns));
-        let given = text::length(deadline.saturating_sub(attempt.t1_local_ns));
+    let few = if votes < u32::from(attempt.needed) { "too few: " } else { "" };
+    let told = format!("{name} counted {counted}, {few}{votes} of the {} it needs", attempt.needed);
+    let mut told = vec![Clause::at(attempt.began, told)];
+    let Some((decided, t2_local_ns)) = attempt.decided else { return told };
+    let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
+    let given_up_ns = elapsed_ns.saturating_add(attempt.drift_ns);
+    if attempt.ttl_ns <= given_up_ns {
+        let (ttl, elapsed) = (text::length(attempt.ttl_ns), text::length(elapsed_ns));
+        let drift = text::length(attempt.drift_ns);
         told.push(Clause::at(
-            moment,
-            format!("its clock said {elapsed} elapsed, and the deadline lay {given} after T1"),
+            decided,
+            format!(
+                "of the TTL nothing was left when it decided: {ttl} − {elapsed} elapsed − {drift} \
+                 for drift is not positive"
+            ),
         ));
     }
     told

@@ -212,7 +212,6 @@ impl<'a> Reader<'a> {
                 });
             }
             EventKind::GrantDelivered { attempt, deadline_local_ns, fencing_token, .. } => {
-                self.timeline.granted.push(attempt);
                 self.with(attempt, |it| {
                     it.delivered = Some((at, deadline_local_ns));
                     it.fencing_token = fencing_token;
@@ -247,6 +246,8 @@ impl<'a> Reader<'a> {
         inside.into_iter().for_each(|id| self.leave(id, end_ns));
 
         let mut timeline = self.timeline;
+        let leases = timeline.attempts.iter().filter(|attempt| attempt.delivered.is_some());
+        timeline.granted = leases.map(|attempt| attempt.id).collect();
         for place in 0..timeline.attempts.len() {
             timeline.attempts[place].beliefs = beliefs_of(&timeline, &timeline.attempts[place]);
         }
