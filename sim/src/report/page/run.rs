@@ -67,7 +67,7 @@ impl Links<'_> {
     fn clause(&self, clause: &Clause) -> Markup {
         let event = clause.event.filter(|event| self.window.rows.contains(event));
         html! {
-            (clause.text)
+            (text::tied(&clause.text))
             @if let Some(event) = event {
                 " " a.event href=(format!("#{}e{event}", self.prefix)) { "e" (event) }
             }
@@ -106,7 +106,7 @@ fn stories(
 fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
     html! {
         div.violation {
-            p.headline { span.what { "✗ " (property.name()) } " " (story.headline) "." }
+            p.headline { span.what { "✗ " (property.name()) } " " (text::tied(&story.headline)) "." }
             dl {
                 @if !story.lets.is_empty() {
                     dt { "Let" }
