@@ -93,7 +93,7 @@ fn stories(
             if told.then == rest.then {
                 rest.then = vec![Clause::as_above()];
             }
-            if told.therefore == rest.therefore {
+            if told.therefore.starts_with(&rest.therefore) {
                 rest.therefore.clear();
             }
         }
