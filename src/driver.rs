@@ -5,24 +5,23 @@
 //! from one turn to the next. Nothing is decided here.
 
 mod names;
+mod transports;
 mod uses;
 
 use core::task::{Context, Waker};
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::BytesMut;
-
 use self::names::Names;
+use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
 use crate::environment::{Endpoint, Environment};
 use crate::error::AcquireErrorKind;
 use crate::node::NodeTask;
-use crate::observer::{Answer, Event as Told, Observer, Operation};
+use crate::observer::{Event as Told, Observer, Operation};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Op,
-    Reply, Token,
+    Token,
 };
 use crate::resp;
 use crate::timer::TimerTask;
@@ -64,29 +63,6 @@ impl Task {
     fn listen(&mut self, context: &Context<'_>) {
         self.waker = Some(context.waker().clone());
     }
-}
-
-/// A node's transport, as the machines want it.
-#[derive(Debug, Default)]
-struct Node {
-    /// The connection that there should be, or be dialled.
-    epoch: Option<u32>,
-    /// What is to be written on it.
-    outgoing: BytesMut,
-    /// What was written on it and not answered, oldest first. Replies have no names of their own.
-    unanswered: VecDeque<(Operation, Option<Token>)>,
-    eligible_from: Option<BootInstant>,
-    task: Task,
-}
-
-/// What a node's task is to do.
-pub(crate) struct Orders {
-    /// The connection that there should be.
-    pub(crate) epoch: Option<u32>,
-    /// Nothing will be asked of the task any more.
-    pub(crate) finished: bool,
-    /// What is to be written on the connection that the task has.
-    pub(crate) outgoing: BytesMut,
 }
 
 impl Driver {
@@ -160,66 +136,6 @@ impl Driver {
         }
     }
 
-    /// What the task of `node`, which serves the connection `epoch`, is to do.
-    pub(crate) fn orders(
-        &self,
-        node: NodeIndex,
-        epoch: Option<u32>,
-        context: &Context<'_>,
-    ) -> Orders {
-        let mut state = self.lock();
-        let finished = state.is_finished();
-        let node = &mut state.nodes[node.get()];
-        node.task.listen(context);
-        let current = node.epoch == epoch;
-        let outgoing = if current { node.outgoing.split() } else { BytesMut::new() };
-        Orders { epoch: node.epoch, finished, outgoing }
-    }
-
-    /// The connection `epoch` to `node` is open.
-    pub(crate) fn connected(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| state.machine.handle_connected(node, epoch, now));
-    }
-
-    /// The connection `epoch` to `node` takes bytes again, or takes none for now.
-    pub(crate) fn writable(&self, node: NodeIndex, epoch: u32, writable: bool) {
-        self.turn(|state, _| state.machine.handle_writable(node, epoch, writable));
-    }
-
-    /// The connection `epoch` to `node` is gone, after it brought `replies`.
-    pub(crate) fn closed(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| self.hear_closed(state, node, epoch, now));
-    }
-
-    /// The task of `node`, which served the connection `epoch`, has ended.
-    pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
-        self.last_turn(|state, now| {
-            state.nodes[node.get()].task = Task::default();
-            if let Some(epoch) = epoch {
-                self.hear_closed(state, node, epoch, now);
-            }
-        });
-    }
-
-    /// `replies` were read from the connection `epoch` to `node`.
-    pub(crate) fn replies(&self, node: NodeIndex, epoch: u32, replies: &[Reply]) {
-        self.turn(|state, _| {
-            for &reply in replies {
-                if state.nodes[node.get()].epoch != Some(epoch) {
-                    return;
-                }
-                if let Some((operation, owner)) = state.nodes[node.get()].unanswered.pop_front() {
-                    let answer = answer(reply);
-                    self.tell(&Told::Answered { node, operation, owner, answer });
-                }
-                // An attempt may have begun since the last one: the clock is read afresh.
-                let now = self.environment.now();
-                state.machine.handle_reply(node, epoch, reply, now);
-                self.pump(state, now);
-            }
-        });
-    }
-
     /// The timer task's turn: what is due is done, and the next instant is returned; `None` when
     /// the task is to end.
     pub(crate) fn tick(&self, context: &Context<'_>) -> Option<Option<BootInstant>> {
@@ -273,21 +189,6 @@ impl Driver {
         if let Some(observer) = &self.observer {
             observer.event(event);
         }
-    }
-
-    fn hear_closed(&self, state: &mut State, node: NodeIndex, epoch: u32, now: BootInstant) {
-        if state.nodes[node.get()].epoch == Some(epoch) {
-            self.disconnect(state, node);
-            state.machine.handle_closed(node, epoch, now);
-        }
-    }
-
-    fn disconnect(&self, state: &mut State, node: NodeIndex) {
-        let entry = &mut state.nodes[node.get()];
-        entry.epoch = None;
-        entry.outgoing.clear();
-        entry.unanswered.clear();
-        self.tell(&Told::Disconnected { node });
     }
 
     /// Does what the machines say, until they have nothing more to say.
@@ -408,13 +309,5 @@ impl State {
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()
-    }
-}
-
-fn answer(reply: Reply) -> Answer {
-    match reply {
-        Reply::Error => Answer::Error,
-        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => Answer::Yes,
-        Reply::Integer(_) | Reply::Nil => Answer::No,
     }
 }

@@ -68,6 +68,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -75,6 +78,30 @@ mod tests {
         let first = TokioEnvironment.now();
         assert!(TokioEnvironment.now() >= first);
         assert!(first > BootInstant::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_timer_is_never_early() {
+        let at = TokioEnvironment.now().after(Duration::from_millis(3));
+        TokioEnvironment.sleep_until(at).await;
+        assert!(TokioEnvironment.now() >= at);
+        TokioEnvironment.sleep_until(BootInstant::ZERO).await;
+    }
+
+    #[tokio::test]
+    async fn a_dropped_connection_is_reset() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let endpoint: Endpoint = format!("redis://127.0.0.1:{port}").parse().unwrap();
+        let mut ours = TokioEnvironment.connect(&endpoint).await.unwrap();
+        let (mut theirs, _) = listener.accept().await.unwrap();
+        ours.write_all(b"hello").await.unwrap();
+        let mut bytes = [0; 5];
+        theirs.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"hello");
+        drop(ours);
+        let error = theirs.read(&mut bytes).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[test]

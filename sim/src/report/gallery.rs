@@ -8,10 +8,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Played, page, picture, readme_table, results};
+use super::{Played, page, results};
 use crate::history::HistoryHash;
 use crate::scenario::Property;
-use crate::search::{CaseResult, Observed};
+use crate::search::Observed;
 
 /// The most pages of a gallery.
 pub const PAGES_MAX: usize = 12;
@@ -22,13 +22,7 @@ pub const PAGE_BYTES_MAX: usize = 200_000;
 /// The file of the verdicts.
 const VERDICTS: &str = "verdicts.json";
 
-/// The scenario that the README's picture is drawn from.
-const SWEEP: &str = "pause-sweep";
-
-/// The file of the README's table.
-const TABLE: &str = "assumptions.md";
-
-/// The files of a gallery by name: pages, the README's picture and table, and the verdicts.
+/// The files of a gallery by name: pages and the verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gallery {
     /// Names and contents.
@@ -123,10 +117,6 @@ pub fn render(played: &[Played], names: &[&str]) -> Result<Gallery, GalleryError
         }
         files.insert(format!("{name}.html"), content);
     }
-    let results: Vec<CaseResult> = played.iter().map(|one| one.result.clone()).collect();
-    let cells = picture::cells(&results, &[SWEEP]);
-    files.insert(format!("{SWEEP}.svg"), picture::sweep_svg(&cells));
-    files.insert(String::from(TABLE), readme_table(&results));
     files.insert(VERDICTS.to_owned(), verdicts(played, names));
     Ok(Gallery { files })
 }
@@ -219,9 +209,7 @@ fn read(directory: &Path) -> io::Result<BTreeMap<String, String>> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if [".html", ".svg"].iter().any(|it| name.ends_with(it))
-            || [TABLE, VERDICTS].contains(&&*name)
-        {
+        if name.ends_with(".html") || name == VERDICTS {
             let bytes = fs::read(entry.path())?;
             files.insert(name, String::from_utf8_lossy(&bytes).into_owned());
         }

@@ -1,7 +1,7 @@
 //! One run: turmoil's steps, and the world's before each of them.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use turmoil::{Builder, Sim};
 
@@ -37,6 +37,8 @@ pub(super) fn client_name(place: usize) -> String {
 enum Stretch {
     /// The clients are at it.
     Clients,
+    /// The probe opens its connections until then: it begins warm.
+    Probed { from_ns: u64 },
     /// The probe tries until then.
     Probe { until_ns: u64 },
     /// What was left behind may arrive until then.
@@ -49,6 +51,8 @@ pub(super) struct Simulation {
     sim: Sim<'static>,
     faults: Faults,
     seed: u64,
+    /// A handshake, a request and its answer, and a tick for each of them.
+    warm_up_ns: u64,
 }
 
 impl Simulation {
@@ -58,12 +62,11 @@ impl Simulation {
         let (min_ms, max_ms) = (delay_ms(network.min.0), delay_ms(network.max.0));
         let links = plan.scenario.cluster.links.iter().map(|link| link.delay.max.0);
         let longest_ms = links.map(delay_ms).max().unwrap_or(0).max(max_ms);
-        // A handshake, a request and its answer, and a tick for each of them.
-        let warm_up_ns = if plan.warm { (3 * longest_ms + 6) * TICK_NS } else { 0 };
+        let warm_up_ns = (3 * longest_ms + 6) * TICK_NS;
         let mut builder = Builder::new();
         let sim = builder
             .rng_seed(seed)
-            .epoch(SystemTime::UNIX_EPOCH)
+            .epoch(UNIX_EPOCH)
             .simulation_duration(Duration::MAX)
             .tick_duration(Duration::from_nanos(TICK_NS))
             .tcp_capacity(65_536)
@@ -71,8 +74,9 @@ impl Simulation {
             .max_message_latency(Duration::from_millis(max_ms))
             .build();
         let faults = Faults::new(&plan.faults);
-        let world = Arc::new(World::new(plan, seed, keep, warm_up_ns));
-        let mut simulation = Self { world, sim, faults, seed };
+        let ahead_ns = if plan.warm { warm_up_ns } else { 0 };
+        let world = Arc::new(World::new(plan, seed, keep, ahead_ns));
+        let mut simulation = Self { world, sim, faults, seed, warm_up_ns };
         simulation.register();
         simulation.set_delays(delay_ms);
         simulation
@@ -185,9 +189,16 @@ impl Simulation {
                 if !self.faults.are_over() {
                     return Some(current);
                 }
+                let from_ns = now_ns + self.warm_up_ns;
+                drop(state);
+                self.start_probe(from_ns);
+                Some(Stretch::Probed { from_ns })
+            }
+            Stretch::Probed { from_ns } if now_ns < from_ns => Some(current),
+            Stretch::Probed { .. } => {
                 let until_ns = now_ns + plan.probe_patience_ns;
                 drop(state);
-                self.start_probe();
+                self.world.lock().record(EventKind::Healed { probe: clients as u8 });
                 Some(Stretch::Probe { until_ns })
             }
             Stretch::Probe { until_ns } if now_ns > until_ns => None,
@@ -200,16 +211,15 @@ impl Simulation {
     }
 
     /// The client that shows that the lock can be had again once the faults are over.
-    fn start_probe(&mut self) {
+    fn start_probe(&mut self, from_ns: u64) {
         let mut state = self.world.lock();
         let probe = state.clients.len() as u8 - 1;
         let host = HostIndex(state.nodes.len() as u8 + probe);
         state.record_clocks(host);
-        state.record(EventKind::Healed { probe });
         drop(state);
         let patient = Acquire { attempts: Some(u32::MAX), ..Acquire::default() };
         let ops = [Op::Acquire(patient), Op::Release];
-        let ops = ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
+        let ops = ops.map(|op| PlannedOp { not_before_ns: from_ns, op }).to_vec();
         self.register_client(probe, true, ops);
     }
 
