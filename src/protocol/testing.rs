@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
 use super::link::LinkConfig;
-use super::lock::{Fresh, Limit, LockConfig};
+use super::lock::{AttemptError, Fresh, Limit, LockConfig};
 use super::node_set::{Command, Event, NodeSet};
 use super::quorum::{NodeCount, NodeIndex, NodeMask};
 use super::restart::{Introduction, RestartGuard, RunId};
@@ -69,6 +69,30 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
 /// A master that has been up for a day.
 pub(super) fn introduction(run: u8) -> Introduction {
     Introduction { run_id: RunId([run; 20]), uptime: Duration::from_secs(86_400), is_master: true }
+}
+
+pub(super) fn decided(events: &[Event]) -> Option<(NodeMask, BootInstant)> {
+    events.iter().find_map(|event| match *event {
+        Event::Decided { counted, deadline, .. } => Some((counted, deadline)),
+        _ => None,
+    })
+}
+
+pub(super) fn failed(events: &[Event]) -> Option<AttemptError> {
+    events.iter().find_map(|event| match *event {
+        Event::AttemptFailed { reason, .. } => Some(reason),
+        _ => None,
+    })
+}
+
+/// A warm world of five nodes whose lock is granted by the first three; the others are silent.
+pub(super) fn held() -> (World, LockId) {
+    let mut world = World::warm(5);
+    let lock = world.acquire(lock_config(5), 1);
+    (0..3).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.events();
+    (world, lock)
 }
 
 /// A node that holds one key and does nothing until it is told to.

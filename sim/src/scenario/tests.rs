@@ -93,6 +93,13 @@ fn a_written_scenario_reads_as_it_was() {
     }
 }
 
+#[test]
+fn the_subjects_are_those_that_there_are() {
+    let mut known = SUBJECTS;
+    known.sort_unstable();
+    assert_eq!(known, crate::subject::NAMES);
+}
+
 /// What is replaced in the valid scenario, and by what.
 const MISTAKES: &[(&str, &str)] = &[
     // Not TOML, or not of this shape.
@@ -130,6 +137,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[run]", "[cluster.clocks]\nC = { rate-ppm = -1000000 }\n[run]"),
     ("[run]", "[cluster.clocks]\nF = { rate-ppm = 1 }\n[run]"),
     ("at = \"1s\"", "at = \"1000000000m\""),
+    ("ttl      = \"10s\"", "ttl      = \"20m\""),
+    ("until = \"12s\" } }", "until = \"50m\" } }"),
     // Steps.
     ("[ { at = \"0s\", acquire = {} }, { hold = \"until-deadline\" }, { release = {} } ]", "[]"),
     ("acquire = {}", "acquire = {}, hold = \"1s\""),

@@ -1,1 +1,287 @@
+//! The rules of one connection, seen through the client that owns it.
 
+use super::*;
+use crate::protocol::lock::{AttemptError, ReleaseOutcome};
+use crate::protocol::node_set::Event;
+use crate::protocol::testing::{
+    NODE_TIMEOUT, TTL, World, decided, failed, held, lock_config, mask, ms, node, token,
+};
+
+// ---- releasing
+
+#[test]
+fn a_failed_attempt_is_released_everywhere_even_where_nothing_is_known() {
+    let mut world = World::warm(5);
+    world.acquire(lock_config(5), 1);
+    world.answer_with(0, Reply::Ok);
+    world.answer_with(1, Reply::Error);
+    world.answer_with(2, Reply::Nil);
+    assert_eq!(world.nodes[4].written, [World::set(1)], "undecided");
+    world.pass(NODE_TIMEOUT);
+    for (index, node) in world.nodes.iter().enumerate() {
+        assert!(node.written.contains(&World::del(1)), "{index}");
+    }
+}
+
+#[test]
+fn a_release_is_written_at_once_behind_a_set_without_an_answer() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::set(1), World::del(1)]);
+    world.answer(4);
+    world.answer(4);
+    assert_eq!(world.nodes[4].key, None);
+}
+
+#[test]
+fn a_release_is_written_behind_a_set_on_a_link_that_looks_dead() {
+    let (mut world, lock) = held();
+    world.pass(ms(400));
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::set(1), World::del(1)]);
+}
+
+#[test]
+fn a_set_that_was_not_written_is_dropped_with_its_release() {
+    let mut world = World::cold(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.release(lock);
+    let outcome = ReleaseOutcome { absent: mask(&[0]), ..ReleaseOutcome::default() };
+    assert!(world.events().contains(&Event::Released { lock, outcome }));
+    world.accept(0);
+    assert_eq!(world.nodes[0].written, []);
+}
+
+#[test]
+fn a_set_that_times_out_unwritten_is_never_written() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.open(0);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+    world.answer(0);
+    assert_eq!(world.nodes[0].written, []);
+}
+
+#[test]
+fn the_node_timeout_runs_from_the_attempt_and_not_from_the_connection() {
+    let mut world = World::cold(1);
+    world.acquire(lock_config(1), 1);
+    world.pass(NODE_TIMEOUT - ms(20));
+    world.open(0);
+    world.pass(ms(20));
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+}
+
+#[test]
+fn a_cancelled_attempt_is_released() {
+    let mut world = World::warm(3);
+    let lock = world.acquire(lock_config(3), 1);
+    world.answer(0);
+    world.release(lock);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Cancelled));
+    for node in &world.nodes {
+        assert_eq!(node.written, [World::set(1), World::del(1)]);
+    }
+}
+
+#[test]
+fn a_release_says_which_nodes_deleted_the_key_which_had_none_and_which_are_silent() {
+    let (mut world, lock) = held();
+    world.nodes[1].key = None;
+    world.release(lock);
+    world.answer(0);
+    world.answer(1);
+    world.answer(2);
+    assert_eq!(world.events(), []);
+    world.pass(NODE_TIMEOUT);
+    let outcome =
+        ReleaseOutcome { deleted: mask(&[0, 2]), absent: mask(&[1]), unconfirmed: mask(&[3, 4]) };
+    assert_eq!(world.events(), [Event::Released { lock, outcome }]);
+}
+
+#[test]
+fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    assert_eq!(world.client.owed(node(4)), 1);
+    world.nodes[4].written.clear();
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+    // The old SET is executed only now: it sat in the server's receive queue.
+    world.answer(4);
+    world.nodes[4].key = Some(token(1));
+    world.nodes[4].expires = world.now.after(TTL);
+    world.pass(NODE_TIMEOUT - ms(1));
+    assert_eq!(world.nodes[4].written.len(), 1);
+    world.pass(ms(1));
+    assert_eq!(world.nodes[4].written.len(), 2);
+    world.answer(4);
+    assert_eq!((world.nodes[4].key, world.client.owed(node(4))), (None, 0));
+}
+
+#[test]
+fn a_debt_whose_second_payment_was_lost_is_owed_again() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    world.answer(4);
+    world.pass(NODE_TIMEOUT);
+    world.close(4);
+    world.nodes[4].written.clear();
+    world.pass(ms(20));
+    world.accept(4);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+}
+
+#[test]
+fn a_release_of_a_lease_whose_connection_was_lost_before_is_owed() {
+    let (mut world, lock) = held();
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    world.nodes[4].written.clear();
+    world.release(lock);
+    assert_eq!(world.nodes[4].written, [World::del(1)]);
+    world.answer(4);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(world.nodes[4].written, [World::del(1), World::del(1)]);
+}
+
+#[test]
+fn a_debt_is_forgotten_a_ttl_after_the_reset() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(TTL - ms(1));
+    assert_eq!(world.client.owed(node(4)), 1);
+    world.pass(ms(1));
+    assert_eq!(world.client.owed(node(4)), 0);
+}
+
+// ---- giving up
+
+#[test]
+fn a_silent_connection_is_reset_after_half_a_second() {
+    let (mut world, _) = held();
+    world.pass(ms(499));
+    assert_eq!(world.nodes[4].resets, 0);
+    world.pass(ms(1));
+    assert_eq!((world.nodes[4].resets, world.nodes[3].resets), (1, 1));
+    assert_eq!(world.nodes[0].resets, 0, "nothing is outstanding there");
+}
+
+#[test]
+fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
+    let (mut world, lock) = held();
+    world.pass(NODE_TIMEOUT);
+    world.release(lock);
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+    assert!(world.nodes[0].written.contains(&World::set(2)));
+    world.answer(4);
+    world.answer(4);
+    world.acquire(lock_config(5), 3);
+    assert!(world.nodes[4].written.contains(&World::set(3)));
+}
+
+#[test]
+fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+    let (mut world, lock) = held();
+    world.release(lock);
+    world.close(4);
+    world.pass(ms(10));
+    world.accept(4);
+    assert_eq!(world.nodes[4].inbox.len(), 1, "the release that was owed");
+    (0..3).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.acquire(lock_config(5), 2);
+    assert!(!world.nodes[4].written.contains(&World::set(2)));
+}
+
+#[test]
+fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
+    let mut world = World::warm(1);
+    let lock = world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.close(0);
+    world.pass(ms(10));
+    // Dialling: the release waits for the connection, and that takes long.
+    world.release(lock);
+    world.pass(ms(499));
+    world.accept(0);
+    assert_eq!(world.nodes[0].inbox.len(), 1);
+    world.pass(ms(499));
+    assert_eq!(world.nodes[0].resets, 1, "only the close above");
+}
+
+#[test]
+fn a_connection_whose_answers_do_not_match_is_reset() {
+    let mut world = World::warm(1);
+    world.acquire(lock_config(1), 1);
+    world.answer_with(0, Reply::Integer(1));
+    assert_eq!(world.nodes[0].resets, 1);
+    let mut world = World::warm(1);
+    world.answer_with(0, Reply::Ok);
+    assert_eq!(world.nodes[0].resets, 1, "an answer to nothing");
+}
+
+#[test]
+fn what_a_connection_that_is_gone_still_says_is_ignored() {
+    let mut world = World::warm(1);
+    world.acquire(lock_config(1), 1);
+    let epoch = world.nodes[0].epoch.expect("open");
+    world.close(0);
+    world.pass(ms(10));
+    world.client.handle_reply(node(0), epoch, Reply::Ok, world.now);
+    world.client.handle_closed(node(0), epoch, world.now);
+    world.client.handle_connected(node(0), epoch, world.now);
+    world.drain();
+    world.accept(0);
+    assert!(world.client.is_open(node(0)));
+    assert_eq!(decided(&world.events), None);
+}
+
+#[test]
+fn a_dial_has_the_whole_connect_timeout_from_when_it_was_asked_for() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    world.pass(ms(499));
+    assert!(world.nodes[0].dialed.is_some());
+    world.pass(ms(1));
+    assert!(world.nodes[0].dialed.is_none());
+}
+
+#[test]
+fn dials_are_spaced_out_up_to_a_second() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    for wait_ms in [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000] {
+        world.close(0);
+        world.pass(ms(wait_ms - 1));
+        assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
+        world.pass(ms(1));
+        assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+    }
+}
+
+#[test]
+fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
+    let mut world = World::cold(1);
+    for _ in 0..512 {
+        world.acquire(lock_config(1), 1);
+    }
+    world.events();
+    let lock = world.acquire(lock_config(1), 1);
+    assert!(world.events().contains(&Event::GaveUp { lock, reason: AttemptError::TooFewNodes }));
+    assert_eq!(world.client.owed(node(0)), 0);
+}

@@ -7,18 +7,6 @@ use crate::scenario::names;
 /// The causes that name no host.
 const CAUSES: [&str; 5] = ["application", "delayed-write", "none", "operator", "pause"];
 
-/// Conditions of `deadlock-free` and `fault-tolerant` that may have failed.
-pub(super) const CONDITIONS: [&str; 8] = [
-    "contended",
-    "down",
-    "foreign-key",
-    "no-majority",
-    "no-node",
-    "quarantine",
-    "slow-node",
-    "stalled",
-];
-
 impl Check<'_> {
     pub(super) fn expectations(&mut self) {
         for (property, expectation) in &self.scenario.expect {
@@ -73,14 +61,14 @@ impl Check<'_> {
         if let Some(host) = host_of("amnesia") {
             return self.host(at, host, Hosts::Nodes);
         }
-        if CAUSES.contains(&cause) || CONDITIONS.contains(&cause) {
+        if CAUSES.contains(&cause) {
             return;
         }
         let with_hosts = ["clock", "amnesia"].contains(&cause);
         let help = if with_hosts {
             Some(format!("whose? write `{cause}(NAME)`"))
         } else {
-            names::suggestion(cause, CAUSES.into_iter().chain(CONDITIONS))
+            names::suggestion(cause, CAUSES)
         };
         let expected = "expected `clock(HOST)`, `amnesia(NODE)` or the name of a cause";
         self.wrong(at, &format!("unknown cause `{cause}`"), expected).help = help;
