@@ -1,7 +1,9 @@
 //! What the command does and says, as a person meets it: output, exit codes, files.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use snapbox::cmd::{Command, OutputAssert};
 use snapbox::str;
@@ -244,4 +246,25 @@ scenarios: built in, [..] cases
 met     canonical  event 0..2  everything holds
 ...
 "#]]);
+}
+
+#[test]
+fn an_interrupted_run_writes_what_is_done_and_is_inconclusive() {
+    let short = GOOD.replace("0..100", "0..10").replace("\"clock-jump\"", "\"a-short\"");
+    let long = GOOD.replace("0..100", "0..1000000000000").replace("\"clock-jump\"", "\"b-long\"");
+    let files = [("a-short.toml", short.as_str()), ("b-long.toml", long.as_str())];
+    let folder = folder("interrupted", &files);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("met     a-short ")));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(lines.any(|line| line.contains("stopped before the end")));
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let results = fs::read_to_string(folder.join("reports/results.json")).unwrap();
+    assert!(results.contains("a-short"));
 }

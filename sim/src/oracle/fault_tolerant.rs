@@ -109,14 +109,18 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: u8) -> bool {
     if key.answered_ns != NEVER {
         return !key.failed && is_in_time(key.written_ns, key.answered_ns);
     }
-    // A subject of one node among several never asks the others.
-    let may_be_asked = key.written_ns != NEVER || attempt.needed > 1;
-    let may_be_asked = may_be_asked && facts.reach.answers_in_time(id.client, node);
+    let may_be_written = match key.written_ns {
+        // A subject of one node among several never asks the others, and nobody asks a node that
+        // leaves an older command unanswered.
+        NEVER => attempt.needed > 1 && facts.reach.has_answered(id.client, node),
+        _ => true,
+    };
+    let may_answer = may_be_written && facts.reach.answers_in_time(id.client, node);
     let reached_ns = facts.reach.since_ns(id.client, node);
     let is_in_reach = match reached_ns {
         0 => true,
         NEVER => false,
         _ => reached_ns.saturating_add(facts.setting.heal_ns) <= attempt.began_ns,
     };
-    may_be_asked && is_in_reach && is_in_time(attempt.began_ns, facts.now_ns)
+    may_answer && is_in_reach && is_in_time(attempt.began_ns, facts.now_ns)
 }

@@ -12,6 +12,9 @@ impl Oracle {
             EventKind::Written { command, attempt, node, op } => {
                 self.counters.commands += 1;
                 self.deadlock_free.written(command);
+                if facts.can_be(attempt.client, node) {
+                    facts.reach.written(attempt.client, node, facts.now_ns);
+                }
                 let Some(it) = facts.leases.ensure(attempt) else { return };
                 it.wrote_early |= it.began_ns == NEVER;
                 if op == OpKind::Set
@@ -26,6 +29,9 @@ impl Oracle {
             }
             EventKind::Delivered { command, attempt, node, op, answer } => {
                 self.deadlock_free.moved(command, facts.now_ns);
+                if facts.can_be(attempt.client, node) {
+                    facts.reach.answered(attempt.client, node, facts.now_ns);
+                }
                 if op != OpKind::Set {
                     return;
                 }

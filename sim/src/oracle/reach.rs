@@ -40,6 +40,8 @@ pub(super) struct Reach {
     cuts: [[u8; NODES_MAX]; CLIENTS_MAX],
     pair_since_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
     at_first_ns: u64,
+    written_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
+    answered_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
     /// Nodes, by client, on links too slow for the node timeout.
     too_slow: [u16; CLIENTS_MAX],
 }
@@ -57,6 +59,8 @@ impl Reach {
             cuts: [[0; NODES_MAX]; CLIENTS_MAX],
             pair_since_ns: [[at_first_ns; NODES_MAX]; CLIENTS_MAX],
             at_first_ns,
+            written_ns: [[0; NODES_MAX]; CLIENTS_MAX],
+            answered_ns: [[0; NODES_MAX]; CLIENTS_MAX],
             too_slow: too_slow(scenario, setting),
         }
     }
@@ -64,6 +68,8 @@ impl Reach {
     pub(super) fn reset(&mut self) {
         (self.down, self.stalled) = (0, 0);
         self.node_since_ns = [0; NODES_MAX];
+        self.written_ns = [[0; NODES_MAX]; CLIENTS_MAX];
+        self.answered_ns = [[0; NODES_MAX]; CLIENTS_MAX];
         if self.faults.iter().any(Option::is_some) {
             self.cuts = [[0; NODES_MAX]; CLIENTS_MAX];
             self.pair_since_ns = [[self.at_first_ns; NODES_MAX]; CLIENTS_MAX];
@@ -77,6 +83,22 @@ impl Reach {
             return NEVER;
         }
         self.pair_since_ns[client][place].max(self.node_since_ns[place])
+    }
+
+    /// `client` wrote a command to `node`.
+    pub(super) fn written(&mut self, client: u8, node: u8, at_ns: u64) {
+        self.written_ns[usize::from(client)][usize::from(node)] = at_ns;
+    }
+
+    /// `client` took in an answer of `node`.
+    pub(super) fn answered(&mut self, client: u8, node: u8, at_ns: u64) {
+        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns;
+    }
+
+    /// Whether `node` has answered since `client` wrote to it last.
+    pub(super) fn has_answered(&self, client: u8, node: u8) -> bool {
+        let (client, node) = (usize::from(client), usize::from(node));
+        self.answered_ns[client][node] >= self.written_ns[client][node]
     }
 
     /// Whether the link between the two is fast enough for the node timeout.

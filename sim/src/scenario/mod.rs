@@ -22,7 +22,9 @@ mod tests;
 mod tree;
 
 pub use cases::CASES_MAX;
-pub use check::{Complaint, FAULTS_MAX, NODES_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
+pub use check::{
+    Complaint, FAULTS_MAX, NODES_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints,
+};
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use library::{embedded, load};

@@ -137,6 +137,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[run]", "[cluster.clocks]\nC = { rate-ppm = -1000000 }\n[run]"),
     ("[run]", "[cluster.clocks]\nF = { rate-ppm = 1 }\n[run]"),
     ("at = \"1s\"", "at = \"1000000000m\""),
+    ("ttl      = \"10s\"", "ttl      = \"20m\""),
+    ("until = \"12s\" } }", "until = \"50m\" } }"),
     // Steps.
     ("[ { at = \"0s\", acquire = {} }, { hold = \"until-deadline\" }, { release = {} } ]", "[]"),
     ("acquire = {}", "acquire = {}, hold = \"1s\""),

@@ -205,7 +205,10 @@ impl Simulation {
             Stretch::Probe { .. } if state.clients[clients].done => Some(drain),
             Stretch::Probe { .. } => Some(current),
             Stretch::Drain { until_ns } => {
-                (now_ns <= until_ns && !state.is_quiet()).then_some(current)
+                let judged_until_ns = state.recorder.oracle.is_waiting_until_ns();
+                let undecided = judged_until_ns.is_some_and(|until_ns| now_ns <= until_ns);
+                let busy = now_ns <= until_ns && !state.is_quiet();
+                (busy || undecided).then_some(current)
             }
         }
     }

@@ -115,6 +115,7 @@ impl Check<'_> {
         if let Some(until) = acquire.until {
             let at = format!("{at}.until");
             self.span(&at, until);
+            self.tries(&at, until);
             if let Some(begin) = step.at.filter(|&begin| until <= begin) {
                 let message = "`until` is not after `at`";
                 self.wrong(&at, message, &format!("expected a time after {begin}"));
@@ -122,6 +123,7 @@ impl Check<'_> {
         }
         if let Some(wait) = acquire.wait {
             self.span(&format!("{at}.wait"), wait);
+            self.tries(&format!("{at}.wait"), wait);
         }
         if acquire.attempts.is_some_and(|attempts| !(1..=ATTEMPTS_MAX).contains(&attempts)) {
             let expected = format!("expected 1 to {ATTEMPTS_MAX}");

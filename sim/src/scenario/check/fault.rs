@@ -158,16 +158,17 @@ impl Check<'_> {
         }
     }
 
-    /// A slewed clock neither stands still nor runs more than twice as fast.
+    /// A slewed clock runs no slower and no faster than a clock may.
     fn slew(&mut self, at: &str, fault: &Fault, it: &ClockBy) {
         let length = match fault.at {
             At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.0)),
             At::Point(_) => fault.lasts.map(|lasts| lasts.0),
         };
         let Some(length) = length.map(Span) else { return };
-        if it.by.0.unsigned_abs() >= length.0 {
+        let most = if it.by.0 < 0 { length.0 / 2 } else { length.0 };
+        if it.by.0.unsigned_abs() > most {
             let message = format!("{} cannot be slewed within {length}", it.by);
-            self.wrong(at, &message, "expected less than the slew lasts");
+            self.wrong(at, &message, &format!("expected at most {}", Span(most)));
         }
     }
 }

@@ -17,10 +17,18 @@ pub const NODES_MAX: usize = 9;
 pub const FAULTS_MAX: usize = 64;
 /// The most steps of a client.
 pub const STEPS_MAX: usize = 64;
-/// The longest duration and the latest time: sums of all of them stay within 64 bits.
-pub const SPAN_MAX: Span = Span(365 * 24 * 60 * 60 * 1_000_000_000);
-/// The fastest and the slowest clock, in parts per million: twice as fast, and all but stopped.
+/// The longest duration and the latest time within a run.
+pub const SPAN_MAX: Span = Span(60 * 60 * 1_000_000_000);
+/// How long masters may have been up before, and how far clocks may be wrong: sums of all of them
+/// stay within 64 bits.
+pub const SHIFT_MAX: Span = Span(365 * 24 * 60 * 60 * 1_000_000_000);
+/// The most waits between attempts of one acquisition. A run has an end, and counts its attempts
+/// in 16 bits, at twice the speed too.
+const RETRIES_MAX: u64 = 5_000;
+/// The fastest and the slowest clock, in parts per million: twice as fast, and half as fast. Both
+/// make everything that is measured on them at most twice as long.
 const PPM_MAX: i32 = 1_000_000;
+const PPM_MIN: i32 = -500_000;
 
 /// Something that is wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +170,8 @@ impl<'s> Check<'s> {
 
     fn ttl(&mut self, place: &str, ttl: Span) {
         self.positive(place, ttl);
+        // Who contends for the lock may have to try for as long as that.
+        self.tries(place, ttl);
         if !ttl.0.is_multiple_of(1_000_000) {
             let message = format!("a TTL of {ttl} is not whole milliseconds");
             self.wrong(place, &message, "Redis counts milliseconds");
@@ -178,7 +188,20 @@ impl<'s> Check<'s> {
     fn span(&mut self, place: &str, span: Span) {
         if span > SPAN_MAX {
             let message = format!("{span} is too long");
-            self.wrong(place, &message, "expected at most a year");
+            self.wrong(place, &message, "expected at most an hour");
+        }
+    }
+
+    /// A client that tries for so long makes no more attempts than a run can have.
+    fn tries(&mut self, place: &str, length: Span) {
+        let longest = self.scenario.lock.retry.longest;
+        let most = Span(longest.0.saturating_mul(RETRIES_MAX));
+        if length > most {
+            let message =
+                format!("{length} of trying is too many attempts, at most {longest} apart");
+            let help = "or give `lock.retry.longest` a larger value";
+            self.wrong(place, &message, &format!("expected at most {most}")).help =
+                Some(help.to_owned());
         }
     }
 

@@ -1,0 +1,79 @@
+//! What is committed of the results is what the runs give: the gallery, the README's table and its
+//! picture, compared byte for byte.
+//!
+//! `BLESS=1 cargo test --test gallery` writes them anew, and lists what changed (never in CI).
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use redlock_sim::command;
+use redlock_sim::report::{self, Played, gallery, picture};
+use redlock_sim::scenario;
+use redlock_sim::search::{Campaign, CaseResult, Engine};
+
+const GALLERY: &str = "../reports/gallery";
+const PICTURE: &str = "../docs/pause-sweep.svg";
+const README: &str = "../README.md";
+const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
+
+/// The pages that show the exchange of 2016 and one of each other kind.
+const PAGES: [&str; 10] = [
+    "canonical",
+    "client-wall-clock-set-back",
+    "delayed-write",
+    "ideal-lease-service",
+    "node-clock-jump",
+    "pause-after-the-check",
+    "pause-in-flight",
+    "pause-sweep",
+    "restart-without-persistence",
+    "token-reused",
+];
+
+fn blesses() -> bool {
+    let blesses = std::env::var_os("BLESS").is_some();
+    assert!(!blesses || std::env::var_os("CI").is_none(), "nothing is blessed in CI");
+    blesses
+}
+
+fn play_all() -> Vec<Played> {
+    let never = AtomicBool::new(false);
+    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
+    let play = |case: scenario::Case| {
+        let engine = Engine::Event;
+        let seeds = engine.seeds(&case).0;
+        let campaign = Campaign { case: &case, engine, seeds, stop: &never, progress: &|_| {} };
+        command::keep(&campaign).expect("every case runs on `event`")
+    };
+    cases.map(play).collect()
+}
+
+#[test]
+fn what_is_committed_is_what_the_runs_give() {
+    let played = play_all();
+    let results: Vec<CaseResult> = played.iter().map(|one| one.result.clone()).collect();
+    let rendered = gallery::render(&played, &PAGES).expect("the gallery can be drawn");
+    let svg = picture::sweep_svg(&picture::cells(&results, &["pause-sweep"]));
+    let readme = std::fs::read_to_string(README).expect("there is a README");
+    let fresh = with_table(&readme, &report::readme_table(&results));
+    if blesses() {
+        let differences = gallery::bless(Path::new(GALLERY), &rendered).expect("it can be written");
+        print!("{differences}");
+        std::fs::write(PICTURE, &svg).unwrap();
+        std::fs::write(README, &fresh).unwrap();
+    }
+    let differences = gallery::compare(Path::new(GALLERY), &rendered).expect("it can be read");
+    assert!(differences.is_empty(), "the gallery differs\n{differences}");
+    assert_eq!(std::fs::read_to_string(PICTURE).unwrap_or_default(), svg, "{PICTURE} differs");
+    let committed = std::fs::read_to_string(README).expect("there is a README");
+    assert_eq!(committed, fresh, "the table of the README differs");
+}
+
+/// The README with `table` between its marks.
+fn with_table(readme: &str, table: &str) -> String {
+    let [begin, end] = TABLE;
+    let (before, rest) = readme.split_once(begin).expect("the README marks its table");
+    let (_, after) = rest.split_once(end).expect("the README marks the end of its table");
+    format!("{before}{begin}\n{table}\n{end}{after}")
+}
