@@ -255,4 +255,4 @@ impl<R: BufRead> Lines<R> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

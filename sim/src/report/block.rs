@@ -1,6 +1,7 @@
 //! What a terminal shows of a violation.
 
 use super::story::{self, Clause};
+use super::text;
 use super::timeline::Timeline;
 use crate::history::Event;
 use crate::oracle::Violation;
@@ -55,7 +56,7 @@ fn clauses(lines: &mut Vec<String>, first: &str, further: &str, clauses: &[Claus
 fn wrap(lines: &mut Vec<String>, first: &str, further: &str, text: &str) {
     let mut line = first.to_owned();
     let mut is_empty = true;
-    for word in text.split(' ') {
+    for word in text::tied(text).split(' ') {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
             lines.push(core::mem::replace(&mut line, further.to_owned()));
             is_empty = true;
@@ -63,7 +64,7 @@ fn wrap(lines: &mut Vec<String>, first: &str, further: &str, text: &str) {
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word.replace('\u{a0}', " "));
         is_empty = false;
     }
     lines.push(line);

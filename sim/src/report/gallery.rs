@@ -22,7 +22,7 @@ pub const PAGE_BYTES_MAX: usize = 200_000;
 /// The file of the verdicts.
 const VERDICTS: &str = "verdicts.json";
 
-/// The files of a gallery by name.
+/// The files of a gallery by name: pages and the verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gallery {
     /// Names and contents.

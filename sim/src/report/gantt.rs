@@ -151,7 +151,11 @@ impl<'t, 'a> Gantt<'t, 'a> {
         let (from, to) = (self.scale.x(violation.from_ns), self.scale.x(violation.to_ns));
         let width = (to - from).max(2 * PX);
         let own = self.timeline.scenario.clients.len() as i64;
-        let height = own * CLIENT_ROW - 2 * PX;
+        let height = match violation.to_ns - violation.from_ns.min(violation.to_ns) {
+            // An instant is about the resource, whose row is the last one.
+            0 => self.bottom - self.clients_top,
+            _ => own * CLIENT_ROW - 2 * PX,
+        };
         let area = Area { x: from, y: self.clients_top, width, height };
         self.svg.rect("overlap", area, "");
         self.svg.rect("overlap-hatch", area, "both at once");

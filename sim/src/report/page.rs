@@ -71,10 +71,17 @@ fn setting(scenario: &Scenario) -> Markup {
     html! {
         p.setting {
             (masters) " (" (nodes.join(", ")) "), TTL " (text::length(scenario.lock.ttl.0))
-            ", messages take " (scenario.cluster.network.delay) ", node timeout "
+            ", messages take " (delay(scenario)) ", node timeout "
             (text::length(scenario.lock.node_timeout.0)) ". Clients: " (text::list(&clients)) "."
         }
     }
+}
+
+/// How long messages take, unless a link differs.
+fn delay(scenario: &Scenario) -> String {
+    let delay = scenario.cluster.network.delay;
+    let (least, most) = (text::length(delay.min.0), text::length(delay.max.0));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 fn contents(played: &[&Played]) -> Markup {

@@ -1,4 +1,11 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::history::AttemptId;
+use crate::history::file::tests::{header, histories};
+use crate::oracle::{Blamed, Counters};
+use crate::scenario::{Expectation, Verdict};
+use crate::search::{Observed, PropertyResult};
 
 #[test]
 fn the_results_of_the_fixture() {
@@ -7,8 +14,167 @@ fn the_results_of_the_fixture() {
 }
 
 #[test]
-fn pages_for_the_eye() {
-    if let Some(out) = std::env::var_os("REPORT_PAGES") {
-        write(Path::new(&out), &[fixture::jump(), fixture::pause()]).unwrap();
+fn results_read_as_they_were_written() {
+    let results = results::Results::new([&fixture::jump().result, &fixture::pause().result]);
+    let back: results::Results = serde_json::from_str(&results.to_json()).unwrap();
+    assert_eq!(back, results);
+}
+
+fn blocks(played: &Played) -> String {
+    let (seed, events) = &played.kept[0];
+    let told = played.violations(*seed).into_iter().map(|(property, violation)| {
+        violation_block(&played.result.case, "event", *seed, property, violation, events)
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_terminal_shows_who_held_what_because_of_which_fault() {
+    insta::assert_snapshot!(blocks(&fixture::jump()));
+}
+
+#[test]
+fn a_terminal_shows_the_pause_between_the_look_and_the_section() {
+    insta::assert_snapshot!(blocks(&fixture::pause()));
+}
+
+#[test]
+fn a_page_needs_no_script_and_no_network() {
+    let (jump, pause) = (fixture::jump(), fixture::pause());
+    for page in [page::draw(&[&jump]), page::draw(&[&pause]), index::draw(&[jump, pause])] {
+        assert!(!page.contains("<script") && !page.contains("src="));
+        // Plotters names the name space of SVG, which nobody fetches.
+        assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"));
+    }
+}
+
+#[test]
+fn every_picture_is_well_formed_and_names_what_it_shows() {
+    for played in [fixture::jump(), fixture::pause()] {
+        let page = page::draw(&[&played]);
+        let pictures: Vec<&str> = page.split("<svg").skip(1).collect();
+        assert!(pictures.len() >= 3, "patterns, ownership, messages");
+        for picture in &pictures {
+            let end = picture.find("</svg>").expect("a picture ends");
+            well_formed(&format!("<svg{}</svg>", &picture[..end]));
+        }
+    }
+    let page = page::draw(&[&fixture::jump()]);
+    for text in
+        ["overlap 8.796 s", "▷", "✕", "jump: C’s wall clock is set by +10 s", "SET L2 → nil"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_pictures_say_the_true_times() {
+    let played = fixture::jump();
+    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let leases: Vec<_> = timeline.leases().collect();
+    let span = |nth: usize| leases[nth].beliefs.iter().map(|it| (it.from_ns, it.to_ns)).next();
+    assert_eq!(span(0), Some((2_000_000, 9_898_000_000)));
+    assert_eq!(span(1), Some((1_102_000_000, 10_998_000_000)));
+    let key = timeline.key_of(AttemptId { client: 0, number: 1 }, 2).unwrap();
+    assert_eq!(key.expected_ns, Some(10_001_000_000));
+    assert_eq!(key.ended.map(|ended| ended.moment.at_ns), Some(1_000_000_000));
+}
+
+#[test]
+fn the_sweep_shows_what_was_played_and_nothing_else() {
+    let cell = |point, node: Option<&str>, violated| picture::Cell {
+        row: picture::Row::Ours,
+        point,
+        node: node.map(str::to_owned),
+        violated,
+    };
+    use crate::scenario::Point;
+    let cells = [
+        cell(Point::T2, None, false),
+        cell(Point::Enter, None, true),
+        cell(Point::Reply, Some("D"), true),
+    ];
+    let svg = picture::sweep_svg(&cells);
+    well_formed(&svg);
+    assert_eq!(svg.matches(">violated</text>").count(), 2);
+    assert_eq!(svg.matches(">no harm</text>").count(), 1);
+    assert_eq!(svg.matches("class=\"flip\"").count(), 1);
+}
+
+#[test]
+fn the_table_of_the_readme_stands_what_was_not_played() {
+    let table = readme_table(&[]);
+    assert!(table.lines().skip(2).all(|line| line.ends_with("| – | – | – |")), "{table}");
+}
+
+/// Tags nest, attributes are quoted, and nothing is left unescaped.
+fn well_formed(svg: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = svg.trim_end();
+    while let Some(start) = rest.find('<') {
+        let text = &rest[..start];
+        let is_escaped =
+            |part: &str| ["amp;", "lt;", "gt;", "quot;"].iter().any(|it| part.starts_with(it));
+        assert!(text.split('&').skip(1).all(is_escaped), "unescaped: {text}");
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        assert!(tag.matches('"').count().is_multiple_of(2), "unquoted: {tag}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "in {svg}");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().expect("a tag has a name"));
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.is_empty(), "{open:?} {rest}");
+}
+
+/// A case in which every property is violated by the run of `events`.
+fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
+    let property = |property| PropertyResult {
+        property,
+        expected: Expectation::bare(Verdict::Holds),
+        observed: Observed::Violated,
+        violating_seeds: 1,
+        first: Some((7, violation)),
+        blames: vec![String::from("none")],
+        shortest_overlap_ns: None,
+        failures: vec![String::from("it is violated")],
+    };
+    let result = CaseResult {
+        case: header().case,
+        engine: "event",
+        seeds: 7..8,
+        runs: 1,
+        distinct_histories: 1,
+        first_hash: 0,
+        properties: Property::ALL.map(property).to_vec(),
+        counters: Counters::default(),
+        failures: Vec::new(),
+    };
+    Played { result, kept: vec![(7, events)] }
+}
+
+proptest! {
+    #[test]
+    fn any_history_can_be_told_and_drawn(
+        events in histories(),
+        first in (0..3u8, 0..4u16),
+        second in proptest::option::of((0..3u8, 0..4u16)),
+        (from_ns, to_ns) in (any::<u32>(), any::<u32>()),
+        node in proptest::option::of(0..5u8),
+    ) {
+        let id = |(client, number)| AttemptId { client, number };
+        let violation = Violation {
+            from_ns: from_ns.into(),
+            to_ns: to_ns.into(),
+            first: id(first),
+            second: second.map(id),
+            node,
+            blamed: Blamed::NONE,
+        };
+        let played = all_violated(events, violation);
+        prop_assert!(blocks(&played).lines().count() <= 26 * Property::ALL.len());
+        prop_assert!(page::draw(&[&played]).ends_with("</html>\n"));
     }
 }

@@ -49,6 +49,21 @@ pub(super) fn percent(ppm: i32) -> String {
     format!("{sign}{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Ties every number to its unit, so that no line breaks between them.
+pub(super) fn tied(text: &str) -> String {
+    const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
+    let mut tied = String::with_capacity(text.len());
+    for (nth, word) in text.split(' ').enumerate() {
+        let bare = word.trim_end_matches([')', ',', ';', ':', '.']);
+        let follows_number = tied.ends_with(|letter: char| letter.is_ascii_digit());
+        if nth > 0 {
+            tied.push(if follows_number && UNITS.contains(&bare) { '\u{a0}' } else { ' ' });
+        }
+        tied.push_str(word);
+    }
+    tied
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(super) fn list<S: AsRef<str>>(items: &[S]) -> String {
     match items {
@@ -86,6 +101,11 @@ mod tests {
     #[test]
     fn rates_read_as_shares() {
         assert_eq!([percent(100_000), percent(-500)], ["+10 %", "−0.05 %"]);
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(tied("by +10 s at 1.000 s, so"), "by +10\u{a0}s at 1.000\u{a0}s, so");
     }
 
     #[test]

@@ -171,20 +171,20 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             let told = if alive { "alive" } else { "over" };
             (client(attempt.client), format!("looks at {}: {told}", timeline.name(attempt)))
         }
+        other => of_section(timeline, other),
+    }
+}
+
+fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: u8| timeline.client_name(client).to_owned();
+    let store = || String::from("store");
+    match kind {
         EventKind::SectionEntered { attempt } => {
             (client(attempt.client), format!("enters its section under {}", timeline.name(attempt)))
         }
         EventKind::SectionLeft { attempt } => {
             (client(attempt.client), format!("leaves its section under {}", timeline.name(attempt)))
         }
-        other => of_resource(timeline, other),
-    }
-}
-
-fn of_resource(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
-    let client = |client: u8| timeline.client_name(client).to_owned();
-    let store = || String::from("store");
-    match kind {
         EventKind::ReadDone { attempt, version } => {
             (client(attempt.client), format!("has read version {version}"))
         }

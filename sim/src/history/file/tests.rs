@@ -16,7 +16,7 @@ const SCENARIO: &str = r#"
     expect = { mutual-exclusion = "holds" }
 "#;
 
-fn header() -> Header {
+pub(crate) fn header() -> Header {
     let scenario: Scenario = toml::from_str(SCENARIO).unwrap();
     let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
     Header {
@@ -88,7 +88,8 @@ fn kinds() -> impl Strategy<Value = EventKind> {
     ]
 }
 
-fn histories() -> impl Strategy<Value = Vec<Event>> {
+/// Histories that say anything that a stored history may say.
+pub(crate) fn histories() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec((0..1u64 << 40, kinds()), 0..20).prop_map(|steps| {
         let mut at_ns = 0;
         let mut events = Vec::new();

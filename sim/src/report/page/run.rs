@@ -67,7 +67,7 @@ impl Links<'_> {
     fn clause(&self, clause: &Clause) -> Markup {
         let event = clause.event.filter(|event| self.window.rows.contains(event));
         html! {
-            (clause.text)
+            (text::tied(&clause.text))
             @if let Some(event) = event {
                 " " a.event href=(format!("#{}e{event}", self.prefix)) { "e" (event) }
             }
@@ -93,7 +93,7 @@ fn stories(
             if told.then == rest.then {
                 rest.then = vec![Clause::as_above()];
             }
-            if told.therefore == rest.therefore {
+            if told.therefore.starts_with(&rest.therefore) {
                 rest.therefore.clear();
             }
         }
@@ -106,7 +106,7 @@ fn stories(
 fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
     html! {
         div.violation {
-            p.headline { span.what { "✗ " (property.name()) } " " (story.headline) "." }
+            p.headline { span.what { "✗ " (property.name()) } " " (text::tied(&story.headline)) "." }
             dl {
                 @if !story.lets.is_empty() {
                     dt { "Let" }

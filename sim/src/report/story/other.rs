@@ -15,6 +15,7 @@ pub(super) fn tell(
     violation: &Violation,
 ) -> (String, Vec<Clause>) {
     let at = text::instant(violation.from_ns);
+    let until = text::instant(violation.to_ns);
     let first = timeline.name(violation.first);
     let client = timeline.client_name(violation.first.client);
     let resource = &timeline.scenario.lock.resource;
@@ -35,11 +36,13 @@ pub(super) fn tell(
             (headline, left_behind(timeline, violation))
         }
         Property::DeadlockFree => {
-            let headline = format!("after the heal nobody could have “{resource}” until {at}");
-            (headline, standing(timeline, violation.from_ns))
+            let headline = format!(
+                "{client} kept trying from {at} to {until}, and nobody was granted “{resource}”"
+            );
+            (headline, standing(timeline, violation.to_ns))
         }
         Property::FaultTolerant => {
-            let headline = format!("{first} should have been granted, and was not by {at}");
+            let headline = format!("{first} should have been granted, and was not by {until}");
             (headline, refused(timeline, violation.first))
         }
         Property::MutualExclusion | Property::ExclusiveSection => {

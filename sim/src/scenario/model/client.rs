@@ -1,0 +1,145 @@
+//! The clients and what their applications do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::span::Span;
+
+/// A client process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Client {
+    /// Its name.
+    pub id: String,
+    /// Which lock client it runs: `redlock` is ours.
+    #[serde(default = "ours")]
+    pub subject: String,
+    /// How it connects; each subject has its own habit. Not for `redlock`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// Its own TTL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// What the application does, in order. When an acquisition fails it goes on at the next one.
+    pub steps: Vec<Step>,
+}
+
+fn ours() -> String {
+    String::from("redlock")
+}
+
+/// How a subject uses connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A new one for every command.
+    FreshPerCommand,
+    /// One a node, for everything.
+    #[default]
+    Pooled,
+    /// One a node, and a second one for releases.
+    SecondForRelease,
+}
+
+/// One step of an application: exactly one of the kinds, and perhaps when it begins at the
+/// earliest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Step {
+    /// Not before this true time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Span>,
+    /// Acquire the lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acquire: Option<Acquire>,
+    /// Ask the lease; go on at the next `release` if it is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<Nothing>,
+    /// Look, and enter the critical section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enter: Option<Enter>,
+    /// Read the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Nothing>,
+    /// Write the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Write>,
+    /// Leave the section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave: Option<Nothing>,
+    /// Release the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<Nothing>,
+    /// Wait for this long on the client's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Span>,
+    /// Enter, stay, leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+}
+
+/// A step without options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// How long to try. At most one is given; none is one attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Acquire {
+    /// Until this true time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
+    /// For this long on the client's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// So many times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+}
+
+/// How to enter a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Enter {
+    /// Do not look first.
+    pub unchecked: bool,
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Write {
+    /// A value that is not computed from what was read.
+    pub blind: bool,
+}
+
+/// How long a section lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// This long on the client's clock.
+    For(Span),
+    /// Until the client is told that the lease is over.
+    UntilDeadline,
+}
+
+impl Serialize for Hold {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::For(span) => span.serialize(serializer),
+            Self::UntilDeadline => serializer.serialize_str("until-deadline"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hold {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "until-deadline" {
+            return Ok(Self::UntilDeadline);
+        }
+        let span = text
+            .parse()
+            .map_err(|error| serde::de::Error::custom(format!("{error}, or `until-deadline`")))?;
+        Ok(Self::For(span))
+    }
+}

@@ -1,0 +1,109 @@
+//! The masters, the network and the clocks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::span::{SignedSpan, Span, SpanRange};
+
+/// The masters and the network around them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Cluster {
+    /// Their names, at most nine.
+    pub nodes: Vec<String>,
+    /// Every link, unless `links` says otherwise.
+    pub network: Network,
+    /// Links that differ.
+    pub links: Vec<LinkSpec>,
+    /// What a master keeps over a restart.
+    pub persistence: Persistence,
+    /// Masters that differ, by name.
+    pub node: BTreeMap<String, NodeSpec>,
+    /// Clocks that differ, by the name of a node or a client.
+    pub clocks: BTreeMap<String, ClockSpec>,
+    /// How long the masters have been up when the scenario begins.
+    pub uptime: Span,
+    /// Whether the clients' connections are open when the scenario begins.
+    pub connections: Start,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self {
+            nodes: ["A", "B", "C", "D", "E"].map(String::from).to_vec(),
+            network: Network::default(),
+            links: Vec::new(),
+            persistence: Persistence::None,
+            node: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            uptime: Span(30 * 24 * 60 * 60 * 1_000_000_000),
+            connections: Start::Warm,
+        }
+    }
+}
+
+/// Whether connections are open when the scenario begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// To be dialled first.
+    Cold,
+    /// Open, and introduced.
+    #[default]
+    Warm,
+}
+
+/// What links do to messages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Network {
+    /// One way, drawn for every message.
+    pub delay: SpanRange,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { delay: SpanRange::exactly(Span::from_ms(1)) }
+    }
+}
+
+/// The links between two groups of hosts, in both directions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkSpec {
+    /// The two groups.
+    pub between: [Vec<String>; 2],
+    /// One way, drawn for every message.
+    pub delay: SpanRange,
+}
+
+/// What a master keeps of what it acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Everything, whatever dies: `appendfsync always` on an honest disk.
+    Always,
+    /// Nothing: no AOF, no snapshots.
+    #[default]
+    None,
+}
+
+/// A master that differs from the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NodeSpec {
+    /// What it keeps over a restart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistence: Option<Persistence>,
+}
+
+/// A host's clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ClockSpec {
+    /// How far the wall clock is ahead at the beginning.
+    pub offset: SignedSpan,
+    /// How much faster than true time all three clocks run, in parts per million.
+    pub rate_ppm: i32,
+}

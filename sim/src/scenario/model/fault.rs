@@ -1,0 +1,300 @@
+//! What goes wrong, and when.
+
+use core::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::scenario::span::{SignedSpan, Span};
+
+/// Something that goes wrong: exactly one kind, when, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fault {
+    /// Its name, for `set` and for reports.
+    pub id: String,
+    /// When it begins.
+    pub at: At,
+    /// The true time at which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
+    /// How long it lasts; for faults that begin at a point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Span>,
+    /// Whether it happens at all.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// A client takes no step; the world goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<OneHost>,
+    /// The same, and the host sleeps: its monotonic clock stops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<OneHost>,
+    /// The process dies, its host lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill: Option<Restarting>,
+    /// The host dies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Restarting>,
+    /// A node executes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<OneHost>,
+    /// Nothing passes between two groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
+    /// Messages take longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// The wall clock is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_jump: Option<ClockBy>,
+    /// All three clocks run at another rate, until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_rate: Option<ClockRate>,
+    /// The clocks are slewed by an amount between the beginning and the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_slew: Option<ClockBy>,
+    /// The lock's key is evicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evict: Option<OneHost>,
+    /// Every key of a node is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<OneHost>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// When a fault begins. In a file either the bare time or a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum At {
+    /// At this true time.
+    Time(Span),
+    /// Just before a step of an attempt.
+    Point(HostAt),
+}
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AtVisitor)
+    }
+}
+
+struct AtVisitor;
+
+impl<'de> Visitor<'de> for AtVisitor {
+    type Value = At;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a time such as `250ms`, or a table with `client` and `before`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<At, E> {
+        text.parse().map(At::Time).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<At, A::Error> {
+        HostAt::deserialize(de::value::MapAccessDeserializer::new(map)).map(At::Point)
+    }
+}
+
+/// A point in the course of a client's attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HostAt {
+    /// The client.
+    pub client: String,
+    /// Which of its attempts, from 1.
+    #[serde(default = "first")]
+    pub attempt: u16,
+    /// Which step.
+    pub before: Point,
+    /// Which node's, for `write`, `execute` and `reply`; the first one to come if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+fn first() -> u16 {
+    1
+}
+
+/// A step of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// The first reading of the clock.
+    T1,
+    /// A SET leaves the client.
+    Write,
+    /// A node executes it.
+    Execute,
+    /// The client takes the answer in.
+    Reply,
+    /// The reading of the clock that decides: at the last answer that counts.
+    T2,
+    /// The application gets the lease.
+    Deliver,
+    /// The application's last look at the lease before the section.
+    Look,
+    /// The section begins.
+    Enter,
+    /// All of them, each a case of its own.
+    #[serde(rename = "*")]
+    Every,
+}
+
+/// What a fault is, once its one kind key has been found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FaultKind<'a> {
+    /// See [`Fault::clock_jump`].
+    ClockJump(&'a ClockBy),
+    /// See [`Fault::clock_rate`].
+    ClockRate(&'a ClockRate),
+    /// See [`Fault::clock_slew`].
+    ClockSlew(&'a ClockBy),
+    /// See [`Fault::delay`].
+    Delay(&'a Delay),
+    /// See [`Fault::evict`].
+    Evict(&'a OneHost),
+    /// See [`Fault::flush`].
+    Flush(&'a OneHost),
+    /// See [`Fault::kill`].
+    Kill(&'a Restarting),
+    /// See [`Fault::partition`].
+    Partition(&'a Partition),
+    /// See [`Fault::pause`].
+    Pause(&'a OneHost),
+    /// See [`Fault::power`].
+    Power(&'a Restarting),
+    /// See [`Fault::stall`].
+    Stall(&'a OneHost),
+    /// See [`Fault::suspend`].
+    Suspend(&'a OneHost),
+}
+
+impl Fault {
+    /// The kinds that are given; a valid fault has exactly one.
+    pub fn kinds(&self) -> impl Iterator<Item = FaultKind<'_>> {
+        [
+            self.pause.as_ref().map(FaultKind::Pause),
+            self.suspend.as_ref().map(FaultKind::Suspend),
+            self.kill.as_ref().map(FaultKind::Kill),
+            self.power.as_ref().map(FaultKind::Power),
+            self.stall.as_ref().map(FaultKind::Stall),
+            self.partition.as_ref().map(FaultKind::Partition),
+            self.delay.as_ref().map(FaultKind::Delay),
+            self.clock_jump.as_ref().map(FaultKind::ClockJump),
+            self.clock_rate.as_ref().map(FaultKind::ClockRate),
+            self.clock_slew.as_ref().map(FaultKind::ClockSlew),
+            self.evict.as_ref().map(FaultKind::Evict),
+            self.flush.as_ref().map(FaultKind::Flush),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// What the fault is.
+    ///
+    /// # Panics
+    ///
+    /// If it has no kind; validation refuses such a fault.
+    #[must_use]
+    pub fn kind(&self) -> FaultKind<'_> {
+        self.kinds().next().expect("a validated fault has a kind")
+    }
+}
+
+/// The host that a fault is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OneHost {
+    /// Its name.
+    pub host: String,
+}
+
+/// A host that dies, and perhaps comes back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Restarting {
+    /// Its name.
+    pub host: String,
+    /// How long after its death it starts again; never if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_after: Option<Span>,
+}
+
+/// Nothing passes between two groups of hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Partition {
+    /// The two groups; clients, nodes, or `store`.
+    pub between: [Vec<String>; 2],
+    /// Only from the first group to the second.
+    #[serde(default)]
+    pub one_way: bool,
+    /// What becomes of what is sent.
+    #[serde(default)]
+    pub lost: Lost,
+}
+
+/// What a partition does to connections across it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lost {
+    /// What was sent arrives after the heal, with the next retransmission.
+    #[default]
+    Hold,
+    /// Both ends see a reset.
+    Reset,
+    /// Nothing arrives, ever, on a connection that was open; no end notices.
+    Silent,
+}
+
+/// Messages from one group to another take longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Delay {
+    /// Where they come from.
+    pub from: Vec<String>,
+    /// Where they go.
+    pub to: Vec<String>,
+    /// How much longer.
+    pub by: Span,
+    /// Only these messages; all if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Message>,
+}
+
+/// Kinds of messages that a delay can be limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// Requests that release.
+    Release,
+    /// Requests that set.
+    Set,
+    /// Writes to the resource.
+    Write,
+}
+
+/// A clock that is moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ClockBy {
+    /// Whose.
+    pub host: String,
+    /// By how much; forward if positive.
+    pub by: SignedSpan,
+}
+
+/// A clock that runs wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ClockRate {
+    /// Whose.
+    pub host: String,
+    /// How much faster than true time, in parts per million.
+    pub ppm: i32,
+}
