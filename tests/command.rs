@@ -10,6 +10,9 @@ use snapbox::str;
 
 const GOOD: &str = include_str!("../sim/src/scenario/testdata/clock-jump.toml");
 
+const NODE_CLOCK_JUMP: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios/exchange/node-clock-jump.toml");
+
 /// A folder of its own for a test, with these scenarios in it.
 fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(test);
@@ -267,4 +270,16 @@ fn an_interrupted_run_writes_what_is_done_and_is_inconclusive() {
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let results = fs::read_to_string(folder.join("reports/results.json")).unwrap();
     assert!(results.contains("a-short"));
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = include_str!("../README.md");
+    let command = "$ cargo run --release -- replay node-clock-jump --seed 0\n";
+    let (_, shown) = readme.split_once(command).expect("the README shows a replay");
+    let (shown, _) = shown.split_once("\n…\n").expect("the README cuts it short");
+    let folder = folder("readme", &[]);
+    let printed = redlock_sim(&folder, &["replay", NODE_CLOCK_JUMP, "--seed", "0"]).code(0);
+    let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
+    assert!(printed.starts_with(shown), "{printed}");
 }

@@ -110,7 +110,7 @@ pub fn render(played: &[Played], names: &[&str]) -> Result<Gallery, GalleryError
         let Some((_, cases)) = scenarios.iter().find(|(known, _)| *known == name) else {
             return Err(GalleryError::Unplayed(name.to_owned()));
         };
-        let content = page::draw(cases);
+        let content = page::draw(cases, false);
         if content.len() > PAGE_BYTES_MAX {
             let (name, bytes) = (name.to_owned(), content.len());
             return Err(GalleryError::PageTooLarge { name, bytes });

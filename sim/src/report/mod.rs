@@ -90,7 +90,7 @@ pub fn write(out: &Path, played: &[Played]) -> io::Result<()> {
     fs::write(out.join("results.json"), results.to_json())?;
     fs::write(out.join("index.html"), index::draw(played))?;
     for (name, cases) in scenarios(played) {
-        fs::write(out.join(format!("{name}.html")), page::draw(&cases))?;
+        fs::write(out.join(format!("{name}.html")), page::draw(&cases, true))?;
     }
     for one in played {
         write_histories(out, one)?;

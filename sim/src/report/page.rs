@@ -17,12 +17,13 @@ const STYLE: &str = include_str!("style.css");
 /// What all pictures of a page share.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// The page of one scenario; all of `played` are its cases, in order.
-pub(super) fn draw(played: &[&Played]) -> String {
+/// The page of one scenario; all of `played` are its cases, in order. `has_index` if `index.html`
+/// lies beside it.
+pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
     let Some(first) = played.first() else { return String::new() };
     let scenario = &first.result.case.scenario;
     let body = html! {
-        p.up { a href="index.html" { "all scenarios" } }
+        @if has_index { p.up { a href="index.html" { "all scenarios" } } }
         h1 { (scenario.title) }
         p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
         @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }

@@ -41,7 +41,9 @@ fn a_terminal_shows_the_pause_between_the_look_and_the_section() {
 #[test]
 fn a_page_needs_no_script_and_no_network() {
     let (jump, pause) = (fixture::jump(), fixture::pause());
-    for page in [page::draw(&[&jump]), page::draw(&[&pause]), index::draw(&[jump, pause])] {
+    for page in
+        [page::draw(&[&jump], true), page::draw(&[&pause], true), index::draw(&[jump, pause])]
+    {
         assert!(!page.contains("<script") && !page.contains("src="));
         // Plotters names the name space of SVG, which nobody fetches.
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"));
@@ -51,7 +53,7 @@ fn a_page_needs_no_script_and_no_network() {
 #[test]
 fn every_picture_is_well_formed_and_names_what_it_shows() {
     for played in [fixture::jump(), fixture::pause()] {
-        let page = page::draw(&[&played]);
+        let page = page::draw(&[&played], true);
         let pictures: Vec<&str> = page.split("<svg").skip(1).collect();
         assert!(pictures.len() >= 3, "patterns, ownership, messages");
         for picture in &pictures {
@@ -59,7 +61,7 @@ fn every_picture_is_well_formed_and_names_what_it_shows() {
             well_formed(&format!("<svg{}</svg>", &picture[..end]));
         }
     }
-    let page = page::draw(&[&fixture::jump()]);
+    let page = page::draw(&[&fixture::jump()], true);
     for text in
         ["overlap 8.796 s", "▷", "✕", "jump: C’s wall clock is set by +10 s", "SET L2 → nil"]
     {
@@ -175,6 +177,6 @@ proptest! {
         };
         let played = all_violated(events, violation);
         prop_assert!(blocks(&played).lines().count() <= 26 * Property::ALL.len());
-        prop_assert!(page::draw(&[&played]).ends_with("</html>\n"));
+        prop_assert!(page::draw(&[&played], true).ends_with("</html>\n"));
     }
 }

@@ -124,8 +124,12 @@ impl Faults {
             }
             Doing::Die { host, .. } => {
                 if state.restart(host.0) {
+                    state.wake_node(host.0);
                     drop(state);
-                    sim.bounce(node_name(host.get()));
+                    let name = node_name(host.get());
+                    if !sim.is_host_running(name.as_str()) {
+                        sim.bounce(name);
+                    }
                     state = world.lock();
                 }
             }
@@ -159,21 +163,20 @@ impl Faults {
     fn die(&mut self, world: &World, sim: &mut Sim<'_>, host: HostIndex, power: bool) {
         let mut state = world.lock();
         let nodes = state.nodes.len();
-        let was_alive = if host.get() < nodes {
-            state.node_dies(host.0, power)
-        } else {
-            !core::mem::replace(&mut state.clients[host.get() - nodes].dead, true)
-        };
-        if was_alive && host.get() >= nodes {
+        if host.get() < nodes {
+            state.node_dies(host.0, power);
+        } else if !core::mem::replace(&mut state.clients[host.get() - nodes].dead, true) {
             state.record(EventKind::Killed { host, power });
         }
         drop(state);
-        if !was_alive {
+        let name = host_name(host, nodes);
+        // A node whose process alone dies has a kernel that goes on refusing connections.
+        let crashes = power || host.get() >= nodes;
+        if !crashes || !sim.is_host_running(name.as_str()) {
             return;
         }
         // Turmoil's crash says goodbye as a kernel does. Without power there is no kernel: nothing
         // may pass while it crashes.
-        let name = host_name(host, nodes);
         let others: Vec<String> = (0..nodes + world.plan.scenario.clients.len())
             .filter(|&other| power && (other < nodes) != (host.get() < nodes))
             .map(|other| host_name(HostIndex(other as u8), nodes))
@@ -268,8 +271,7 @@ impl State {
         servers.into_iter().for_each(|node| self.wake_node(node));
     }
 
-    /// Whether the process was alive.
-    fn node_dies(&mut self, node: u8, power: bool) -> bool {
+    fn node_dies(&mut self, node: u8, power: bool) {
         let master = &mut self.nodes[usize::from(node)].master;
         let was_alive = master.is_running();
         if power {
@@ -280,7 +282,7 @@ impl State {
         if was_alive {
             self.record(EventKind::NodeDown { node, power });
         }
-        was_alive
+        self.wake_node(node);
     }
 
     /// Starts a new process on `node`; whether there was none.

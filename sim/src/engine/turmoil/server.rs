@@ -1,6 +1,7 @@
 //! A node: the wire around a simulated master.
 
 use std::future::Future;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,28 +19,65 @@ use crate::master::{Change, Command, Reply};
 /// Where nodes listen.
 const PORT: u16 = 6_379;
 
-/// Serves the connections of the node until its process dies.
-pub(super) async fn serve(world: Arc<World>, node: u8) -> turmoil::Result {
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await?;
-    let mut accepting = Box::pin(accept(listener));
-    let mut ends: Vec<ServerEnd> = Vec::new();
-    std::future::poll_fn(|context| {
-        world.lock().nodes[usize::from(node)].waker = Some(context.waker().clone());
-        while let Poll::Ready((listener, accepted)) = accepting.as_mut().poll(context) {
-            accepting = Box::pin(accept(listener));
-            ends.extend(accepted.ok().map(|(stream, client)| ServerEnd::new(stream, client)));
-        }
-        ends.retain_mut(|end| end.poll(&world, node, context).is_pending());
-        Poll::<turmoil::Result>::Pending
-    })
-    .await
+/// The host of a node: serves connections while there is a server process, and is a kernel that
+/// refuses them while there is none.
+pub(super) struct NodeProcess {
+    world: Arc<World>,
+    node: u8,
+    /// Which start of the process this is.
+    incarnation: Option<u32>,
+    accepting: Option<Pin<Box<dyn Future<Output = Accepted>>>>,
+    ends: Vec<ServerEnd>,
 }
 
-type Accepted = std::io::Result<(TcpStream, SocketAddr)>;
+type Accepted = io::Result<(TcpListener, TcpStream, SocketAddr)>;
 
-async fn accept(listener: TcpListener) -> (TcpListener, Accepted) {
-    let accepted = listener.accept().await;
-    (listener, accepted)
+impl NodeProcess {
+    pub(super) fn new(world: &Arc<World>, node: u8) -> Self {
+        let world = Arc::clone(world);
+        Self { world, node, incarnation: None, accepting: None, ends: Vec::new() }
+    }
+
+    /// Drops everything of a process that is gone, and listens anew for one that is there.
+    fn follow(&mut self, incarnation: Option<u32>) {
+        if core::mem::replace(&mut self.incarnation, incarnation) != incarnation {
+            self.ends.clear();
+            self.accepting = None;
+            if incarnation.is_some() {
+                let bound = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
+                self.accepting = Some(Box::pin(async move { accept(bound.await?).await }));
+            }
+        }
+    }
+}
+
+impl Future for NodeProcess {
+    type Output = turmoil::Result;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let process = self.get_mut();
+        let mut state = process.world.lock();
+        let host = &mut state.nodes[usize::from(process.node)];
+        host.waker = Some(context.waker().clone());
+        let incarnation = host.master.is_running().then(|| host.master.incarnation());
+        drop(state);
+        process.follow(incarnation);
+        while let Some(accepting) = &mut process.accepting
+            && let Poll::Ready(accepted) = accepting.as_mut().poll(context)
+        {
+            let (listener, stream, client) = accepted?;
+            process.ends.push(ServerEnd::new(stream, client));
+            process.accepting = Some(Box::pin(accept(listener)));
+        }
+        let (world, node) = (&process.world, process.node);
+        process.ends.retain_mut(|end| end.poll(world, node, context).is_pending());
+        Poll::Pending
+    }
+}
+
+async fn accept(listener: TcpListener) -> Accepted {
+    let (stream, client) = listener.accept().await?;
+    Ok((listener, stream, client))
 }
 
 /// A node's end of a connection.

@@ -7,7 +7,7 @@ use turmoil::{Builder, Sim};
 
 use super::client::Process;
 use super::faults::Faults;
-use super::server;
+use super::server::NodeProcess;
 use super::world::World;
 use crate::engine::event::plan::{Op, Plan, PlannedOp};
 use crate::engine::{Kept, Outcome};
@@ -106,8 +106,8 @@ impl Simulation {
     fn register(&mut self) {
         for node in 0..self.world.plan.nodes.len() {
             let world = Arc::clone(&self.world);
-            let serve = move || server::serve(Arc::clone(&world), node as u8);
-            self.sim.host(node_name(node), serve);
+            let process = move || NodeProcess::new(&world, node as u8);
+            self.sim.host(node_name(node), process);
         }
         for client in 0..self.world.plan.scenario.clients.len() {
             let ops = self.world.plan.ops[client].clone();

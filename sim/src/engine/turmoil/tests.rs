@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::{Event, EventKind, Settlement};
+use crate::history::{Event, EventKind, OpKind, Settlement};
 use crate::oracle::{Blame, Judgement, Violation};
 use crate::scenario::{Fault, Property, Verdict, embedded};
 
@@ -131,4 +131,112 @@ fn the_library_is_judged_alike() {
         }
     }
     assert!(played >= 4 && failures.is_empty(), "{played} played\n{}", failures.join("\n"));
+}
+
+/// What one client does to five nodes, 1 ms away, while `faults` happen.
+fn history_of(steps: &str, faults: &str) -> Vec<Event> {
+    let text = format!(
+        "schema = 1\nname = \"inline\"\ntitle = \"t\"\n[lock]\nttl = \"10s\"\n\
+         [[client]]\nid = \"c1\"\nsteps = [{steps}]\n{faults}"
+    );
+    let scenario = toml::from_str(&text).unwrap();
+    play(&Case { slug: None, name: None, scenario, overrides: Vec::new() }).1
+}
+
+/// When each event of client 0 that `what` picks happened, in milliseconds.
+fn times_ms(history: &[Event], what: impl Fn(&EventKind) -> bool) -> Vec<u64> {
+    history.iter().filter(|it| what(&it.kind)).map(|it| it.at_ns / 1_000_000).collect()
+}
+
+fn is_executed_set(kind: &EventKind, on: u8) -> bool {
+    let EventKind::Executed { attempt, node, op, .. } = *kind else { return false };
+    attempt.client == 0 && node == on && op == OpKind::Set
+}
+
+#[test]
+fn a_held_message_arrives_after_the_heal() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"300ms\"\n\
+        partition = { between = [[\"c1\"], [\"A\"]] }";
+    let history = history_of("{ acquire = {} }, { sleep = \"1s\" }", faults);
+    let on_a = times_ms(&history, |kind| is_executed_set(kind, 0));
+    assert!(on_a.len() == 1 && (300..310).contains(&on_a[0]), "{on_a:?}");
+}
+
+/// The client gives a silent connection up after half a second, and what was held on it is gone.
+#[test]
+fn what_a_reset_connection_held_never_arrives() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"2s\"\n\
+        partition = { between = [[\"c1\"], [\"A\"]] }";
+    let history = history_of("{ acquire = {} }, { sleep = \"3s\" }, { release = {} }", faults);
+    assert!(times_ms(&history, |kind| is_executed_set(kind, 0)).is_empty());
+    assert_eq!(times_ms(&history, |kind| is_executed_set(kind, 1)), [1]);
+}
+
+#[test]
+fn a_resetting_partition_breaks_connections_and_not_what_was_done() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"100ms\"\nuntil = \"200ms\"\n\
+        partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }";
+    let history = history_of("{ acquire = {} }, { at = \"1s\", release = {} }", faults);
+    let introduced = |kind: &EventKind| {
+        matches!(kind, EventKind::Written { node: 0, op: OpKind::Introduce, attempt, .. }
+            if attempt.client == 0)
+    };
+    let again = times_ms(&history, introduced);
+    assert!(again.len() == 1 && again[0] >= 200, "a new connection after the heal: {again:?}");
+    let released = |kind: &EventKind| {
+        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Release, changed: true, attempt, .. }
+            if attempt.client == 0)
+    };
+    assert_eq!(times_ms(&history, released).len(), 1);
+}
+
+#[test]
+fn a_killed_client_says_nothing_more() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"500ms\"\nkill = { host = \"c1\" }";
+    let history = history_of("{ acquire = {} }, { hold = \"2s\" }, { release = {} }", faults);
+    let own = |kind: &EventKind| match *kind {
+        EventKind::Written { attempt, .. } | EventKind::ReleaseCalled { attempt } => {
+            attempt.client == 0
+        }
+        _ => false,
+    };
+    assert!(times_ms(&history, own).iter().all(|&at_ms| at_ms < 500));
+    let expired = |kind: &EventKind| matches!(kind, EventKind::KeyEnded { .. });
+    let first = times_ms(&history, expired)[0];
+    assert!((10_001..=10_003).contains(&first), "nobody released them: {first}");
+}
+
+#[test]
+fn a_dead_process_says_goodbye_and_a_dead_host_does_not() {
+    // A client that knows that three nodes are gone fails at once; else it waits for the timeout.
+    for (kind, settled_ms) in [("kill", 100..110), ("power", 150..160)] {
+        let fault = |node: &str| {
+            format!("[[fault]]\nid = \"{node}\"\nat = \"50ms\"\n{kind} = {{ host = \"{node}\" }}\n")
+        };
+        let faults: String = ["A", "B", "C"].map(fault).concat();
+        let history = history_of("{ at = \"100ms\", acquire = {} }", &faults);
+        let failed = |kind: &EventKind| {
+            matches!(kind, EventKind::AttemptSettled { outcome: Settlement::TooFewNodes, attempt }
+                if attempt.client == 0)
+        };
+        let failed = times_ms(&history, failed);
+        assert!(failed.len() == 1 && settled_ms.contains(&failed[0]), "{kind}: {failed:?}");
+    }
+}
+
+#[test]
+fn a_stalled_node_executes_afterwards() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"200ms\"\nstall = { host = \"A\" }";
+    let history = history_of("{ acquire = {} }, { sleep = \"1s\" }", faults);
+    assert_eq!(times_ms(&history, |kind| is_executed_set(kind, 0)), [200]);
+}
+
+#[test]
+fn a_fast_clock_makes_short_work_of_a_sleep() {
+    let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"2s\"\n\
+        clock-rate = { host = \"c1\", ppm = 250000 }";
+    let history = history_of("{ acquire = {} }, { hold = \"1s\" }, { release = {} }", faults);
+    let entered = times_ms(&history, |kind| matches!(kind, EventKind::SectionEntered { .. }));
+    let left = times_ms(&history, |kind| matches!(kind, EventKind::SectionLeft { .. }));
+    assert_eq!(left[0] - entered[0], 800);
 }
