@@ -42,7 +42,7 @@ impl Eligible {
 impl Facts {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let setting = Setting::new(scenario);
-        let leases = Leases::new(setting.nodes);
+        let leases = Leases::new(setting.nodes, setting.probe + 1);
         let reach = Reach::new(scenario, &setting);
         let mut facts = Self {
             now_ns: 0,

@@ -76,7 +76,7 @@ fn by_clock_of(facts: &Facts, id: AttemptId, span_ns: u64) -> u64 {
     let host = facts.setting.client_host(id.client);
     let rate_ppb = facts.clocks.segment(host, ClockKind::Boot).rate_ppb;
     let scaled = i128::from(span_ns) * (1_000_000_000 + i128::from(rate_ppb)) / 1_000_000_000;
-    u64::try_from(scaled).unwrap_or(0)
+    u64::try_from(scaled.max(0)).unwrap_or(u64::MAX)
 }
 
 /// What the failure of `id` is blamed on; `None` if it had a right to fail.

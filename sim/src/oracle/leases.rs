@@ -101,17 +101,20 @@ const UNBORN: KeyLife = KeyLife {
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     nodes: usize,
+    /// The probe counted.
+    clients: usize,
     attempts: [Vec<Attempt>; CLIENTS_MAX],
     /// `nodes` a piece.
     keys: [Vec<KeyLife>; CLIENTS_MAX],
 }
 
 impl Leases {
-    pub(super) fn new(nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize, clients: usize) -> Self {
         assert!(nodes <= NODES_MAX, "{nodes} nodes");
+        assert!(clients <= CLIENTS_MAX, "{clients} clients");
         let attempts = core::array::from_fn(|_| Vec::with_capacity(16));
         let keys = core::array::from_fn(|_| Vec::with_capacity(16 * nodes));
-        Self { nodes, attempts, keys }
+        Self { nodes, clients, attempts, keys }
     }
 
     pub(super) fn reset(&mut self) {
@@ -143,8 +146,8 @@ impl Leases {
 
     /// What is known of `id`, from now on; `None` if there can be no such attempt.
     pub(super) fn ensure(&mut self, id: AttemptId) -> Option<&mut Attempt> {
-        let place = place(id)?;
-        let attempts = self.attempts.get_mut(usize::from(id.client))?;
+        let place = place(id).filter(|_| usize::from(id.client) < self.clients)?;
+        let attempts = &mut self.attempts[usize::from(id.client)];
         if place >= attempts.len() {
             attempts.resize(place + 1, BLANK);
             self.keys[usize::from(id.client)].resize((place + 1) * self.nodes, UNBORN);

@@ -2,6 +2,7 @@
 
 mod beliefs;
 mod blame;
+mod nonsense;
 mod owners;
 mod progress;
 mod sections;

@@ -1,0 +1,92 @@
+//! Blame is checked by taking faults away, on every violation that a scenario expects.
+//!
+//! Without any one of the blamed faults the verdict flips; without all the others that could have
+//! been blamed it stays. (Where nobody but the client is to blame, the pair of the scenario shows
+//! that the missing rule makes it hold.)
+
+use std::path::Path;
+
+use redlock_sim::engine::event::Engine;
+use redlock_sim::oracle::Judgement;
+use redlock_sim::scenario::{self, Case, Fault, FaultKind, Property, Verdict};
+
+const SEEDS: u64 = 5;
+
+#[test]
+fn without_a_blamed_fault_the_verdict_flips() {
+    let mut checked = 0;
+    for (case, property, blame) in expected_violations() {
+        let faults = case.scenario.faults.iter().enumerate();
+        for (place, fault) in faults.filter(|(_, fault)| is_blamed(fault, &blame)) {
+            let mut without = case.clone();
+            without.scenario.faults[place].enabled = false;
+            let found = violating(&without, property);
+            assert_eq!(found, 0, "{} {property:?}: still without {}", case.full_name(), fault.id);
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} blamed faults were found");
+}
+
+#[test]
+fn without_the_faults_that_are_not_blamed_it_stays() {
+    let mut checked = 0;
+    for (case, property, blame) in expected_violations() {
+        let mut without = case.clone();
+        for fault in &mut without.scenario.faults {
+            fault.enabled &= steers(&case, fault) || is_blamed(fault, &blame);
+        }
+        let found = violating(&without, property);
+        assert_eq!(found, SEEDS, "{} {property:?}: gone with others", case.full_name());
+        checked += 1;
+    }
+    assert!(checked > 20, "only {checked} violations were found");
+}
+
+/// Whether the fault only brings about the situation in which another one does harm: partitions
+/// and delays; and the pause that makes the acquisition of catalogue C1 slow, as the entry has it.
+fn steers(case: &Case, fault: &Fault) -> bool {
+    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_))
+        || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
+}
+
+/// Every violation that is expected for all seeds and blamed on something, with its blame.
+fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
+    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
+    let violations = cases.flat_map(|case| {
+        let expected = case.scenario.expect.clone().into_iter();
+        let blamed = expected.filter(|(_, expected)| {
+            expected.verdict == Verdict::Violated && expected.blame != ["none"]
+        });
+        let of_case = blamed.map(|(property, expected)| (case.clone(), property, expected.blame));
+        of_case.collect::<Vec<_>>()
+    });
+    violations.collect()
+}
+
+fn is_blamed(fault: &Fault, blame: &[String]) -> bool {
+    let blames = |word: String| fault.enabled && blame.contains(&word);
+    match fault.kind() {
+        FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => {
+            blames(format!("clock({})", it.host))
+        }
+        FaultKind::ClockRate(it) => blames(format!("clock({})", it.host)),
+        FaultKind::Delay(_) => blames(String::from("delayed-write")),
+        FaultKind::Evict(it) | FaultKind::Flush(it) => blames(format!("amnesia({})", it.host)),
+        FaultKind::Kill(it) | FaultKind::Power(it) => blames(format!("amnesia({})", it.host)),
+        FaultKind::Partition(_) | FaultKind::Stall(_) => false,
+        FaultKind::Pause(_) => blames(String::from("pause")),
+        FaultKind::Suspend(it) => {
+            blames(String::from("pause")) || blames(format!("clock({})", it.host))
+        }
+    }
+}
+
+fn violating(case: &Case, property: Property) -> u64 {
+    let mut engine = Engine::new(case).expect("every case runs on `event`");
+    let violated = |seed: &u64| {
+        matches!(engine.run(*seed, None).verdicts.of(property), Judgement::Violated(_))
+    };
+    (0..SEEDS).filter(violated).count() as u64
+}
