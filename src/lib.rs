@@ -63,6 +63,3 @@ pub use error::{
 };
 pub use lease::{Deadline, Lease, Lost, OwnerToken};
 pub use protocol::RestartGuard;
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub use resp::RELEASE_SCRIPT;

@@ -10,8 +10,7 @@ use crate::protocol::{Op, Reply};
 
 /// Deletes the key if it still holds the token (specification, "correct implementation with a
 /// single instance").
-#[cfg_attr(not(feature = "simulation"), allow(unreachable_pub, reason = "simulated nodes know it"))]
-pub const RELEASE_SCRIPT: &str = "if redis.call('get',KEYS[1])==ARGV[1] then \
+const RELEASE_SCRIPT: &str = "if redis.call('get',KEYS[1])==ARGV[1] then \
     return redis.call('del',KEYS[1]) else return 0 end";
 
 /// How deep arrays may nest. The decoder recurses, so this bounds its stack.

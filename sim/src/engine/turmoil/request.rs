@@ -1,10 +1,13 @@
 //! What arrives at a node, read as Redis reads it: flat arrays of bulk strings.
 
-use redlock_client::RELEASE_SCRIPT;
-
 use crate::master::{
     Command, ErrorReply, Introduction, KeyCommand, Reply, SetCondition, SetExpiry,
 };
+
+/// The one script that this node understands, written out once more: a client that sends another
+/// text, one that does not compare for instance, is answered with an error.
+const RELEASE_SCRIPT: &[u8] = b"if redis.call('get',KEYS[1])==ARGV[1] then \
+    return redis.call('del',KEYS[1]) else return 0 end";
 
 /// The most arguments of a command, and the longest argument.
 const ARGUMENTS_MAX: usize = 1_024;
@@ -55,9 +58,7 @@ pub(super) fn command(arguments: &[Vec<u8>]) -> Option<Command<'_>> {
     let about = |key, command| Some(Command::Key { key, command });
     match (name.to_ascii_uppercase().as_slice(), arguments) {
         (b"INFO", []) => Some(Command::Info),
-        (b"EVAL", [script, keys, key, value])
-            if *script == RELEASE_SCRIPT.as_bytes() && keys == b"1" =>
-        {
+        (b"EVAL", [script, keys, key, value]) if script == RELEASE_SCRIPT && keys == b"1" => {
             about(key, KeyCommand::CompareAndDelete { value })
         }
         (b"SET", [key, value, nx, px, ttl_ms])
@@ -138,10 +139,9 @@ mod tests {
 
     #[test]
     fn another_script_is_not_understood() {
-        let arguments = |script: &str| {
-            ["EVAL", script, "1", "res", "token"].map(|it| it.as_bytes().to_vec()).to_vec()
-        };
+        let arguments =
+            |script: &[u8]| [b"EVAL", script, b"1", b"res", b"token"].map(<[u8]>::to_vec).to_vec();
         assert!(command(&arguments(RELEASE_SCRIPT)).is_some());
-        assert!(command(&arguments("return redis.call('del',KEYS[1])")).is_none());
+        assert!(command(&arguments(b"return redis.call('del',KEYS[1])")).is_none());
     }
 }
