@@ -73,6 +73,7 @@ impl Reach {
         if self.faults.iter().any(Option::is_some) {
             self.cuts = [[0; NODES_MAX]; CLIENTS_MAX];
             self.pair_since_ns = [[self.at_first_ns; NODES_MAX]; CLIENTS_MAX];
+            self.faults.iter_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
         }
     }
 
@@ -173,7 +174,7 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: FaultKind<'_>) -> Option
         _ => return None,
     };
     let nodes = between(scenario, setting, groups);
-    (nodes != [0; CLIENTS_MAX]).then_some(Cut { nodes, aftermath, began_ns: 0 })
+    (nodes != [0; CLIENTS_MAX]).then_some(Cut { nodes, aftermath, began_ns: NEVER })
 }
 
 fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {

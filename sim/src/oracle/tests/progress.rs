@@ -135,6 +135,15 @@ fn a_client_that_did_not_want_the_lock_for_a_while_begins_anew() {
 }
 
 #[test]
+fn a_grant_to_anybody_begins_the_bound_anew() {
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, 6_000));
+    tale.at(6_000).acquires(PROBE, "ABC");
+    keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (6_050, 16_000));
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
 fn a_stop_begins_the_bound_anew() {
     let mut tale = Tale::new();
     keeps_failing(&mut tale, C1, (0, 5_900));

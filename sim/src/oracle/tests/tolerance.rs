@@ -91,6 +91,38 @@ fn nodes_that_answered_late_or_not_at_all_are_not_good() {
 }
 
 #[test]
+fn a_node_that_leaves_an_older_command_unanswered_is_not_good() {
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled);
+    let older = ['C', 'D', 'E'].map(|at| (tale.writes(C1, at, OpKind::Set), at));
+    tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
+    tale.settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+    // Had they answered, they could have been asked.
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled);
+    for (_, at) in older {
+        let command = tale.writes(C1, at, OpKind::Set);
+        tale.answers(command, C1, at, Answer::No);
+    }
+    tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
+    tale.settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert!(tale.finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn a_node_on_a_link_slower_than_the_node_timeout_is_not_good() {
+    let with_link = |ms: u64| {
+        let link = format!("between = [['c1'], ['C', 'D', 'E']]\ndelay = '{ms}ms'");
+        let mut tale = refuses("AB", nothing, nothing);
+        tale.scenario.cluster.links.push(toml::from_str(&link).expect("a link"));
+        tale.finds(FaultTolerant)
+    };
+    assert!(with_link(24).is_violated());
+    assert_eq!(with_link(25), Judgement::Holds);
+}
+
+#[test]
 fn a_node_that_answered_with_an_error_is_not_good() {
     let mut tale = refuses("AB", nothing, |tale| {
         for at in ['C', 'D', 'E'] {
@@ -129,9 +161,9 @@ fn a_late_command_of_an_older_attempt_of_the_same_client_is_in_the_way() {
     tale.begins(C1).settles(C1, Settlement::Cancelled).at(1_000).begins(C1_AGAIN);
     tale.sets(C1_AGAIN, "AB").at(1_005);
     for at in ['C', 'D', 'E'] {
-        let command = tale.writes(C1, at, OpKind::Release);
-        let change = (Writer::Nobody, Writer::Nobody);
-        tale.executes((command, C1, at, OpKind::Release), Answer::No, change);
+        let release = (tale.writes(C1, at, OpKind::Release), C1, at, OpKind::Release);
+        tale.executes(release, Answer::No, (Writer::Nobody, Writer::Nobody));
+        tale.hears(release, Answer::No);
     }
     tale.at(1_010).settles(C1_AGAIN, Settlement::Taken);
     assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
