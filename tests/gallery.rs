@@ -17,16 +17,18 @@ const README: &str = "../README.md";
 const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
 /// The pages that show the exchange of 2016 and one of each other kind.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 12] = [
     "canonical",
     "client-wall-clock-set-back",
     "delayed-write",
+    "get-then-del",
     "ideal-lease-service",
     "node-clock-jump",
     "pause-after-the-check",
     "pause-in-flight",
     "pause-sweep",
     "restart-without-persistence",
+    "suspend-defeats-step-3",
     "token-reused",
 ];
 

@@ -1,7 +1,5 @@
 //! The only source of randomness.
 
-use core::hash::Hasher;
-
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher13;
@@ -66,7 +64,7 @@ impl Choice {
 /// in another order changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices {
-    key: (u64, u64),
+    hasher: SipHasher13,
 }
 
 impl Choices {
@@ -74,17 +72,17 @@ impl Choices {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut stream = ChaCha8Rng::seed_from_u64(seed);
-        Self { key: (stream.next_u64(), stream.next_u64()) }
+        Self { hasher: SipHasher13::new_with_keys(stream.next_u64(), stream.next_u64()) }
     }
 
     /// 64 bits for `choice`.
     #[must_use]
     pub fn bits(&self, choice: Choice) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         let [first, second] = choice.packed();
-        hasher.write_u64(first);
-        hasher.write_u64(second);
-        hasher.finish()
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..].copy_from_slice(&second.to_le_bytes());
+        self.hasher.hash(&bytes)
     }
 
     /// A number below `count` for `choice`.

@@ -1,7 +1,7 @@
 //! The real client on tokio, RESP bytes and all, over turmoil's simulated TCP.
 //!
 //! Turmoil moves bytes and nothing else. Time, clocks, timers, stops, masters and the history are
-//! the [`world`]'s; every client runs as one future beneath one gate, or a stop would stop only a
+//! the module `world`'s; every client runs as one future beneath one gate, or a stop would stop only a
 //! part of it. Turmoil steps by a millisecond: whatever happens, happens at a whole one, and
 //! network delays are whole milliseconds, at least one.
 
