@@ -88,12 +88,13 @@ impl Reach {
 
     /// `client` wrote a command to `node`.
     pub(super) fn written(&mut self, client: u8, node: u8, at_ns: u64) {
-        self.written_ns[usize::from(client)][usize::from(node)] = at_ns;
+        // One more, so that 0 is never.
+        self.written_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
     }
 
     /// `client` took in an answer of `node`.
     pub(super) fn answered(&mut self, client: u8, node: u8, at_ns: u64) {
-        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns;
+        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
     }
 
     /// Whether `node` has answered since `client` wrote to it last.
