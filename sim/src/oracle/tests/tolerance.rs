@@ -207,12 +207,16 @@ fn a_stop_during_the_attempt_and_a_cancellation_excuse_it() {
 }
 
 #[test]
-fn a_clients_clock_that_jumped_ahead_is_blamed() {
-    let mut tale = Tale::new();
-    tale.clock = ClockKind::Wall;
-    tale.begins(C1).at(1).sets(C1, "ABC").steps(host(C1), ClockKind::Wall, 20_000);
-    tale.at(2).settles(C1, Settlement::TooSlow);
-    assert_eq!(tale.blame(FaultTolerant), ["clock(c1)"]);
+fn a_clients_clock_that_jumped_ahead_beyond_the_drift_is_blamed() {
+    let jumps = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.clock = ClockKind::Wall;
+        tale.begins(C1).at(1).sets(C1, "ABC").steps(host(C1), ClockKind::Wall, by_ms);
+        tale.at(2).settles(C1, Settlement::TooSlow);
+        tale.blame(FaultTolerant)
+    };
+    assert_eq!(jumps(103), ["clock(c1)"]);
+    assert_eq!(jumps(102), ["none"]);
 }
 
 /// An attempt that cannot be granted, and settles after so long.
