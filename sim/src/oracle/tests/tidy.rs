@@ -167,6 +167,21 @@ fn a_set_that_lay_for_too_long_may_have_outlived_its_release() {
 }
 
 #[test]
+fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+    let story = |until_ms| {
+        let mut tale = left_behind();
+        tale.at(200).tell(EventKind::NodeDown { node: node('C'), power: false });
+        tale.at(300)
+            .stops(C1)
+            .at(1_000)
+            .tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(5_000).continues(C1).at(until_ms).finds(Tidy)
+    };
+    assert_eq!(story(5_000 + 2_064), Judgement::Vacuous);
+    assert!(story(5_000 + 2_065).is_violated());
+}
+
+#[test]
 fn what_was_due_before_the_excuse_is_still_a_violation() {
     let mut tale = left_behind();
     tale.at(1_000).kills(C1);

@@ -79,6 +79,21 @@ fn a_node_that_was_away_is_good_once_it_must_have_been_dialled() {
 }
 
 #[test]
+fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+    let continues_at = |ms: u64| {
+        let mut tale = Tale::new();
+        for at in ['C', 'D', 'E'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+        }
+        tale.stops(C1).at(1_000).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(ms).continues(C1).at(10_000).begins(C1).sets(C1, "AB").at(10_010);
+        tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert!(continues_at(10_000 - 2_064).is_violated());
+    assert_eq!(continues_at(10_001 - 2_064), Judgement::Holds);
+}
+
+#[test]
 fn nodes_that_answered_late_or_not_at_all_are_not_good() {
     let mut tale = Tale::new();
     tale.begins(C1).sets(C1, "AB");
