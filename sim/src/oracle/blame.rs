@@ -13,7 +13,7 @@
 //!   two exceeds the allowance alone is to blame, or both where only their sum does. (The node is
 //!   timed from the SET and not from T1 since what its clock does before the SET does not shorten
 //!   the key.)
-//! - *never there*, and the client is wrong.
+//! - *never there*, and the client is wrong; as it is where the later lease's key never was.
 //!
 //! The blame is the union over these nodes. Where the client is wrong at some of them and faults
 //! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
@@ -50,7 +50,9 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
     else {
         return Blamed::NONE;
     };
-    let Some((cause, by)) = key.end.filter(|_| key.ended_ns <= set_ns(second)) else {
+    // Whoever counts a node without having its key there, or before the other's is gone, is wrong.
+    let made_way = set_ns(second) != NEVER && key.ended_ns <= set_ns(second);
+    let Some((cause, by)) = key.end.filter(|_| made_way) else {
         return Blamed::NONE;
     };
     match cause {

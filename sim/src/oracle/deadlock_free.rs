@@ -177,7 +177,10 @@ fn node_since_ns(facts: &Facts, client: u8, node: u8) -> u64 {
     }
     let reached_ns = match facts.reach.since_ns(client, node) {
         0 => 0,
-        reached_ns => reached_ns.saturating_add(facts.setting.heal_ns),
+        reached_ns => {
+            let dials_ns = reached_ns.max(facts.processes.runs_since_ns(client));
+            dials_ns.saturating_add(facts.setting.heal_ns)
+        }
     };
     reached_ns.max(facts.eligible[usize::from(client)][usize::from(node)].since_ns)
 }

@@ -120,7 +120,10 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: u8) -> bool {
     let is_in_reach = match reached_ns {
         0 => true,
         NEVER => false,
-        _ => reached_ns.saturating_add(facts.setting.heal_ns) <= attempt.began_ns,
+        _ => {
+            let dials_ns = reached_ns.max(facts.processes.runs_since_ns(id.client));
+            dials_ns.saturating_add(facts.setting.heal_ns) <= attempt.began_ns
+        }
     };
     may_answer && is_in_reach && is_in_time(attempt.began_ns, facts.now_ns)
 }

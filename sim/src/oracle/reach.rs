@@ -73,6 +73,7 @@ impl Reach {
         if self.faults.iter().any(Option::is_some) {
             self.cuts = [[0; NODES_MAX]; CLIENTS_MAX];
             self.pair_since_ns = [[self.at_first_ns; NODES_MAX]; CLIENTS_MAX];
+            self.faults.iter_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
         }
     }
 
@@ -87,12 +88,13 @@ impl Reach {
 
     /// `client` wrote a command to `node`.
     pub(super) fn written(&mut self, client: u8, node: u8, at_ns: u64) {
-        self.written_ns[usize::from(client)][usize::from(node)] = at_ns;
+        // One more, so that 0 is never.
+        self.written_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
     }
 
     /// `client` took in an answer of `node`.
     pub(super) fn answered(&mut self, client: u8, node: u8, at_ns: u64) {
-        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns;
+        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
     }
 
     /// Whether `node` has answered since `client` wrote to it last.
@@ -173,7 +175,7 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: FaultKind<'_>) -> Option
         _ => return None,
     };
     let nodes = between(scenario, setting, groups);
-    (nodes != [0; CLIENTS_MAX]).then_some(Cut { nodes, aftermath, began_ns: 0 })
+    (nodes != [0; CLIENTS_MAX]).then_some(Cut { nodes, aftermath, began_ns: NEVER })
 }
 
 fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {

@@ -7,9 +7,8 @@
 //! was down, stalled, or kept from the client by a partition or a delay is excused until
 //! [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
 //! before it is dialled again. A dead client is excused for ever, and so is a SET that lay before its
-//! node for longer than the node timeout and for so long that its TTL is over before
-//! [`Setting::heal_ns`](super::setting::Setting) more is: what a client owes a node that it gave up
-//! ends after one TTL. What is still there when the run
+//! node for longer than the node timeout if its TTL, from the writing, is over before the client is
+//! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What is still there when the run
 //! ends is judged only if its bound has passed.
 
 use super::facts::Facts;
@@ -117,18 +116,20 @@ fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
     if [finished_ns, reached_ns, runs_ns].contains(&NEVER) {
         return NEVER;
     }
-    if outlived_its_release(facts, id, node) {
+    let healed_ns = if reached_ns == 0 { 0 } else { reached_ns.max(runs_ns) };
+    if outlived_its_release(facts, id, node, healed_ns) {
         return NEVER;
     }
-    let healed_ns = if reached_ns == 0 { 0 } else { reached_ns + facts.setting.heal_ns };
-    (finished_ns.max(runs_ns) + facts.setting.release_ns).max(healed_ns)
+    let after_heal_ns = if healed_ns == 0 { 0 } else { healed_ns + facts.setting.heal_ns };
+    (finished_ns.max(runs_ns) + facts.setting.release_ns).max(after_heal_ns)
 }
 
-/// Whether the SET lay before the node for so long that the client, once it could have told the
-/// node, may have owed it nothing any more.
-fn outlived_its_release(facts: &Facts, id: AttemptId, node: u8) -> bool {
+/// Whether the SET lay before the node for so long that the client, once it could tell the node,
+/// may have owed it nothing any more.
+fn outlived_its_release(facts: &Facts, id: AttemptId, node: u8, healed_ns: u64) -> bool {
     let ttl_ns = facts.leases.get(id).map_or(NEVER, |it| it.ttl_ns);
     let Some(key) = facts.leases.key(id, node) else { return false };
-    let lay_ns = key.set_ns.saturating_sub(key.written_ns);
-    lay_ns > facts.setting.node_timeout_ns && lay_ns.saturating_add(facts.setting.heal_ns) > ttl_ns
+    let told_ns = key.set_ns.max(healed_ns).saturating_add(facts.setting.heal_ns);
+    key.set_ns.saturating_sub(key.written_ns) > facts.setting.node_timeout_ns
+        && told_ns > key.written_ns.saturating_add(ttl_ns)
 }

@@ -119,6 +119,22 @@ fn a_key_that_was_never_there_is_the_clients_fault() {
 }
 
 #[test]
+fn a_vote_that_was_never_given_is_the_clients_fault_whatever_became_of_the_other_key() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
+    tale.at(1_100).begins(C2).sets(C2, "DE").at(1_102).decides(C2, "CDE").delivers(C2);
+    assert_eq!(tale.at(20_000).blame(MutualExclusion), ["none"]);
+}
+
+#[test]
+fn a_key_that_was_still_there_when_the_later_one_was_set_did_not_make_way() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_100).acquires(C2, "CDE");
+    tale.at(1_200).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
+    assert_eq!(tale.at(20_000).blame(MutualExclusion), ["none"]);
+}
+
+#[test]
 fn faults_are_blamed_only_if_they_suffice_without_the_clients_errors() {
     let blame = |later: &str| {
         let mut tale = Tale::new();

@@ -135,6 +135,15 @@ fn a_client_that_did_not_want_the_lock_for_a_while_begins_anew() {
 }
 
 #[test]
+fn a_grant_to_anybody_begins_the_bound_anew() {
+    let mut tale = Tale::new();
+    keeps_failing(&mut tale, C1, (0, 6_000));
+    tale.at(6_000).acquires(PROBE, "ABC");
+    keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (6_050, 16_000));
+    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
 fn a_stop_begins_the_bound_anew() {
     let mut tale = Tale::new();
     keeps_failing(&mut tale, C1, (0, 5_900));
@@ -144,14 +153,18 @@ fn a_stop_begins_the_bound_anew() {
 }
 
 #[test]
-fn masters_whose_clocks_were_set_back_are_blamed() {
-    let mut tale = Tale::new();
-    tale.acquires(C1, "ABCDE").at(500).kills(C1);
-    for at in ['A', 'B', 'C'] {
-        tale.at(1_000).steps(HostIndex(node(at)), ClockKind::Wall, -30_000);
-    }
-    tale.heals().at(10_002).expires(C1, "DE").at(20_000);
-    assert_eq!(tale.blame(DeadlockFree), ["clock(A)", "clock(B)", "clock(C)"]);
+fn masters_whose_clocks_were_set_back_beyond_the_drift_are_blamed() {
+    let steps = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABCDE").at(500).kills(C1).at(1_000);
+        for at in ['A', 'B', 'C'] {
+            tale.steps(HostIndex(node(at)), ClockKind::Wall, by_ms);
+        }
+        tale.heals().at(10_002).expires(C1, "DE").at(20_000).blame(DeadlockFree)
+    };
+    assert_eq!(steps(-30_000), ["clock(A)", "clock(B)", "clock(C)"]);
+    assert_eq!(steps(-103), ["clock(A)", "clock(B)", "clock(C)"]);
+    assert_eq!(steps(-102), ["none"]);
 }
 
 #[test]

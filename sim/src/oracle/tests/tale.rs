@@ -191,8 +191,16 @@ impl Tale {
     }
 
     pub(super) fn answers(&mut self, command: u32, id: AttemptId, at: char, answer: Answer) {
-        let (node, op) = (node(at), OpKind::Set);
-        self.tell(EventKind::Delivered { command, attempt: id, node, op, answer });
+        self.hears((command, id, at, OpKind::Set), answer);
+    }
+
+    /// The client takes the answer in.
+    pub(super) fn hears(
+        &mut self,
+        (command, attempt, at, op): (u32, AttemptId, char, OpKind),
+        answer: Answer,
+    ) -> &mut Self {
+        self.tell(EventKind::Delivered { command, attempt, node: node(at), op, answer })
     }
 
     /// SETs written, executed and answered, all at once, on empty nodes.

@@ -2,7 +2,7 @@
 //! node could not be reached.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
-use crate::history::{EventKind, Settlement};
+use crate::history::{Answer, EventKind, OpKind, Settlement, Writer};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::Tidy;
 
@@ -149,6 +149,36 @@ fn a_client_that_is_stopped_is_excused_and_a_dead_one_for_ever() {
     let mut killed = left_behind();
     killed.at(300).kills(C1);
     assert_eq!(killed.at(9_000).finds(Tidy), Judgement::Holds);
+}
+
+#[test]
+fn a_set_that_lay_for_too_long_may_have_outlived_its_release() {
+    let lies_until = |ms: u64| {
+        let mut tale = Tale::new();
+        let command = tale.begins(C1).writes(C1, 'A', OpKind::Set);
+        tale.at(50).settles(C1, Settlement::TooFewNodes).at(ms);
+        let change = (Writer::Nobody, Writer::Attempt(C1));
+        tale.executes((command, C1, 'A', OpKind::Set), Answer::Yes, change);
+        tale.at(ms + 5_000).finds(Tidy)
+    };
+    // The TTL is 10 s, the bound after a heal 2 064 ms.
+    assert!(lies_until(7_936).is_violated());
+    assert_eq!(lies_until(7_937), Judgement::Holds);
+}
+
+#[test]
+fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+    let story = |until_ms| {
+        let mut tale = left_behind();
+        tale.at(200).tell(EventKind::NodeDown { node: node('C'), power: false });
+        tale.at(300)
+            .stops(C1)
+            .at(1_000)
+            .tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(5_000).continues(C1).at(until_ms).finds(Tidy)
+    };
+    assert_eq!(story(5_000 + 2_064), Judgement::Vacuous);
+    assert!(story(5_000 + 2_065).is_violated());
 }
 
 #[test]

@@ -79,6 +79,21 @@ fn a_node_that_was_away_is_good_once_it_must_have_been_dialled() {
 }
 
 #[test]
+fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+    let continues_at = |ms: u64| {
+        let mut tale = Tale::new();
+        for at in ['C', 'D', 'E'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+        }
+        tale.stops(C1).at(1_000).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(ms).continues(C1).at(10_000).begins(C1).sets(C1, "AB").at(10_010);
+        tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert!(continues_at(10_000 - 2_064).is_violated());
+    assert_eq!(continues_at(10_001 - 2_064), Judgement::Holds);
+}
+
+#[test]
 fn nodes_that_answered_late_or_not_at_all_are_not_good() {
     let mut tale = Tale::new();
     tale.begins(C1).sets(C1, "AB");
@@ -88,6 +103,38 @@ fn nodes_that_answered_late_or_not_at_all_are_not_good() {
     let mut silent = Tale::new();
     silent.begins(C1).sets(C1, "AB").at(50).settles(C1, Settlement::TooFewNodes);
     assert_eq!(silent.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_node_that_leaves_an_older_command_unanswered_is_not_good() {
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled);
+    let older = ['C', 'D', 'E'].map(|at| (tale.writes(C1, at, OpKind::Set), at));
+    tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
+    tale.settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+    // Had they answered, they could have been asked.
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled);
+    for (_, at) in older {
+        let command = tale.writes(C1, at, OpKind::Set);
+        tale.answers(command, C1, at, Answer::No);
+    }
+    tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
+    tale.settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert!(tale.finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn a_node_on_a_link_slower_than_the_node_timeout_is_not_good() {
+    let with_link = |ms: u64| {
+        let link = format!("between = [['c1'], ['C', 'D', 'E']]\ndelay = '{ms}ms'");
+        let mut tale = refuses("AB", nothing, nothing);
+        tale.scenario.cluster.links.push(toml::from_str(&link).expect("a link"));
+        tale.finds(FaultTolerant)
+    };
+    assert!(with_link(24).is_violated());
+    assert_eq!(with_link(25), Judgement::Holds);
 }
 
 #[test]
@@ -129,9 +176,9 @@ fn a_late_command_of_an_older_attempt_of_the_same_client_is_in_the_way() {
     tale.begins(C1).settles(C1, Settlement::Cancelled).at(1_000).begins(C1_AGAIN);
     tale.sets(C1_AGAIN, "AB").at(1_005);
     for at in ['C', 'D', 'E'] {
-        let command = tale.writes(C1, at, OpKind::Release);
-        let change = (Writer::Nobody, Writer::Nobody);
-        tale.executes((command, C1, at, OpKind::Release), Answer::No, change);
+        let release = (tale.writes(C1, at, OpKind::Release), C1, at, OpKind::Release);
+        tale.executes(release, Answer::No, (Writer::Nobody, Writer::Nobody));
+        tale.hears(release, Answer::No);
     }
     tale.at(1_010).settles(C1_AGAIN, Settlement::Taken);
     assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
@@ -175,12 +222,16 @@ fn a_stop_during_the_attempt_and_a_cancellation_excuse_it() {
 }
 
 #[test]
-fn a_clients_clock_that_jumped_ahead_is_blamed() {
-    let mut tale = Tale::new();
-    tale.clock = ClockKind::Wall;
-    tale.begins(C1).at(1).sets(C1, "ABC").steps(host(C1), ClockKind::Wall, 20_000);
-    tale.at(2).settles(C1, Settlement::TooSlow);
-    assert_eq!(tale.blame(FaultTolerant), ["clock(c1)"]);
+fn a_clients_clock_that_jumped_ahead_beyond_the_drift_is_blamed() {
+    let jumps = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.clock = ClockKind::Wall;
+        tale.begins(C1).at(1).sets(C1, "ABC").steps(host(C1), ClockKind::Wall, by_ms);
+        tale.at(2).settles(C1, Settlement::TooSlow);
+        tale.blame(FaultTolerant)
+    };
+    assert_eq!(jumps(103), ["clock(c1)"]);
+    assert_eq!(jumps(102), ["none"]);
 }
 
 /// An attempt that cannot be granted, and settles after so long.

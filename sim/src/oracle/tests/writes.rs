@@ -101,6 +101,14 @@ fn sections_that_overlapped_lend_their_blame() {
     assert_eq!(tale.blame(NoLostUpdate), ["pause"]);
 }
 
+#[test]
+fn how_a_section_came_to_overlap_counts_before_how_the_write_came_to_be_late() {
+    let mut tale = overtaken(|tale| tale.enters(C1));
+    tale.enters(C2).stops(C1).at(11_000).continues(C1);
+    tale.sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0);
+    assert_eq!(tale.blame(NoLostUpdate), ["application"]);
+}
+
 /// C1 and then C2 get a lease, each with a token.
 fn fenced(first: u64, second: u64) -> Tale {
     let mut tale = Tale::new();
@@ -130,6 +138,20 @@ fn leases_neither_of_which_precedes_the_other_may_have_their_tokens_in_any_order
     let deadline_ns = tale.deadline_ns(C1);
     tale.delivers_until(C1, deadline_ns, 2).decides(C2, "DE").delivers_until(C2, deadline_ns, 1);
     assert_eq!(tale.finds(FencedOrder), Judgement::Holds);
+}
+
+#[test]
+fn a_token_told_late_is_compared_with_those_of_later_leases_too() {
+    let late_token = |token| {
+        let mut tale = Tale::new();
+        tale.begins(C1).at(1).sets(C1, "ABC").at(2).decides(C1, "ABC");
+        tale.at(10_100).expires(C1, "ABC").begins(C2).sets(C2, "ABC").at(10_102);
+        let (first_ns, second_ns) = (tale.deadline_ns(C1), tale.deadline_ns(C2));
+        tale.decides(C2, "ABC").delivers_until(C2, second_ns, 33);
+        tale.delivers_until(C1, first_ns, token).finds(FencedOrder)
+    };
+    assert_eq!(late_token(32), Judgement::Holds);
+    assert!(late_token(34).is_violated());
 }
 
 #[test]
