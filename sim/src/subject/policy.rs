@@ -181,6 +181,12 @@ impl PolicyClient {
         self.first_token = None;
     }
 
+    /// How many nodes it locks: the first ones of the cluster.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.settings.nodes
+    }
+
     /// How many connections it keeps to each node.
     #[must_use]
     pub fn lanes(&self) -> u16 {

@@ -8,11 +8,11 @@ use crate::world::ConnectionState;
 
 impl Process {
     pub(super) fn open_warm_connections(&mut self, plan: &Plan, stage: &mut Stage) {
-        let lanes = match &self.subject {
-            Subject::Redlock(_) => 1,
-            Subject::Policy(it) => it.lanes(),
+        let (nodes, lanes) = match &self.subject {
+            Subject::Redlock(_) => (plan.nodes.len(), 1),
+            Subject::Policy(it) => (it.nodes(), it.lanes()),
         };
-        for node in 0..plan.nodes.len() as u8 {
+        for node in 0..nodes as u8 {
             if !stage.nodes[usize::from(node)].master.is_running() {
                 continue;
             }

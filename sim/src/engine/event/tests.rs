@@ -235,3 +235,17 @@ fn a_cold_client_dials_and_introduces_itself_before_it_locks() {
         .collect();
     assert_eq!(written, [OpKind::Introduce, OpKind::Set, OpKind::Release]);
 }
+
+#[test]
+fn a_subject_of_one_node_minds_only_that_node() {
+    let text = include_str!("../../../../benches/two_clients.toml");
+    let mut scenario: Scenario = toml::from_str(text).unwrap();
+    scenario.clients.iter_mut().for_each(|client| client.subject = String::from("unique-id"));
+    let kill = "id = \"f\"\nat = \"5ms\"\nkill = { host = \"E\" }";
+    scenario.faults.push(toml::from_str(kill).unwrap());
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut kept = Vec::new();
+    Engine::new(&case).unwrap().run(0, Some(&mut kept));
+    let elsewhere = |kind: &EventKind| matches!(kind, EventKind::Written { node: 1.., .. });
+    assert_eq!(count(&kept, elsewhere), 0);
+}
