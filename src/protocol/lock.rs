@@ -83,7 +83,8 @@ pub struct ReleaseOutcome {
     pub deleted: NodeMask,
     /// Nodes that said that the key was not there, or was somebody else's.
     pub absent: NodeMask,
-    /// Nodes whose word is outstanding; the link goes on trying.
+    /// Nodes that did not answer in time, or with an error. A release that may not have been heard
+    /// is tried again by the link, one that was answered by an error is not.
     pub unconfirmed: NodeMask,
 }
 
