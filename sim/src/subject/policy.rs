@@ -10,7 +10,7 @@ use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Response, Route
 use crate::history::{AttemptId, ClockKind, OpKind, Settlement};
 
 /// How a client locks. Each knob is a decision that some published client got wrong, or that the
-/// seeds' history of lock versions improved.
+/// next version of the lock improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// What T1, T2 and the deadline are read from.
