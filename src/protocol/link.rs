@@ -118,21 +118,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(node: NodeIndex, config: LinkConfig) -> Self {
-        Self {
-            node,
-            config,
-            state: State::Idle,
-            epoch: 0,
-            writable: false,
-            reset_wanted: false,
-            pipeline: VecDeque::with_capacity(8),
-            written: 0,
-            redial_after: REDIAL_FIRST,
-            next_serial: 0,
-            debts: Debts::default(),
-            eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
-            round_trip: Duration::ZERO,
-        }
+        Self::unused(node, config, VecDeque::with_capacity(8), Debts::default())
     }
 
     /// Back to the state of [`Link::new`], keeping what is allocated.
@@ -141,8 +127,18 @@ impl Link {
         let mut debts = core::mem::take(&mut self.debts);
         pipeline.clear();
         debts.clear();
-        *self = Self {
-            node: self.node,
+        *self = Self::unused(self.node, config, pipeline, debts);
+    }
+
+    /// A link that nobody has needed so far; `pipeline` and `debts` are empty.
+    fn unused(
+        node: NodeIndex,
+        config: LinkConfig,
+        pipeline: VecDeque<Pending>,
+        debts: Debts,
+    ) -> Self {
+        Self {
+            node,
             config,
             state: State::Idle,
             epoch: 0,
@@ -155,7 +151,7 @@ impl Link {
             debts,
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             round_trip: Duration::ZERO,
-        };
+        }
     }
 
     /// Since when the node's votes count; `None` while they do not.
