@@ -6,6 +6,7 @@
 mod policy;
 mod presets;
 mod redlock;
+mod terms;
 mod transport;
 
 pub use policy::{Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Unlock};

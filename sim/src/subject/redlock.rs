@@ -9,7 +9,7 @@ use redlock_client::protocol::{
 
 use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Response, Route, Word};
 use crate::history::{AttemptId, ClockKind, Settlement};
-use crate::scenario::{Lock, RestartGuard};
+use crate::scenario::Lock;
 
 /// The scenario's one lock.
 const RESOURCE: ResourceId = ResourceId(0);
@@ -34,26 +34,16 @@ impl RedlockClient {
         fleet_max_ttl: Duration,
         nodes: usize,
     ) -> Self {
-        let drift = protocol::Drift {
-            share_ppm: lock.drift.share_ppm,
-            constant: lock.drift.constant.duration(),
-        };
+        let drift = protocol::Drift::from(lock.drift);
         let link = LinkConfig {
             node_timeout: lock.node_timeout.duration(),
             connect_timeout: Duration::from_millis(500),
-            restart_guard: match lock.restart_guard {
-                RestartGuard::DelayedRestart => protocol::RestartGuard::DelayedRestart,
-                RestartGuard::Durable => protocol::RestartGuard::Durable,
-                RestartGuard::Quarantine => protocol::RestartGuard::Quarantine,
-            },
+            restart_guard: lock.restart_guard.into(),
             fleet_max_ttl,
             drift,
         };
         let links = vec![link; nodes];
-        let retry = RetryDelay {
-            first: lock.retry.first.duration(),
-            longest: lock.retry.longest.duration(),
-        };
+        let retry = RetryDelay::from(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
             ttl,

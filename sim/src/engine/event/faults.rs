@@ -105,10 +105,10 @@ impl Stage {
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
             Doing::Die { host, .. } => self.node_restarts(plan, host.0),
-            Doing::Partition { from, to, one_way, lost } => {
-                self.uncut(plan, from, to, lost);
+            Doing::Partition { from, to, one_way, .. } => {
+                self.uncut(from, to);
                 if !one_way {
-                    self.uncut(plan, to, from, lost);
+                    self.uncut(to, from);
                 }
                 self.retransmit();
             }
@@ -281,7 +281,7 @@ impl Stage {
         }
     }
 
-    fn uncut(&mut self, _plan: &Plan, from: Hosts, to: Hosts, _lost: Lost) {
+    fn uncut(&mut self, from: Hosts, to: Hosts) {
         for (from, to) in pairs(from, to) {
             self.network.heal(from, to);
         }

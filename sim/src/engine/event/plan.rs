@@ -165,14 +165,8 @@ impl Plan {
             Some(Connections::SecondForRelease) => Connect::SecondForRelease,
             None => policy.connect,
         };
-        let drift = protocol::Drift {
-            share_ppm: scenario.lock.drift.share_ppm,
-            constant: scenario.lock.drift.constant.duration(),
-        };
-        let retry = RetryDelay {
-            first: scenario.lock.retry.first.duration(),
-            longest: scenario.lock.retry.longest.duration(),
-        };
+        let drift = protocol::Drift::from(scenario.lock.drift);
+        let retry = RetryDelay::from(scenario.lock.retry);
         let node_timeout = scenario.lock.node_timeout.duration();
         let settings = Settings { nodes, ttl, drift: drift.of(ttl), node_timeout, retry };
         Subject::Policy(Box::new(PolicyClient::new(policy, settings)))

@@ -173,7 +173,7 @@ impl Process {
         if let Some(attempt) = self.to_deliver {
             if self.reach(plan, stage, attempt, Point::Deliver, None) {
                 self.to_deliver = None;
-                self.deliver(plan, stage);
+                self.deliver(stage);
             }
             return true;
         }
@@ -274,10 +274,7 @@ impl Process {
         let scenario = &plan.scenario;
         let client = scenario.clients.get(usize::from(self.place)).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
-        let drift = redlock_client::protocol::Drift {
-            share_ppm: scenario.lock.drift.share_ppm,
-            constant: scenario.lock.drift.constant.duration(),
-        };
+        let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let (ttl_ns, drift_ns, nodes) = match &self.subject {
             Subject::Redlock(_) => (ttl.0, drift_ns, plan.nodes.len()),
@@ -330,7 +327,7 @@ impl Process {
         };
     }
 
-    fn deliver(&mut self, _plan: &Plan, stage: &mut Stage) {
+    fn deliver(&mut self, stage: &mut Stage) {
         let now = self.now(stage);
         let Some(Delivered { attempt, clock, deadline_ns }) = self.subject.deliver(now) else {
             return;

@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use redlock_client::environment::{BoxFuture, Environment};
 use redlock_client::observer::Observer;
-use redlock_client::protocol::{Drift, RetryDelay};
-use redlock_client::{Builder, Redlock, RestartGuard};
+use redlock_client::{Builder, Redlock};
 
 use super::application::Application;
 use super::environment::{HostEnvironment, Sleep};
@@ -32,18 +31,8 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
         .fleet_max_ttl(lock.fleet_max_ttl.unwrap_or(longest).duration())
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())
-        .restart_guard(match lock.restart_guard {
-            scenario::RestartGuard::DelayedRestart => RestartGuard::DelayedRestart,
-            scenario::RestartGuard::Durable => RestartGuard::Durable,
-            scenario::RestartGuard::Quarantine => RestartGuard::Quarantine,
-        })
-        .tuning(
-            Drift { share_ppm: lock.drift.share_ppm, constant: lock.drift.constant.duration() },
-            RetryDelay {
-                first: lock.retry.first.duration(),
-                longest: lock.retry.longest.duration(),
-            },
-        )
+        .restart_guard(lock.restart_guard.into())
+        .tuning(lock.drift.into(), lock.retry.into())
 }
 
 /// Everything that a client process runs. While the process is stopped nothing of it is polled.

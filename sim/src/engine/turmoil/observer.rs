@@ -35,15 +35,14 @@ impl HistoryObserver {
                 let number = client.attempts.len() as u16 + 1;
                 let attempt = AttemptId { client: self.client, number };
                 client.attempts.insert(*owner.as_bytes(), attempt);
-                let lock = &self.world.plan.scenario.lock;
-                let (share_ppm, constant) = (lock.drift.share_ppm, lock.drift.constant.duration());
+                let drift = Drift::from(self.world.plan.scenario.lock.drift);
                 let nodes = NodeCount::new(state.nodes.len()).expect("a valid number of nodes");
                 state.record(EventKind::AttemptBegan {
                     attempt,
                     clock: ClockKind::Boot,
                     t1_local_ns: t1.as_nanos(),
                     ttl_ns: ttl.as_nanos() as u64,
-                    drift_ns: Drift { share_ppm, constant }.of(ttl).as_nanos() as u64,
+                    drift_ns: drift.of(ttl).as_nanos() as u64,
                     needed: nodes.quorum() as u8,
                 });
             }
