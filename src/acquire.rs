@@ -101,6 +101,7 @@ impl<'a> Acquire<'a> {
             min_validity: self.least_validity(),
             retry: settings.retry,
             limit,
+            extensions_max: 0,
         }
     }
 

@@ -235,6 +235,9 @@ impl Driver {
             }
             Command::Write { node, epoch, op, .. } => {
                 let (operation, owner, resource) = match op {
+                    Op::Extend { token, resource, .. } => {
+                        (Operation::Extend, Some(token), Some(resource))
+                    }
                     Op::Introduce => (Operation::Introduce, None, None),
                     Op::Release { token, resource } => {
                         (Operation::Release, Some(token), Some(resource))
@@ -265,6 +268,8 @@ impl Driver {
                 self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
                 state.uses.decided(lock, &mut state.wakes);
             }
+            // Nothing here extends a lease.
+            Event::Extended { .. } | Event::ExtensionFailed { .. } => {}
             Event::GaveUp { lock, reason } => {
                 let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));

@@ -135,6 +135,8 @@ impl std::error::Error for AcquireError {}
 pub enum LostReason {
     /// Its deadline has passed, or is about to.
     DeadlinePassed,
+    /// So many nodes lost the key that others can have a majority.
+    KeysGone,
     /// It was released.
     Released,
 }
@@ -143,6 +145,7 @@ impl fmt::Display for LostReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::DeadlinePassed => "the lease's deadline has passed",
+            Self::KeysGone => "so many nodes lost the key that others can have a majority",
             Self::Released => "the lease was released",
         })
     }
@@ -154,6 +157,7 @@ impl From<protocol::LostReason> for LostReason {
     fn from(reason: protocol::LostReason) -> Self {
         match reason {
             protocol::LostReason::DeadlinePassed => Self::DeadlinePassed,
+            protocol::LostReason::KeysGone => Self::KeysGone,
         }
     }
 }

@@ -46,6 +46,8 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
+    /// Lets a key live for longer if it is the owner's.
+    Extend,
     /// Asks a node who it is.
     Introduce,
     /// Deletes a key if it is the owner's.

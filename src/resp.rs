@@ -13,6 +13,12 @@ use crate::protocol::{Op, Reply};
 const RELEASE_SCRIPT: &str = "if redis.call('get',KEYS[1])==ARGV[1] then \
     return redis.call('del',KEYS[1]) else return 0 end";
 
+/// Makes the key live for longer if it still holds the token, and never for less long. Says whether
+/// it holds the token.
+const EXTEND_SCRIPT: &str = "if redis.call('get',KEYS[1])==ARGV[1] then \
+    if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then \
+    redis.call('pexpire',KEYS[1],ARGV[2]) end return 1 else return 0 end";
+
 /// How deep arrays may nest. The decoder recurses, so this bounds its stack.
 const DEPTH_MAX: usize = 8;
 /// The longest reply, in bytes.
@@ -28,6 +34,11 @@ pub(crate) struct Malformed;
 /// Appends `op` on the key `resource` to `buffer`.
 pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8]) {
     match op {
+        Op::Extend { token, ttl, .. } => {
+            let (script, ttl_ms) = (EXTEND_SCRIPT.as_bytes(), ttl.as_millis().to_string());
+            let token = token.as_bytes();
+            write(buffer, &[b"EVAL", script, b"1", resource, token, ttl_ms.as_bytes()]);
+        }
         // All sections: several in one command are understood from version 7 on only.
         Op::Introduce => write(buffer, &[b"INFO"]),
         Op::Release { token, .. } => {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use redlock_sim::engine::event::Engine;
 use redlock_sim::oracle::Judgement;
-use redlock_sim::scenario::{self, Case, Fault, FaultKind, Property, Verdict};
+use redlock_sim::scenario::{self, Case, Fault, FaultKind, HostNames, Property, Verdict};
 
 const SEEDS: u64 = 5;
 
@@ -66,20 +66,28 @@ fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
 }
 
 fn is_blamed(fault: &Fault, blame: &[String]) -> bool {
-    let blames = |word: String| fault.enabled && blame.contains(&word);
+    let blames = |word: &str| fault.enabled && blame.iter().any(|it| it == word);
+    let of = |word: &str, names: &HostNames| {
+        names.0.iter().any(|name| blames(&format!("{word}({name})")))
+    };
     match fault.kind() {
-        FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => {
-            blames(format!("clock({})", it.host))
+        FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => of("clock", &it.host),
+        FaultKind::ClockRate(it) => of("clock", &it.host),
+        FaultKind::Delay(_) => blames("delayed-write"),
+        FaultKind::Delete(_) => blames("operator"),
+        FaultKind::DiskStall(it) | FaultKind::Evict(it) | FaultKind::Flush(it) => {
+            of("amnesia", &it.host)
         }
-        FaultKind::ClockRate(it) => blames(format!("clock({})", it.host)),
-        FaultKind::Delay(_) => blames(String::from("delayed-write")),
-        FaultKind::Evict(it) | FaultKind::Flush(it) => blames(format!("amnesia({})", it.host)),
-        FaultKind::Kill(it) | FaultKind::Power(it) => blames(format!("amnesia({})", it.host)),
-        FaultKind::Partition(_) | FaultKind::Stall(_) => false,
-        FaultKind::Pause(_) => blames(String::from("pause")),
-        FaultKind::Suspend(it) => {
-            blames(String::from("pause")) || blames(format!("clock({})", it.host))
+        FaultKind::Failover(it) => blames(&format!("amnesia({})", it.node)),
+        FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+            of("amnesia", &it.host)
         }
+        FaultKind::MemoryFull(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Snapshot(_)
+        | FaultKind::Stall(_) => false,
+        FaultKind::Pause(_) => blames("pause"),
+        FaultKind::Suspend(it) => blames("pause") || of("clock", &it.host),
     }
 }
 

@@ -31,6 +31,16 @@ pub struct CommandId {
 /// What a node is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
+    /// Make the key live for `ttl` from its execution on if it still holds the token and does not
+    /// live for longer already: an extension that comes late never shortens (catalogue E6).
+    Extend {
+        /// The key.
+        resource: ResourceId,
+        /// What the key must hold.
+        token: Token,
+        /// The time to live, whole milliseconds.
+        ttl: Duration,
+    },
     /// `INFO`: say which process you are. Always the first command of a connection.
     Introduce,
     /// Delete the key if it still holds the token (the specification's release script).

@@ -181,7 +181,9 @@ impl Link {
     pub(crate) fn speaks_of(&self, resource: ResourceId) -> bool {
         let about = |op| match op {
             Op::Introduce => false,
-            Op::Release { resource: it, .. } | Op::Set { resource: it, .. } => it == resource,
+            Op::Extend { resource: it, .. }
+            | Op::Release { resource: it, .. }
+            | Op::Set { resource: it, .. } => it == resource,
         };
         self.pipeline.iter().any(|pending| about(pending.op)) || self.debts.speak_of(resource)
     }
@@ -200,7 +202,9 @@ impl Link {
         let Send { id, op, ttl, .. } = send;
         let pending = Pending::new(id, op, ttl, now);
         match op {
-            Op::Set { .. } if self.takes_new_work() => self.pipeline.push_back(pending),
+            Op::Extend { .. } | Op::Set { .. } if self.takes_new_work() => {
+                self.pipeline.push_back(pending)
+            }
             Op::Release { resource, token } => match self.place_of(send.after) {
                 // Neither was written: together they amount to nothing.
                 Some(place) if place >= self.written => {
@@ -216,7 +220,7 @@ impl Link {
                 _ if self.pipeline.len() < PENDING_MAX => self.pipeline.push_back(pending),
                 _ => notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) }),
             },
-            Op::Introduce | Op::Set { .. } => {
+            Op::Extend { .. } | Op::Introduce | Op::Set { .. } => {
                 notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
             }
         }
@@ -461,7 +465,7 @@ impl Link {
 fn matches(op: Op, reply: Reply) -> bool {
     match op {
         Op::Introduce => matches!(reply, Reply::Introduction(_) | Reply::Error),
-        Op::Release { .. } => matches!(reply, Reply::Integer(_) | Reply::Error),
+        Op::Extend { .. } | Op::Release { .. } => matches!(reply, Reply::Integer(_) | Reply::Error),
         Op::Set { .. } => matches!(reply, Reply::Ok | Reply::Nil | Reply::Error),
     }
 }

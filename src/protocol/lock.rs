@@ -24,6 +24,9 @@ pub struct LockConfig {
     pub retry: RetryDelay,
     /// When to stop trying.
     pub limit: Limit,
+    /// How many extensions of one lease may succeed. Without a bound a holder that hangs keeps
+    /// everybody out for ever (specification, "Making the algorithm more reliable"; catalogue E8).
+    pub extensions_max: u32,
 }
 
 /// When a use of the lock stops trying.
@@ -74,6 +77,26 @@ pub enum AttemptError {
 pub enum LostReason {
     /// Its deadline has passed, or is about to.
     DeadlinePassed,
+    /// So many nodes said that the key is not there, or somebody else's, that others can have a
+    /// majority.
+    KeysGone,
+}
+
+/// Why a lease was not extended. Its deadline stays what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtendError {
+    /// An extension is under way already.
+    Busy,
+    /// There is no lease, or it is over.
+    Lost(LostReason),
+    /// Too few nodes answered, or too few of them still had the key.
+    TooFewNodes,
+    /// The lease has been extended as often as it may be.
+    TooMany,
+    /// The answers came too late: at the old deadline or after it, or with nothing left of the new.
+    TooSlow,
+    /// The lease would end before, or when, it does now.
+    WouldShorten,
 }
 
 /// What became of a release.

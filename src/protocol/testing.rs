@@ -57,6 +57,7 @@ pub(super) fn link_config() -> LinkConfig {
 
 pub(super) fn lock_config(nodes: usize) -> LockConfig {
     LockConfig {
+        extensions_max: 3,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -263,6 +264,11 @@ impl FakeNode {
             self.key = None;
         }
         match op {
+            Op::Extend { token, ttl, .. } if self.key == Some(token) => {
+                self.expires = self.expires.max(now.after(ttl));
+                Reply::Integer(1)
+            }
+            Op::Extend { .. } => Reply::Integer(0),
             Op::Introduce => Reply::Introduction(self.introduction),
             Op::Release { token, .. } if self.key == Some(token) => {
                 self.key = None;

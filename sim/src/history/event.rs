@@ -33,6 +33,9 @@ pub enum EventKind {
     NodeStalled { node: u8 },
     /// It executes again.
     NodeUnstalled { node: u8 },
+    /// From now on `host`, a replica of the node or its old master, is the node's master. Keys that
+    /// only the old one has end then.
+    FailedOver { node: u8, host: HostIndex },
     /// From which reading of the client's boot clock on the client counts the node's votes;
     /// `u64::MAX`: never. Told by clients that keep such a rule, whenever it changes.
     Eligible { client: u8, node: u8, from_local_ns: u64 },
@@ -86,6 +89,19 @@ pub enum EventKind {
         deadline_local_ns: u64,
         fencing_token: u64,
     },
+    /// The client read T1 of its `round`-th extension and is about to write the first command.
+    ExtensionBegan { attempt: AttemptId, round: u16, t1_local_ns: u64, ttl_ns: u64 },
+    /// The client decided about the extension. If it is `extended`, `counted` is the set of nodes
+    /// whose answers it counted and `deadline_local_ns` the lease's new end.
+    ExtensionSettled {
+        attempt: AttemptId,
+        round: u16,
+        extended: bool,
+        counted: u16,
+        deadline_local_ns: u64,
+    },
+    /// The application was told that the lease lasts until `clock` reads `deadline_local_ns`.
+    ExtensionDelivered { attempt: AttemptId, clock: ClockKind, deadline_local_ns: u64 },
     /// The application called release.
     ReleaseCalled { attempt: AttemptId },
     /// The application was told that the lease is over.
@@ -125,10 +141,14 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpKind {
+    /// EXPIRE or PEXPIRE, whosever the key is.
+    Expire,
     /// Compare-and-extend.
     Extend,
     /// A plain read.
     Get,
+    /// GETSET: an unconditional write that answers with the old value.
+    GetSet,
     /// INFO.
     Introduce,
     /// Compare-and-delete.
@@ -137,6 +157,8 @@ pub enum OpKind {
     Delete,
     /// SET NX PX, or SETNX: the vote.
     Set,
+    /// WAIT: how many replicas have what this connection wrote.
+    Wait,
 }
 
 /// What a node answered.
@@ -161,6 +183,8 @@ pub enum KeyEnd {
     Evicted,
     /// Its time came, on the node's wall clock.
     Expired,
+    /// The node failed over to a replica that does not have it.
+    FailedOver,
     /// Somebody emptied the node.
     Flushed,
     /// The node restarted without it.

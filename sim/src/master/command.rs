@@ -28,7 +28,8 @@ pub enum KeyCommand<'a> {
         /// What the key must hold.
         value: &'a [u8],
     },
-    /// The extension script: `PEXPIRE` if the key holds `value`.
+    /// The extension script: `PEXPIRE` if the key holds `value` and lives longer thereby. It says
+    /// whether the key holds `value`.
     CompareAndExtend {
         /// What the key must hold.
         value: &'a [u8],

@@ -48,7 +48,11 @@ impl Disk {
     /// nothing if nothing is kept.
     pub fn record(&mut self, persistence: Persistence, key: &[u8], entry: Option<&Entry>) {
         match persistence {
-            Persistence::None => {}
+            Persistence::None | Persistence::Rdb => {}
+            Persistence::Everysec | Persistence::No => {
+                self.append(key, entry);
+                self.write();
+            }
             Persistence::Always => {
                 self.append(key, entry);
                 self.write();

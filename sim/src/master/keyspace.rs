@@ -170,14 +170,7 @@ impl Keyspace {
         match command {
             KeyCommand::CompareAndDelete { value } => self.delete(self.holding(place, value)),
             KeyCommand::CompareAndExtend { value, ttl_ms } => {
-                match expiry_after(turn.wall_ms, Some(ttl_ms)) {
-                    // The script looks before it calls PEXPIRE, and only that call can fail.
-                    _ if self.holding(place, value).is_err() => {
-                        (Reply::Integer(0), Change::Nothing)
-                    }
-                    None => (Reply::Error(ErrorReply::PexpireRange), Change::Nothing),
-                    Some(when) => self.retime(place, when, ExpireCondition::Always, turn),
-                }
+                self.extend(self.holding(place, value), ttl_ms, turn)
             }
             KeyCommand::Del => self.delete(place),
             KeyCommand::Exists => (Reply::Integer(i64::from(place.is_ok())), Change::Nothing),
@@ -324,6 +317,21 @@ impl Keyspace {
         }
         self.slots[at].entry.expires_wall_ms = Some(when);
         (Reply::Integer(1), Change::Retimed)
+    }
+
+    /// The extension script: what it finds at `place` is the asker's, and lives no shorter for it.
+    fn extend(&mut self, place: Result<usize, usize>, ttl_ms: i64, turn: Turn) -> Done {
+        if place.is_err() {
+            return (Reply::Integer(0), Change::Nothing);
+        }
+        if self.time_to_live(place, turn) >= ttl_ms {
+            return (Reply::Integer(1), Change::Nothing);
+        }
+        match expiry_after(turn.wall_ms, Some(ttl_ms)) {
+            // Only PEXPIRE itself can fail.
+            None => (Reply::Error(ErrorReply::PexpireRange), Change::Nothing),
+            Some(when) => self.retime(place, when, ExpireCondition::Always, turn),
+        }
     }
 
     fn time_to_live(&self, place: Result<usize, usize>, turn: Turn) -> i64 {

@@ -6,7 +6,7 @@
 //! one reason:
 //!
 //! - a *command*: of an attempt, and the client is wrong; of an operator, and the operator is;
-//! - *lost* by a restart, a flush, an eviction: the node's amnesia;
+//! - *lost* by a restart, a failover, a flush, an eviction: the node's amnesia;
 //! - *expired*. Measured from the SET the node's wall clock has gained `g` on true time by then,
 //!   and measured from T1 the lease's clock has lost `l`. With `g + l` within what the lease gives
 //!   up for drift the key outlives the belief, so the client is wrong. Beyond it, whichever of the
@@ -58,7 +58,7 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
     match cause {
         KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
-        KeyEnd::Evicted | KeyEnd::Flushed | KeyEnd::Restarted => {
+        KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
             Blamed::just(Blame::Amnesia(HostIndex(node)))
         }
         KeyEnd::Expired => {

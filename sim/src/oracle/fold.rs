@@ -48,8 +48,8 @@ impl Oracle {
             EventKind::KeyEnded { node, writer, cause, by, .. } => {
                 match cause {
                     KeyEnd::Expired => self.counters.expired += 1,
-                    KeyEnd::Restarted | KeyEnd::Flushed | KeyEnd::Evicted => {
-                        self.counters.forgotten += 1;
+                    KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
+                        self.counters.forgotten += 1
                     }
                     KeyEnd::Command => {}
                 }
@@ -102,6 +102,7 @@ impl Oracle {
                 self.facts.decided(attempt, counted, deadline_local_ns);
                 if self.facts.setting.is_judged(attempt.client) {
                     let facts = &self.facts;
+                    self.continuity.decided(facts, attempt);
                     self.sound_grant.decided(facts, attempt, t2_local_ns, deadline_local_ns);
                 }
             }

@@ -4,6 +4,7 @@
 
 mod beliefs;
 mod blame;
+mod continuity;
 mod counters;
 mod deadlock_free;
 mod exclusive_section;
@@ -30,6 +31,7 @@ mod writes;
 pub use counters::Counters;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
+use self::continuity::Continuity;
 use self::deadlock_free::DeadlockFree;
 use self::exclusive_section::ExclusiveSection;
 use self::facts::Facts;
@@ -56,6 +58,7 @@ pub struct Oracle {
     exclusive_section: ExclusiveSection,
     sound_grant: SoundGrant,
     owner_only: OwnerOnly,
+    continuity: Continuity,
     no_lost_update: NoLostUpdate,
     fenced_order: FencedOrder,
     tidy: Tidy,
@@ -80,6 +83,7 @@ impl Oracle {
             exclusive_section: ExclusiveSection::new(),
             sound_grant: SoundGrant::default(),
             owner_only: OwnerOnly::default(),
+            continuity: Continuity::new(),
             no_lost_update: NoLostUpdate::new(),
             fenced_order: FencedOrder::new(),
             tidy: Tidy::new(),
@@ -96,6 +100,7 @@ impl Oracle {
         self.exclusive_section.reset();
         self.sound_grant.reset();
         self.owner_only.reset();
+        self.continuity.reset();
         self.no_lost_update.reset();
         self.fenced_order.reset();
         self.tidy.reset();
@@ -133,7 +138,7 @@ impl Oracle {
                 self.facts.eligible(client, node, from_local_ns);
             }
             EventKind::Healed { .. } => self.deadlock_free.healed(self.facts.now_ns),
-            EventKind::Ended => {}
+            EventKind::Ended | EventKind::FailedOver { .. } => {}
             _ => self.observe_attempt(&event.kind),
         }
     }
@@ -150,6 +155,7 @@ impl Oracle {
                 Property::ExclusiveSection => self.exclusive_section.judge(facts),
                 Property::SoundGrant => self.sound_grant.judge(),
                 Property::OwnerOnly => self.owner_only.judge(),
+                Property::Continuity => self.continuity.judge(),
                 Property::NoLostUpdate => self.no_lost_update.judge(),
                 Property::FencedOrder => self.fenced_order.judge(),
                 Property::Tidy => self.tidy.judge(facts),

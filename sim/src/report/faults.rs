@@ -22,9 +22,13 @@ pub(super) fn summary(fault: &Fault) -> String {
             let (from, to) = (text::list(&delay.from), text::list(&delay.to));
             format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
         }
+        FaultKind::Delete(one) => format!("an operator deletes the key on {}", one.host),
+        FaultKind::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
         FaultKind::Evict(one) => format!("{} evicts the key", one.host),
+        FaultKind::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
         FaultKind::Flush(one) => format!("{} is flushed", one.host),
         FaultKind::Kill(it) => format!("{} is killed", it.host),
+        FaultKind::MemoryFull(one) => format!("the memory of {} is full", one.host),
         FaultKind::Partition(partition) => {
             let [left, right] = &partition.between;
             let arrow = if partition.one_way { "nothing passes to" } else { "cut off from" };
@@ -32,6 +36,8 @@ pub(super) fn summary(fault: &Fault) -> String {
         }
         FaultKind::Pause(one) => format!("{} is stopped", one.host),
         FaultKind::Power(it) => format!("{} loses power", it.host),
+        FaultKind::Shutdown(it) => format!("{} is shut down", it.host),
+        FaultKind::Snapshot(one) => format!("{} writes a snapshot", one.host),
         FaultKind::Stall(one) => format!("{} executes nothing", one.host),
         FaultKind::Suspend(one) => format!("{} is suspended", one.host),
     }
@@ -67,24 +73,42 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
         FaultKind::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
         FaultKind::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
         FaultKind::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
-        FaultKind::Partition(_) | FaultKind::Delay(_) => {
+        FaultKind::Delete(one) => {
+            format!("fault `{id}` deleted the key on {} at {from}", one.host)
+        }
+        FaultKind::Failover(it) => {
+            format!("fault `{id}` put {} in the place of {} at {from}", it.to, it.node)
+        }
+        FaultKind::Shutdown(it) => format!("fault `{id}` shut {} down at {from}", it.host),
+        FaultKind::Delay(_)
+        | FaultKind::DiskStall(_)
+        | FaultKind::MemoryFull(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Snapshot(_) => {
             format!("of fault `{id}` ({}) {span}", summary(fault))
         }
     }
 }
 
-/// The host that a fault is about, where it is about one.
-pub(super) fn host(fault: &Fault) -> Option<&str> {
-    match fault.kinds().next()? {
-        FaultKind::ClockJump(by) | FaultKind::ClockSlew(by) => Some(&by.host),
-        FaultKind::ClockRate(rate) => Some(&rate.host),
-        FaultKind::Evict(one)
-        | FaultKind::Flush(one)
-        | FaultKind::Pause(one)
-        | FaultKind::Stall(one)
-        | FaultKind::Suspend(one) => Some(&one.host),
-        FaultKind::Kill(it) | FaultKind::Power(it) => Some(&it.host),
-        FaultKind::Partition(_) | FaultKind::Delay(_) => None,
+/// The hosts that a fault is about, where it is about hosts.
+pub(super) fn hosts(fault: &Fault) -> &[String] {
+    match fault.kinds().next() {
+        Some(FaultKind::ClockJump(by) | FaultKind::ClockSlew(by)) => &by.host.0,
+        Some(FaultKind::ClockRate(rate)) => &rate.host.0,
+        Some(
+            FaultKind::Delete(one)
+            | FaultKind::DiskStall(one)
+            | FaultKind::Evict(one)
+            | FaultKind::Flush(one)
+            | FaultKind::MemoryFull(one)
+            | FaultKind::Pause(one)
+            | FaultKind::Snapshot(one)
+            | FaultKind::Stall(one)
+            | FaultKind::Suspend(one),
+        ) => &one.host.0,
+        Some(FaultKind::Failover(it)) => core::slice::from_ref(&it.node),
+        Some(FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it)) => &it.host.0,
+        Some(FaultKind::Partition(_) | FaultKind::Delay(_)) | None => &[],
     }
 }
 
@@ -101,12 +125,21 @@ fn is_of(fault: &Fault, family: Family) -> bool {
         FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
             family == Family::Clock
         }
-        FaultKind::Evict(_) | FaultKind::Flush(_) => family == Family::Memory,
-        FaultKind::Kill(_) | FaultKind::Power(_) => family != Family::Clock,
+        FaultKind::Delete(_)
+        | FaultKind::Evict(_)
+        | FaultKind::Failover(_)
+        | FaultKind::Flush(_)
+        | FaultKind::MemoryFull(_) => family == Family::Memory,
+        FaultKind::Kill(_) | FaultKind::Power(_) | FaultKind::Shutdown(_) => {
+            family != Family::Clock
+        }
         FaultKind::Pause(_) | FaultKind::Suspend(_) | FaultKind::Stall(_) => {
             family == Family::Process
         }
-        FaultKind::Delay(_) | FaultKind::Partition(_) => false,
+        FaultKind::Delay(_)
+        | FaultKind::DiskStall(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Snapshot(_) => false,
     })
 }
 
@@ -125,6 +158,6 @@ pub(super) fn on<'t>(
         let began_in_time = trouble.began.at_ns <= to_ns;
         let lasted = family == Family::Clock && trouble.ended.is_none()
             || trouble.ended.map_or(trouble.began, |ended| ended).at_ns >= from_ns;
-        self::host(fault) == Some(name) && is_of(fault, family) && began_in_time && lasted
+        hosts(fault).iter().any(|it| it == name) && is_of(fault, family) && began_in_time && lasted
     })
 }

@@ -8,12 +8,15 @@ use crate::history::{Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Reject
 /// What a command is called in pictures.
 pub(super) const fn op(op: OpKind) -> &'static str {
     match op {
+        OpKind::Expire => "EXPIRE",
         OpKind::Extend => "extend",
         OpKind::Get => "GET",
+        OpKind::GetSet => "GETSET",
         OpKind::Introduce => "INFO",
         OpKind::Release => "release",
         OpKind::Delete => "DEL",
         OpKind::Set => "SET",
+        OpKind::Wait => "WAIT",
     }
 }
 
@@ -24,8 +27,8 @@ pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
         (OpKind::Set, Answer::Yes) => "OK",
         (OpKind::Set, Answer::No) => "nil",
         (OpKind::Introduce, Answer::Yes) => "info",
-        (OpKind::Get, Answer::Yes) => "own",
-        (OpKind::Get, Answer::No) => "not own",
+        (OpKind::Get | OpKind::GetSet, Answer::Yes) => "own",
+        (OpKind::Get | OpKind::GetSet, Answer::No) => "not own",
         (_, Answer::Yes) => "1",
         (_, Answer::No) => "0",
     }
@@ -36,6 +39,7 @@ const fn key_end(cause: KeyEnd) -> &'static str {
         KeyEnd::Command => "deleted",
         KeyEnd::Evicted => "evicted",
         KeyEnd::Expired => "expired",
+        KeyEnd::FailedOver => "left behind by a failover",
         KeyEnd::Flushed => "flushed",
         KeyEnd::Restarted => "forgotten over a restart",
     }
@@ -69,6 +73,9 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
         EventKind::NodeDown { node: it, power } => (node(it), down(power)),
         EventKind::NodeStalled { node: it } => (node(it), String::from("stalled")),
         EventKind::NodeUnstalled { node: it } => (node(it), String::from("executes again")),
+        EventKind::FailedOver { node: it, host: to } => {
+            (node(it), format!("{} is the master from here", host(to)))
+        }
         EventKind::Stopped { host: it, suspended } => {
             (host(it), String::from(if suspended { "suspended" } else { "stopped" }))
         }
@@ -160,6 +167,19 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         }
         EventKind::GrantDelivered { attempt, .. } => {
             (client(attempt.client), format!("holds {}", timeline.name(attempt)))
+        }
+        EventKind::ExtensionBegan { attempt, round, ttl_ns, .. } => {
+            let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
+            (client(attempt.client), format!("extension {round} of {whose} begins: T1, TTL {ttl}"))
+        }
+        EventKind::ExtensionSettled { attempt, round, extended, counted, .. } => {
+            let nodes = text::list(&timeline.nodes_of(counted));
+            let what = if extended { format!("done, counting {nodes}") } else { "failed".into() };
+            let whose = timeline.name(attempt);
+            (client(attempt.client), format!("extension {round} of {whose}: {what}"))
+        }
+        EventKind::ExtensionDelivered { attempt, .. } => {
+            (client(attempt.client), format!("holds {} for longer", timeline.name(attempt)))
         }
         EventKind::ReleaseCalled { attempt } => {
             (client(attempt.client), format!("releases {}", timeline.name(attempt)))

@@ -19,6 +19,8 @@ pub enum Property {
     SoundGrant,
     /// No attempt touches a key of another.
     OwnerOnly,
+    /// Nobody else was granted between a lease's grant and a successful extension of it.
+    Continuity,
     /// No write on a value read before another holder's write.
     NoLostUpdate,
     /// Writes are applied in the order of the leases.
@@ -33,11 +35,12 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
         Self::SoundGrant,
         Self::OwnerOnly,
+        Self::Continuity,
         Self::NoLostUpdate,
         Self::FencedOrder,
         Self::Tidy,
@@ -53,6 +56,7 @@ impl Property {
             Self::ExclusiveSection => "exclusive-section",
             Self::SoundGrant => "sound-grant",
             Self::OwnerOnly => "owner-only",
+            Self::Continuity => "continuity",
             Self::NoLostUpdate => "no-lost-update",
             Self::FencedOrder => "fenced-order",
             Self::Tidy => "tidy",

@@ -30,9 +30,10 @@ pub use file::File;
 pub use library::{embedded, load};
 pub use model::{
     Acquire, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate, ClockSpec,
-    Cluster, Connections, Delay, Drift, Enter, Fault, FaultKind, Hold, HostAt, LinkSpec, Lock,
-    Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point,
-    RestartGuard, Restarting, Retry, Run, Scenario, Start, Step, Store, Write,
+    Cluster, Connections, Delay, Disk, Drift, Enter, Extend, Failover, Fault, FaultKind, Hold,
+    HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost,
+    Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Start,
+    Step, Stopwatch, Store, Write,
 };
 pub use names::{SUBJECTS, nearest, slug};
 pub use problem::{Problem, Problems};

@@ -25,14 +25,43 @@ pub enum Ask {
     CompareAndDelete,
     /// Delete the key.
     Delete,
+    /// Re-time the key, whosever it is.
+    Expire {
+        /// Time to live.
+        ttl_ms: u64,
+    },
+    /// Re-time the key if it holds the token and lives longer thereby.
+    Extend {
+        /// Time to live.
+        ttl_ms: u64,
+    },
     /// Say what the key holds.
     Get,
+    /// Set the key, for ever, and say what it held.
+    GetSet,
     /// Say which process you are.
     Introduce,
     /// Set the key unless it is there; `None`: for ever.
     Set {
         /// Time to live.
         ttl_ms: Option<u64>,
+    },
+    /// The same, and if it was set, count: the answer is the next number of the node's counter.
+    SetAndCount {
+        /// Time to live.
+        ttl_ms: u64,
+    },
+    /// Set the key unless it is there, until this reading of the node's wall clock (`PXAT`).
+    SetUntil {
+        /// When it expires.
+        wall_ms: u64,
+    },
+    /// Wait until so many replicas have what this connection wrote, and say how many have.
+    Wait {
+        /// How many.
+        replicas: u8,
+        /// How long at most.
+        timeout_ms: u64,
     },
 }
 
@@ -43,9 +72,13 @@ impl Ask {
         match self {
             Self::CompareAndDelete => OpKind::Release,
             Self::Delete => OpKind::Delete,
+            Self::Expire { .. } => OpKind::Expire,
+            Self::Extend { .. } => OpKind::Extend,
             Self::Get => OpKind::Get,
+            Self::GetSet => OpKind::GetSet,
             Self::Introduce => OpKind::Introduce,
-            Self::Set { .. } => OpKind::Set,
+            Self::Set { .. } | Self::SetAndCount { .. } | Self::SetUntil { .. } => OpKind::Set,
+            Self::Wait { .. } => OpKind::Wait,
         }
     }
 }
@@ -76,8 +109,13 @@ pub enum Word {
     Nil,
     /// Done.
     Ok,
-    /// To [`Ask::Get`]: the key holds the asker's token (`true`), or another value.
-    Value(bool),
+    /// To [`Ask::Get`] and [`Ask::GetSet`].
+    Value {
+        /// What the key holds, or held.
+        token: Token,
+        /// Whether that is the asker's token.
+        own: bool,
+    },
 }
 
 /// An answer on its way back.
@@ -99,8 +137,10 @@ impl Response {
     pub const fn answer(&self) -> Answer {
         match self.word {
             Word::Error => Answer::Error,
-            Word::Integer(0) | Word::Nil | Word::Value(false) => Answer::No,
-            Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value(true) => Answer::Yes,
+            Word::Integer(0) | Word::Nil | Word::Value { own: false, .. } => Answer::No,
+            Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value { own: true, .. } => {
+                Answer::Yes
+            }
         }
     }
 }
@@ -154,6 +194,8 @@ pub struct Delivered {
     pub clock: ClockKind,
     /// When the lease is over; `u64::MAX`: never.
     pub deadline_ns: u64,
+    /// The subject's own fencing token, if it has a source of them.
+    pub fencing_token: Option<u64>,
 }
 
 /// What a subject asks of its host, or tells it.
@@ -179,6 +221,14 @@ pub enum Action {
     },
     /// Open a connection.
     Dial(Route),
+    /// An extension is decided.
+    ExtensionSettled {
+        /// Whose.
+        attempt: AttemptId,
+        /// Nodes whose answers were counted, and the new deadline on the subject's lease clock;
+        /// `None` if it failed, which leaves the lease as it was.
+        extended: Option<(NodeMask, u64)>,
+    },
     /// There will be no further attempt.
     GaveUp,
     /// The lease is over.
@@ -264,6 +314,15 @@ impl Subject {
         match self {
             Self::Redlock(it) => it.is_alive(now),
             Self::Policy(it) => it.is_alive(now),
+        }
+    }
+
+    /// Begins to extend the lease to `ttl_ns` from `now`, which is T1 of the extension;
+    /// [`Action::ExtensionSettled`] follows. `false` if nothing was begun.
+    pub fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
+        match self {
+            Self::Redlock(it) => it.extend(ttl_ns, now),
+            Self::Policy(it) => it.extend(ttl_ns, now),
         }
     }
 

@@ -237,11 +237,17 @@ impl PolicyClient {
             Clock::Monotonic => ClockKind::Monotonic,
             Clock::Wall => ClockKind::Wall,
         };
-        Some(Delivered { attempt: self.fresh.attempt, clock, deadline_ns: self.deadline_ns })
+        let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
+        Some(Delivered { attempt, clock, deadline_ns, fencing_token: None })
     }
 
     pub(super) fn is_alive(&self, now: Now) -> bool {
         matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns
+    }
+
+    pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
+        let _ = (ttl_ns, now);
+        false
     }
 
     pub(super) fn release(&mut self) {
@@ -270,7 +276,7 @@ impl PolicyClient {
     pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         let node = usize::from(route.node);
         match (response.op, response.word) {
-            (OpKind::Get, Word::Value(true)) => {
+            (OpKind::Get, Word::Value { own: true, .. }) => {
                 let command = (response.attempt, Ask::Delete, self.fresh.token);
                 let transport = &mut self.transports[node];
                 transport.send(self.policy.connect, route.node, command, &mut self.actions);

@@ -51,6 +51,7 @@ impl RedlockClient {
             min_validity: lock.min_validity.duration(),
             retry,
             limit: Limit::Attempts(1),
+            extensions_max: lock.extensions_max,
         };
         Self { machine: NodeSet::new(&links), links, lock_config, lock: None, client }
     }
@@ -106,11 +107,17 @@ impl RedlockClient {
             attempt: attempt_of(self.client, &grant.token),
             clock: ClockKind::Boot,
             deadline_ns: grant.deadline.as_nanos(),
+            fencing_token: None,
         })
     }
 
     pub(super) fn is_alive(&self, now: Now) -> bool {
         self.lock.is_some_and(|lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok())
+    }
+
+    pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
+        let ttl = Duration::from_nanos(ttl_ns);
+        self.lock.is_some_and(|lock| self.machine.extend(lock, ttl, instant(now)).is_ok())
     }
 
     pub(super) fn release(&mut self, now: Now) {
@@ -134,7 +141,7 @@ impl RedlockClient {
             Word::Introduction(introduction) => Reply::Introduction(introduction),
             Word::Nil => Reply::Nil,
             Word::Ok => Reply::Ok,
-            Word::Value(_) => unreachable!("this client never sends GET"),
+            Word::Value { .. } => unreachable!("this client never sends GET"),
         };
         self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
     }
@@ -166,6 +173,9 @@ impl RedlockClient {
             Command::Reset { node, epoch } => Action::Reset(route(node, epoch)),
             Command::Write { node, epoch, op, .. } => {
                 let (ask, token) = match op {
+                    Op::Extend { token, ttl, .. } => {
+                        (Ask::Extend { ttl_ms: ttl.as_millis() as u64 }, token)
+                    }
                     Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
                     Op::Release { token, .. } => (Ask::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {
@@ -189,6 +199,15 @@ impl RedlockClient {
                 let attempt = attempt_of(self.client, &token);
                 let deadline_ns = deadline.as_nanos();
                 Some(Action::Decided { attempt, counted, deadline_ns })
+            }
+            Event::Extended { token, counted, deadline, .. } => {
+                let attempt = attempt_of(self.client, &token);
+                let extended = Some((counted, deadline.as_nanos()));
+                Some(Action::ExtensionSettled { attempt, extended })
+            }
+            Event::ExtensionFailed { token, .. } => {
+                let attempt = attempt_of(self.client, &token);
+                Some(Action::ExtensionSettled { attempt, extended: None })
             }
             Event::GaveUp { lock, .. } if self.lock == Some(lock) => {
                 self.lock = None;

@@ -16,7 +16,8 @@ impl Process {
             Waiting::Nothing => {}
             Waiting::UntilTrue(at_ns) if at_ns <= stage.now_ns => {}
             Waiting::UntilBoot(at_ns) if at_ns <= self.now(stage).boot_ns => {}
-            Waiting::ForLoss | Waiting::ForWrite if self.held.is_none_or(|held| held.lost) => {}
+            Waiting::ForExtension | Waiting::ForLoss | Waiting::ForWrite
+                if self.held.is_none_or(|held| held.lost) => {}
             Waiting::ForLease { cancel_at_true_ns: Some(at_ns) } if at_ns <= stage.now_ns => {
                 let now = self.now(stage);
                 self.to_deliver = None;
@@ -79,6 +80,9 @@ impl Process {
                 self.held = Some(Held { in_section: true, ..held });
             }
             (Op::Leave, Some(_)) => self.leave(stage),
+            (Op::Extend { ttl_ns }, Some(Held { attempt, .. })) => {
+                self.extend(stage, attempt, ttl_ns);
+            }
             (Op::Release, Some(Held { attempt, .. })) => {
                 self.leave(stage);
                 self.held = None;

@@ -14,9 +14,6 @@ impl Stage {
         self.set_off.resize(plan.faults.len(), false);
         self.faults_open = 0;
         for (place, fault) in plan.faults.iter().enumerate() {
-            if fault.begin == Begin::At(u64::MAX) {
-                continue;
-            }
             self.faults_open += u32::from(fault.end != End::Never);
             if let Begin::At(at_ns) = fault.begin {
                 self.queue.schedule(at_ns, Happening::FaultBegins(place as u16));
@@ -50,7 +47,9 @@ impl Stage {
 
     pub(super) fn begin_fault(&mut self, plan: &Plan, place: u16) {
         let fault = plan.faults[usize::from(place)];
-        self.record(EventKind::FaultBegan { fault: place });
+        if fault.opens {
+            self.record(EventKind::FaultBegan { fault: fault.place });
+        }
         match fault.doing {
             Doing::ClockJump { host, by_ns } => {
                 self.clocks[host.get()].step_wall(by_ns, self.now_ns);
@@ -93,15 +92,15 @@ impl Stage {
 
     pub(super) fn end_fault(&mut self, plan: &Plan, place: u16) {
         self.faults_open -= 1;
-        match plan.faults[usize::from(place)].doing {
+        let fault = plan.faults[usize::from(place)];
+        match fault.doing {
             Doing::ClockRate { host, .. } => {
                 let (_, usual) = plan.clocks[host.get()];
                 self.clocks[host.get()].set_rate(usual, self.now_ns);
                 self.clocks_changed(plan, host);
             }
             Doing::Delay { .. } => {
-                let doing = plan.faults[usize::from(place)].doing;
-                let place = self.active_delays.iter().position(|&active| active == doing);
+                let place = self.active_delays.iter().position(|&active| active == fault.doing);
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
             Doing::Die { host, .. } => self.node_restarts(plan, host.0),
@@ -124,7 +123,9 @@ impl Stage {
             Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
             Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
         }
-        self.record(EventKind::FaultEnded { fault: place });
+        if fault.closes {
+            self.record(EventKind::FaultEnded { fault: fault.place });
+        }
         // Whoever waits for the end of the faults looks again.
         self.wake_all();
     }

@@ -2,6 +2,7 @@
 
 mod application;
 mod connections;
+mod extension;
 mod faults;
 pub(super) mod nodes;
 pub(super) mod plan;

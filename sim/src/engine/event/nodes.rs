@@ -2,12 +2,14 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{Introduction, RunId};
+use redlock_client::protocol::{Introduction, RunId, Token};
 
 use super::plan::Plan;
 use super::stage::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
-use crate::master::{Change, Command, Ended, KeyCommand, Reply, SetCondition, SetExpiry};
+use crate::master::{
+    Change, Command, Ended, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
+};
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response, Word};
@@ -132,13 +134,25 @@ impl Stage {
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
             Ask::Delete => KeyCommand::Del,
+            Ask::Expire { ttl_ms } => {
+                KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
+            }
+            Ask::Extend { ttl_ms } => KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) },
             Ask::Get => KeyCommand::Get,
-            Ask::Introduce => unreachable!("not about a key"),
+            Ask::GetSet => KeyCommand::Set {
+                value,
+                condition: SetCondition::Always,
+                expiry: SetExpiry::Never,
+                get: true,
+            },
+            Ask::Introduce | Ask::SetAndCount { .. } | Ask::SetUntil { .. } | Ask::Wait { .. } => {
+                unreachable!("not about a key")
+            }
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
             Ask::Set { ttl_ms: Some(ms) } => KeyCommand::Set {
                 value,
                 condition: SetCondition::Missing,
-                expiry: SetExpiry::Px(i64::try_from(ms).unwrap_or(i64::MAX)),
+                expiry: SetExpiry::Px(as_ms(ms)),
                 get: false,
             },
         };
@@ -150,7 +164,11 @@ impl Stage {
             self.record(key_ended(node, &expired));
         }
         let word = match done.reply {
-            Reply::Bulk(held) => Word::Value(*held == value[..]),
+            Reply::Bulk(held) => {
+                let own = *held == value[..];
+                let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
+                token.map_or(Word::Error, |token| Word::Value { token, own })
+            }
             Reply::Error(_) => Word::Error,
             Reply::Integer(value) => Word::Integer(value),
             Reply::Introduction(_) => unreachable!("INFO was not asked"),
@@ -236,6 +254,10 @@ impl Stage {
         };
         self.send(plan, connection, Direction::Down, Arrival::Message(answer));
     }
+}
+
+fn as_ms(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
 pub(in crate::engine) fn key_ended(node: u8, ended: &Ended) -> EventKind {

@@ -7,8 +7,8 @@ use redlock_client::protocol::{self, RetryDelay};
 use crate::engine::Unsupported;
 use crate::history::HostIndex;
 use crate::scenario::{
-    Acquire, At, Case, Client, Connections, FaultKind, Hold, Lost, Message, Persistence, Point,
-    Scenario, Start, Step,
+    Acquire, At, Case, Client, Connections, FaultKind, Hold, HostNames, Lost, Message, Persistence,
+    Point, Scenario, Span, Start, Step,
 };
 use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, policy};
 
@@ -21,6 +21,7 @@ pub(in crate::engine) enum Op {
     Leave,
     Look,
     Read,
+    Extend { ttl_ns: u64 },
     Release,
     Sleep { ns: u64 },
     Write { blind: bool },
@@ -67,9 +68,16 @@ pub(in crate::engine) enum Doing {
     Stop { host: HostIndex, suspended: bool },
 }
 
-/// A fault, names resolved.
+/// A fault at one host, names resolved. One that happens to a group of hosts is planned once for
+/// each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct PlannedFault {
+    /// Its place in the scenario's list.
+    pub(in crate::engine) place: u16,
+    /// Whether it is the first of its group: histories tell of the group's beginning then.
+    pub(in crate::engine) opens: bool,
+    /// Whether it is the last of its group.
+    pub(in crate::engine) closes: bool,
     pub(in crate::engine) begin: Begin,
     pub(in crate::engine) end: End,
     pub(in crate::engine) doing: Doing,
@@ -128,7 +136,11 @@ impl Plan {
             }
         });
         Ok(Self {
-            ops: scenario.clients.iter().map(planned_ops).collect(),
+            ops: scenario
+                .clients
+                .iter()
+                .map(|client| planned_ops(client, scenario.lock.ttl))
+                .collect(),
             nodes: nodes.collect(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
@@ -179,12 +191,13 @@ fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
     scenario.lock.fleet_max_ttl.map_or(longest, |told| told.0)
 }
 
-fn planned_ops(client: &Client) -> Vec<PlannedOp> {
+fn planned_ops(client: &Client, ttl: Span) -> Vec<PlannedOp> {
+    let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
     let looks = policy(&client.subject).is_none_or(|policy| policy.looks_before_section);
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();
-        plan_step(step, looks, &mut ops);
+        plan_step(step, (looks, own_ttl_ns), &mut ops);
         if let (Some(at), Some(planned)) = (step.at, ops.get_mut(first)) {
             planned.not_before_ns = at.0;
         }
@@ -192,7 +205,7 @@ fn planned_ops(client: &Client) -> Vec<PlannedOp> {
     ops
 }
 
-fn plan_step(step: &Step, looks: bool, ops: &mut Vec<PlannedOp>) {
+fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>) {
     let mut push = |op| ops.push(PlannedOp { not_before_ns: 0, op });
     if let Some(acquire) = step.acquire {
         push(Op::Acquire(acquire));
@@ -218,6 +231,14 @@ fn plan_step(step: &Step, looks: bool, ops: &mut Vec<PlannedOp>) {
     if let Some(write) = step.write {
         push(Op::Write { blind: write.blind });
     }
+    if let Some(extend) = step.extend {
+        for _ in 0..extend.times.unwrap_or(1) {
+            if let Some(every) = extend.every {
+                push(Op::Sleep { ns: every.0 });
+            }
+            push(Op::Extend { ttl_ns: extend.ttl.map_or(ttl_ns, |ttl| ttl.0) });
+        }
+    }
     if step.leave.is_some() || step.hold.is_some() {
         push(Op::Leave);
     }
@@ -231,10 +252,9 @@ fn plan_step(step: &Step, looks: bool, ops: &mut Vec<PlannedOp>) {
 
 fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
     let mut faults = Vec::new();
-    for fault in &scenario.faults {
-        // A disabled fault keeps its place, so that histories number faults as the file does.
+    for (place, fault) in scenario.faults.iter().enumerate() {
         let begin = match &fault.at {
-            _ if !fault.enabled => Begin::At(u64::MAX),
+            _ if !fault.enabled => continue,
             At::Time(span) => Begin::At(span.0),
             At::Point(point) => Begin::Before {
                 client: client_named(scenario, &point.client),
@@ -248,62 +268,96 @@ fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported>
             (None, Some(lasts)) => End::After(lasts.0),
             (None, None) => End::Never,
         };
-        let (doing, end) = planned_doing(scenario, fault.kind(), begin, end)?;
-        faults.push(PlannedFault { begin, end, doing });
+        let (doings, end) = planned_doings(scenario, fault.kind(), begin, end)?;
+        let last = doings.len().saturating_sub(1);
+        for (number, doing) in doings.into_iter().enumerate() {
+            let (opens, closes) = (number == 0, number == last);
+            faults.push(PlannedFault { place: place as u16, opens, closes, begin, end, doing });
+        }
     }
     Ok(faults)
 }
 
-fn planned_doing(
+/// What a fault does at each of its hosts, and when it ends.
+fn planned_doings(
     scenario: &Scenario,
     kind: FaultKind<'_>,
     begin: Begin,
     end: End,
-) -> Result<(Doing, End), Unsupported> {
-    let host = |name: &str| host_named(scenario, name);
-    let group = |names: &[String]| names.iter().fold(0, |set, name| set | 1 << host(name).0);
+) -> Result<(Vec<Doing>, End), Unsupported> {
+    let group = |names: &[String]| {
+        names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
+    };
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| {
+        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
+    };
     let nodes = scenario.cluster.nodes.len();
     Ok(match kind {
         FaultKind::ClockJump(it) => {
-            (Doing::ClockJump { host: host(&it.host), by_ns: it.by.0 }, End::Instantly)
+            let by_ns = it.by.0;
+            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
         }
         FaultKind::ClockRate(it) => {
-            (Doing::ClockRate { host: host(&it.host), rate_ppb: it.ppm * 1_000 }, end)
+            let rate_ppb = it.ppm * 1_000;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
         }
         FaultKind::ClockSlew(it) => {
-            let length_ns = match (begin, end) {
-                (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
-                (_, End::After(length)) => length,
-                _ => return Err(unsupported("clock-slew without an end")),
-            };
-            let ppb = i128::from(it.by.0) * 1_000_000_000 / i128::from(length_ns.max(1));
-            let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
-            let rate_ppb = rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))?;
-            (Doing::ClockRate { host: host(&it.host), rate_ppb }, end)
+            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
         }
         FaultKind::Delay(it) => {
             let (from, to) = (group(&it.from), group(&it.to));
-            (Doing::Delay { from, to, by_ns: it.by.0, only: it.only }, end)
+            (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
-        FaultKind::Evict(it) => (Doing::Evict { node: host(&it.host).0 }, End::Instantly),
-        FaultKind::Flush(it) => (Doing::Flush { node: host(&it.host).0 }, End::Instantly),
+        FaultKind::Evict(it) => {
+            (each(&it.host, &|host| Doing::Evict { node: host.0 }), End::Instantly)
+        }
+        FaultKind::Flush(it) => {
+            (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
+        }
         FaultKind::Kill(it) | FaultKind::Power(it) => {
-            let (host, power) = (host(&it.host), matches!(kind, FaultKind::Power(_)));
+            let power = matches!(kind, FaultKind::Power(_));
             let restart_after_ns = it.restart_after.map(|span| span.0);
-            if host.get() >= nodes && restart_after_ns.is_some() {
+            let dies = |host| Doing::Die { host, power, restart_after_ns };
+            let doings: Vec<Doing> = each(&it.host, &dies);
+            let is_client =
+                |it: &Doing| matches!(it, Doing::Die { host, .. } if host.get() >= nodes);
+            if restart_after_ns.is_some() && doings.iter().any(is_client) {
                 return Err(unsupported("restart-after of a client"));
             }
-            let end = restart_after_ns.map_or(End::Never, End::After);
-            (Doing::Die { host, power, restart_after_ns }, end)
+            (doings, restart_after_ns.map_or(End::Never, End::After))
         }
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
-            (Doing::Partition { from, to, one_way: it.one_way, lost: it.lost }, end)
+            let (one_way, lost) = (it.one_way, it.lost);
+            (vec![Doing::Partition { from, to, one_way, lost }], end)
         }
-        FaultKind::Pause(it) => (Doing::Stop { host: host(&it.host), suspended: false }, end),
-        FaultKind::Suspend(it) => (Doing::Stop { host: host(&it.host), suspended: true }, end),
-        FaultKind::Stall(it) => (Doing::Stall { node: host(&it.host).0 }, end),
+        FaultKind::Pause(it) => {
+            (each(&it.host, &|host| Doing::Stop { host, suspended: false }), end)
+        }
+        FaultKind::Suspend(it) => {
+            (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
+        }
+        FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
+        FaultKind::Delete(_)
+        | FaultKind::DiskStall(_)
+        | FaultKind::Failover(_)
+        | FaultKind::MemoryFull(_)
+        | FaultKind::Shutdown(_)
+        | FaultKind::Snapshot(_) => return Err(unsupported("this fault")),
     })
+}
+
+/// How much faster the clocks run so that they gain `by_ns` between beginning and end.
+fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unsupported> {
+    let length_ns = match (begin, end) {
+        (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
+        (_, End::After(length)) => length,
+        _ => return Err(unsupported("clock-slew without an end")),
+    };
+    let ppb = i128::from(by_ns) * 1_000_000_000 / i128::from(length_ns.max(1));
+    let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
+    rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))
 }
 
 fn planned_clocks(scenario: &Scenario) -> Vec<(i64, i32)> {
@@ -352,7 +406,10 @@ fn last_time_named(scenario: &Scenario) -> u64 {
             Some(Hold::For(span)) => span.0,
             _ => 0,
         };
-        held + step.sleep.map_or(0, |span| span.0)
+        let extending = step.extend.map_or(0, |extend| {
+            extend.every.map_or(0, |every| every.0) * u64::from(extend.times.unwrap_or(1))
+        });
+        held + step.sleep.map_or(0, |span| span.0) + extending
     });
     steps.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0) + spans.sum::<u64>()
 }

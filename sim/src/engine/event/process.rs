@@ -16,6 +16,7 @@ use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 /// What the application waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
+    ForExtension,
     ForLease {
         cancel_at_true_ns: Option<u64>,
     },
@@ -53,6 +54,10 @@ pub(super) struct Process {
     quorum: usize,
     action: Option<Action>,
     pub(super) to_deliver: Option<AttemptId>,
+    /// The lease was extended to this deadline, and the application has yet to hear it.
+    pub(super) to_prolong: Option<(AttemptId, u64)>,
+    /// Counts the extensions of the lease.
+    pub(super) rounds: u16,
     /// Drawn when the grant was decided: the order of tokens is the order of grants.
     drawn_token: u64,
     pub(super) held: Option<Held>,
@@ -90,6 +95,8 @@ impl Process {
             quorum,
             action: None,
             to_deliver: None,
+            to_prolong: None,
+            rounds: 0,
             drawn_token: 0,
             held: None,
             routes: Vec::with_capacity(32),
@@ -110,6 +117,7 @@ impl Process {
         self.attempts = 0;
         self.action = None;
         self.to_deliver = None;
+        self.to_prolong = None;
         self.held = None;
         self.routes.clear();
         self.timer_serial = 0;
@@ -177,6 +185,10 @@ impl Process {
             }
             return true;
         }
+        if let Some((attempt, deadline_local_ns)) = self.to_prolong.take() {
+            self.prolong(stage, attempt, deadline_local_ns);
+            return true;
+        }
         if self.use_lock(plan, stage) {
             return true;
         }
@@ -228,6 +240,10 @@ impl Process {
             Action::AttemptSettled { attempt, outcome } => {
                 self.action = None;
                 stage.record(EventKind::AttemptSettled { attempt, outcome });
+            }
+            Action::ExtensionSettled { attempt, extended } => {
+                self.action = None;
+                self.extension_settled(stage, attempt, extended);
             }
             Action::Dial(route) => {
                 self.action = None;
@@ -329,10 +345,13 @@ impl Process {
 
     fn deliver(&mut self, stage: &mut Stage) {
         let now = self.now(stage);
-        let Some(Delivered { attempt, clock, deadline_ns }) = self.subject.deliver(now) else {
+        let Some(Delivered { attempt, clock, deadline_ns, fencing_token }) =
+            self.subject.deliver(now)
+        else {
             return;
         };
-        let fencing_token = self.drawn_token;
+        let fencing_token = fencing_token.unwrap_or(self.drawn_token);
+        self.rounds = 0;
         stage.record(EventKind::GrantDelivered {
             attempt,
             clock,
@@ -430,7 +449,11 @@ impl Process {
             Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
             Waiting::UntilBoot(at_ns) => boot(at_ns),
             Waiting::UntilTrue(at_ns) => Some(at_ns),
-            Waiting::ForLoss | Waiting::ForVersion | Waiting::ForWrite | Waiting::Nothing => None,
+            Waiting::ForExtension
+            | Waiting::ForLoss
+            | Waiting::ForVersion
+            | Waiting::ForWrite
+            | Waiting::Nothing => None,
         };
         let subject = self.subject_due_boot_ns.and_then(boot);
         let at_ns = [own, subject].into_iter().flatten().min().unwrap_or(u64::MAX);

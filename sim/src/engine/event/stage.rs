@@ -207,11 +207,15 @@ fn added_delay(doing: &Doing, from: u8, to: u8, what: &Arrival<Packet>) -> u64 {
     }
     let concerned = match (only, what) {
         (None, _) => true,
+        (Some(Message::Answer), Arrival::Message(Packet::Response(_))) => true,
+        (Some(Message::Extend), Arrival::Message(Packet::Request(request))) => {
+            matches!(request.ask, Ask::Extend { .. })
+        }
         (Some(Message::Release), Arrival::Message(Packet::Request(request))) => {
             matches!(request.ask.op(), OpKind::Release | OpKind::Delete)
         }
         (Some(Message::Set), Arrival::Message(Packet::Request(request))) => {
-            matches!(request.ask, Ask::Set { .. })
+            request.ask.op() == OpKind::Set
         }
         (Some(Message::Write), Arrival::Message(Packet::StoreRequest(request))) => {
             matches!(request, StoreRequest::Write { .. })

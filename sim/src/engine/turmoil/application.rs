@@ -72,6 +72,7 @@ impl Application {
             Op::Look => self.look(),
             Op::Enter => self.enter(),
             Op::Leave => self.leave(),
+            Op::Extend { .. } => unreachable!("this engine refuses extensions"),
             Op::Release => self.release().await,
             Op::Read => self.read().await,
             Op::Write { blind } => self.write(blind).await,

@@ -63,8 +63,10 @@ impl Faults {
     }
 
     fn begin(&mut self, world: &World, sim: &mut Sim<'_>, place: usize, at_ns: u64) {
-        let PlannedFault { doing, end, .. } = self.planned[place];
-        world.lock().record(EventKind::FaultBegan { fault: place as u16 });
+        let PlannedFault { place: named, opens, doing, end, .. } = self.planned[place];
+        if opens {
+            world.lock().record(EventKind::FaultBegan { fault: named });
+        }
         self.next[place] = match end {
             End::At(ends_ns) => Some(Next::Ends(ends_ns)),
             End::After(lasts_ns) => Some(Next::Ends(at_ns + lasts_ns)),
@@ -157,7 +159,10 @@ impl Faults {
             Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
             Doing::Delay { .. } => unreachable!("this engine refuses delays"),
         }
-        state.record(EventKind::FaultEnded { fault: place as u16 });
+        let PlannedFault { place: named, closes, .. } = self.planned[place];
+        if closes {
+            state.record(EventKind::FaultEnded { fault: named });
+        }
     }
 
     fn die(&mut self, world: &World, sim: &mut Sim<'_>, host: HostIndex, power: bool) {

@@ -141,6 +141,7 @@ impl HistoryObserver {
 
 fn op_of(operation: Operation) -> OpKind {
     match operation {
+        Operation::Extend => OpKind::Extend,
         Operation::Introduce => OpKind::Introduce,
         Operation::Release => OpKind::Release,
         Operation::Set => OpKind::Set,

@@ -7,7 +7,7 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::event::plan::{Begin, Doing, Plan, PlannedFault};
+use crate::engine::event::plan::{Begin, Doing, Op, Plan, PlannedFault};
 use crate::scenario::Lost;
 
 /// Refuses what cannot be played as the scenario says.
@@ -17,15 +17,19 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
             return Err(unsupported(format!("the subject `{}`", client.subject)));
         }
     }
+    if plan.ops.iter().flatten().any(|planned| matches!(planned.op, Op::Extend { .. })) {
+        return Err(unsupported(String::from("`extend`")));
+    }
     for (place, client) in plan.scenario.clients.iter().enumerate() {
         let builder = builder(plan, place).environment(Arc::new(TokioEnvironment));
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
     }
-    for (fault, planned) in plan.scenario.faults.iter().zip(&plan.faults) {
+    for planned in &plan.faults {
         if let Some(what) = unplayable(plan, planned) {
-            return Err(unsupported(format!("{what} (the fault `{}`)", fault.id)));
+            let id = &plan.scenario.faults[usize::from(planned.place)].id;
+            return Err(unsupported(format!("{what} (the fault `{id}`)")));
         }
     }
     for link in &plan.scenario.cluster.links {
@@ -38,7 +42,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
 
 fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     match fault.begin {
-        Begin::At(u64::MAX) => return None,
         Begin::At(_) => {}
         Begin::Before { .. } => return Some("`at = { client, before }`"),
     }

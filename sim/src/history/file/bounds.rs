@@ -69,6 +69,10 @@ impl Bounds<'_> {
             | EventKind::NodeDown { node, .. }
             | EventKind::NodeStalled { node }
             | EventKind::NodeUnstalled { node } => self.node(node),
+            EventKind::FailedOver { node, host } => {
+                self.node(node)?;
+                self.host(host)
+            }
             EventKind::Eligible { client, node, .. } => {
                 self.client(client)?;
                 self.node(node)
@@ -116,14 +120,25 @@ impl Bounds<'_> {
             }
             EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns } => {
                 self.attempt(attempt)?;
-                let nodes = self.scenario.cluster.nodes.len();
-                if counted >> nodes != 0 {
-                    return Err(format!("`counted` names a node beyond the {nodes} there are"));
-                }
+                self.counted(counted)?;
                 self.at_most("t2_local_ns", t2_local_ns, 1 << 63)?;
                 self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
             }
             EventKind::GrantDelivered { attempt, deadline_local_ns, .. } => {
+                self.attempt(attempt)?;
+                self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
+            }
+            EventKind::ExtensionBegan { attempt, t1_local_ns, ttl_ns, .. } => {
+                self.attempt(attempt)?;
+                self.at_most("t1_local_ns", t1_local_ns, 1 << 63)?;
+                self.at_most("ttl_ns", ttl_ns, SPAN_NS_MAX)
+            }
+            EventKind::ExtensionSettled { attempt, counted, deadline_local_ns, .. } => {
+                self.attempt(attempt)?;
+                self.counted(counted)?;
+                self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
+            }
+            EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
                 self.attempt(attempt)?;
                 self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
             }
@@ -141,6 +156,14 @@ impl Bounds<'_> {
             | EventKind::SectionLeft { attempt }
             | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),
             _ => unreachable!("`kind` handles every other event"),
+        }
+    }
+
+    fn counted(&self, counted: u16) -> Result<(), String> {
+        let nodes = self.scenario.cluster.nodes.len();
+        match counted >> nodes {
+            0 => Ok(()),
+            _ => Err(format!("`counted` names a node beyond the {nodes} there are")),
         }
     }
 

@@ -69,6 +69,11 @@ impl Model {
                 self.0.remove(&key);
                 "1".into()
             }
+            (Asked::CompareAndExtend(_, ms), Some(it))
+                if it.1.map_or(-1, |when| when - now) >= i128::from(*ms) =>
+            {
+                "1".into()
+            }
             (Asked::CompareAndExtend(_, ms), Some(it)) => {
                 self.retime(key, it, now, *ms, ExpireCondition::Always)
             }

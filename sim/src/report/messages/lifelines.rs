@@ -82,7 +82,7 @@ fn keys(sheet: &mut Sheet<'_, '_>) {
                 KeyEnd::Expired => "expires",
                 KeyEnd::Evicted => "evicted",
                 KeyEnd::Flushed => "flushed",
-                KeyEnd::Restarted | KeyEnd::Command => "forgotten",
+                KeyEnd::FailedOver | KeyEnd::Restarted | KeyEnd::Command => "forgotten",
             };
             sheet.svg.text("l", (x + 6 * PX, sheet.rows.y(at_ns) + 3 * PX), &format!("✕ {word}"));
         }

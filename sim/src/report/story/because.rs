@@ -117,6 +117,7 @@ const fn how(cause: KeyEnd) -> &'static str {
         KeyEnd::Command => "been deleted",
         KeyEnd::Evicted => "been evicted",
         KeyEnd::Expired => "expired",
+        KeyEnd::FailedOver => "been left behind by a failover",
         KeyEnd::Flushed => "been flushed",
         KeyEnd::Restarted => "been forgotten over a restart",
     }
@@ -144,7 +145,7 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
             Some(because) => format!("{because}, and it came back without the key"),
             None => format!("{name} restarted without the key at {at}"),
         },
-        KeyEnd::Evicted | KeyEnd::Flushed => {
+        KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed => {
             fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
         }
         KeyEnd::Command => match ended.by {

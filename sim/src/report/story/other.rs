@@ -26,6 +26,13 @@ pub(super) fn tell(
             let headline = format!("a command touched another’s key on {node} at {at}");
             (headline, touched(timeline, violation))
         }
+        Property::Continuity => {
+            let other = violation.second.map_or_else(String::new, |other| timeline.name(other));
+            let headline = format!(
+                "{first} was extended at {until} although {other} was granted at {at} in between"
+            );
+            (headline, Vec::new())
+        }
         Property::SoundGrant => {
             let headline =
                 format!("{client} was granted “{resource}” at {at} without what a grant needs");

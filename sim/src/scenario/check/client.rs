@@ -1,11 +1,14 @@
 //! Rules about the clients and what they do.
 
 use super::{CLIENTS_MAX, Check, STEPS_MAX};
-use crate::scenario::model::{Acquire, Client, Hold, Step};
+use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
 use crate::scenario::names::{self, SUBJECTS};
 
 /// The most attempts that one acquisition may ask for.
 const ATTEMPTS_MAX: u32 = 1_000;
+
+/// The most extensions that one step may ask for.
+const EXTENSIONS_MAX: u32 = 1_000;
 
 /// Where a client's program is, as far as the order of steps goes.
 #[derive(Default)]
@@ -80,7 +83,7 @@ impl Check<'_> {
                 _ => format!("a step that is {} at once", joined(&kinds)),
             };
             let expected = "expected exactly one of `acquire`, `look`, `enter`, `read`, `write`, \
-                            `leave`, `hold`, `release`, `sleep`";
+                            `extend`, `leave`, `hold`, `release`, `sleep`";
             self.wrong(at, &message, expected);
             return;
         };
@@ -96,7 +99,23 @@ impl Check<'_> {
         if let Some(acquire) = &step.acquire {
             self.acquire(at, step, acquire);
         }
+        if let Some(extend) = &step.extend {
+            self.extend(&format!("{at}.extend"), extend);
+        }
         self.order(at, kind, course);
+    }
+
+    fn extend(&mut self, at: &str, extend: &Extend) {
+        if let Some(ttl) = extend.ttl {
+            self.ttl(&format!("{at}.ttl"), ttl);
+        }
+        if let Some(every) = extend.every {
+            self.span(&format!("{at}.every"), every);
+        }
+        if extend.times.is_some_and(|times| !(1..=EXTENSIONS_MAX).contains(&times)) {
+            let expected = format!("expected 1 to {EXTENSIONS_MAX}");
+            self.wrong(&format!("{at}.times"), "so many extensions cannot be made", &expected);
+        }
     }
 
     fn acquire(&mut self, at: &str, step: &Step, acquire: &Acquire) {
@@ -165,6 +184,7 @@ fn kinds(step: &Step) -> Vec<&'static str> {
         ("enter", step.enter.is_some()),
         ("read", step.read.is_some()),
         ("write", step.write.is_some()),
+        ("extend", step.extend.is_some()),
         ("leave", step.leave.is_some()),
         ("release", step.release.is_some()),
         ("sleep", step.sleep.is_some()),

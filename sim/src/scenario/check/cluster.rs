@@ -4,6 +4,9 @@ use super::{Check, Hosts, NODES_MAX, PPM_MAX, PPM_MIN, SHIFT_MAX};
 use crate::scenario::names;
 use crate::scenario::span::SignedSpan;
 
+/// The most replicas of all masters together.
+const REPLICAS_MAX: usize = 9;
+
 impl Check<'_> {
     pub(super) fn cluster(&mut self) {
         let cluster = &self.scenario.cluster;
@@ -18,6 +21,8 @@ impl Check<'_> {
                 self.wrong(&at, &format!("two nodes are called `{node}`"), "expected another name");
             }
         }
+        self.replicas();
+        self.disk();
         self.range("cluster.network.delay", cluster.network.delay);
         self.range("store.delay", self.scenario.store.delay);
         for (place, link) in cluster.links.iter().enumerate() {
@@ -45,6 +50,37 @@ impl Check<'_> {
             self.found[before..].iter_mut().for_each(|complaint| complaint.on_key = true);
             self.shift(&format!("{at}.offset"), clock.offset);
             self.rate(&format!("{at}.rate-ppm"), clock.rate_ppm);
+        }
+    }
+
+    fn replicas(&mut self) {
+        let cluster = &self.scenario.cluster;
+        if cluster.replicas.len() > REPLICAS_MAX {
+            let message = format!("{} replicas", cluster.replicas.len());
+            let at = format!("cluster.replica.{REPLICAS_MAX}");
+            self.wrong(&at, &message, &format!("expected at most {REPLICAS_MAX}"));
+        }
+        for (place, replica) in cluster.replicas.iter().enumerate() {
+            let at = format!("cluster.replica.{place}");
+            let id = format!("{at}.id");
+            self.name(&id, &replica.id);
+            let earlier = cluster.replicas[..place].iter().any(|other| other.id == replica.id);
+            let clients = self.scenario.clients.iter().any(|client| client.id == replica.id);
+            if earlier || clients || cluster.nodes.contains(&replica.id) {
+                let message = format!("two hosts are called `{}`", replica.id);
+                self.wrong(&id, &message, "expected another name");
+            }
+            self.host(&format!("{at}.of"), &replica.of, Hosts::Nodes);
+            self.range(&format!("{at}.delay"), replica.delay);
+        }
+    }
+
+    fn disk(&mut self) {
+        let disk = self.scenario.cluster.disk;
+        self.span("cluster.disk.sync-takes", disk.sync_takes);
+        if let Some(at) = disk.sync_at.filter(|at| at.0 >= 1_000_000_000) {
+            let message = format!("{at} is not within a second");
+            self.wrong("cluster.disk.sync-at", &message, "expected less than 1s");
         }
     }
 

@@ -2,7 +2,10 @@
 
 use super::client::joined;
 use super::{Check, FAULTS_MAX, Hosts};
-use crate::scenario::model::{At, ClockBy, Fault, FaultKind, HostAt, Point, Restarting};
+use crate::scenario::model::{
+    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Point, Restarting,
+};
+use crate::scenario::names;
 use crate::scenario::span::Span;
 
 /// Whether a kind of fault has an end of its own.
@@ -43,7 +46,8 @@ impl Check<'_> {
     fn not_one_kind(&mut self, at: &str, kinds: &[&str]) {
         let expected = "expected exactly one of `pause`, `suspend`, `kill`, `power`, `stall`, \
                         `partition`, `delay`, `clock-jump`, `clock-rate`, `clock-slew`, `evict`, \
-                        `flush`";
+                        `flush`, `delete`, `memory-full`, `disk-stall`, `snapshot`, `shutdown`, \
+                        `failover`";
         match kinds {
             [] => self.wrong(&format!("{at}.id"), "a fault of no kind", expected),
             [_, second, ..] => {
@@ -116,12 +120,22 @@ impl Check<'_> {
         let host = format!("{at}.host");
         match kind {
             FaultKind::Pause(it) | FaultKind::Suspend(it) => {
-                self.host(&host, &it.host, Hosts::Clients);
+                self.all_hosts(&host, &it.host, Hosts::Clients);
             }
-            FaultKind::Stall(it) | FaultKind::Evict(it) | FaultKind::Flush(it) => {
-                self.host(&host, &it.host, Hosts::Nodes);
+            FaultKind::Delete(it)
+            | FaultKind::DiskStall(it)
+            | FaultKind::Evict(it)
+            | FaultKind::Flush(it)
+            | FaultKind::MemoryFull(it)
+            | FaultKind::Snapshot(it)
+            | FaultKind::Stall(it) => {
+                self.all_hosts(&host, &it.host, Hosts::Nodes);
             }
-            FaultKind::Kill(it) | FaultKind::Power(it) => self.restarting(at, it),
+            FaultKind::Failover(it) => self.failover(at, it),
+            FaultKind::Kill(it) | FaultKind::Power(it) => {
+                self.restarting(at, it, Hosts::ClientsAndNodes);
+            }
+            FaultKind::Shutdown(it) => self.restarting(at, it, Hosts::Nodes),
             FaultKind::Partition(it) => {
                 let [first, second] = &it.between;
                 self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
@@ -136,21 +150,55 @@ impl Check<'_> {
                 self.slew(&format!("{at}.by"), fault, it);
             }
             FaultKind::ClockRate(it) => {
-                self.host(&host, &it.host, Hosts::ClientsAndNodes);
+                self.all_hosts(&host, &it.host, Hosts::ClientsAndNodes);
                 self.rate(&format!("{at}.ppm"), it.ppm);
             }
         }
     }
 
-    fn restarting(&mut self, at: &str, it: &Restarting) {
-        self.host(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
+    /// Each of them is known, and none is named twice.
+    fn all_hosts(&mut self, at: &str, names: &HostNames, which: Hosts) {
+        let place = |place: usize| match names.0.len() {
+            1 => at.to_owned(),
+            _ => format!("{at}.{place}"),
+        };
+        if names.0.is_empty() {
+            self.wrong(at, "no host", "expected at least one name");
+        }
+        for (number, name) in names.0.iter().enumerate() {
+            self.host(&place(number), name, which);
+            if names.0[..number].contains(name) {
+                let message = format!("`{name}` is named twice");
+                self.wrong(&place(number), &message, "expected each host once");
+            }
+        }
+    }
+
+    fn failover(&mut self, at: &str, it: &Failover) {
+        self.host(&format!("{at}.node"), &it.node, Hosts::Nodes);
+        let replicas = self.scenario.cluster.replicas.iter();
+        let own = replicas.filter(|replica| replica.of == it.node).map(|it| it.id.as_str());
+        let candidates: Vec<&str> = own.chain([it.node.as_str()]).collect();
+        if !candidates.contains(&it.to.as_str()) {
+            let help = names::suggestion(&it.to, candidates);
+            let message = format!("`{}` cannot take the place of `{}`", it.to, it.node);
+            let expected = "expected a replica of the node, or the node itself";
+            self.wrong(&format!("{at}.to"), &message, expected).help = help;
+        }
+        for (place, client) in it.told.iter().flatten().enumerate() {
+            self.host(&format!("{at}.told.{place}"), client, Hosts::Clients);
+        }
+    }
+
+    fn restarting(&mut self, at: &str, it: &Restarting, which: Hosts) {
+        self.all_hosts(&format!("{at}.host"), &it.host, which);
         if let Some(after) = it.restart_after {
             self.span(&format!("{at}.restart-after"), after);
         }
     }
 
     fn clock_by(&mut self, at: &str, it: &ClockBy) {
-        self.host(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
         let by = format!("{at}.by");
         self.shift(&by, it.by);
         if it.by.0 == 0 {
@@ -179,12 +227,18 @@ fn name_of(kind: FaultKind<'_>) -> &'static str {
         FaultKind::ClockRate(_) => "clock-rate",
         FaultKind::ClockSlew(_) => "clock-slew",
         FaultKind::Delay(_) => "delay",
+        FaultKind::Delete(_) => "delete",
+        FaultKind::DiskStall(_) => "disk-stall",
         FaultKind::Evict(_) => "evict",
+        FaultKind::Failover(_) => "failover",
         FaultKind::Flush(_) => "flush",
         FaultKind::Kill(_) => "kill",
+        FaultKind::MemoryFull(_) => "memory-full",
         FaultKind::Partition(_) => "partition",
         FaultKind::Pause(_) => "pause",
         FaultKind::Power(_) => "power",
+        FaultKind::Shutdown(_) => "shutdown",
+        FaultKind::Snapshot(_) => "snapshot",
         FaultKind::Stall(_) => "stall",
         FaultKind::Suspend(_) => "suspend",
     }
@@ -193,13 +247,19 @@ fn name_of(kind: FaultKind<'_>) -> &'static str {
 fn ends(kind: FaultKind<'_>) -> Ends {
     match kind {
         FaultKind::ClockSlew(_) => Ends::Always,
-        FaultKind::Kill(_)
-        | FaultKind::Power(_)
-        | FaultKind::ClockJump(_)
+        FaultKind::ClockJump(_)
+        | FaultKind::Delete(_)
         | FaultKind::Evict(_)
-        | FaultKind::Flush(_) => Ends::Never,
+        | FaultKind::Flush(_)
+        | FaultKind::Kill(_)
+        | FaultKind::Power(_)
+        | FaultKind::Shutdown(_)
+        | FaultKind::Snapshot(_) => Ends::Never,
         FaultKind::ClockRate(_)
         | FaultKind::Delay(_)
+        | FaultKind::DiskStall(_)
+        | FaultKind::Failover(_)
+        | FaultKind::MemoryFull(_)
         | FaultKind::Partition(_)
         | FaultKind::Pause(_)
         | FaultKind::Stall(_)

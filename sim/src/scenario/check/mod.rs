@@ -86,7 +86,10 @@ struct Check<'s> {
 enum Hosts {
     Clients,
     Nodes,
+    NodesAndReplicas,
     ClientsAndNodes,
+    /// Every host that has clocks and processes of its own.
+    Machines,
     All,
 }
 
@@ -95,8 +98,10 @@ impl Hosts {
         match self {
             Self::Clients => "a client",
             Self::Nodes => "a node",
+            Self::NodesAndReplicas => "a node or a replica",
             Self::ClientsAndNodes => "a client or a node",
-            Self::All => "a client, a node or `store`",
+            Self::Machines => "a client, a node or a replica",
+            Self::All => "a client, a node, a replica or `store`",
         }
     }
 }
@@ -225,11 +230,14 @@ impl<'s> Check<'s> {
     fn names(&self, hosts: Hosts) -> Vec<&'s str> {
         let nodes = self.scenario.cluster.nodes.iter().map(String::as_str);
         let clients = self.scenario.clients.iter().map(|client| client.id.as_str());
+        let replicas = self.scenario.cluster.replicas.iter().map(|replica| replica.id.as_str());
         match hosts {
             Hosts::Clients => clients.collect(),
             Hosts::Nodes => nodes.collect(),
+            Hosts::NodesAndReplicas => nodes.chain(replicas).collect(),
             Hosts::ClientsAndNodes => clients.chain(nodes).collect(),
-            Hosts::All => clients.chain(nodes).chain(["store"]).collect(),
+            Hosts::Machines => clients.chain(nodes).chain(replicas).collect(),
+            Hosts::All => clients.chain(nodes).chain(replicas).chain(["store"]).collect(),
         }
     }
 

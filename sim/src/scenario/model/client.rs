@@ -63,6 +63,10 @@ pub struct Step {
     /// Write the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Write>,
+    /// Extend the lease, and go on when it is known whether it was; a failed extension leaves the
+    /// lease as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extend: Option<Extend>,
     /// Leave the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leave: Option<Nothing>,
@@ -95,6 +99,21 @@ pub struct Acquire {
     /// So many times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+}
+
+/// How to extend a lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Extend {
+    /// How long keys live from then on; the client's TTL if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Wait this long on the client's clock before each extension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+    /// So many extensions, one after the other; one if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
 }
 
 /// How to enter a section.

@@ -18,6 +18,11 @@ pub struct Cluster {
     pub links: Vec<LinkSpec>,
     /// What a master keeps over a restart.
     pub persistence: Persistence,
+    /// How the disks under the masters behave.
+    pub disk: Disk,
+    /// Replicas, each a host of its own.
+    #[serde(rename = "replica", skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<Replica>,
     /// Masters that differ, by name.
     pub node: BTreeMap<String, NodeSpec>,
     /// Clocks that differ, by the name of a node or a client.
@@ -35,6 +40,8 @@ impl Default for Cluster {
             network: Network::default(),
             links: Vec::new(),
             persistence: Persistence::None,
+            disk: Disk::default(),
+            replicas: Vec::new(),
             node: BTreeMap::new(),
             clocks: BTreeMap::new(),
             uptime: Span(30 * 24 * 60 * 60 * 1_000_000_000),
@@ -82,11 +89,54 @@ pub struct LinkSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
-    /// Everything, whatever dies: `appendfsync always` on an honest disk.
+    /// Everything, whatever dies: `appendfsync always`; a reply waits for the sync.
     Always,
+    /// `appendfsync everysec`: written before the reply, synced once a second in the background.
+    Everysec,
+    /// `appendfsync no`: written before the reply, synced when the kernel likes.
+    No,
     /// Nothing: no AOF, no snapshots.
     #[default]
     None,
+    /// Snapshots alone; the last one is what is left.
+    Rdb,
+}
+
+/// How the disks under the masters behave.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Disk {
+    /// How long a sync takes.
+    pub sync_takes: Span,
+    /// When the background syncs of `everysec` begin, past each full second of true time; drawn
+    /// for every node if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_at: Option<Span>,
+    /// Syncs are acknowledged and nothing is on the platter.
+    pub lies: bool,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self { sync_takes: Span(0), sync_at: None, lies: false }
+    }
+}
+
+/// A replica of one master.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Replica {
+    /// Its name.
+    pub id: String,
+    /// Whose replica it is.
+    pub of: String,
+    /// One way from master to replica and back, drawn for every effect.
+    #[serde(default = "one_ms")]
+    pub delay: SpanRange,
+}
+
+fn one_ms() -> SpanRange {
+    SpanRange::exactly(Span::from_ms(1))
 }
 
 /// A master that differs from the others.

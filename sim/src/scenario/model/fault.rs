@@ -60,6 +60,24 @@ pub struct Fault {
     /// Every key of a node is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<OneHost>,
+    /// An operator deletes the lock's key on a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete: Option<OneHost>,
+    /// A node's memory is full and its policy is `noeviction`: it refuses to set, and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_full: Option<OneHost>,
+    /// Syncs of a node's disk that are under way or begin do not finish until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_stall: Option<OneHost>,
+    /// A node writes a snapshot, done at this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<OneHost>,
+    /// A node's process is told to stop: it writes what its persistence says, and closes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shutdown: Option<Restarting>,
+    /// A replica takes the place of its master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failover: Option<Failover>,
 }
 
 fn yes() -> bool {
@@ -156,18 +174,30 @@ pub enum FaultKind<'a> {
     ClockSlew(&'a ClockBy),
     /// See [`Fault::delay`].
     Delay(&'a Delay),
+    /// See [`Fault::delete`].
+    Delete(&'a OneHost),
+    /// See [`Fault::disk_stall`].
+    DiskStall(&'a OneHost),
     /// See [`Fault::evict`].
     Evict(&'a OneHost),
+    /// See [`Fault::failover`].
+    Failover(&'a Failover),
     /// See [`Fault::flush`].
     Flush(&'a OneHost),
     /// See [`Fault::kill`].
     Kill(&'a Restarting),
+    /// See [`Fault::memory_full`].
+    MemoryFull(&'a OneHost),
     /// See [`Fault::partition`].
     Partition(&'a Partition),
     /// See [`Fault::pause`].
     Pause(&'a OneHost),
     /// See [`Fault::power`].
     Power(&'a Restarting),
+    /// See [`Fault::shutdown`].
+    Shutdown(&'a Restarting),
+    /// See [`Fault::snapshot`].
+    Snapshot(&'a OneHost),
     /// See [`Fault::stall`].
     Stall(&'a OneHost),
     /// See [`Fault::suspend`].
@@ -190,6 +220,12 @@ impl Fault {
             self.clock_slew.as_ref().map(FaultKind::ClockSlew),
             self.evict.as_ref().map(FaultKind::Evict),
             self.flush.as_ref().map(FaultKind::Flush),
+            self.delete.as_ref().map(FaultKind::Delete),
+            self.memory_full.as_ref().map(FaultKind::MemoryFull),
+            self.disk_stall.as_ref().map(FaultKind::DiskStall),
+            self.snapshot.as_ref().map(FaultKind::Snapshot),
+            self.shutdown.as_ref().map(FaultKind::Shutdown),
+            self.failover.as_ref().map(FaultKind::Failover),
         ]
         .into_iter()
         .flatten()
@@ -206,12 +242,56 @@ impl Fault {
     }
 }
 
-/// The host that a fault is about.
+/// The hosts that a fault is about. In a file a name, or a list of names to which it happens at
+/// once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostNames(pub Vec<String>);
+
+impl fmt::Display for HostNames {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join(", "))
+    }
+}
+
+impl Serialize for HostNames {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(serializer),
+            names => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HostNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(HostNamesVisitor)
+    }
+}
+
+struct HostNamesVisitor;
+
+impl<'de> Visitor<'de> for HostNamesVisitor {
+    type Value = HostNames;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a host, or a list of names")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<HostNames, E> {
+        Ok(HostNames(vec![name.to_owned()]))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, names: A) -> Result<HostNames, A::Error> {
+        Vec::deserialize(de::value::SeqAccessDeserializer::new(names)).map(HostNames)
+    }
+}
+
+/// The hosts that a fault is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OneHost {
-    /// Its name.
-    pub host: String,
+    /// Their names.
+    pub host: HostNames,
 }
 
 /// A host that dies, and perhaps comes back.
@@ -219,10 +299,47 @@ pub struct OneHost {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Restarting {
     /// Its name.
-    pub host: String,
+    pub host: HostNames,
     /// How long after its death it starts again; never if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after: Option<Span>,
+    /// What measures that time: the clock of whoever restarts it, who is on the same host.
+    #[serde(default)]
+    pub measured_on: Stopwatch,
+    /// The disk is put back to what it was at this true time, whatever it has kept since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup_of: Option<Span>,
+    /// The host's death tears what was being written: some of the unsynced tail survives, and the
+    /// last record of it in part. Only with `power`.
+    #[serde(default)]
+    pub torn: bool,
+}
+
+/// What measures the delay of a restart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopwatch {
+    /// The host's boot clock: it can run wrong, it cannot be set.
+    Boot,
+    /// True time.
+    #[default]
+    True,
+    /// The host's wall clock, which can be set.
+    Wall,
+}
+
+/// A master that makes way for a replica, or for the old master that comes back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Failover {
+    /// Whose place is taken.
+    pub node: String,
+    /// Who takes it: one of the node's replicas, or the node itself after an earlier failover.
+    pub to: String,
+    /// The clients that hear of it at once; all of them if not given. The others go on with the old
+    /// master, if it lives, until the fault ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Vec<String>>,
 }
 
 /// Nothing passes between two groups of hosts.
@@ -271,6 +388,10 @@ pub struct Delay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
+    /// Answers of nodes.
+    Answer,
+    /// Requests that extend.
+    Extend,
     /// Requests that release.
     Release,
     /// Requests that set.
@@ -284,7 +405,7 @@ pub enum Message {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockBy {
     /// Whose.
-    pub host: String,
+    pub host: HostNames,
     /// By how much; forward if positive.
     pub by: SignedSpan,
 }
@@ -294,7 +415,7 @@ pub struct ClockBy {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockRate {
     /// Whose.
-    pub host: String,
+    pub host: HostNames,
     /// How much faster than true time, in parts per million.
     pub ppm: i32,
 }

@@ -23,6 +23,8 @@ pub struct Lock {
     /// The longest TTL that any client uses. The largest of the file unless it is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet_max_ttl: Option<Span>,
+    /// How many extensions of one lease may succeed.
+    pub extensions_max: u32,
     /// What the clients are *told* of the masters' memory; `cluster.persistence` is what is true.
     pub restart_guard: RestartGuard,
 }
@@ -37,6 +39,7 @@ impl Default for Lock {
             min_validity: Span(0),
             retry: Retry::default(),
             fleet_max_ttl: None,
+            extensions_max: 100,
             restart_guard: RestartGuard::Quarantine,
         }
     }

@@ -5,11 +5,13 @@ mod cluster;
 mod fault;
 mod lock;
 
-pub use client::{Acquire, Client, Connections, Enter, Hold, Nothing, Step, Write};
-pub use cluster::{ClockSpec, Cluster, LinkSpec, Network, NodeSpec, Persistence, Start};
+pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
+pub use cluster::{
+    ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica, Start,
+};
 pub use fault::{
-    At, ClockBy, ClockRate, Delay, Fault, FaultKind, HostAt, Lost, Message, OneHost, Partition,
-    Point, Restarting,
+    At, ClockBy, ClockRate, Delay, Failover, Fault, FaultKind, HostAt, HostNames, Lost, Message,
+    OneHost, Partition, Point, Restarting, Stopwatch,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 
@@ -135,10 +137,10 @@ impl Default for Run {
 pub const CLIENTS_MAX: usize = 8;
 
 impl Scenario {
-    /// How many hosts there are: nodes, clients, the probe, the store.
+    /// How many hosts there are: nodes, clients, the probe, the store, replicas.
     #[must_use]
     pub fn host_count(&self) -> usize {
-        self.cluster.nodes.len() + self.clients.len() + 2
+        self.cluster.nodes.len() + self.clients.len() + 2 + self.cluster.replicas.len()
     }
 
     /// The host of the node at `place`.
@@ -159,6 +161,12 @@ impl Scenario {
         HostIndex((self.cluster.nodes.len() + self.clients.len() + 1) as u8)
     }
 
+    /// The host of the replica at `place`.
+    #[must_use]
+    pub fn replica_host(&self, place: usize) -> HostIndex {
+        HostIndex((self.cluster.nodes.len() + self.clients.len() + 2 + place) as u8)
+    }
+
     /// The name of a host.
     ///
     /// # Panics
@@ -171,10 +179,8 @@ impl Scenario {
             place if place < nodes => &self.cluster.nodes[place],
             place if place < nodes + self.clients.len() => &self.clients[place - nodes].id,
             place if place == nodes + self.clients.len() => "probe",
-            place => {
-                assert_eq!(host, self.store_host(), "no host {place}");
-                "store"
-            }
+            _ if host == self.store_host() => "store",
+            place => &self.cluster.replicas[place - nodes - self.clients.len() - 2].id,
         }
     }
 

@@ -1,0 +1,59 @@
+//! The application extends its lease, and hears what became of it.
+
+use redlock_client::protocol::NodeMask;
+
+use super::process::{Process, Waiting};
+use super::stage::Stage;
+use crate::history::{AttemptId, EventKind};
+
+impl Process {
+    /// The application asks for an extension, and waits until it is decided.
+    pub(super) fn extend(&mut self, stage: &mut Stage, attempt: AttemptId, ttl_ns: u64) {
+        let now = self.now(stage);
+        if !self.subject.extend(ttl_ns, now) {
+            return;
+        }
+        self.rounds += 1;
+        let (round, t1_local_ns) = (self.rounds, now.lease_ns);
+        stage.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+        self.waiting = Waiting::ForExtension;
+    }
+
+    pub(super) fn extension_settled(
+        &mut self,
+        stage: &mut Stage,
+        attempt: AttemptId,
+        extended: Option<(NodeMask, u64)>,
+    ) {
+        let (counted, deadline_local_ns) =
+            extended.map_or((0, 0), |(counted, deadline_ns)| (counted.bits(), deadline_ns));
+        let (round, extended) = (self.rounds, extended.is_some());
+        stage.record(EventKind::ExtensionSettled {
+            attempt,
+            round,
+            extended,
+            counted,
+            deadline_local_ns,
+        });
+        let held = self.held.filter(|held| held.attempt == attempt && !held.lost);
+        if extended && held.is_some() {
+            self.to_prolong = Some((attempt, deadline_local_ns));
+        } else if self.waiting == Waiting::ForExtension {
+            self.waiting = Waiting::Nothing;
+        }
+    }
+
+    /// The application hears of the new deadline.
+    pub(super) fn prolong(
+        &mut self,
+        stage: &mut Stage,
+        attempt: AttemptId,
+        deadline_local_ns: u64,
+    ) {
+        let clock = self.subject.lease_clock();
+        stage.record(EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
+        if self.waiting == Waiting::ForExtension {
+            self.waiting = Waiting::Nothing;
+        }
+    }
+}
