@@ -1,7 +1,7 @@
 //! Names: what may be one, what a title becomes as one, and which known one was probably meant.
 
 /// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 17] = [
+pub const SUBJECTS: [&str; 19] = [
     "redlock",
     "redlock-literal",
     "redlock-no-step-3",
@@ -17,6 +17,8 @@ pub const SUBJECTS: [&str; 17] = [
     "set-plain-del",
     "get-then-del",
     "unique-id",
+    "unique-id-wait",
+    "unique-id-wait-ignored",
     "lease-service",
     "lease-service-duration",
 ];

@@ -9,7 +9,9 @@ mod redlock;
 mod terms;
 mod transport;
 
-pub use policy::{Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Unlock};
+pub use policy::{
+    Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Then, Unlock,
+};
 pub use presets::{NAMES, policy};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};

@@ -39,6 +39,20 @@ pub struct Policy {
     pub connect: Connect,
     /// Whether it locks on the first node alone.
     pub one_node: bool,
+    /// What follows a SET.
+    pub then: Then,
+}
+
+/// What follows a SET that was answered yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing: the SET says it all.
+    Nothing,
+    /// `WAIT` for one replica, on the connection of the SET.
+    Wait {
+        /// The key counts whatever the answer.
+        ignored: bool,
+    },
 }
 
 /// A clock to measure leases with.
@@ -283,7 +297,15 @@ impl PolicyClient {
             }
             (OpKind::Set, word) if response.attempt == self.fresh.attempt => {
                 let yes = matches!(word, Word::Ok | Word::Integer(1));
-                self.vote(node, if yes { Vote::Yes } else { Vote::No }, now);
+                match self.policy.then {
+                    Then::Wait { .. } if yes => self.send(node, self.wait()),
+                    _ => self.vote(node, if yes { Vote::Yes } else { Vote::No }, now),
+                }
+            }
+            (OpKind::Wait, word) if response.attempt == self.fresh.attempt => {
+                let ignored = matches!(self.policy.then, Then::Wait { ignored: true });
+                let enough = matches!(word, Word::Integer(1..));
+                self.vote(node, if enough || ignored { Vote::Yes } else { Vote::No }, now);
             }
             _ => {}
         }
@@ -320,6 +342,11 @@ impl PolicyClient {
             }
             _ => None,
         }
+    }
+
+    /// `WAIT` answers half a node timeout later at the latest, so that its answer is still heard.
+    fn wait(&self) -> Ask {
+        Ask::Wait { replicas: 1, timeout_ms: self.settings.node_timeout.as_millis() as u64 / 2 }
     }
 
     fn due(&mut self) {

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use super::policy::{Clock, Connect, Lasting, Policy, ReleaseTo, Unlock};
+use super::policy::{Clock, Connect, Lasting, Policy, ReleaseTo, Then, Unlock};
 
 /// The names that a scenario may give as `subject`.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 19] = [
     "get-then-del",
     "lease-service",
     "lease-service-duration",
@@ -23,6 +23,8 @@ pub const NAMES: [&str; 17] = [
     "set-plain-del",
     "setnx",
     "unique-id",
+    "unique-id-wait",
+    "unique-id-wait-ignored",
 ];
 
 /// The specification to the letter: T1, SET NX PX everywhere, T2, validity, unlock everywhere,
@@ -41,6 +43,7 @@ const LITERAL: Policy = Policy {
     fixed_retry: None,
     connect: Connect::Pooled,
     one_node: false,
+    then: Then::Nothing,
 };
 
 /// One key on one node; the lease is believed for the whole TTL, and nobody looks.
@@ -51,6 +54,9 @@ const SINGLE: Policy = Policy {
     one_node: true,
     ..LITERAL
 };
+
+/// [`SINGLE`] that asks how many replicas have the key; a failure releases what it set.
+const UNIQUE_ID_WAIT: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..SINGLE };
 
 /// A client of one perfect lock server that does everything right.
 const LEASE_SERVICE: Policy =
@@ -80,6 +86,8 @@ pub fn policy(name: &str) -> Option<Policy> {
         "set-plain-del" => Policy { unlock: Unlock::Delete, ..SINGLE },
         "setnx" => Policy { unlock: Unlock::Delete, expires: false, ..SINGLE },
         "unique-id" => SINGLE,
+        "unique-id-wait" => Policy { then: Then::Wait { ignored: false }, ..UNIQUE_ID_WAIT },
+        "unique-id-wait-ignored" => Policy { then: Then::Wait { ignored: true }, ..UNIQUE_ID_WAIT },
         _ => return None,
     })
 }

@@ -121,6 +121,8 @@ impl Stage {
         }
         let word = match request.ask {
             Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
+            // A master without replicas.
+            Ask::Wait { .. } => Word::Integer(0),
             _ => self.execute_on_key(plan, node, &request),
         };
         let Request { command, attempt, ask, .. } = request;
