@@ -233,7 +233,9 @@ impl Stage {
         let run_id = self.run_id(node, incarnation);
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.record(EventKind::NodeUp { node, incarnation });
         self.schedule_expiry(plan, node);
@@ -267,7 +269,9 @@ impl Stage {
         }
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.flush(|ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
     }
 
