@@ -4,6 +4,7 @@ use super::nodes::key_ended;
 use super::plan::{Begin, Doing, End, Hosts, Plan};
 use super::stage::{Happening, Input, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::master::run_id;
 use crate::scenario::{Lost, Point};
 use crate::world::{Arrival, ConnectionState, Direction};
 
@@ -230,7 +231,7 @@ impl Stage {
         }
         let wall_ms = self.node_wall_ms(plan, node);
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
+        let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
             recorder.record(*now_ns, key_ended(node, &ended));

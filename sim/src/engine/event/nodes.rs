@@ -13,7 +13,7 @@ use crate::master::{
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response, Word};
-use crate::world::{Arrival, Choice, Direction, Label, WALL_AT_START_MS};
+use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
 impl Stage {
     /// Something may have come to the end of a connection.
@@ -86,15 +86,6 @@ impl Stage {
             return WALL_AT_START_MS + self.now_ns / 1_000_000;
         }
         self.clocks[usize::from(node)].wall_ms(self.now_ns)
-    }
-
-    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
-        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
-        let mut run_id = [0; 20];
-        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
-        run_id[8] = node;
-        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
-        run_id
     }
 
     pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
