@@ -20,6 +20,10 @@ pub enum Label {
     RunId,
     /// The bytes of a token.
     Token,
+    /// When in a second a node begins its syncs.
+    SyncPhase,
+    /// How much of what was not synced survives a torn write.
+    TornTail,
 }
 
 /// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,
