@@ -18,6 +18,10 @@ pub enum Label {
     Retransmission,
     /// The bytes of a token.
     Token,
+    /// When in a second a node begins its syncs.
+    SyncPhase,
+    /// How much of what was not synced survives a torn write.
+    TornTail,
 }
 
 /// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,

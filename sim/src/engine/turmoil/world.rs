@@ -127,7 +127,7 @@ impl World {
             ..ClientHost::default()
         };
         let nodes = plan.nodes.iter().map(|node| NodeHost {
-            master: Master::new(node.persistence, [0; 20], 0),
+            master: Master::new(node.storage, [0; 20], 0),
             stalls: 0,
             waker: None,
         });
@@ -155,7 +155,7 @@ impl World {
             let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
             let started_wall_ms = state.clocks[node].wall_ms(0).saturating_sub(uptime_ms);
             let run_id = run_id(node as u8, 0);
-            state.nodes[node].master.reset_to(planned.persistence, run_id, started_wall_ms);
+            state.nodes[node].master.reset_to(planned.storage, run_id, started_wall_ms);
         }
         Self { plan, state: Mutex::new(state) }
     }
