@@ -8,7 +8,7 @@ use redlock_client::protocol::{
     RetryDelay, Token,
 };
 
-use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Response, Route, Word};
+use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word};
 use crate::history::{AttemptId, ClockKind, Settlement};
 use crate::scenario::Lock;
 
@@ -96,6 +96,12 @@ impl RedlockClient {
     pub fn eligible_from_ns(&self, node: u8) -> u64 {
         let from = self.machine.eligible_from(NodeIndex::new(usize::from(node)));
         from.map_or(u64::MAX, BootInstant::as_nanos)
+    }
+
+    pub(super) fn profile(&self) -> Profile {
+        let nodes = self.links.len();
+        let quorum = nodes / 2 + 1;
+        Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
     pub(super) fn acquire(&mut self, patience: Patience) {

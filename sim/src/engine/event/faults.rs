@@ -325,7 +325,9 @@ impl Stage {
         let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.record(EventKind::NodeUp { node, incarnation });
         self.end_turn(plan, node);
@@ -372,7 +374,9 @@ impl Stage {
         }
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.flush(|ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.end_turn(plan, node);
     }
