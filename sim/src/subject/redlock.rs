@@ -99,7 +99,7 @@ impl RedlockClient {
     }
 
     pub(super) fn profile(&self) -> Profile {
-        let nodes = self.links.len();
+        let nodes = self.machine.nodes().get();
         let quorum = nodes / 2 + 1;
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
