@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
 use super::link::LinkConfig;
-use super::lock::{AttemptError, Fresh, Limit, LockConfig};
+use super::lock::{AttemptError, ExtendError, Fresh, Limit, LockConfig};
 use super::node_set::{Command, Event, NodeSet};
 use super::quorum::{NodeCount, NodeIndex, NodeMask};
 use super::restart::{Introduction, RestartGuard, RunId};
@@ -57,7 +57,7 @@ pub(super) fn link_config() -> LinkConfig {
 
 pub(super) fn lock_config(nodes: usize) -> LockConfig {
     LockConfig {
-        extensions_max: 3,
+        extensions_max: 4,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -92,6 +92,22 @@ pub(super) fn held() -> (World, LockId) {
     let lock = world.acquire(lock_config(5), 1);
     (0..3).for_each(|index| world.answer(index));
     world.client.deliver(lock, world.now).expect("granted");
+    world.events();
+    (world, lock)
+}
+
+/// A warm world of three nodes, all of which granted the lock.
+pub(super) fn held_by_three() -> (World, LockId) {
+    held_by_three_with(lock_config(3))
+}
+
+/// The same under another configuration.
+pub(super) fn held_by_three_with(config: LockConfig) -> (World, LockId) {
+    let mut world = World::warm(3);
+    let lock = world.acquire(config, 1);
+    (0..2).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.answer(2);
     world.events();
     (world, lock)
 }
@@ -239,6 +255,13 @@ impl World {
         self.drain();
     }
 
+    /// Begins to extend the lease to the TTL from now.
+    pub(super) fn extend(&mut self, lock: LockId) -> Result<(), ExtendError> {
+        let begun = self.client.extend(lock, TTL, self.now);
+        self.drain();
+        begun
+    }
+
     pub(super) fn release(&mut self, lock: LockId) {
         self.client.release(lock, self.now);
         self.drain();
@@ -247,6 +270,10 @@ impl World {
     /// What the client was told since the last call.
     pub(super) fn events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
+    }
+
+    pub(super) fn prolong(byte: u8) -> Op {
+        Op::Extend { resource: RESOURCE, token: token(byte), ttl: TTL }
     }
 
     pub(super) fn set(byte: u8) -> Op {

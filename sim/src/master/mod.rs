@@ -19,6 +19,16 @@ pub use keyspace::{Entry, Keyspace};
 
 use crate::history::{KeyEnd, Writer};
 
+/// The `run_id` of the process that a host starts for the `incarnation`-th time: another one for
+/// every start, and nobody's choice.
+#[must_use]
+pub fn run_id(host: u8, incarnation: u32) -> [u8; 20] {
+    let mut run_id = [0; 20];
+    run_id[15] = host;
+    run_id[16..].copy_from_slice(&incarnation.to_be_bytes());
+    run_id
+}
+
 /// One server: a process, its memory and its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {

@@ -43,8 +43,8 @@ impl Writes {
         sections: &ExclusiveSection,
         (earlier, later): (AttemptId, AttemptId),
     ) -> Blamed {
-        if facts.beliefs.overlaps().of(earlier, later).is_some() {
-            return blame::of_leases(facts, earlier, later);
+        if let Some(leases) = facts.beliefs.overlaps().of(earlier, later) {
+            return leases.blamed;
         }
         let last = self.0.iter().rev().find(|sent| sent.by == earlier);
         let late = || last.and_then(|sent| sent.late);

@@ -16,8 +16,6 @@ pub enum Label {
     Phase,
     /// When a held message is sent again.
     Retransmission,
-    /// The identity of a server process.
-    RunId,
     /// The bytes of a token.
     Token,
     /// When in a second a node begins its syncs.

@@ -100,7 +100,7 @@ impl Play {
             }
             Do::Writable(index, writable) => {
                 if let Some(epoch) = world.nodes[index].epoch {
-                    world.client.handle_writable(node(index), epoch, writable);
+                    world.client.handle_writable(node(index), epoch, writable, world.now);
                     world.drain();
                 }
             }

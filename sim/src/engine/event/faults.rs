@@ -4,6 +4,7 @@ use super::nodes::key_ended;
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
 use super::stage::{Happening, Input, MeasuredRestart, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::master::run_id;
 use crate::scenario::{Lost, Point};
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
@@ -321,10 +322,12 @@ impl Stage {
         }
         let wall_ms = self.node_wall_ms(plan, node);
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
+        let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.record(EventKind::NodeUp { node, incarnation });
         self.end_turn(plan, node);
@@ -371,7 +374,9 @@ impl Stage {
         }
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.flush(|ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.end_turn(plan, node);
     }

@@ -20,7 +20,7 @@ use self::recorder::Recorder;
 use self::stage::{ClientHost, Happening, Stage};
 use super::{Kept, Outcome, Unsupported};
 use crate::history::{EventKind, HostIndex};
-use crate::master::Master;
+use crate::master::{Master, run_id};
 use crate::oracle::Oracle;
 use crate::resource::Store;
 use crate::scenario::{Acquire, Case};
@@ -164,7 +164,7 @@ impl Engine {
             let started_wall_ms = stage
                 .node_wall_ms(plan, node)
                 .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
-            let run_id = stage.run_id(node, 0);
+            let run_id = run_id(node, 0);
             let host = &mut stage.nodes[usize::from(node)];
             let storage = plan.nodes[usize::from(node)].storage;
             host.master.reset_to(storage, run_id, started_wall_ms);

@@ -15,7 +15,7 @@ use crate::master::{
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response, Word};
-use crate::world::{Arrival, Choice, Direction, Label, WALL_AT_START_MS};
+use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
 /// A node.
 #[derive(Clone, Debug)]
@@ -127,15 +127,6 @@ impl Stage {
         self.clocks[usize::from(node)].wall_ms(self.now_ns)
     }
 
-    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
-        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
-        let mut run_id = [0; 20];
-        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
-        run_id[8] = node;
-        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
-        run_id
-    }
-
     pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
         let wall_ms = self.node_wall_ms(plan, node);
         let said = self.nodes[usize::from(node)].master.introduction(wall_ms);
@@ -148,7 +139,7 @@ impl Stage {
 
     fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
         let node = self.network.connection(connection).server;
-        if matches!(request.ask, Ask::Set { .. }) {
+        if request.ask.op() == OpKind::Set {
             self.reach_point(plan, request.attempt, Point::Execute, Some(node));
             let host = &mut self.nodes[usize::from(node)];
             if !host.master.is_running() {
@@ -160,6 +151,8 @@ impl Stage {
         }
         let word = match request.ask {
             Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
+            // A master without replicas.
+            Ask::Wait { .. } => Word::Integer(0),
             _ => self.execute_on_key(plan, node, &request),
         };
         let Request { command, attempt, ask, .. } = request;
@@ -168,6 +161,7 @@ impl Stage {
     }
 
     fn execute_on_key(&mut self, plan: &Plan, node: u8, request: &Request) -> Word {
+        let wall_ms = self.node_wall_ms(plan, node);
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -183,18 +177,16 @@ impl Stage {
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Introduce | Ask::SetAndCount { .. } | Ask::SetUntil { .. } | Ask::Wait { .. } => {
-                unreachable!("not about a key")
-            }
+            Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
-            Ask::Set { ttl_ms: Some(ms) } => KeyCommand::Set {
-                value,
-                condition: SetCondition::Missing,
-                expiry: SetExpiry::Px(as_ms(ms)),
-                get: false,
-            },
+            Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
+                set_if_missing(value, as_ms(ms))
+            }
+            // A time in the past leaves no key, and one that lives for 1 ms is as good as that.
+            Ask::SetUntil { wall_ms: until_ms } => {
+                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)))
+            }
         };
-        let wall_ms = self.node_wall_ms(plan, node);
         let writer = Writer::Attempt(request.attempt);
         let host = &mut self.nodes[usize::from(node)];
         let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
@@ -233,7 +225,21 @@ impl Stage {
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(plan, node);
         }
+        if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+            return self.count(plan, node, writer);
+        }
         word
+    }
+
+    /// The second half of the script that sets the key and counts. Histories tell of the lock's
+    /// key alone.
+    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> Word {
+        let wall_ms = self.node_wall_ms(plan, node);
+        let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
+        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
+            Reply::Integer(count) => Word::Integer(count),
+            _ => Word::Error,
+        }
     }
 
     /// The active expiry cycle is asked for when the next key's time has come, a little late.
@@ -293,6 +299,11 @@ impl Stage {
         };
         self.send(plan, connection, Direction::Down, Arrival::Message(answer));
     }
+}
+
+fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
+    let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
+    KeyCommand::Set { value, condition, expiry, get: false }
 }
 
 fn as_ms(ms: u64) -> i64 {

@@ -11,7 +11,9 @@ use crate::scenario::{
     Acquire, At, Case, Client, Connections, FaultKind, Hold, HostNames, Lost, Message, Persistence,
     Point, Restarting, Scenario, Span, Start, Step, Stopwatch,
 };
-use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, policy};
+use crate::subject::{
+    Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
+};
 
 /// A piece of an application's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +150,8 @@ pub(in crate::engine) struct Plan {
     pub(in crate::engine) warm: bool,
     /// The key on every node.
     pub(in crate::engine) key: Vec<u8>,
+    /// The key of the counter beside it.
+    pub(in crate::engine) counter_key: Vec<u8>,
     /// How long after the last client is done what it left behind may take.
     pub(in crate::engine) grace_ns: u64,
     /// How long the probe may try.
@@ -180,6 +184,7 @@ impl Plan {
             has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
             key: scenario.lock.resource.clone().into_bytes(),
+            counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
             grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
             probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
             end_ns,
@@ -196,25 +201,42 @@ impl Plan {
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = Duration::from_nanos(fleet_max_ttl_ns(scenario));
         let nodes = scenario.cluster.nodes.len();
-        let Some(mut policy) = policy(&client.subject) else {
-            let ours = RedlockClient::new(place as u8, &scenario.lock, ttl, fleet_max_ttl, nodes);
-            return Subject::Redlock(Box::new(ours));
+        let settings = Settings {
+            nodes,
+            ttl,
+            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            node_timeout: scenario.lock.node_timeout.duration(),
+            retry: RetryDelay::from(scenario.lock.retry),
+            extensions_max: scenario.lock.extensions_max,
         };
-        if is_probe {
-            policy.fixed_retry = None;
+        match kind_of(client) {
+            Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
+            Kind::Ours => {
+                let (client, lock) = (place as u8, &scenario.lock);
+                let ours = RedlockClient::new(client, lock, ttl, fleet_max_ttl, nodes);
+                Subject::Redlock(Box::new(ours))
+            }
+            Kind::Php { socket_timeout } => {
+                Subject::Php(Box::new(PhpClient::new(settings, socket_timeout)))
+            }
+            Kind::Policy(mut policy) => {
+                if is_probe {
+                    policy.fixed_retry = None;
+                }
+                policy.connect = match client.connections {
+                    Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
+                    Some(Connections::Pooled) => Connect::Pooled,
+                    Some(Connections::SecondForRelease) => Connect::SecondForRelease,
+                    None => policy.connect,
+                };
+                Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
+            }
         }
-        policy.connect = match client.connections {
-            Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
-            Some(Connections::Pooled) => Connect::Pooled,
-            Some(Connections::SecondForRelease) => Connect::SecondForRelease,
-            None => policy.connect,
-        };
-        let drift = protocol::Drift::from(scenario.lock.drift);
-        let retry = RetryDelay::from(scenario.lock.retry);
-        let node_timeout = scenario.lock.node_timeout.duration();
-        let settings = Settings { nodes, ttl, drift: drift.of(ttl), node_timeout, retry };
-        Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
     }
+}
+
+fn kind_of(client: &Client) -> Kind {
+    kind(&client.subject).expect("a valid scenario names a known subject")
 }
 
 fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
@@ -225,7 +247,7 @@ fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
 
 fn planned_ops(client: &Client, ttl: Span) -> Vec<PlannedOp> {
     let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let looks = policy(&client.subject).is_none_or(|policy| policy.looks_before_section);
+    let looks = kind_of(client).looks_before_section();
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();

@@ -7,6 +7,7 @@ use super::world::{State, World};
 use crate::engine::event::nodes::key_ended;
 use crate::engine::event::plan::{Begin, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{EventKind, HostIndex};
+use crate::master::run_id;
 use crate::scenario::Lost;
 
 /// The faults of one run, and when each begins or ends next.
@@ -308,7 +309,7 @@ impl State {
         let wall_ms = self.wall_ms(node);
         let now_ns = self.now_ns;
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
+        let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
             recorder.record(now_ns, key_ended(node, &ended));
