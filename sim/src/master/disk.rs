@@ -106,7 +106,7 @@ impl Disk {
             Persistence::Everysec | Persistence::No => self.write(),
             Persistence::Always => {
                 self.write();
-                if !self.storage.slow {
+                if self.syncs_at_once() {
                     self.sync_to(self.written);
                 }
             }
@@ -140,9 +140,10 @@ impl Disk {
     ///
     /// # Panics
     ///
-    /// If one is under way.
+    /// If one is under way, or every record is synced at once.
     pub fn begin_sync(&mut self) {
         assert!(self.syncing.is_none(), "one sync at a time");
+        assert!(!self.syncs_at_once(), "there is nothing left to sync");
         self.syncing = Some(self.written);
     }
 
@@ -207,6 +208,10 @@ impl Disk {
         for Record { key, entry } in &self.log {
             keyspace.load(key, entry.as_ref());
         }
+    }
+
+    fn syncs_at_once(&self) -> bool {
+        self.storage.persistence == Persistence::Always && !self.storage.slow
     }
 
     fn keep(&mut self, length: usize) {

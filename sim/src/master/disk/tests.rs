@@ -96,6 +96,7 @@ impl Naive {
                     is_synced: at_once && honest,
                 });
             }
+            Step::Sync if storage.persistence == Persistence::Always && !storage.slow => {}
             Step::Sync if self.sync_under_way => {
                 self.sync_under_way = false;
                 self.each(|it| {
@@ -147,6 +148,7 @@ fn play(disk: &mut Disk, step: Step, backups: &mut u16) {
     match step {
         Step::Record(key, value) => disk.record(&[key], value.map(entry).as_ref()),
         Step::Sync if disk.is_syncing() => disk.end_sync(),
+        Step::Sync if disk.syncs_at_once() => {}
         Step::Sync => disk.begin_sync(),
         Step::Write => disk.write(),
         Step::Save => disk.save(),
