@@ -56,7 +56,7 @@ impl Driver {
 
     /// The connection `epoch` to `node` takes bytes again, or takes none for now.
     pub(crate) fn writable(&self, node: NodeIndex, epoch: u32, writable: bool) {
-        self.turn(|state, _| state.machine.handle_writable(node, epoch, writable));
+        self.turn(|state, now| state.machine.handle_writable(node, epoch, writable, now));
     }
 
     /// The connection `epoch` to `node` is gone, after it brought `replies`.

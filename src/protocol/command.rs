@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::quorum::NodeIndex;
 use super::restart::Introduction;
+use super::time::BootInstant;
 use super::token::Token;
 
 /// A resource name that the driver has interned. The machines never see names.
@@ -69,8 +70,10 @@ pub(crate) struct Send {
     pub(crate) op: Op,
     /// The SET that this release must not overtake, if that SET's answer is outstanding.
     pub(crate) after: Option<CommandId>,
-    /// How long the key lives, hence how long a release may be owed.
-    pub(crate) ttl: Duration,
+    /// It must not be written at this instant or later: the lease that it belongs to is over.
+    pub(crate) write_before: Option<BootInstant>,
+    /// How long the key lives at most, hence how long a release may be owed.
+    pub(crate) key_ttl: Duration,
 }
 
 /// What a node answered, as far as the protocol tells answers apart.

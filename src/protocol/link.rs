@@ -1,5 +1,7 @@
 //! One client's connection to one node, shared by all of the client's locks.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod debt;
 
 use core::time::Duration;
@@ -77,7 +79,10 @@ enum State {
 struct Pending {
     id: CommandId,
     op: Op,
-    ttl: Duration,
+    /// How long its key lives at most.
+    key_ttl: Duration,
+    /// It must have been written before this instant.
+    write_before: Option<BootInstant>,
     /// When the link took it: the node timeout runs from here.
     since: BootInstant,
     /// When it was handed to the transport: the link's patience runs from here.
@@ -88,8 +93,18 @@ struct Pending {
 }
 
 impl Pending {
-    fn new(id: CommandId, op: Op, ttl: Duration, now: BootInstant) -> Self {
-        Self { id, op, ttl, since: now, written_at: None, overdue: false }
+    fn of_lock(send: Send, now: BootInstant) -> Self {
+        let Send { id, op, write_before, key_ttl, .. } = send;
+        Self { id, op, key_ttl, write_before, since: now, written_at: None, overdue: false }
+    }
+
+    fn of_link(id: CommandId, op: Op, key_ttl: Duration, now: BootInstant) -> Self {
+        Self { id, op, key_ttl, write_before: None, since: now, written_at: None, overdue: false }
+    }
+
+    /// Whether it has become too late to write it.
+    fn is_stale(&self, now: BootInstant) -> bool {
+        self.write_before.is_some_and(|end| end <= now)
     }
 }
 
@@ -118,25 +133,6 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(node: NodeIndex, config: LinkConfig) -> Self {
-        Self::unused(node, config, VecDeque::with_capacity(8), Debts::default())
-    }
-
-    /// Back to the state of [`Link::new`], keeping what is allocated.
-    pub(crate) fn reset_to(&mut self, config: LinkConfig) {
-        let mut pipeline = core::mem::take(&mut self.pipeline);
-        let mut debts = core::mem::take(&mut self.debts);
-        pipeline.clear();
-        debts.clear();
-        *self = Self::unused(self.node, config, pipeline, debts);
-    }
-
-    /// A link that nobody has needed so far; `pipeline` and `debts` are empty.
-    fn unused(
-        node: NodeIndex,
-        config: LinkConfig,
-        pipeline: VecDeque<Pending>,
-        debts: Debts,
-    ) -> Self {
         Self {
             node,
             config,
@@ -144,19 +140,33 @@ impl Link {
             epoch: 0,
             writable: false,
             reset_wanted: false,
-            pipeline,
+            pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
             next_serial: 0,
-            debts,
+            debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             round_trip: Duration::ZERO,
         }
     }
 
+    /// Becomes what `idle` is, keeping what is allocated.
+    pub(crate) fn reset_to(&mut self, idle: &Self) {
+        let mut pipeline = core::mem::take(&mut self.pipeline);
+        let mut debts = core::mem::take(&mut self.debts);
+        pipeline.clear();
+        debts.clear();
+        *self = Self { pipeline, debts, ..idle.clone() };
+    }
+
     /// Since when the node's votes count; `None` while they do not.
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from()
+    }
+
+    /// The longest TTL that any client of the node uses: how long its quarantine lasts.
+    pub(crate) fn fleet_max_ttl(&self) -> Duration {
+        self.config.fleet_max_ttl
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -199,8 +209,8 @@ impl Link {
     pub(crate) fn send(&mut self, send: Send, now: BootInstant, notes: &mut VecDeque<Note>) {
         self.connect();
         let node = self.node;
-        let Send { id, op, ttl, .. } = send;
-        let pending = Pending::new(id, op, ttl, now);
+        let Send { id, op, key_ttl, .. } = send;
+        let pending = Pending::of_lock(send, now);
         match op {
             Op::Extend { .. } | Op::Set { .. } if self.takes_new_work() => {
                 self.pipeline.push_back(pending)
@@ -208,13 +218,12 @@ impl Link {
             Op::Release { resource, token } => match self.place_of(send.after) {
                 // Neither was written: together they amount to nothing.
                 Some(place) if place >= self.written => {
-                    let set = self.pipeline.remove(place).expect("the place was just found");
-                    notes.push_back(Note { node, id: set.id, outcome: Err(NoAnswer::NotSent) });
+                    self.drop_unwritten(place, notes);
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
                 }
                 None if send.after.is_some() || self.is_down() => {
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
-                    self.debts.owe(resource, token, now.after(ttl));
+                    self.debts.owe(resource, token, now.after(key_ttl));
                     self.pay(now);
                 }
                 _ if self.pipeline.len() < PENDING_MAX => self.pipeline.push_back(pending),
@@ -234,7 +243,7 @@ impl Link {
         self.state = State::Introducing;
         self.writable = true;
         let id = self.own_id();
-        self.pipeline.push_front(Pending::new(id, Op::Introduce, Duration::ZERO, now));
+        self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
     }
 
     /// The transport of `epoch` takes bytes again, or takes none for now.
@@ -310,8 +319,12 @@ impl Link {
         self.pay(now);
     }
 
-    /// What the transport is to do next.
-    pub(crate) fn poll_command(&mut self, now: BootInstant) -> Option<LinkCommand> {
+    /// What the transport is to do next. What it is too late to write is dropped.
+    pub(crate) fn poll_command(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<Note>,
+    ) -> Option<LinkCommand> {
         if self.reset_wanted {
             self.reset_wanted = false;
             return Some(LinkCommand::Reset { epoch: self.epoch });
@@ -328,6 +341,9 @@ impl Link {
         };
         if !may_write || !self.writable {
             return None;
+        }
+        while self.pipeline.get(self.written).is_some_and(|next| next.is_stale(now)) {
+            self.drop_unwritten(self.written, notes);
         }
         let next = self.pipeline.get_mut(self.written)?;
         next.written_at = Some(now);
@@ -349,14 +365,16 @@ impl Link {
         // In the order of their taking, except that the introduction comes first.
         let overdue = self.pipeline.iter().filter(|it| !it.overdue).take(2);
         let overdue = overdue.map(|it| it.since.after(self.config.node_timeout)).min();
-        [connection, self.gives_up_at(), overdue, self.debts.next_timeout()]
+        let unwritten = self.pipeline.range(self.written..);
+        let stale = unwritten.filter_map(|it| it.write_before).min();
+        [connection, self.gives_up_at(), overdue, stale, self.debts.next_timeout()]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// A node that owes an answer beyond the node timeout gets no new SET until it answers or is
-    /// reset: more of them would only queue up behind what it is stuck on.
+    /// A node that owes an answer beyond the node timeout gets no new SET and no extension until it
+    /// answers or is reset: more of them would only queue up behind what it is stuck on.
     fn takes_new_work(&self) -> bool {
         !matches!(self.state, State::Backoff { .. })
             && self.pipeline.len() < PENDING_MAX / 2
@@ -365,8 +383,11 @@ impl Link {
 
     /// When the oldest command without an answer has been written for too long.
     fn gives_up_at(&self) -> Option<BootInstant> {
-        let patience = self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST);
-        Some(self.pipeline.front()?.written_at?.after(patience))
+        Some(self.pipeline.front()?.written_at?.after(self.patience()))
+    }
+
+    fn patience(&self) -> Duration {
+        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
     }
 
     fn has_transport(&self) -> bool {
@@ -403,25 +424,27 @@ impl Link {
             };
             let id = self.own_id();
             let op = Op::Release { resource: debt.resource, token: debt.token };
-            let ttl = debt.until.since(now);
-            self.pipeline.push_back(Pending::new(id, op, ttl, now));
+            let key_ttl = debt.until.since(now);
+            self.pipeline.push_back(Pending::of_link(id, op, key_ttl, now));
         }
     }
 
-    /// Tells the senders of commands that have waited for the node timeout. What was not written
-    /// leaves the pipeline; what was written stays, because its reply will come first.
+    /// Tells the senders of commands that have waited for the node timeout, and of those that it has
+    /// become too late to write. A SET or an extension that was not written leaves the pipeline; what
+    /// was written stays, because its reply will come first.
     fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {
-            let due = pending.since.after(self.config.node_timeout) <= now;
+            let unwritten = place >= self.written;
+            let due = pending.since.after(self.config.node_timeout) <= now
+                || unwritten && pending.is_stale(now);
             if !due || pending.overdue {
                 place += 1;
                 continue;
             }
-            let (id, unwritten) = (pending.id, place >= self.written);
-            if unwritten && matches!(pending.op, Op::Set { .. }) {
-                self.pipeline.remove(place);
-                notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+            let id = pending.id;
+            if unwritten && matches!(pending.op, Op::Extend { .. } | Op::Set { .. }) {
+                self.drop_unwritten(place, notes);
             } else {
                 pending.overdue = true;
                 place += 1;
@@ -430,6 +453,13 @@ impl Link {
                 }
             }
         }
+    }
+
+    fn drop_unwritten(&mut self, place: usize, notes: &mut VecDeque<Note>) {
+        assert!(place >= self.written, "what was written stays until it is answered");
+        let dropped = self.pipeline.remove(place).expect("the caller found it there");
+        let outcome = Err(NoAnswer::NotSent);
+        notes.push_back(Note { node: self.node, id: dropped.id, outcome });
     }
 
     /// Gives the connection up and says so to the transport.
@@ -445,7 +475,7 @@ impl Link {
             if let Op::Release { resource, token } = pending.op
                 && pending.id.lock.is_some()
             {
-                self.debts.owe(resource, token, now.after(pending.ttl));
+                self.debts.owe(resource, token, now.after(pending.key_ttl));
             }
             if pending.id.lock.is_some() && !pending.overdue {
                 let sent = place < written || matches!(pending.op, Op::Release { .. });

@@ -1,118 +1,33 @@
 //! One use of the lock: attempts until one is granted, then the lease, then its release.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
+mod extension;
+mod terms;
+
 use core::time::Duration;
 
+use self::extension::Extension;
+pub use self::terms::{
+    AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
+};
+
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
-use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
-use super::retry::RetryDelay;
+use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use super::time::BootInstant;
 use super::token::Token;
-use super::validity::{Drift, deadline, remaining};
+use super::validity::{deadline, remaining};
 
-/// What one use of the lock is to keep to.
+/// What an answer, or its absence, has brought about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockConfig {
-    /// How many nodes are configured.
-    pub nodes: NodeCount,
-    /// How long a key lives. Whole milliseconds, at least one.
-    pub ttl: Duration,
-    /// What the lease gives up for drift.
-    pub drift: Drift,
-    /// A grant with no more than this left is no grant.
-    pub min_validity: Duration,
-    /// The wait between attempts.
-    pub retry: RetryDelay,
-    /// When to stop trying.
-    pub limit: Limit,
-    /// How many extensions of one lease may succeed. Without a bound a holder that hangs keeps
-    /// everybody out for ever (specification, "Making the algorithm more reliable"; catalogue E8).
-    pub extensions_max: u32,
+pub(crate) enum Happened {
+    /// The attempt was settled.
+    Settled(Result<(), AttemptError>),
+    /// The round of extension was settled: it counted these nodes, or failed.
+    Extended(Result<NodeMask, ExtendError>),
+    /// The lease is over; `extending`: and with it the round that was under way.
+    Lost { reason: LostReason, extending: bool },
 }
-
-/// When a use of the lock stops trying.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// After this many attempts.
-    Attempts(u32),
-    /// No attempt begins at or after this instant.
-    Until(BootInstant),
-}
-
-/// The randomness of one attempt. The driver draws it; the machine never does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fresh {
-    /// The attempt's token.
-    pub token: Token,
-    /// Uniform over `u64`: decides the wait after the attempt, if it fails.
-    pub jitter: u64,
-}
-
-/// A lease as it is handed to the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// The lease is over at this instant of the client's boot clock. Never a duration: a duration
-    /// that is looked at late is too long (catalogue K6).
-    pub deadline: BootInstant,
-    /// What the nodes hold for the lease.
-    pub token: Token,
-}
-
-/// Why an attempt failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptError {
-    /// The caller gave up.
-    Cancelled,
-    /// A majority could not be had without nodes that are in quarantine.
-    Quarantined,
-    /// Other attempts' keys are in the way.
-    Taken,
-    /// Too few nodes answered.
-    TooFewNodes,
-    /// A majority answered, too late for the lease to be worth anything.
-    TooSlow,
-}
-
-/// Why a lease is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LostReason {
-    /// Its deadline has passed, or is about to.
-    DeadlinePassed,
-    /// So many nodes said that the key is not there, or somebody else's, that others can have a
-    /// majority.
-    KeysGone,
-}
-
-/// Why a lease was not extended. Its deadline stays what it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtendError {
-    /// An extension is under way already.
-    Busy,
-    /// There is no lease, or it is over.
-    Lost(LostReason),
-    /// Too few nodes answered, or too few of them still had the key.
-    TooFewNodes,
-    /// The lease has been extended as often as it may be.
-    TooMany,
-    /// The answers came too late: at the old deadline or after it, or with nothing left of the new.
-    TooSlow,
-    /// The lease would end before, or when, it does now.
-    WouldShorten,
-}
-
-/// What became of a release.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReleaseOutcome {
-    /// Nodes that deleted the key.
-    pub deleted: NodeMask,
-    /// Nodes that said that the key was not there, or was somebody else's.
-    pub absent: NodeMask,
-    /// Nodes that did not answer in time, or with an error. A release that may not have been heard
-    /// is tried again by the link, one that was answered by an error is not.
-    pub unconfirmed: NodeMask,
-}
-
-/// How an attempt was settled.
-pub(crate) type Settled = Result<(), AttemptError>;
 
 /// Where a use of the lock stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +73,15 @@ pub(crate) struct Lock {
     fresh: Fresh,
     t1: BootInstant,
     deadline: BootInstant,
+    /// What is known of the last SET to each node.
     votes: [Vote; MAX_NODES],
+    /// The longest that a key of the current attempt was asked to live.
+    key_ttl: Duration,
+    extension: Extension,
     /// Serial of the current attempt's SET to the first node; the others follow.
     first_set: u32,
     next_serial: u32,
+    to_extend: NodeMask,
     to_set: NodeMask,
     to_release: NodeMask,
     /// Nodes whose answer to the release is outstanding.
@@ -181,8 +101,11 @@ impl Lock {
             t1: BootInstant::ZERO,
             deadline: BootInstant::ZERO,
             votes: [Vote::NotSent; MAX_NODES],
+            key_ttl: config.ttl,
+            extension: Extension::NONE,
             first_set: 0,
             next_serial: 0,
+            to_extend: NodeMask::EMPTY,
             to_set: NodeMask::EMPTY,
             to_release: NodeMask::EMPTY,
             confirming: NodeMask::EMPTY,
@@ -218,11 +141,15 @@ impl Lock {
         self.voting(Vote::Counted)
     }
 
-    /// What is left of the lease at `now`, if the caller has it and it is not lost.
-    pub(crate) fn remaining(&self, now: BootInstant) -> Option<Duration> {
+    /// What is left of the lease at `now`, or why it is over; a use of the lock that has no lease
+    /// counts as past its deadline.
+    pub(crate) fn remaining(&self, now: BootInstant) -> Result<Duration, LostReason> {
         match self.phase {
-            Phase::Held { lost: None } => remaining(self.deadline, now),
-            _ => None,
+            Phase::Held { lost: None } => {
+                remaining(self.deadline, now).ok_or(LostReason::DeadlinePassed)
+            }
+            Phase::Held { lost: Some(reason) } => Err(reason),
+            _ => Err(LostReason::DeadlinePassed),
         }
     }
 
@@ -236,6 +163,8 @@ impl Lock {
         self.t1 = now;
         self.deadline = deadline(now, self.config.ttl, self.config.drift);
         self.votes = [Vote::Pending; MAX_NODES];
+        self.key_ttl = self.config.ttl;
+        self.extension = Extension::NONE;
         self.first_set = self.next_serial;
         self.next_serial += 2 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();
@@ -250,10 +179,13 @@ impl Lock {
         eligible_from: Option<BootInstant>,
         now: BootInstant,
         round_trip: Duration,
-    ) -> Option<Settled> {
+    ) -> Option<Happened> {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             self.confirm(node, outcome);
             return None;
+        }
+        if self.is_of_round(node, id.serial) {
+            return self.handle_extension(node, outcome, now);
         }
         if id.serial != self.set_serial(node) || self.votes[node.get()] != Vote::Pending {
             return None;
@@ -268,17 +200,22 @@ impl Lock {
             Ok(_) | Err(NoAnswer::Unknown) => Vote::Unknown,
             Err(NoAnswer::NotSent) => Vote::NotSent,
         };
-        if self.phase == Phase::Trying { self.settle(now, round_trip) } else { None }
+        match self.phase {
+            Phase::Trying => self.settle(now, round_trip).map(Happened::Settled),
+            Phase::Decided | Phase::Held { .. } => {
+                self.set_settled(node, outcome.is_ok());
+                self.look_for_loss()
+            }
+            _ => None,
+        }
     }
 
     /// The instant that [`Lock::poll_timeout`] named has come.
-    pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<LostReason> {
+    pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<Happened> {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
             Phase::Held { lost: None } if self.lost_at() <= now => {
-                let reason = LostReason::DeadlinePassed;
-                self.phase = Phase::Held { lost: Some(reason) };
-                return Some(reason);
+                return Some(self.lose(LostReason::DeadlinePassed));
             }
             _ => {}
         }
@@ -303,6 +240,7 @@ impl Lock {
 
     /// Gives back whatever the current attempt has or may have, and tries no more.
     pub(crate) fn release(&mut self) {
+        self.cancel_round();
         match self.phase {
             Phase::Trying | Phase::Decided | Phase::Held { .. } => {
                 self.release_everywhere();
@@ -316,20 +254,29 @@ impl Lock {
 
     /// The next command that a node is to be sent.
     pub(crate) fn poll_send(&mut self) -> Option<Send> {
-        let ttl = self.config.ttl;
-        let (resource, token) = (self.resource, self.fresh.token);
-        if let Some(node) = self.to_set.iter().next() {
-            self.to_set.remove(node);
+        let (resource, token, key_ttl) = (self.resource, self.fresh.token, self.key_ttl);
+        if let Some(node) = self.to_extend.pop() {
+            let op = Op::Extend { resource, token, ttl: self.extension.ttl() };
+            let id = self.command(self.extend_serial(node));
+            let write_before = Some(self.deadline);
+            return Some(Send { node, id, op, after: None, write_before, key_ttl });
+        }
+        if let Some(node) = self.to_set.pop() {
+            // A lease that is held sets what was found missing; an attempt sets its keys, each
+            // with a release behind it, and that may wait for as long as the link lets it.
+            let held = matches!(self.phase, Phase::Held { .. });
+            let write_before = held.then_some(self.deadline);
+            let ttl = if held { self.extension.ttl() } else { self.config.ttl };
             let op = Op::Set { resource, token, ttl };
             let id = self.command(self.set_serial(node));
-            return Some(Send { node, id, op, after: None, ttl });
+            return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }
-        let node = self.to_release.iter().next()?;
-        self.to_release.remove(node);
+        let node = self.to_release.pop()?;
         let unanswered = matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown);
         let after = unanswered.then(|| self.command(self.set_serial(node)));
         let id = self.command(self.release_serial(node));
-        Some(Send { node, id, op: Op::Release { resource, token }, after, ttl })
+        let op = Op::Release { resource, token };
+        Some(Send { node, id, op, after, write_before: None, key_ttl })
     }
 
     /// The instant at which [`Lock::handle_timeout`] has something to do.
@@ -354,7 +301,11 @@ impl Lock {
 
     /// Settles the attempt as soon as its outcome is certain, either way: what the remaining nodes
     /// may still say costs no waiting.
-    fn settle(&mut self, now: BootInstant, round_trip: Duration) -> Option<Settled> {
+    fn settle(
+        &mut self,
+        now: BootInstant,
+        round_trip: Duration,
+    ) -> Option<Result<(), AttemptError>> {
         let quorum = self.config.nodes.quorum();
         let counted = self.voting(Vote::Counted).len();
         if counted >= quorum {
@@ -375,9 +326,8 @@ impl Lock {
     }
 
     fn why_not(&self) -> AttemptError {
-        let tolerated = self.config.nodes.get() - self.config.nodes.quorum();
         let unreachable = self.voting(Vote::Unknown).len() + self.voting(Vote::NotSent).len();
-        if unreachable > tolerated {
+        if unreachable > self.config.nodes.tolerated() {
             AttemptError::TooFewNodes
         } else if !self.voting(Vote::Refused).is_empty() {
             AttemptError::Taken
@@ -430,7 +380,7 @@ impl Lock {
     }
 
     fn all_nodes(&self) -> NodeMask {
-        NodeMask::from_bits((1 << self.config.nodes.get()) - 1)
+        self.config.nodes.all()
     }
 
     fn voting(&self, vote: Vote) -> NodeMask {
@@ -445,8 +395,9 @@ impl Lock {
         CommandId { lock: Some(self.id), serial }
     }
 
+    /// The serial of the last SET to `node`.
     fn set_serial(&self, node: NodeIndex) -> u32 {
-        self.first_set + node.get() as u32
+        self.extension.repair_serial(node).unwrap_or(self.first_set + node.get() as u32)
     }
 
     fn release_serial(&self, node: NodeIndex) -> u32 {

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
 use super::link::{Link, LinkCommand, LinkConfig, Note};
 use super::lock::{
-    AttemptError, ExtendError, Fresh, Grant, Lock, LockConfig, LostReason, Phase, ReleaseOutcome,
+    AttemptError, ExtendError, Fresh, Grant, Happened, Lock, LockConfig, LostReason, Phase,
+    ReleaseOutcome,
 };
 use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use super::time::BootInstant;
@@ -167,23 +168,24 @@ impl NodeSet {
         }
     }
 
-    /// Back to the state of [`NodeSet::new`] for the same number of nodes, keeping what is
-    /// allocated.
+    /// Becomes what `idle` is, keeping what is allocated.
     ///
     /// # Panics
     ///
-    /// If the number of nodes is another.
-    pub fn reset_to(&mut self, links: &[LinkConfig]) {
-        assert_eq!(links.len(), self.links.len(), "another number of nodes");
-        for (link, &config) in self.links.iter_mut().zip(links) {
-            link.reset_to(config);
+    /// If `idle` has another number of nodes, a use of the lock, or anything under way.
+    pub fn reset_to(&mut self, idle: &Self) {
+        assert_eq!(idle.nodes, self.nodes, "another number of nodes");
+        assert!(idle.is_idle() && idle.slots.is_empty(), "it is in use");
+        assert!(idle.notes.is_empty() && idle.events.is_empty(), "it has something to tell");
+        for (link, idle) in self.links.iter_mut().zip(&idle.links) {
+            link.reset_to(idle);
         }
         self.slots.clear();
         self.notes.clear();
         self.events.clear();
-        self.clock = BootInstant::ZERO;
-        self.touched = NodeMask::EMPTY;
-        self.timeouts = [None; MAX_NODES];
+        self.clock = idle.clock;
+        self.touched = idle.touched;
+        self.timeouts = idle.timeouts;
     }
 
     /// How many nodes are configured.
@@ -198,8 +200,9 @@ impl NodeSet {
     ///
     /// Says why not; a use of the lock that has no lease counts as past its deadline.
     pub fn check(&self, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
-        let left = self.lock(lock).and_then(|lock| lock.remaining(now));
-        left.filter(|&left| left > need).map(|_| ()).ok_or(LostReason::DeadlinePassed)
+        let left =
+            self.lock(lock).map_or(Err(LostReason::DeadlinePassed), |it| it.remaining(now))?;
+        if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
     }
 
     /// T1 of the current attempt of `lock`.
@@ -253,7 +256,14 @@ impl NodeSet {
     }
 
     /// The transport takes bytes again (`true`), or takes none for now.
-    pub fn handle_writable(&mut self, node: NodeIndex, epoch: u32, writable: bool) {
+    pub fn handle_writable(
+        &mut self,
+        node: NodeIndex,
+        epoch: u32,
+        writable: bool,
+        now: BootInstant,
+    ) {
+        self.advance(now);
         self.touch(node).handle_writable(epoch, writable);
     }
 
@@ -286,9 +296,9 @@ impl NodeSet {
                 continue;
             };
             let id = lock.id();
-            let waiting = matches!(lock.phase(), Phase::Waiting { .. });
-            if let Some(reason) = lock.handle_timeout(now) {
-                self.events.push_back(Event::Lost { lock: id, reason });
+            let (waiting, token) = (matches!(lock.phase(), Phase::Waiting { .. }), lock.token());
+            if let Some(happened) = lock.handle_timeout(now) {
+                self.tell(id, token, happened);
             } else if waiting && lock.phase() == Phase::Due {
                 self.events.push_back(Event::AttemptDue(id));
             }
@@ -367,8 +377,16 @@ impl NodeSet {
         now: BootInstant,
     ) -> Result<(), ExtendError> {
         self.advance(now);
-        let _ = (lock, ttl);
-        Err(ExtendError::Lost(LostReason::DeadlinePassed))
+        let longest = self.links.iter().map(Link::fleet_max_ttl).min().unwrap_or_default();
+        let machine = self.lock_mut(lock);
+        let machine = machine.ok_or(ExtendError::Lost(LostReason::DeadlinePassed))?;
+        if ttl > longest {
+            return Err(ExtendError::TooLong);
+        }
+        machine.extend(ttl, now)?;
+        self.carry(lock, now);
+        self.route(now);
+        Ok(())
     }
 
     /// Releases the lease of `lock`, or cancels the attempts.
@@ -378,7 +396,11 @@ impl NodeSet {
             return;
         };
         let (before, token) = (machine.phase(), machine.token());
+        let extending = machine.is_extending();
         machine.release();
+        if extending {
+            self.tell(lock, token, Happened::Extended(Err(ExtendError::Cancelled)));
+        }
         match before {
             Phase::Trying | Phase::Decided => {
                 let reason = AttemptError::Cancelled;
@@ -398,17 +420,20 @@ impl NodeSet {
     pub fn poll_command(&mut self) -> Option<Command> {
         let now = self.clock;
         while let Some(node) = self.touched.iter().next() {
-            let link = &mut self.links[node.get()];
-            match link.poll_command(now) {
+            let command = self.links[node.get()].poll_command(now, &mut self.notes);
+            if command.is_none() {
+                self.touched.remove(node);
+                self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
+            }
+            // What was dropped as too late may have consequences at this very link.
+            self.route(now);
+            match command {
                 Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
                 Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
                 Some(LinkCommand::Write { epoch, id, op }) => {
                     return Some(Command::Write { node, epoch, id, op });
                 }
-                None => {
-                    self.touched.remove(node);
-                    self.timeouts[node.get()] = link.poll_timeout();
-                }
+                None => {}
             }
         }
         None
@@ -429,6 +454,22 @@ impl NodeSet {
         });
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref()?.poll_timeout());
         links.chain(locks).min()
+    }
+
+    /// Whether nothing is left to be polled or routed.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn is_drained(&self) -> bool {
+        self.touched.is_empty() && self.notes.is_empty() && self.events.is_empty()
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn link(&self, node: NodeIndex) -> &Link {
+        &self.links[node.get()]
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn locks(&self) -> impl Iterator<Item = Option<&Lock>> {
+        self.slots.iter().map(|slot| slot.lock.as_ref())
     }
 
     fn touch(&mut self, node: NodeIndex) -> &mut Link {
@@ -466,17 +507,34 @@ impl NodeSet {
                 continue;
             };
             let token = machine.token();
-            let settled = machine.handle_outcome(id, node, outcome, eligible_from, now, round_trip);
-            match settled {
-                Some(Ok(())) => {
-                    let (counted, deadline) = (machine.counted(), machine.deadline());
-                    self.events.push_back(Event::Decided { lock, token, counted, deadline });
-                }
-                Some(Err(reason)) => self.failed(lock, token, reason),
-                None => {}
+            let happened =
+                machine.handle_outcome(id, node, outcome, eligible_from, now, round_trip);
+            if let Some(happened) = happened {
+                self.tell(lock, token, happened);
             }
             self.carry(lock, now);
         }
+    }
+
+    fn tell(&mut self, lock: LockId, token: Token, happened: Happened) {
+        let machine = self.lock(lock).expect("it has just said so");
+        let deadline = machine.deadline();
+        let event = match happened {
+            Happened::Settled(Ok(())) => {
+                Event::Decided { lock, token, counted: machine.counted(), deadline }
+            }
+            Happened::Settled(Err(reason)) => return self.failed(lock, token, reason),
+            Happened::Extended(Ok(counted)) => Event::Extended { lock, token, counted, deadline },
+            Happened::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
+            Happened::Lost { reason, extending } => {
+                if extending {
+                    let reason = ExtendError::Lost(reason);
+                    self.events.push_back(Event::ExtensionFailed { lock, token, reason });
+                }
+                Event::Lost { lock, reason }
+            }
+        };
+        self.events.push_back(event);
     }
 
     fn failed(&mut self, lock: LockId, token: Token, reason: AttemptError) {

@@ -54,6 +54,18 @@ impl NodeCount {
         self.get() / 2 + 1
     }
 
+    /// How many nodes may be missing while the others still make a majority: N − q.
+    #[must_use]
+    pub const fn tolerated(self) -> usize {
+        self.get() - self.quorum()
+    }
+
+    /// Every node.
+    #[must_use]
+    pub const fn all(self) -> NodeMask {
+        NodeMask((1 << self.0) - 1)
+    }
+
     /// Every node, in order.
     pub fn iter(self) -> impl Iterator<Item = NodeIndex> + Clone {
         (0..self.get()).map(NodeIndex::new)
@@ -112,6 +124,25 @@ impl NodeMask {
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    /// The nodes in either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The nodes of this set that are not in the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Takes the first node out.
+    pub fn pop(&mut self) -> Option<NodeIndex> {
+        let first = self.iter().next()?;
+        self.remove(first);
+        Some(first)
     }
 
     /// The nodes of the set, in order.

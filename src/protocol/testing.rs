@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
 use super::link::LinkConfig;
-use super::lock::{AttemptError, Fresh, Limit, LockConfig};
+use super::lock::{AttemptError, ExtendError, Fresh, Limit, LockConfig};
 use super::node_set::{Command, Event, NodeSet};
 use super::quorum::{NodeCount, NodeIndex, NodeMask};
 use super::restart::{Introduction, RestartGuard, RunId};
@@ -57,7 +57,7 @@ pub(super) fn link_config() -> LinkConfig {
 
 pub(super) fn lock_config(nodes: usize) -> LockConfig {
     LockConfig {
-        extensions_max: 3,
+        extensions_max: 4,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -96,6 +96,22 @@ pub(super) fn held() -> (World, LockId) {
     (world, lock)
 }
 
+/// A warm world of three nodes, all of which granted the lock.
+pub(super) fn held_by_three() -> (World, LockId) {
+    held_by_three_with(lock_config(3))
+}
+
+/// The same under another configuration.
+pub(super) fn held_by_three_with(config: LockConfig) -> (World, LockId) {
+    let mut world = World::warm(3);
+    let lock = world.acquire(config, 1);
+    (0..2).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.answer(2);
+    world.events();
+    (world, lock)
+}
+
 /// A node that holds one key and does nothing until it is told to.
 #[derive(Clone, Debug)]
 pub(super) struct FakeNode {
@@ -111,6 +127,8 @@ pub(super) struct FakeNode {
     pub(super) expires: BootInstant,
     /// Everything that was ever written, but introductions.
     pub(super) written: Vec<Op>,
+    /// When each of them was.
+    pub(super) written_at: Vec<BootInstant>,
     pub(super) resets: u32,
 }
 
@@ -134,6 +152,7 @@ impl World {
             key: None,
             expires: BootInstant::ZERO,
             written: Vec::new(),
+            written_at: Vec::new(),
             resets: 0,
         };
         let client = NodeSet::new(&vec![link_config(); count]);
@@ -162,6 +181,7 @@ impl World {
                     node.inbox.push_back((id, op));
                     if op != Op::Introduce {
                         node.written.push(op);
+                        node.written_at.push(self.now);
                     }
                 }
             }
@@ -239,6 +259,13 @@ impl World {
         self.drain();
     }
 
+    /// Begins to extend the lease to the TTL from now.
+    pub(super) fn extend(&mut self, lock: LockId) -> Result<(), ExtendError> {
+        let begun = self.client.extend(lock, TTL, self.now);
+        self.drain();
+        begun
+    }
+
     pub(super) fn release(&mut self, lock: LockId) {
         self.client.release(lock, self.now);
         self.drain();
@@ -247,6 +274,10 @@ impl World {
     /// What the client was told since the last call.
     pub(super) fn events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
+    }
+
+    pub(super) fn prolong(byte: u8) -> Op {
+        Op::Extend { resource: RESOURCE, token: token(byte), ttl: TTL }
     }
 
     pub(super) fn set(byte: u8) -> Op {

@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::testing::{RESOURCE, at_ms, fresh, lock_config, mask, ms, node};
 
 const ID: LockId = LockId { slot: 0, generation: 1 };
+const LOST: Happened = Happened::Lost { reason: LostReason::DeadlinePassed, extending: false };
 const ELIGIBLE: Option<BootInstant> = Some(BootInstant::ZERO);
 
 fn lock(config: LockConfig) -> Lock {
@@ -22,7 +23,7 @@ fn begun() -> (Lock, Vec<Send>) {
     (lock, sets)
 }
 
-fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<Settled> {
+fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<Happened> {
     lock.handle_outcome(set.id, set.node, outcome, ELIGIBLE, at_ms(1_001), Duration::ZERO)
 }
 
@@ -100,7 +101,11 @@ fn why_an_attempt_failed_names_what_was_in_the_way() {
     for (outcomes, reason) in table {
         let (mut lock, sets) = begun();
         tell(&mut lock, sets[0], outcomes[0]);
-        assert_eq!(tell(&mut lock, sets[1], outcomes[1]), Some(Err(reason)), "{outcomes:?}");
+        assert_eq!(
+            tell(&mut lock, sets[1], outcomes[1]),
+            Some(Happened::Settled(Err(reason))),
+            "{outcomes:?}"
+        );
     }
     let (mut lock, sets) = begun();
     for &set in &sets[..2] {
@@ -108,7 +113,7 @@ fn why_an_attempt_failed_names_what_was_in_the_way() {
         let outcome = Ok(Reply::Ok);
         let settled =
             lock.handle_outcome(set.id, set.node, outcome, young, at_ms(1_001), Duration::ZERO);
-        assert!(settled.is_none_or(|it| it == Err(Quarantined)));
+        assert!(settled.is_none_or(|it| it == Happened::Settled(Err(Quarantined))));
     }
     assert!(matches!(lock.phase(), Phase::Waiting { .. }));
 }
@@ -120,12 +125,12 @@ fn a_lease_is_lost_two_milliseconds_or_a_hundredth_early() {
         let mut lock = lock(config);
         lock.begin(fresh(1), at_ms(1_000));
         let set = sends(&mut lock)[0];
-        assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(Ok(())));
+        assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(Happened::Settled(Ok(()))));
         let grant = lock.deliver(at_ms(1_001), Duration::ZERO).expect("granted");
         let lost_at = grant.deadline.before(Duration::from_micros(margin_us));
         assert_eq!(lock.poll_timeout(), Some(lost_at));
         assert_eq!(lock.handle_timeout(lost_at.before(Duration::from_nanos(1))), None);
-        assert_eq!(lock.handle_timeout(lost_at), Some(LostReason::DeadlinePassed));
+        assert_eq!(lock.handle_timeout(lost_at), Some(LOST));
         assert_eq!((lock.handle_timeout(lost_at), lock.poll_timeout()), (None, None));
     }
 }

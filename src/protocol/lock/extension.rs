@@ -1,0 +1,310 @@
+//! Extending a lease, and setting again the keys that are found missing.
+//!
+//! A round asks every node to prolong the key of the lease if it is still there. What makes a
+//! success worth believing is that each key that is counted was there *all the time* since the
+//! grant: then nobody else can have had a majority meanwhile. So an answer counts in three cases
+//! only, and all else that holds the key is *young*:
+//!
+//! - the node answered the attempt's SET before the grant, and no SET of the attempt was sent to it
+//!   since;
+//! - its key is younger than the grant (a repair, or a SET whose answer came late or never), and a
+//!   round that began *after that was known* has succeeded without it. The success shows that
+//!   nobody else had a majority up to the round's beginning, hence not before the key was there.
+//!
+//! Whether a SET of unknown outcome has been executed, or will be later, is not known until the
+//! node says that it has the key; it is not sent another SET before.
+
+use core::time::Duration;
+
+use super::{ExtendError, Happened, Lock, LostReason, Phase, Vote};
+#[cfg(any(test, feature = "simulation"))]
+use crate::protocol::canonical::Encoder;
+use crate::protocol::command::{NoAnswer, Reply};
+use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
+use crate::protocol::time::BootInstant;
+use crate::protocol::validity::deadline;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    None,
+    UnderWay,
+    Failed,
+    Succeeded,
+}
+
+/// What the rounds of one lease have shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extension {
+    round: Round,
+    successes: u32,
+    /// Serial of the round's command to the first node; those to the others and the repairs follow.
+    first: u32,
+    ttl: Duration,
+    /// The lease's deadline if the round succeeds.
+    deadline: BootInstant,
+    /// Nodes whose answer to the round is outstanding.
+    awaited: NodeMask,
+    /// Nodes that said in this round that they had the key.
+    had: NodeMask,
+    /// Nodes that said in this round that they had not, and were not sent the key again.
+    lacked: NodeMask,
+    /// Nodes whose key is younger than the grant.
+    young: NodeMask,
+    /// Those of them whose key was known when the round began.
+    ripening: NodeMask,
+    /// Serials of the last repairs.
+    repairs: [Option<u32>; MAX_NODES],
+}
+
+impl Extension {
+    /// No round so far.
+    pub(super) const NONE: Self = Self {
+        round: Round::None,
+        successes: 0,
+        first: 0,
+        ttl: Duration::ZERO,
+        deadline: BootInstant::ZERO,
+        awaited: NodeMask::EMPTY,
+        had: NodeMask::EMPTY,
+        lacked: NodeMask::EMPTY,
+        young: NodeMask::EMPTY,
+        ripening: NodeMask::EMPTY,
+        repairs: [None; MAX_NODES],
+    };
+
+    pub(super) fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    pub(super) fn repair_serial(&self, node: NodeIndex) -> Option<u32> {
+        self.repairs[node.get()]
+    }
+
+    fn extend_serial(&self, node: NodeIndex) -> u32 {
+        self.first + node.get() as u32
+    }
+
+    /// What is not about a single node, as the canonical state tells it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.word(self.round as u64);
+        out.word(u64::from(self.successes));
+        out.word(self.ttl.as_nanos() as u64);
+        if self.round == Round::UnderWay {
+            out.ahead(self.deadline);
+        }
+    }
+
+    /// What is about `node`, as the canonical state tells it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
+        out.flag(self.lacked.contains(node));
+        out.flag(self.young.contains(node));
+        out.flag(self.repairs[node.get()].is_some());
+        if self.round == Round::UnderWay {
+            out.flag(self.awaited.contains(node));
+            out.flag(self.had.contains(node));
+            out.flag(self.ripening.contains(node));
+        }
+    }
+}
+
+impl Lock {
+    /// Whether a round is under way.
+    pub(crate) fn is_extending(&self) -> bool {
+        self.extension.round == Round::UnderWay
+    }
+
+    /// Begins a round. `now` is its T1: it is read before any command of the round exists.
+    pub(crate) fn extend(&mut self, ttl: Duration, now: BootInstant) -> Result<(), ExtendError> {
+        self.remaining(now).map_err(ExtendError::Lost)?;
+        if self.is_extending() {
+            return Err(ExtendError::Busy);
+        }
+        if self.extension.successes >= self.config.extensions_max {
+            return Err(ExtendError::TooMany);
+        }
+        let deadline = deadline(now, ttl, self.config.drift);
+        if deadline <= self.deadline {
+            return Err(ExtendError::WouldShorten);
+        }
+        let nodes = self.config.nodes;
+        self.key_ttl = self.key_ttl.max(ttl);
+        self.extension = Extension {
+            round: Round::UnderWay,
+            first: self.next_serial,
+            ttl,
+            deadline,
+            awaited: nodes.all(),
+            had: NodeMask::EMPTY,
+            lacked: NodeMask::EMPTY,
+            ripening: self.extension.young,
+            ..self.extension
+        };
+        self.next_serial += 2 * nodes.get() as u32;
+        self.to_extend = nodes.all();
+        Ok(())
+    }
+
+    /// Whether `serial` names the latest round's command to `node`.
+    pub(super) fn is_of_round(&self, node: NodeIndex, serial: u32) -> bool {
+        self.extension.round != Round::None && serial == self.extension.extend_serial(node)
+    }
+
+    pub(super) fn extend_serial(&self, node: NodeIndex) -> u32 {
+        self.extension.extend_serial(node)
+    }
+
+    /// What `node` said to the latest round's command. What comes after the round was settled
+    /// changes what is known of the node, not the round.
+    pub(super) fn handle_extension(
+        &mut self,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+        now: BootInstant,
+    ) -> Option<Happened> {
+        if self.phase != (Phase::Held { lost: None }) {
+            return None;
+        }
+        self.extension.awaited.remove(node);
+        match outcome {
+            Ok(Reply::Integer(1..)) => self.key_was_there(node),
+            Ok(Reply::Integer(_)) => self.key_was_missing(node),
+            _ => {}
+        }
+        self.look_for_loss().or_else(|| self.settle_round(now))
+    }
+
+    /// The last SET to `node` has an outcome, after the grant.
+    pub(super) fn set_settled(&mut self, node: NodeIndex, answered: bool) {
+        let vote = &mut self.votes[node.get()];
+        match *vote {
+            Vote::Counted | Vote::Ineligible => {
+                self.extension.young.insert(node);
+                self.extension.lacked.remove(node);
+            }
+            // An error is an answer too: nothing is on its way any more.
+            Vote::Unknown if answered => *vote = Vote::Refused,
+            // An earlier SET was written: the node is released like every other.
+            Vote::NotSent if self.extension.repair_serial(node).is_some() => *vote = Vote::Refused,
+            _ => {}
+        }
+    }
+
+    /// Latches the loss if so many nodes lack the key that the others are no majority. No round can
+    /// succeed any more then, and nothing is set again before one has.
+    pub(super) fn look_for_loss(&mut self) -> Option<Happened> {
+        let held = self.phase == (Phase::Held { lost: None });
+        let too_many_lack = self.lacking().len() > self.config.nodes.tolerated();
+        (held && too_many_lack).then(|| self.lose(LostReason::KeysGone))
+    }
+
+    pub(super) fn lose(&mut self, reason: LostReason) -> Happened {
+        assert_eq!(self.phase, Phase::Held { lost: None }, "a lease is lost once");
+        self.phase = Phase::Held { lost: Some(reason) };
+        Happened::Lost { reason, extending: self.end_round(Round::Failed) }
+    }
+
+    /// Ends the round that is under way, if one is.
+    pub(super) fn cancel_round(&mut self) {
+        self.end_round(Round::Failed);
+    }
+
+    fn end_round(&mut self, round: Round) -> bool {
+        let under_way = self.is_extending();
+        if under_way {
+            self.extension.round = round;
+        }
+        under_way
+    }
+
+    fn key_was_there(&mut self, node: NodeIndex) {
+        self.extension.had.insert(node);
+        let vote = &mut self.votes[node.get()];
+        if !matches!(vote, Vote::Counted | Vote::Ineligible) {
+            // A SET without an answer was executed after all, at some time.
+            *vote = Vote::Counted;
+            self.extension.young.insert(node);
+        }
+    }
+
+    fn key_was_missing(&mut self, node: NodeIndex) {
+        self.extension.lacked.insert(node);
+        let vote = &mut self.votes[node.get()];
+        if matches!(vote, Vote::Counted | Vote::Ineligible) {
+            *vote = Vote::Refused;
+            self.extension.young.remove(node);
+            self.extension.ripening.remove(node);
+        }
+    }
+
+    /// Settles the round as soon as its outcome is certain, either way, and sets again what it has
+    /// shown to be missing once it has succeeded.
+    fn settle_round(&mut self, now: BootInstant) -> Option<Happened> {
+        match self.extension.round {
+            Round::UnderWay => {}
+            Round::Succeeded => {
+                self.repair(now);
+                return None;
+            }
+            Round::None | Round::Failed => return None,
+        }
+        if now >= self.deadline {
+            self.end_round(Round::Failed);
+            return Some(Happened::Extended(Err(ExtendError::TooSlow)));
+        }
+        let quorum = self.config.nodes.quorum();
+        let trusted = self.trusted();
+        let counted = self.extension.had.intersection(trusted);
+        if counted.len() >= quorum {
+            assert!(self.extension.deadline > self.deadline, "an extension never shortens");
+            self.end_round(Round::Succeeded);
+            self.extension.successes += 1;
+            self.extension.young = self.extension.young.without(self.extension.ripening);
+            self.deadline = self.extension.deadline;
+            self.repair(now);
+            return Some(Happened::Extended(Ok(counted)));
+        }
+        let possible = self.extension.awaited.intersection(trusted);
+        if counted.len() + possible.len() >= quorum {
+            return None;
+        }
+        self.end_round(Round::Failed);
+        Some(Happened::Extended(Err(ExtendError::TooFewNodes)))
+    }
+
+    /// Sets the keys again that the round has shown to be missing, unless a SET may be on its way.
+    fn repair(&mut self, now: BootInstant) {
+        assert_eq!(self.extension.round, Round::Succeeded, "nothing is set again before a success");
+        if now >= self.deadline {
+            return;
+        }
+        let missing = self.extension.lacked.intersection(self.missing());
+        for node in missing.iter() {
+            self.extension.lacked.remove(node);
+            self.votes[node.get()] = Vote::Pending;
+            let serial = self.extend_serial(node) + self.config.nodes.get() as u32;
+            self.extension.repairs[node.get()] = Some(serial);
+            self.to_set.insert(node);
+        }
+    }
+
+    /// Nodes whose "it is there" proves that it was there since the grant.
+    fn trusted(&self) -> NodeMask {
+        let there = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        there.without(self.extension.young)
+    }
+
+    /// Nodes that lack the key, and on the way to which there is none.
+    fn missing(&self) -> NodeMask {
+        self.voting(Vote::Refused).union(self.voting(Vote::NotSent))
+    }
+
+    /// Nodes that lack the key as far as is known.
+    fn lacking(&self) -> NodeMask {
+        self.missing().union(self.extension.lacked)
+    }
+}
+
+#[cfg(test)]
+mod tests;

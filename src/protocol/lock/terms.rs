@@ -1,0 +1,115 @@
+//! What a use of the lock is told, and what it tells its caller.
+
+use core::time::Duration;
+
+use crate::protocol::quorum::{NodeCount, NodeMask};
+use crate::protocol::retry::RetryDelay;
+use crate::protocol::time::BootInstant;
+use crate::protocol::token::Token;
+use crate::protocol::validity::Drift;
+
+/// What one use of the lock is to keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockConfig {
+    /// How many nodes are configured.
+    pub nodes: NodeCount,
+    /// How long a key lives. Whole milliseconds, at least one.
+    pub ttl: Duration,
+    /// What the lease gives up for drift.
+    pub drift: Drift,
+    /// A grant with no more than this left is no grant.
+    pub min_validity: Duration,
+    /// The wait between attempts.
+    pub retry: RetryDelay,
+    /// When to stop trying.
+    pub limit: Limit,
+    /// How many extensions of one lease may succeed. Without a bound a holder that hangs keeps
+    /// everybody out for ever (specification, "Making the algorithm more reliable"; catalogue E8).
+    pub extensions_max: u32,
+}
+
+/// When a use of the lock stops trying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// After this many attempts.
+    Attempts(u32),
+    /// No attempt begins at or after this instant.
+    Until(BootInstant),
+}
+
+/// The randomness of one attempt. The driver draws it; the machine never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fresh {
+    /// The attempt's token.
+    pub token: Token,
+    /// Uniform over `u64`: decides the wait after the attempt, if it fails.
+    pub jitter: u64,
+}
+
+/// A lease as it is handed to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The lease is over at this instant of the client's boot clock. Never a duration: a duration
+    /// that is looked at late is too long (catalogue K6).
+    pub deadline: BootInstant,
+    /// What the nodes hold for the lease.
+    pub token: Token,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptError {
+    /// The caller gave up.
+    Cancelled,
+    /// A majority could not be had without nodes that are in quarantine.
+    Quarantined,
+    /// Other attempts' keys are in the way.
+    Taken,
+    /// Too few nodes answered.
+    TooFewNodes,
+    /// A majority answered, too late for the lease to be worth anything.
+    TooSlow,
+}
+
+/// Why a lease is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostReason {
+    /// Its deadline has passed, or is about to.
+    DeadlinePassed,
+    /// So many nodes said that the key is not there, or somebody else's, that others can have a
+    /// majority.
+    KeysGone,
+}
+
+/// Why a lease was not extended. Its deadline stays what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtendError {
+    /// An extension is under way already.
+    Busy,
+    /// The caller released the lease meanwhile.
+    Cancelled,
+    /// There is no lease, or it is over.
+    Lost(LostReason),
+    /// Too few nodes answered, or too few of them still had the key.
+    TooFewNodes,
+    /// A node that forgets the key would be quarantined for less than the TTL.
+    TooLong,
+    /// The lease has been extended as often as it may be.
+    TooMany,
+    /// The answers came too late: at the old deadline or after it.
+    TooSlow,
+    /// The lease would end before, or when, it does now.
+    WouldShorten,
+}
+
+/// What became of a release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseOutcome {
+    /// Nodes that deleted the key.
+    pub deleted: NodeMask,
+    /// Nodes that said that the key was not there, or was somebody else's.
+    pub absent: NodeMask,
+    /// Nodes that did not answer in time, or with an error. A release that may not have been heard
+    /// is tried again by the link, one that was answered by an error is not.
+    pub unconfirmed: NodeMask,
+}
