@@ -1,5 +1,7 @@
 //! One client's connection to one node, shared by all of the client's locks.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod debt;
 
 use core::time::Duration;
@@ -381,8 +383,11 @@ impl Link {
 
     /// When the oldest command without an answer has been written for too long.
     fn gives_up_at(&self) -> Option<BootInstant> {
-        let patience = self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST);
-        Some(self.pipeline.front()?.written_at?.after(patience))
+        Some(self.pipeline.front()?.written_at?.after(self.patience()))
+    }
+
+    fn patience(&self) -> Duration {
+        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
     }
 
     fn has_transport(&self) -> bool {

@@ -456,6 +456,22 @@ impl NodeSet {
         links.chain(locks).min()
     }
 
+    /// Whether nothing is left to be polled or routed.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn is_drained(&self) -> bool {
+        self.touched.is_empty() && self.notes.is_empty() && self.events.is_empty()
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn link(&self, node: NodeIndex) -> &Link {
+        &self.links[node.get()]
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn locks(&self) -> impl Iterator<Item = Option<&Lock>> {
+        self.slots.iter().map(|slot| slot.lock.as_ref())
+    }
+
     fn touch(&mut self, node: NodeIndex) -> &mut Link {
         self.touched.insert(node);
         &mut self.links[node.get()]

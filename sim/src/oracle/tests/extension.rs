@@ -286,13 +286,11 @@ fn a_section_under_an_extension_that_was_over_when_decided_is_the_clients_fault(
 /// C1 extends every 5 s until `until_ms`, and C2 tries all the while.
 fn keeps_extending(until_ms: u64) -> Tale {
     let mut tale = c1_holds();
-    let mut number = 0;
-    for ms in (100..until_ms).step_by(100) {
+    for (number, ms) in (1..).zip((100..until_ms).step_by(100)) {
         tale.at(ms);
         if ms % 5_000 == 0 {
             tale.extends(C1, "ABC");
         }
-        number += 1;
         let id = crate::history::AttemptId { number, ..C2 };
         tale.at(ms + 10).begins(id).at(ms + 60).settles(id, Settlement::Taken);
     }
