@@ -1,5 +1,7 @@
 //! One client's connection to one node, shared by all of the client's locks.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod debt;
 
 use core::time::Duration;
@@ -131,25 +133,6 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(node: NodeIndex, config: LinkConfig) -> Self {
-        Self::unused(node, config, VecDeque::with_capacity(8), Debts::default())
-    }
-
-    /// Back to the state of [`Link::new`], keeping what is allocated.
-    pub(crate) fn reset_to(&mut self, config: LinkConfig) {
-        let mut pipeline = core::mem::take(&mut self.pipeline);
-        let mut debts = core::mem::take(&mut self.debts);
-        pipeline.clear();
-        debts.clear();
-        *self = Self::unused(self.node, config, pipeline, debts);
-    }
-
-    /// A link that nobody has needed so far; `pipeline` and `debts` are empty.
-    fn unused(
-        node: NodeIndex,
-        config: LinkConfig,
-        pipeline: VecDeque<Pending>,
-        debts: Debts,
-    ) -> Self {
         Self {
             node,
             config,
@@ -157,14 +140,23 @@ impl Link {
             epoch: 0,
             writable: false,
             reset_wanted: false,
-            pipeline,
+            pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
             next_serial: 0,
-            debts,
+            debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             round_trip: Duration::ZERO,
         }
+    }
+
+    /// Becomes what `idle` is, keeping what is allocated.
+    pub(crate) fn reset_to(&mut self, idle: &Self) {
+        let mut pipeline = core::mem::take(&mut self.pipeline);
+        let mut debts = core::mem::take(&mut self.debts);
+        pipeline.clear();
+        debts.clear();
+        *self = Self { pipeline, debts, ..idle.clone() };
     }
 
     /// Since when the node's votes count; `None` while they do not.
@@ -391,8 +383,11 @@ impl Link {
 
     /// When the oldest command without an answer has been written for too long.
     fn gives_up_at(&self) -> Option<BootInstant> {
-        let patience = self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST);
-        Some(self.pipeline.front()?.written_at?.after(patience))
+        Some(self.pipeline.front()?.written_at?.after(self.patience()))
+    }
+
+    fn patience(&self) -> Duration {
+        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
     }
 
     fn has_transport(&self) -> bool {

@@ -1,5 +1,7 @@
 //! One use of the lock: attempts until one is granted, then the lease, then its release.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod extension;
 mod terms;
 

@@ -6,6 +6,8 @@
 //!
 //! Nothing outside this module compares a time, counts a vote or chooses a connection.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod command;
 mod link;
 mod lock;
@@ -19,6 +21,8 @@ mod time;
 mod token;
 mod validity;
 
+#[cfg(any(test, feature = "simulation"))]
+pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use link::LinkConfig;
 pub use lock::{

@@ -86,6 +86,12 @@ impl Eligibility {
         };
     }
 
+    /// The last process that introduced itself.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn known(&self) -> Option<RunId> {
+        self.known
+    }
+
     /// The instant from which on attempts may count the node; `None` while there is none.
     #[must_use]
     pub(crate) fn from(&self) -> Option<BootInstant> {

@@ -127,6 +127,8 @@ pub(super) struct FakeNode {
     pub(super) expires: BootInstant,
     /// Everything that was ever written, but introductions.
     pub(super) written: Vec<Op>,
+    /// When each of them was.
+    pub(super) written_at: Vec<BootInstant>,
     pub(super) resets: u32,
 }
 
@@ -150,6 +152,7 @@ impl World {
             key: None,
             expires: BootInstant::ZERO,
             written: Vec::new(),
+            written_at: Vec::new(),
             resets: 0,
         };
         let client = NodeSet::new(&vec![link_config(); count]);
@@ -178,6 +181,7 @@ impl World {
                     node.inbox.push_back((id, op));
                     if op != Op::Introduce {
                         node.written.push(op);
+                        node.written_at.push(self.now);
                     }
                 }
             }

@@ -134,6 +134,12 @@ impl Keyspace {
         Some(self.slots.remove(at).ended(KeyEnd::Evicted, Writer::Nobody))
     }
 
+    /// `DEL` of `key` by an operator.
+    pub fn delete_by_operator(&mut self, key: &[u8]) -> Option<Ended> {
+        let at = self.find(key).ok()?;
+        Some(self.slots.remove(at).ended(KeyEnd::Command, Writer::Operator))
+    }
+
     /// `FLUSHALL` by an operator.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
         self.slots.drain(..).for_each(|slot| ended(slot.ended(KeyEnd::Flushed, Writer::Operator)));

@@ -14,11 +14,20 @@ pub use command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
     KeyCommand, Reply, SetCondition, SetExpiry,
 };
-pub use disk::Disk;
+pub use disk::{Disk, Storage};
 pub use keyspace::{Entry, Keyspace};
 
 use crate::history::{KeyEnd, Writer};
-use crate::scenario::Persistence;
+
+/// The `run_id` of the process that a host starts for the `incarnation`-th time: another one for
+/// every start, and nobody's choice.
+#[must_use]
+pub fn run_id(host: u8, incarnation: u32) -> [u8; 20] {
+    let mut run_id = [0; 20];
+    run_id[15] = host;
+    run_id[16..].copy_from_slice(&incarnation.to_be_bytes());
+    run_id
+}
 
 /// One server: a process, its memory and its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +36,8 @@ pub struct Master {
     /// Room for the comparison that a restart makes.
     lost: Keyspace,
     disk: Disk,
-    persistence: Persistence,
+    /// Memory is full, and nothing may be evicted.
+    is_full: bool,
     run_id: [u8; 20],
     started_wall_ms: u64,
     incarnation: u32,
@@ -38,12 +48,12 @@ impl Master {
     /// A running, empty master, whose process was started when the node's wall clock read
     /// `started_wall_ms`.
     #[must_use]
-    pub fn new(persistence: Persistence, run_id: [u8; 20], started_wall_ms: u64) -> Self {
+    pub fn new(storage: Storage, run_id: [u8; 20], started_wall_ms: u64) -> Self {
         Self {
             keyspace: Keyspace::default(),
             lost: Keyspace::default(),
-            disk: Disk::default(),
-            persistence,
+            disk: Disk::new(storage),
+            is_full: false,
             run_id,
             started_wall_ms,
             incarnation: 0,
@@ -52,10 +62,10 @@ impl Master {
     }
 
     /// Back to the state of [`Master::new`], keeping what is allocated.
-    pub fn reset_to(&mut self, persistence: Persistence, run_id: [u8; 20], started_wall_ms: u64) {
+    pub fn reset_to(&mut self, storage: Storage, run_id: [u8; 20], started_wall_ms: u64) {
         self.keyspace.clear();
-        self.disk.clear();
-        self.persistence = persistence;
+        self.disk.reset_to(storage);
+        self.is_full = false;
         self.run_id = run_id;
         self.started_wall_ms = started_wall_ms;
         self.incarnation = 0;
@@ -66,6 +76,22 @@ impl Master {
     #[must_use]
     pub fn keyspace(&self) -> &Keyspace {
         &self.keyspace
+    }
+
+    /// What it keeps.
+    #[must_use]
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// What it keeps; when that is written and synced is for the caller to say.
+    pub fn disk_mut(&mut self) -> &mut Disk {
+        &mut self.disk
+    }
+
+    /// Memory is full, or is not any more: the policy is `noeviction`.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// Counts the restarts of the process.
@@ -103,9 +129,12 @@ impl Master {
                 ended: None,
             };
         };
+        if self.is_full && command.is_denied_when_full() {
+            return Executed::refused(ErrorReply::OutOfMemory, self.keyspace.stored(key));
+        }
         let executed = self.keyspace.execute(key, command, wall_ms, writer);
         if executed.expired.is_some() || executed.effect.change != Change::Nothing {
-            self.disk.record(self.persistence, key, self.keyspace.stored(key));
+            self.disk.record(key, self.keyspace.stored(key));
         }
         executed
     }
@@ -113,9 +142,9 @@ impl Master {
     /// The active expiry cycle: deletes every key whose time has come at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
-        let (disk, persistence) = (&mut self.disk, self.persistence);
+        let disk = &mut self.disk;
         self.keyspace.expire_active(wall_ms, |key| {
-            disk.record(persistence, &key.key, None);
+            disk.record(&key.key, None);
             ended(key);
         });
     }
@@ -123,15 +152,22 @@ impl Master {
     /// Memory ran short, and `key` had to go.
     pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
         let ended = self.keyspace.evict(key)?;
-        self.disk.record(self.persistence, key, None);
+        self.disk.record(key, None);
+        Some(ended)
+    }
+
+    /// An operator's `DEL` of `key`.
+    pub fn delete(&mut self, key: &[u8]) -> Option<Ended> {
+        let ended = self.keyspace.delete_by_operator(key)?;
+        self.disk.record(key, None);
         Some(ended)
     }
 
     /// An operator's `FLUSHALL`.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
-        let (disk, persistence) = (&mut self.disk, self.persistence);
+        let disk = &mut self.disk;
         self.keyspace.flush(|key| {
-            disk.record(persistence, &key.key, None);
+            disk.record(&key.key, None);
             ended(key);
         });
     }
@@ -143,10 +179,22 @@ impl Master {
         self.disk.keep_written();
     }
 
+    /// The process stops as it is told to: what its persistence keeps at all is safe.
+    pub fn shut_down(&mut self) {
+        self.disk.save();
+        self.kill();
+    }
+
     /// The host dies, alone or after its process: what was synced is kept.
     pub fn power(&mut self) {
         self.is_running = false;
         self.disk.keep_synced();
+    }
+
+    /// The host dies while it writes back what was not synced; see [`Disk::keep_torn`].
+    pub fn power_torn(&mut self, draw: impl FnOnce(usize) -> usize) {
+        self.is_running = false;
+        self.disk.keep_torn(draw);
     }
 
     /// A new process starts when the node's wall clock reads `wall_ms`, with what the disk kept.

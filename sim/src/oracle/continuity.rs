@@ -22,6 +22,8 @@ struct Intrusion {
     lease: AttemptId,
     other: AttemptId,
     blamed: Blamed,
+    /// The lease was extended all the same.
+    overlooked: bool,
 }
 
 /// What happened to the leases of a run, and what was found so far.
@@ -53,7 +55,8 @@ impl Continuity {
         for &lease in &self.open {
             if self.intrusions.len() < INTRUSIONS_MAX {
                 let blamed = blame::of_leases(facts, lease, other);
-                self.intrusions.push(Intrusion { at_ns: facts.now_ns, lease, other, blamed });
+                let (at_ns, overlooked) = (facts.now_ns, false);
+                self.intrusions.push(Intrusion { at_ns, lease, other, blamed, overlooked });
             }
         }
         self.open.push(other);
@@ -66,15 +69,23 @@ impl Continuity {
 
     /// The lease of `id` was extended; T1 of the extension was read at `t1_ns`.
     pub(super) fn extended(&mut self, facts: &Facts, id: AttemptId, t1_ns: u64) {
-        if self.found.is_violated() {
-            return;
+        self.found.held();
+        for it in &mut self.intrusions {
+            if it.lease != id || it.at_ns > t1_ns {
+                continue;
+            }
+            it.overlooked = true;
+            if !self.found.is_violated() {
+                let found = Violation::of_two((id, it.other), it.at_ns, it.blamed);
+                self.found = Judgement::Violated(Violation { to_ns: facts.now_ns, ..found });
+            }
         }
-        self.found = Judgement::Holds;
-        let mut intrusions = self.intrusions.iter();
-        if let Some(it) = intrusions.find(|it| it.lease == id && it.at_ns <= t1_ns) {
-            let found = Violation::of_two((id, it.other), it.at_ns, it.blamed);
-            self.found = Judgement::Violated(Violation { to_ns: facts.now_ns, ..found });
-        }
+    }
+
+    /// What let `later` in, if `earlier` was extended although it had been.
+    pub(super) fn blamed(&self, earlier: AttemptId, later: AttemptId) -> Option<Blamed> {
+        let mut overlooked = self.intrusions.iter().filter(|it| it.overlooked);
+        overlooked.find(|it| (it.lease, it.other) == (earlier, later)).map(|it| it.blamed)
     }
 
     pub(super) fn judge(&self) -> Judgement {

@@ -245,11 +245,11 @@ impl Oracle {
         let &EventKind::WriteApplied { based_on, version, fencing_token, .. } = kind else {
             unreachable!("not a write")
         };
-        let Self { facts, writes, exclusive_section, .. } = self;
+        let Self { facts, writes, exclusive_section, continuity, .. } = self;
         if !facts.setting.is_judged(by.client) {
             return;
         }
-        let blame = |pair| writes.blamed(facts, exclusive_section, pair);
+        let blame = |pair| writes.blamed(facts, (exclusive_section, continuity), pair);
         self.no_lost_update.applied(facts, by, (based_on, version), blame);
         self.fenced_order.applied(facts, by, fencing_token, blame);
     }

@@ -63,7 +63,7 @@ impl Transport {
     ) {
         let place = match connect {
             Connect::Pooled => 0,
-            Connect::SecondForRelease => usize::from(!matches!(ask, Ask::Set { .. })),
+            Connect::SecondForRelease => usize::from(is_release(ask)),
             Connect::FreshPerCommand => {
                 let number = self.fresh_lanes;
                 self.fresh_lanes += 1;
@@ -101,8 +101,17 @@ impl Transport {
         }
     }
 
+    /// Whether the connection for everything but releases is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.lanes.first().is_some_and(|lane| lane.state == LaneState::Open)
+    }
+
     fn lane(&mut self, route: Route) -> Option<&mut Lane> {
         let mut lanes = self.lanes.iter_mut();
         lanes.find(|lane| lane.number == route.lane && lane.epoch == route.epoch)
     }
+}
+
+fn is_release(ask: Ask) -> bool {
+    matches!(ask, Ask::CompareAndDelete | Ask::Delete | Ask::Get)
 }

@@ -8,7 +8,7 @@ use crate::protocol::token::Token;
 const DEBTS_MAX: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// To be written on the next connection.
     Owed,
     /// Written once; the answer is outstanding.
@@ -27,7 +27,7 @@ pub(super) struct Debt {
     pub(super) token: Token,
     /// The key is gone by itself then.
     pub(super) until: BootInstant,
-    stage: Stage,
+    pub(super) stage: Stage,
 }
 
 /// All the releases owed to one node.
@@ -86,6 +86,11 @@ impl Debts {
             _ => debt.until,
         });
         due.min()
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Debt> {
+        self.0.iter()
     }
 
     pub(super) fn len(&self) -> usize {

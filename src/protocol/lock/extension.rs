@@ -17,6 +17,8 @@
 use core::time::Duration;
 
 use super::{ExtendError, Happened, Lock, LostReason, Phase, Vote};
+#[cfg(any(test, feature = "simulation"))]
+use crate::protocol::canonical::Encoder;
 use crate::protocol::command::{NoAnswer, Reply};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use crate::protocol::time::BootInstant;
@@ -80,6 +82,30 @@ impl Extension {
 
     fn extend_serial(&self, node: NodeIndex) -> u32 {
         self.first + node.get() as u32
+    }
+
+    /// What is not about a single node, as the canonical state tells it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.word(self.round as u64);
+        out.word(u64::from(self.successes));
+        out.word(self.ttl.as_nanos() as u64);
+        if self.round == Round::UnderWay {
+            out.ahead(self.deadline);
+        }
+    }
+
+    /// What is about `node`, as the canonical state tells it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
+        out.flag(self.lacked.contains(node));
+        out.flag(self.young.contains(node));
+        out.flag(self.repairs[node.get()].is_some());
+        if self.round == Round::UnderWay {
+            out.flag(self.awaited.contains(node));
+            out.flag(self.had.contains(node));
+            out.flag(self.ripening.contains(node));
+        }
     }
 }
 

@@ -18,9 +18,13 @@ enum Do {
     /// Takes the oldest grant.
     Deliver,
     Error(usize),
+    /// Extends a lease by this much, whatever is left of it.
+    Extend(usize, u64),
     Open(usize),
     Pass(u64),
     Release(usize),
+    /// After this time the oldest lease is extended, and these nodes answer all they were asked.
+    Round(u64, [bool; NODES]),
     /// The process dies and comes back without its keys.
     Restart(usize),
     /// The client is stopped: time goes on, no timer fires before it continues.
@@ -36,11 +40,14 @@ fn what() -> impl Strategy<Value = Do> {
         2 => (any(), prop::bool::ANY).prop_map(|(node, lands)| Do::Close(node, lands)),
         4 => Just(Do::Deliver),
         1 => any().prop_map(Do::Error),
+        2 => (0..2_usize, 5_000..=10_000_u64).prop_map(|(which, ttl)| Do::Extend(which, ttl)),
         8 => any().prop_map(Do::Open),
         4 => (0..60_u64).prop_map(Do::Pass),
         1 => (0..4_000_u64).prop_map(Do::Pass),
         3 => (0..4_usize).prop_map(Do::Release),
         1 => any().prop_map(Do::Restart),
+        6 => (0..2_000_u64, prop::array::uniform3(prop::bool::weighted(0.8)))
+            .prop_map(|(after, answer)| Do::Round(after, answer)),
         1 => (0..12_000_u64).prop_map(Do::Stop),
         1 => (any(), prop::bool::ANY).prop_map(|(node, writable)| Do::Writable(node, writable)),
     ]
@@ -53,12 +60,33 @@ struct Play {
     run: u8,
     decided: Vec<LockId>,
     held: Vec<(LockId, BootInstant)>,
+    tales: Vec<Tale>,
+    /// How much of what the nodes were written has been judged.
+    judged: [usize; NODES],
+}
+
+/// What became of an attempt that was decided.
+struct Tale {
+    lock: LockId,
+    token: Token,
+    /// Its deadlines, and since when each was in force; the first is the grant.
+    deadlines: Vec<(BootInstant, BootInstant)>,
+    /// T1 of the last round.
+    round: BootInstant,
 }
 
 impl Play {
     fn new() -> Self {
         let world = World::cold(NODES);
-        Self { world, tokens: 0, run: 1, decided: Vec::new(), held: Vec::new() }
+        Self {
+            world,
+            tokens: 0,
+            run: 1,
+            decided: Vec::new(),
+            held: Vec::new(),
+            tales: Vec::new(),
+            judged: [0; NODES],
+        }
     }
 
     fn go(&mut self, what: Do) {
@@ -94,6 +122,8 @@ impl Play {
                 world.fire();
             }
             Do::Deliver => self.deliver(),
+            Do::Extend(which, ttl) if which < self.held.len() => self.extend(which, ms(ttl)),
+            Do::Round(after, answers) => self.round(after, answers),
             Do::Release(which) if which < self.held.len() => {
                 let (lock, _) = self.held.remove(which);
                 world.release(lock);
@@ -131,6 +161,49 @@ impl Play {
         self.world.drain();
     }
 
+    fn extend(&mut self, which: usize, ttl: Duration) {
+        let (lock, deadline) = self.held[which];
+        let now = self.world.now;
+        let tale = self.tales.iter_mut().find(|tale| tale.lock == lock).expect("decided before");
+        if self.world.client.extend(lock, ttl, now).is_ok() {
+            assert!(now < deadline, "begun after the end");
+            tale.round = now;
+        }
+        self.world.drain();
+    }
+
+    fn round(&mut self, after: u64, answers: [bool; NODES]) {
+        self.go(Do::Pass(after));
+        for index in (0..NODES).filter(|&index| answers[index]) {
+            self.go(Do::Open(index));
+            self.go(Do::Answer(index));
+        }
+        self.go(Do::Extend(0, TTL.as_millis() as u64));
+        for index in (0..NODES).filter(|&index| answers[index]) {
+            while !self.world.nodes[index].inbox.is_empty() {
+                self.go(Do::Answer(index));
+            }
+        }
+    }
+
+    fn extended(&mut self, lock: LockId, deadline: BootInstant) {
+        let now = self.world.now;
+        let place = self.tales.iter().position(|tale| tale.lock == lock).expect("decided before");
+        let tale = &self.tales[place];
+        let (granted_at, _) = tale.deadlines[0];
+        let &(_, before) = tale.deadlines.last().expect("decided before");
+        assert!(deadline > before, "shortened");
+        assert!(deadline <= tale.round.after(TTL), "longer than its keys");
+        for other in self.tales.iter().filter(|other| other.lock != lock) {
+            let (other_at, _) = other.deadlines[0];
+            assert!(other_at <= granted_at || other_at >= tale.round, "granted in between");
+        }
+        self.tales[place].deadlines.push((now, deadline));
+        if let Some(held) = self.held.iter_mut().find(|(held, _)| *held == lock) {
+            held.1 = deadline;
+        }
+    }
+
     /// Does what a driver does with events.
     fn listen(&mut self) {
         loop {
@@ -144,7 +217,13 @@ impl Play {
                         self.tokens += 1;
                         self.world.begin(lock, self.tokens);
                     }
-                    Event::Decided { lock, .. } => self.decided.push(lock),
+                    Event::Decided { lock, token, deadline, .. } => {
+                        self.decided.push(lock);
+                        let (now, round) = (self.world.now, BootInstant::ZERO);
+                        let deadlines = vec![(now, deadline)];
+                        self.tales.push(Tale { lock, token, deadlines, round });
+                    }
+                    Event::Extended { lock, deadline, .. } => self.extended(lock, deadline),
                     Event::Lost { lock, .. } => {
                         self.held.retain(|&(held, _)| held != lock);
                         self.world.release(lock);
@@ -155,15 +234,15 @@ impl Play {
         }
     }
 
-    fn judge(&self) {
+    fn judge(&mut self) {
         let now = self.world.now;
         let alive = self.held.iter().filter(|&&(_, deadline)| now < deadline).count();
         assert!(alive <= 1, "two leases at once");
-        for node in &self.world.nodes {
-            for token in node.written.iter().filter_map(|&op| set_token(op)) {
-                let sets = node.written.iter().filter(|&&op| set_token(op) == Some(token));
-                assert_eq!(sets.count(), 1, "a token is set once on a node");
+        for (node, judged) in self.world.nodes.iter().zip(&mut self.judged) {
+            for place in *judged..node.written.len() {
+                judge_write(&node.written[..=place], node.written_at[place], &self.tales);
             }
+            *judged = node.written.len();
         }
     }
 
@@ -192,11 +271,61 @@ impl Play {
     }
 }
 
+/// What was written to a node up to now, the last of it at `at`.
+fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
+    let (&last, before) = written.split_last().expect("something was written");
+    let (token, again) = match last {
+        Op::Set { token, .. } => (token, before.iter().any(|&op| set_token(op) == Some(token))),
+        Op::Extend { token, .. } => (token, true),
+        Op::Introduce | Op::Release { .. } => return,
+    };
+    if !again {
+        return;
+    }
+    let tale = tales.iter().find(|tale| tale.token == token).expect("only a lease is extended");
+    let mut in_force = tale.deadlines.iter().filter(|&&(since, _)| since <= at);
+    let &(_, deadline) = in_force.next_back().expect("it is extended after the grant");
+    assert!(at < deadline, "{last:?} was written at the deadline or later");
+    if set_token(last).is_some() {
+        let of_token = before.iter().rev().find(|&&op| match op {
+            Op::Extend { token: it, .. } | Op::Set { token: it, .. } => it == token,
+            Op::Release { token: it, .. } => it == token,
+            Op::Introduce => false,
+        });
+        let extend = matches!(of_token, Some(Op::Extend { .. }));
+        assert!(extend, "set again without having been asked");
+    }
+}
+
 fn set_token(op: Op) -> Option<Token> {
     match op {
         Op::Set { token, .. } => Some(token),
         _ => None,
     }
+}
+
+/// Lets `steps` happen to a client that has just been granted the lock, or has just begun.
+fn play(steps: Vec<Do>, granted: bool) -> Result<(), TestCaseError> {
+    let mut play = Play::new();
+    play.world.client.connect(play.world.now);
+    play.world.drain();
+    if granted {
+        (0..NODES).for_each(|index| play.go(Do::Open(index)));
+        play.go(Do::Round(0, [true; NODES]));
+        play.go(Do::Acquire);
+        play.go(Do::Round(0, [true; NODES]));
+        play.go(Do::Deliver);
+        prop_assert_eq!(play.held.len(), 1);
+    }
+    steps.into_iter().for_each(|step| play.go(step));
+    play.heal();
+    for (index, it) in play.world.nodes.iter().enumerate() {
+        prop_assert!(it.key.is_none() || play.world.now > it.expires, "a key on {}", index);
+        prop_assert_eq!(play.world.client.owed(node(index)), 0);
+    }
+    prop_assert!(!play.world.client.uses(RESOURCE));
+    prop_assert_eq!(play.world.client.poll_timeout(), None);
+    Ok(())
 }
 
 proptest! {
@@ -208,16 +337,15 @@ proptest! {
     fn whatever_happens_at_most_one_holds_and_everything_is_tidied_up(
         steps in prop::collection::vec(what(), 1..100),
     ) {
-        let mut play = Play::new();
-        play.world.client.connect(play.world.now);
-        play.world.drain();
-        steps.into_iter().for_each(|step| play.go(step));
-        play.heal();
-        for (index, it) in play.world.nodes.iter().enumerate() {
-            prop_assert!(it.key.is_none() || play.world.now > it.expires, "a key on {}", index);
-            prop_assert_eq!(play.world.client.owed(node(index)), 0);
-        }
-        prop_assert!(!play.world.client.uses(RESOURCE));
-        prop_assert_eq!(play.world.client.poll_timeout(), None);
+        play(steps, false)?;
+    }
+
+    /// The same of a lease that is extended, and of no other can anybody have been granted the lock
+    /// before it was.
+    #[test]
+    fn whatever_happens_an_extension_is_of_a_lease_that_never_broke_off(
+        steps in prop::collection::vec(what(), 1..60),
+    ) {
+        play(steps, true)?;
     }
 }

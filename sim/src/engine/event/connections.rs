@@ -1,17 +1,13 @@
 //! A process's connections: which of its routes is which connection of the network.
 
-use super::plan::Plan;
 use super::process::Process;
 use super::stage::Stage;
-use crate::subject::{Route, Subject};
+use crate::subject::{Profile, Route};
 use crate::world::ConnectionState;
 
 impl Process {
-    pub(super) fn open_warm_connections(&mut self, plan: &Plan, stage: &mut Stage) {
-        let (nodes, lanes) = match &self.subject {
-            Subject::Redlock(_) => (plan.nodes.len(), 1),
-            Subject::Policy(it) => (it.nodes(), it.lanes()),
-        };
+    pub(super) fn open_warm_connections(&mut self, stage: &mut Stage) {
+        let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in 0..nodes as u8 {
             if !stage.nodes[usize::from(node)].master.is_running() {
                 continue;

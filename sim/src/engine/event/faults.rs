@@ -1,15 +1,17 @@
 //! What faults do when they begin and when they end.
 
 use super::nodes::key_ended;
-use super::plan::{Begin, Doing, End, Hosts, Plan};
-use super::stage::{Happening, Input, Stage};
+use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
+use super::stage::{Happening, Input, MeasuredRestart, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::master::run_id;
 use crate::scenario::{Lost, Point};
-use crate::world::{Arrival, ConnectionState, Direction};
+use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
 impl Stage {
     /// Schedules every fault that begins at a time.
     pub(super) fn schedule_faults(&mut self, plan: &Plan) {
+        self.restarts.clear();
         self.set_off.clear();
         self.set_off.resize(plan.faults.len(), false);
         self.faults_open = 0;
@@ -17,6 +19,9 @@ impl Stage {
             self.faults_open += u32::from(fault.end != End::Never);
             if let Begin::At(at_ns) = fault.begin {
                 self.queue.schedule(at_ns, Happening::FaultBegins(place as u16));
+            }
+            if let Doing::Die { death: Death { backup_of_ns: Some(at_ns), .. }, .. } = fault.doing {
+                self.queue.schedule(at_ns, Happening::BackUp(place as u16));
             }
         }
     }
@@ -61,18 +66,28 @@ impl Stage {
                 self.clocks_changed(plan, host);
             }
             Doing::Delay { .. } => self.active_delays.push(fault.doing),
-            Doing::Die { host, power, .. } if host.get() < plan.nodes.len() => {
-                self.node_dies(plan, host.0, power);
+            Doing::Delete { node } => self.delete(plan, node),
+            Doing::Die { host, death } if host.get() < plan.nodes.len() => {
+                self.node_dies(plan, host.0, place, death);
             }
-            Doing::Die { host, power, .. } => self.client_dies(plan, host, power),
+            Doing::Die { host, death } => {
+                self.client_dies(plan, host, death.manner == Manner::PowerLost);
+            }
+            Doing::DiskStall { node } => self.stall_disk(node),
             Doing::Evict { node } => self.evict(plan, node),
             Doing::Flush { node } => self.flush(plan, node),
+            Doing::MemoryFull { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.full += 1;
+                host.master.set_full(true);
+            }
             Doing::Partition { from, to, one_way, lost } => {
                 self.cut(plan, from, to, lost);
                 if !one_way {
                     self.cut(plan, to, from, lost);
                 }
             }
+            Doing::Snapshot { node } => self.snapshot(node),
             Doing::Stall { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.stalls += 1;
@@ -86,13 +101,19 @@ impl Stage {
                 self.queue.schedule(self.now_ns + after_ns, Happening::FaultEnds(place));
             }
             End::Instantly => self.end_fault(plan, place),
+            End::Measured { clock, after_ns } => {
+                self.measure_restart(fault.doing, place, clock, after_ns);
+            }
             End::Never => {}
         }
     }
 
     pub(super) fn end_fault(&mut self, plan: &Plan, place: u16) {
-        self.faults_open -= 1;
         let fault = plan.faults[usize::from(place)];
+        if matches!(fault.end, End::Measured { .. }) && !self.is_restart_due(place) {
+            return;
+        }
+        self.faults_open -= 1;
         match fault.doing {
             Doing::ClockRate { host, .. } => {
                 let (_, usual) = plan.clocks[host.get()];
@@ -104,6 +125,12 @@ impl Stage {
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
             Doing::Die { host, .. } => self.node_restarts(plan, host.0),
+            Doing::DiskStall { node } => self.unstall_disk(plan, node),
+            Doing::MemoryFull { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.full -= 1;
+                host.master.set_full(host.full > 0);
+            }
             Doing::Partition { from, to, one_way, .. } => {
                 self.uncut(from, to);
                 if !one_way {
@@ -121,7 +148,11 @@ impl Stage {
                 }
             }
             Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
-            Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
+            Doing::ClockJump { .. }
+            | Doing::Delete { .. }
+            | Doing::Evict { .. }
+            | Doing::Flush { .. }
+            | Doing::Snapshot { .. } => {}
         }
         if fault.closes {
             self.record(EventKind::FaultEnded { fault: fault.place });
@@ -139,6 +170,11 @@ impl Stage {
     /// Tells the history what a host's clocks read, and sets off again what depends on them.
     fn clocks_changed(&mut self, plan: &Plan, host: HostIndex) {
         self.record_clocks(plan, host);
+        for place in 0..self.restarts.len() {
+            if self.restarts[place].host == host {
+                self.schedule_restart(self.restarts[place]);
+            }
+        }
         if host.get() < plan.nodes.len() {
             self.nodes[host.get()].expiry_scheduled = false;
             self.schedule_expiry(plan, host.0);
@@ -196,18 +232,55 @@ impl Stage {
         }
     }
 
-    fn node_dies(&mut self, plan: &Plan, node: u8, power: bool) {
-        let host = &mut self.nodes[usize::from(node)];
-        if host.master.is_running() {
-            if power {
-                host.master.power();
-            } else {
-                host.master.kill();
+    /// The delay of a restart begins, on a clock of the host.
+    fn measure_restart(&mut self, doing: Doing, fault: u16, clock: ClockKind, after_ns: u64) {
+        let Doing::Die { host, .. } = doing else { unreachable!("only a restart is measured") };
+        let due_local_ns = self.clocks[host.get()].read(clock, self.now_ns) + after_ns;
+        let restart = MeasuredRestart { fault, host, clock, due_local_ns };
+        self.restarts.push(restart);
+        self.schedule_restart(restart);
+    }
+
+    fn schedule_restart(&mut self, restart: MeasuredRestart) {
+        let MeasuredRestart { fault, host, clock, due_local_ns } = restart;
+        if let Some(at_ns) = self.clocks[host.get()].true_at(clock, due_local_ns) {
+            self.queue.schedule(at_ns.max(self.now_ns), Happening::FaultEnds(fault));
+        }
+    }
+
+    /// Whether the clock says so now, which it may have been expected to say at another time.
+    fn is_restart_due(&mut self, fault: u16) -> bool {
+        let place = self.restarts.iter().position(|it| it.fault == fault);
+        let due = place.filter(|&place| {
+            let MeasuredRestart { host, clock, due_local_ns, .. } = self.restarts[place];
+            self.clocks[host.get()].read(clock, self.now_ns) >= due_local_ns
+        });
+        due.map(|place| self.restarts.swap_remove(place)).is_some()
+    }
+
+    /// A copy of what is written is made, for the fault at `place`.
+    pub(super) fn back_up(&mut self, plan: &Plan, place: u16) {
+        if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
+            && let Some(node) = self.nodes.get_mut(host.get())
+        {
+            node.master.disk_mut().back_up(place);
+        }
+    }
+
+    fn node_dies(&mut self, plan: &Plan, node: u8, place: u16, death: Death) {
+        let power = death.manner == Manner::PowerLost;
+        if self.nodes[usize::from(node)].master.is_running() {
+            if death.manner == Manner::ShutDown {
+                // It answers what it has executed before it goes.
+                self.send_held(plan, node);
             }
+            self.disk_after(node, place, death);
+            let host = &mut self.nodes[usize::from(node)];
             host.inbox.clear();
+            host.disk.forget();
             self.record(EventKind::NodeDown { node, power });
-        } else if power && !host.dark {
-            host.master.power();
+        } else if !self.nodes[usize::from(node)].dark {
+            self.disk_after(node, place, death);
         }
         self.nodes[usize::from(node)].dark |= power;
         for number in self.network.numbers() {
@@ -223,6 +296,25 @@ impl Stage {
         }
     }
 
+    /// The process is gone, if it was not before, and this is left of what it kept.
+    fn disk_after(&mut self, node: u8, place: u16, death: Death) {
+        let Self { nodes, choices, .. } = self;
+        let master = &mut nodes[usize::from(node)].master;
+        match death.manner {
+            Manner::Killed if master.is_running() => master.kill(),
+            Manner::ShutDown if master.is_running() => master.shut_down(),
+            Manner::Killed | Manner::ShutDown => {}
+            Manner::PowerLost if death.torn => {
+                let choice = Choice { node, ..Choice::of(Label::TornTail, place as u8) };
+                master.power_torn(|count| choices.below(choice, count as u64) as usize);
+            }
+            Manner::PowerLost => master.power(),
+        }
+        if death.backup_of_ns.is_some() {
+            master.disk_mut().restore(place);
+        }
+    }
+
     fn node_restarts(&mut self, plan: &Plan, node: u8) {
         let was_dark = core::mem::take(&mut self.nodes[usize::from(node)].dark);
         if self.nodes[usize::from(node)].master.is_running() {
@@ -230,12 +322,15 @@ impl Stage {
         }
         let wall_ms = self.node_wall_ms(plan, node);
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
+        let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
         self.record(EventKind::NodeUp { node, incarnation });
+        self.end_turn(plan, node);
         self.schedule_expiry(plan, node);
         if !was_dark {
             return;
@@ -257,6 +352,18 @@ impl Stage {
         }
         if let Some(ended) = host.master.evict(&plan.key) {
             self.record(key_ended(node, &ended));
+            self.end_turn(plan, node);
+        }
+    }
+
+    fn delete(&mut self, plan: &Plan, node: u8) {
+        let host = &mut self.nodes[usize::from(node)];
+        if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
+            return;
+        }
+        if let Some(ended) = host.master.delete(&plan.key) {
+            self.record(key_ended(node, &ended));
+            self.end_turn(plan, node);
         }
     }
 
@@ -267,8 +374,11 @@ impl Stage {
         }
         let Self { nodes, recorder, now_ns, .. } = self;
         nodes[usize::from(node)].master.flush(|ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
+        self.end_turn(plan, node);
     }
 
     fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {

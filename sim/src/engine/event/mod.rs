@@ -2,6 +2,7 @@
 
 mod application;
 mod connections;
+mod disk;
 mod extension;
 mod faults;
 pub(super) mod nodes;
@@ -12,13 +13,14 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
+use self::nodes::NodeHost;
 use self::plan::{Op, Plan, PlannedOp};
 use self::process::Process;
 use self::recorder::Recorder;
-use self::stage::{ClientHost, Happening, NodeHost, Stage};
+use self::stage::{ClientHost, Happening, Stage};
 use super::{Kept, Outcome, Unsupported};
 use crate::history::{EventKind, HostIndex};
-use crate::master::Master;
+use crate::master::{Master, run_id};
 use crate::oracle::Oracle;
 use crate::resource::Store;
 use crate::scenario::{Acquire, Case};
@@ -64,13 +66,8 @@ impl Engine {
             [Op::Acquire(Acquire { attempts: Some(u32::MAX), ..Acquire::default() }), Op::Release];
         let probe_ops = probe_ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
         let probe = Process::new(&plan, clients, probe_ops);
-        let nodes = plan.nodes.iter().map(|node| NodeHost {
-            master: Master::new(node.persistence, [0; 20], 0),
-            stalls: 0,
-            dark: false,
-            inbox: Default::default(),
-            expiry_scheduled: false,
-        });
+        let nodes =
+            plan.nodes.iter().map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0)));
         let stage = Stage {
             now_ns: 0,
             choices: Choices::new(0),
@@ -88,6 +85,7 @@ impl Engine {
             to_run: 0,
             active_delays: Vec::new(),
             set_off: Vec::new(),
+            restarts: Vec::new(),
             faults_open: 0,
         };
         Ok(Self { plan, stage, processes, probe, steps: 0 })
@@ -166,14 +164,11 @@ impl Engine {
             let started_wall_ms = stage
                 .node_wall_ms(plan, node)
                 .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
-            let run_id = stage.run_id(node, 0);
+            let run_id = run_id(node, 0);
             let host = &mut stage.nodes[usize::from(node)];
-            let persistence = plan.nodes[usize::from(node)].persistence;
-            host.master.reset_to(persistence, run_id, started_wall_ms);
-            host.stalls = 0;
-            host.dark = false;
-            host.inbox.clear();
-            host.expiry_scheduled = false;
+            let storage = plan.nodes[usize::from(node)].storage;
+            host.master.reset_to(storage, run_id, started_wall_ms);
+            host.reset();
             stage.record(EventKind::NodeUp { node, incarnation: 0 });
         }
         for client in &mut stage.clients {
@@ -196,6 +191,8 @@ impl Engine {
             Happening::Arrive { connection, direction } => {
                 stage.arrive(plan, connection, direction);
             }
+            Happening::BackUp(place) => stage.back_up(plan, place),
+            Happening::Disk { node, turn, serial } => stage.disk_turn(plan, node, turn, serial),
             Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
             Happening::FaultBegins(place) => stage.begin_fault(plan, place),
             Happening::FaultEnds(place) => stage.end_fault(plan, place),

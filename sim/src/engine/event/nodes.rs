@@ -1,19 +1,57 @@
 //! What nodes and the protected resource do with what arrives.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use redlock_client::protocol::{Introduction, RunId, Token};
 
+use super::disk::DiskWork;
 use super::plan::Plan;
 use super::stage::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
-    Change, Command, Ended, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
+    Change, Command, Ended, ExpireCondition, KeyCommand, Master, Reply, SetCondition, SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response, Word};
-use crate::world::{Arrival, Choice, Direction, Label, WALL_AT_START_MS};
+use crate::world::{Arrival, Direction, WALL_AT_START_MS};
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(super) struct NodeHost {
+    pub(super) master: Master,
+    pub(super) stalls: u8,
+    /// The host has no power.
+    pub(super) dark: bool,
+    /// How many faults fill its memory.
+    pub(super) full: u8,
+    pub(super) inbox: VecDeque<(u16, Request)>,
+    pub(super) disk: DiskWork,
+    pub(super) expiry_scheduled: bool,
+}
+
+impl NodeHost {
+    pub(super) fn new(master: Master) -> Self {
+        Self {
+            master,
+            stalls: 0,
+            dark: false,
+            full: 0,
+            inbox: VecDeque::new(),
+            disk: DiskWork::default(),
+            expiry_scheduled: false,
+        }
+    }
+
+    /// Back to the beginning of a run; the master is the caller's.
+    pub(super) fn reset(&mut self) {
+        (self.stalls, self.dark, self.full) = (0, false, 0);
+        self.inbox.clear();
+        self.disk.reset();
+        self.expiry_scheduled = false;
+    }
+}
 
 impl Stage {
     /// Something may have come to the end of a connection.
@@ -56,10 +94,11 @@ impl Stage {
             Arrival::Message(Packet::Request(request))
                 if running && self.network.connection(connection).served =>
             {
-                if self.nodes[usize::from(server)].stalls > 0 {
+                if self.nodes[usize::from(server)].is_blocked() {
                     self.nodes[usize::from(server)].inbox.push_back((connection, request));
                 } else {
                     self.execute(plan, connection, request);
+                    self.end_turn(plan, server);
                 }
             }
             Arrival::Handshake | Arrival::Message(_) => {
@@ -69,15 +108,15 @@ impl Stage {
         }
     }
 
-    /// A stall is over: what waits is executed, each connection's commands in their order.
+    /// The process executes again: what waits is executed, each connection's commands in their
+    /// order, in one turn.
     pub(super) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
-        while self.nodes[usize::from(node)].stalls == 0 {
-            let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
-            else {
-                return;
-            };
+        while !self.nodes[usize::from(node)].is_blocked()
+            && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
+        {
             self.execute(plan, connection, request);
         }
+        self.end_turn(plan, node);
     }
 
     /// The node's wall clock, in whole milliseconds.
@@ -86,15 +125,6 @@ impl Stage {
             return WALL_AT_START_MS + self.now_ns / 1_000_000;
         }
         self.clocks[usize::from(node)].wall_ms(self.now_ns)
-    }
-
-    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
-        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
-        let mut run_id = [0; 20];
-        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
-        run_id[8] = node;
-        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
-        run_id
     }
 
     pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
@@ -109,7 +139,7 @@ impl Stage {
 
     fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
         let node = self.network.connection(connection).server;
-        if matches!(request.ask, Ask::Set { .. }) {
+        if request.ask.op() == OpKind::Set {
             self.reach_point(plan, request.attempt, Point::Execute, Some(node));
             let host = &mut self.nodes[usize::from(node)];
             if !host.master.is_running() {
@@ -121,15 +151,17 @@ impl Stage {
         }
         let word = match request.ask {
             Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
+            // A master without replicas.
+            Ask::Wait { .. } => Word::Integer(0),
             _ => self.execute_on_key(plan, node, &request),
         };
         let Request { command, attempt, ask, .. } = request;
         let response = Response { command, attempt, op: ask.op(), word };
-        let message = Arrival::Message(Packet::Response(response));
-        self.send(plan, connection, Direction::Down, message);
+        self.answer(plan, connection, node, response);
     }
 
     fn execute_on_key(&mut self, plan: &Plan, node: u8, request: &Request) -> Word {
+        let wall_ms = self.node_wall_ms(plan, node);
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -145,18 +177,16 @@ impl Stage {
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Introduce | Ask::SetAndCount { .. } | Ask::SetUntil { .. } | Ask::Wait { .. } => {
-                unreachable!("not about a key")
-            }
+            Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
-            Ask::Set { ttl_ms: Some(ms) } => KeyCommand::Set {
-                value,
-                condition: SetCondition::Missing,
-                expiry: SetExpiry::Px(as_ms(ms)),
-                get: false,
-            },
+            Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
+                set_if_missing(value, as_ms(ms))
+            }
+            // A time in the past leaves no key, and one that lives for 1 ms is as good as that.
+            Ask::SetUntil { wall_ms: until_ms } => {
+                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)))
+            }
         };
-        let wall_ms = self.node_wall_ms(plan, node);
         let writer = Writer::Attempt(request.attempt);
         let host = &mut self.nodes[usize::from(node)];
         let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
@@ -195,7 +225,21 @@ impl Stage {
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(plan, node);
         }
+        if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+            return self.count(plan, node, writer);
+        }
         word
+    }
+
+    /// The second half of the script that sets the key and counts. Histories tell of the lock's
+    /// key alone.
+    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> Word {
+        let wall_ms = self.node_wall_ms(plan, node);
+        let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
+        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
+            Reply::Integer(count) => Word::Integer(count),
+            _ => Word::Error,
+        }
     }
 
     /// The active expiry cycle is asked for when the next key's time has come, a little late.
@@ -223,13 +267,14 @@ impl Stage {
         let wall_ms = self.node_wall_ms(plan, node);
         let host = &mut self.nodes[usize::from(node)];
         host.expiry_scheduled = false;
-        if !host.master.is_running() || host.stalls > 0 {
+        if !host.master.is_running() || host.is_blocked() {
             return;
         }
         let Self { recorder, now_ns, nodes, .. } = self;
         nodes[usize::from(node)].master.expire_active(wall_ms, |ended| {
             recorder.record(*now_ns, key_ended(node, &ended));
         });
+        self.end_turn(plan, node);
         self.schedule_expiry(plan, node);
     }
 
@@ -254,6 +299,11 @@ impl Stage {
         };
         self.send(plan, connection, Direction::Down, Arrival::Message(answer));
     }
+}
+
+fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
+    let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
+    KeyCommand::Set { value, condition, expiry, get: false }
 }
 
 fn as_ms(ms: u64) -> i64 {

@@ -5,12 +5,15 @@ use core::time::Duration;
 use redlock_client::protocol::{self, RetryDelay};
 
 use crate::engine::Unsupported;
-use crate::history::HostIndex;
+use crate::history::{ClockKind, HostIndex};
+use crate::master::Storage;
 use crate::scenario::{
     Acquire, At, Case, Client, Connections, FaultKind, Hold, HostNames, Lost, Message, Persistence,
-    Point, Scenario, Span, Start, Step,
+    Point, Restarting, Scenario, Span, Start, Step, Stopwatch,
 };
-use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, policy};
+use crate::subject::{
+    Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
+};
 
 /// A piece of an application's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,11 @@ pub(in crate::engine) enum Begin {
 pub(in crate::engine) enum End {
     At(u64),
     After(u64),
+    /// So much later on a clock of the host that it happens to.
+    Measured {
+        clock: ClockKind,
+        after_ns: u64,
+    },
     Never,
     /// It has no duration.
     Instantly,
@@ -60,12 +68,37 @@ pub(in crate::engine) enum Doing {
     ClockJump { host: HostIndex, by_ns: i64 },
     ClockRate { host: HostIndex, rate_ppb: i32 },
     Delay { from: Hosts, to: Hosts, by_ns: u64, only: Option<Message> },
-    Die { host: HostIndex, power: bool, restart_after_ns: Option<u64> },
+    Delete { node: u8 },
+    Die { host: HostIndex, death: Death },
+    DiskStall { node: u8 },
     Evict { node: u8 },
     Flush { node: u8 },
+    MemoryFull { node: u8 },
     Partition { from: Hosts, to: Hosts, one_way: bool, lost: Lost },
+    Snapshot { node: u8 },
     Stall { node: u8 },
     Stop { host: HostIndex, suspended: bool },
+}
+
+/// How a host dies, and what becomes of its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct Death {
+    pub(in crate::engine) manner: Manner,
+    /// Some of what was not synced survives, the last record of it in part.
+    pub(in crate::engine) torn: bool,
+    /// When the backup was made that is put back.
+    pub(in crate::engine) backup_of_ns: Option<u64>,
+}
+
+/// How a host dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Manner {
+    /// The process dies, its host lives.
+    Killed,
+    /// The host dies.
+    PowerLost,
+    /// The process stops as it is told to.
+    ShutDown,
 }
 
 /// A fault at one host, names resolved. One that happens to a group of hosts is planned once for
@@ -86,9 +119,16 @@ pub(in crate::engine) struct PlannedFault {
 /// A node as the scenario begins.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct PlannedNode {
-    pub(in crate::engine) persistence: Persistence,
+    pub(in crate::engine) storage: Storage,
     /// A lock service without faults of its own: perfect clock, perfect memory.
     pub(in crate::engine) ideal: bool,
+}
+
+impl PlannedNode {
+    /// Whether an answer waits for a sync that takes its time.
+    pub(in crate::engine) fn answers_after_sync(&self) -> bool {
+        self.storage.slow && self.storage.persistence == Persistence::Always
+    }
 }
 
 /// Everything about a case that does not depend on the seed.
@@ -102,11 +142,16 @@ pub(in crate::engine) struct Plan {
     pub(in crate::engine) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
     pub(in crate::engine) delays: Vec<Vec<(u64, u64)>>,
+    pub(in crate::engine) sync_takes_ns: u64,
+    /// When in a second nodes begin their syncs, if it is not drawn.
+    pub(in crate::engine) sync_at_ns: Option<u64>,
     pub(in crate::engine) has_faults: bool,
     pub(in crate::engine) has_points: bool,
     pub(in crate::engine) warm: bool,
     /// The key on every node.
     pub(in crate::engine) key: Vec<u8>,
+    /// The key of the counter beside it.
+    pub(in crate::engine) counter_key: Vec<u8>,
     /// How long after the last client is done what it left behind may take.
     pub(in crate::engine) grace_ns: u64,
     /// How long the probe may try.
@@ -124,30 +169,22 @@ impl Plan {
         let last_ns = last_time_named(&scenario);
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
-        let service =
-            scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
-        let nodes = scenario.cluster.nodes.iter().enumerate().map(|(place, name)| {
-            let own = scenario.cluster.node.get(name).and_then(|node| node.persistence);
-            let ideal = service && place == 0;
-            let persistence = own.unwrap_or(scenario.cluster.persistence);
-            PlannedNode {
-                persistence: if ideal { Persistence::Always } else { persistence },
-                ideal,
-            }
-        });
         Ok(Self {
             ops: scenario
                 .clients
                 .iter()
                 .map(|client| planned_ops(client, scenario.lock.ttl))
                 .collect(),
-            nodes: nodes.collect(),
+            nodes: planned_nodes(&scenario, &faults),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
+            sync_takes_ns: scenario.cluster.disk.sync_takes.0,
+            sync_at_ns: scenario.cluster.disk.sync_at.map(|at| at.0),
             has_faults: scenario.faults.iter().any(|fault| fault.enabled),
             has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
             key: scenario.lock.resource.clone().into_bytes(),
+            counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
             grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
             probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
             end_ns,
@@ -164,25 +201,42 @@ impl Plan {
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = Duration::from_nanos(fleet_max_ttl_ns(scenario));
         let nodes = scenario.cluster.nodes.len();
-        let Some(mut policy) = policy(&client.subject) else {
-            let ours = RedlockClient::new(place as u8, &scenario.lock, ttl, fleet_max_ttl, nodes);
-            return Subject::Redlock(Box::new(ours));
+        let settings = Settings {
+            nodes,
+            ttl,
+            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            node_timeout: scenario.lock.node_timeout.duration(),
+            retry: RetryDelay::from(scenario.lock.retry),
+            extensions_max: scenario.lock.extensions_max,
         };
-        if is_probe {
-            policy.fixed_retry = None;
+        match kind_of(client) {
+            Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
+            Kind::Ours => {
+                let (client, lock) = (place as u8, &scenario.lock);
+                let ours = RedlockClient::new(client, lock, ttl, fleet_max_ttl, nodes);
+                Subject::Redlock(Box::new(ours))
+            }
+            Kind::Php { socket_timeout } => {
+                Subject::Php(Box::new(PhpClient::new(settings, socket_timeout)))
+            }
+            Kind::Policy(mut policy) => {
+                if is_probe {
+                    policy.fixed_retry = None;
+                }
+                policy.connect = match client.connections {
+                    Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
+                    Some(Connections::Pooled) => Connect::Pooled,
+                    Some(Connections::SecondForRelease) => Connect::SecondForRelease,
+                    None => policy.connect,
+                };
+                Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
+            }
         }
-        policy.connect = match client.connections {
-            Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
-            Some(Connections::Pooled) => Connect::Pooled,
-            Some(Connections::SecondForRelease) => Connect::SecondForRelease,
-            None => policy.connect,
-        };
-        let drift = protocol::Drift::from(scenario.lock.drift);
-        let retry = RetryDelay::from(scenario.lock.retry);
-        let node_timeout = scenario.lock.node_timeout.duration();
-        let settings = Settings { nodes, ttl, drift: drift.of(ttl), node_timeout, retry };
-        Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
     }
+}
+
+fn kind_of(client: &Client) -> Kind {
+    kind(&client.subject).expect("a valid scenario names a known subject")
 }
 
 fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
@@ -193,7 +247,7 @@ fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
 
 fn planned_ops(client: &Client, ttl: Span) -> Vec<PlannedOp> {
     let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let looks = policy(&client.subject).is_none_or(|policy| policy.looks_before_section);
+    let looks = kind_of(client).looks_before_section();
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();
@@ -250,6 +304,25 @@ fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>
     }
 }
 
+fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNode> {
+    let cluster = &scenario.cluster;
+    let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
+    let planned = cluster.nodes.iter().enumerate().map(|(place, name)| {
+        if service && place == 0 {
+            return PlannedNode { storage: Storage::from(Persistence::Always), ideal: true };
+        }
+        let own = cluster.node.get(name).and_then(|node| node.persistence);
+        let stalls = |fault: &PlannedFault| fault.doing == Doing::DiskStall { node: place as u8 };
+        let storage = Storage {
+            persistence: own.unwrap_or(cluster.persistence),
+            slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
+            lies: cluster.disk.lies,
+        };
+        PlannedNode { storage, ideal: false }
+    });
+    planned.collect()
+}
+
 fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
     let mut faults = Vec::new();
     for (place, fault) in scenario.faults.iter().enumerate() {
@@ -288,7 +361,7 @@ fn planned_doings(
     let group = |names: &[String]| {
         names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
     };
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| {
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
     let nodes = scenario.cluster.nodes.len();
@@ -309,23 +382,26 @@ fn planned_doings(
             let (from, to) = (group(&it.from), group(&it.to));
             (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
+        FaultKind::Delete(it) => {
+            (each(&it.host, &|host| Doing::Delete { node: host.0 }), End::Instantly)
+        }
+        FaultKind::DiskStall(it) => {
+            (each(&it.host, &|host| Doing::DiskStall { node: host.0 }), end)
+        }
         FaultKind::Evict(it) => {
             (each(&it.host, &|host| Doing::Evict { node: host.0 }), End::Instantly)
         }
         FaultKind::Flush(it) => {
             (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
         }
-        FaultKind::Kill(it) | FaultKind::Power(it) => {
-            let power = matches!(kind, FaultKind::Power(_));
-            let restart_after_ns = it.restart_after.map(|span| span.0);
-            let dies = |host| Doing::Die { host, power, restart_after_ns };
-            let doings: Vec<Doing> = each(&it.host, &dies);
-            let is_client =
-                |it: &Doing| matches!(it, Doing::Die { host, .. } if host.get() >= nodes);
-            if restart_after_ns.is_some() && doings.iter().any(is_client) {
-                return Err(unsupported("restart-after of a client"));
-            }
-            (doings, restart_after_ns.map_or(End::Never, End::After))
+        FaultKind::Kill(it) => planned_death(it, Manner::Killed, &each, nodes)?,
+        FaultKind::MemoryFull(it) => {
+            (each(&it.host, &|host| Doing::MemoryFull { node: host.0 }), end)
+        }
+        FaultKind::Power(it) => planned_death(it, Manner::PowerLost, &each, nodes)?,
+        FaultKind::Shutdown(it) => planned_death(it, Manner::ShutDown, &each, nodes)?,
+        FaultKind::Snapshot(it) => {
+            (each(&it.host, &|host| Doing::Snapshot { node: host.0 }), End::Instantly)
         }
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
@@ -339,13 +415,34 @@ fn planned_doings(
             (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
         }
         FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
-        FaultKind::Delete(_)
-        | FaultKind::DiskStall(_)
-        | FaultKind::Failover(_)
-        | FaultKind::MemoryFull(_)
-        | FaultKind::Shutdown(_)
-        | FaultKind::Snapshot(_) => return Err(unsupported("this fault")),
+        FaultKind::Failover(_) => return Err(unsupported("this fault")),
     })
+}
+
+/// A death of each of its hosts, and the restart.
+fn planned_death(
+    it: &Restarting,
+    manner: Manner,
+    each: &dyn Fn(&HostNames, &dyn Fn(HostIndex) -> Doing) -> Vec<Doing>,
+    nodes: usize,
+) -> Result<(Vec<Doing>, End), Unsupported> {
+    let death = Death { manner, torn: it.torn, backup_of_ns: it.backup_of.map(|at| at.0) };
+    let doings = each(&it.host, &|host| Doing::Die { host, death });
+    let is_client = |it: &Doing| matches!(it, Doing::Die { host, .. } if host.get() >= nodes);
+    let end = match (it.restart_after, it.measured_on) {
+        (None, _) => End::Never,
+        (Some(_), _) if doings.iter().any(is_client) => {
+            return Err(unsupported("restart-after of a client"));
+        }
+        (Some(after), Stopwatch::True) => End::After(after.0),
+        (Some(after), Stopwatch::Boot) => {
+            End::Measured { clock: ClockKind::Boot, after_ns: after.0 }
+        }
+        (Some(after), Stopwatch::Wall) => {
+            End::Measured { clock: ClockKind::Wall, after_ns: after.0 }
+        }
+    };
+    Ok((doings, end))
 }
 
 /// How much faster the clocks run so that they gain `by_ns` between beginning and end.

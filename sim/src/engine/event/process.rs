@@ -9,7 +9,7 @@ use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind,
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};
 use crate::subject::{
-    Action, Ask, Delivered, FreshAttempt, Now, Request, Route, Subject, token_of,
+    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, Subject, token_of,
 };
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
@@ -75,14 +75,7 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn new(plan: &Plan, place: usize, ops: Vec<PlannedOp>) -> Self {
         let subject = plan.subject(place);
-        let nodes = match &subject {
-            Subject::Policy(it) if it.policy().one_node => 1,
-            _ => plan.nodes.len(),
-        };
-        let quorum = match &subject {
-            Subject::Policy(it) => it.policy().quorum.unwrap_or(nodes / 2 + 1),
-            Subject::Redlock(_) => nodes / 2 + 1,
-        };
+        let Profile { nodes, quorum, .. } = subject.profile();
         Self {
             place: place as u8,
             host: plan.scenario.client_host(place),
@@ -126,6 +119,8 @@ impl Process {
         self.got_lease = false;
         let now = self.now(stage);
         match &mut self.subject {
+            Subject::GetSet(it) => it.reset(warm),
+            Subject::Php(it) => it.reset(warm),
             Subject::Policy(it) => it.reset(warm),
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
@@ -140,7 +135,7 @@ impl Process {
         let store = plan.scenario.store_host().0;
         self.store = self.open(stage, store);
         if warm {
-            self.open_warm_connections(plan, stage);
+            self.open_warm_connections(stage);
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
@@ -224,7 +219,7 @@ impl Process {
                 self.begin(plan, stage, attempt);
             }
             Action::Write { route, attempt, ask, token } => {
-                if matches!(ask, Ask::Set { .. })
+                if ask.op() == OpKind::Set
                     && !self.reach(plan, stage, attempt, Point::Write, Some(route.node))
                 {
                     return false;
@@ -292,21 +287,13 @@ impl Process {
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
         let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
-        let (ttl_ns, drift_ns, nodes) = match &self.subject {
-            Subject::Redlock(_) => (ttl.0, drift_ns, plan.nodes.len()),
-            Subject::Policy(it) => {
-                let policy = it.policy();
-                let nodes = if policy.one_node { 1 } else { plan.nodes.len() };
-                let drift_ns = if policy.gives_up_drift { drift_ns } else { 0 };
-                (if policy.expires { ttl.0 } else { u64::MAX }, drift_ns, nodes)
-            }
-        };
+        let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
         EventKind::AttemptBegan {
             attempt,
             clock: self.subject.lease_clock(),
             t1_local_ns: now.lease_ns,
-            ttl_ns,
-            drift_ns,
+            ttl_ns: if expires { ttl.0 } else { u64::MAX },
+            drift_ns: if gives_up_drift { drift_ns } else { 0 },
             needed: (nodes / 2 + 1) as u8,
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::disk::DiskTurn;
+use super::nodes::NodeHost;
 use super::plan::{Doing, Hosts, Plan};
 use super::recorder::Recorder;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::Master;
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
 use crate::subject::{Ask, Now, Request, Response};
@@ -29,6 +30,14 @@ pub(super) enum Happening {
     Arrive {
         connection: u16,
         direction: Direction,
+    },
+    /// A backup is made for a fault that puts it back.
+    BackUp(u16),
+    Disk {
+        node: u8,
+        turn: DiskTurn,
+        /// Which process of the node it was for.
+        serial: u32,
     },
     ExpireKeys {
         node: u8,
@@ -61,15 +70,14 @@ pub(super) struct ClientHost {
     pub(super) inbox: VecDeque<Input>,
 }
 
-/// A node.
-#[derive(Clone, Debug)]
-pub(super) struct NodeHost {
-    pub(super) master: Master,
-    pub(super) stalls: u8,
-    /// The host has no power.
-    pub(super) dark: bool,
-    pub(super) inbox: VecDeque<(u16, Request)>,
-    pub(super) expiry_scheduled: bool,
+/// A restart that is measured on a clock of its host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeasuredRestart {
+    /// The place of the planned fault.
+    pub(super) fault: u16,
+    pub(super) host: HostIndex,
+    pub(super) clock: ClockKind,
+    pub(super) due_local_ns: u64,
 }
 
 /// The world of one run.
@@ -93,6 +101,8 @@ pub(super) struct Stage {
     pub(super) active_delays: Vec<Doing>,
     /// Which faults with a point have been set off.
     pub(super) set_off: Vec<bool>,
+    /// Restarts to come that depend on clocks.
+    pub(super) restarts: Vec<MeasuredRestart>,
     /// Faults with an end that have not ended.
     pub(super) faults_open: u32,
 }

@@ -86,7 +86,7 @@ pub struct LinkSpec {
 }
 
 /// What a master keeps of what it acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
     /// Everything, whatever dies: `appendfsync always`; a reply waits for the sync.

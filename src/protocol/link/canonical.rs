@@ -1,0 +1,74 @@
+//! A link as [`NodeSet::canonical`](crate::protocol::NodeSet::canonical) tells it.
+
+use super::debt::Stage;
+use super::{Link, Pending, State};
+use crate::protocol::canonical::Encoder;
+use crate::protocol::command::{CommandId, Op};
+
+impl Link {
+    /// The connection, the node's eligibility, and the releases owed.
+    pub(in crate::protocol) fn encode_connection(&self, out: &mut Encoder) {
+        let (state, until) = match self.state {
+            State::Idle => (0, None),
+            State::DialWanted => (1, None),
+            State::Dialing { since } => (2, Some(since.after(self.config.connect_timeout))),
+            State::Introducing => (3, None),
+            State::Open => (4, None),
+            State::Backoff { until } => (5, Some(until)),
+        };
+        out.word(state);
+        out.maybe_ahead(until);
+        out.flag(self.writable);
+        out.flag(self.reset_wanted);
+        out.word(self.redial_after.as_nanos() as u64);
+        out.run(self.eligibility.known());
+        out.maybe_ahead(self.eligibility.from());
+        out.word(self.debts.len() as u64);
+        for debt in self.debts.iter() {
+            out.word(u64::from(debt.resource.0));
+            out.token(debt.token);
+            out.ahead(debt.until);
+            match debt.stage {
+                Stage::Owed => out.word(0),
+                Stage::Sent => out.word(1),
+                Stage::AgainAt(at) => {
+                    out.word(2);
+                    out.ahead(at);
+                }
+                Stage::SentAgain => out.word(3),
+            }
+        }
+    }
+
+    /// The commands without an answer; returns their names, which the caller has to explain.
+    pub(in crate::protocol) fn encode_pipeline(&self, out: &mut Encoder) -> Vec<CommandId> {
+        out.word(self.written as u64);
+        out.word(self.pipeline.len() as u64);
+        self.pipeline.iter().for_each(|it| self.encode_pending(it, out));
+        self.pipeline.iter().map(|it| it.id).collect()
+    }
+
+    fn encode_pending(&self, pending: &Pending, out: &mut Encoder) {
+        let (kind, about, ttl) = match pending.op {
+            Op::Introduce => (0, None, None),
+            Op::Extend { resource, token, ttl } => (1, Some((resource, token)), Some(ttl)),
+            Op::Release { resource, token } => (2, Some((resource, token)), None),
+            Op::Set { resource, token, ttl } => (3, Some((resource, token)), Some(ttl)),
+        };
+        out.word(kind);
+        if let Some((resource, token)) = about {
+            out.word(u64::from(resource.0));
+            out.token(token);
+        }
+        out.word(ttl.map_or(0, |ttl| ttl.as_nanos() as u64));
+        out.word(pending.key_ttl.as_nanos() as u64);
+        out.flag(pending.overdue);
+        if !pending.overdue {
+            out.ahead(pending.since.after(self.config.node_timeout));
+        }
+        match pending.written_at {
+            Some(at) => out.ahead(at.after(self.patience())),
+            None => out.maybe_ahead(pending.write_before),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A lock as [`NodeSet::canonical`](crate::protocol::NodeSet::canonical) tells it.
+
+use super::{Lock, Phase};
+use crate::protocol::canonical::{Encoder, Meaning};
+use crate::protocol::command::CommandId;
+use crate::protocol::quorum::NodeIndex;
+
+impl Lock {
+    /// What is not about a single node.
+    pub(in crate::protocol) fn encode(&self, out: &mut Encoder) {
+        let idle = self.to_set.is_empty() && self.to_release.is_empty();
+        assert!(idle && self.to_extend.is_empty(), "the links have been told what is wanted");
+        out.word(u64::from(self.resource.0));
+        match self.phase {
+            Phase::Due => out.word(0),
+            // Votes are judged by T1, and the next attempt by what is random of this one.
+            Phase::Trying | Phase::Decided => {
+                out.word(1 + u64::from(self.phase == Phase::Decided));
+                out.age(self.t1);
+                out.word(self.fresh.jitter);
+            }
+            Phase::Held { lost } => {
+                out.word(3);
+                out.word(lost.map_or(0, |reason| 1 + reason as u64));
+            }
+            Phase::Waiting { until } => {
+                out.word(4);
+                out.ahead(until);
+            }
+            Phase::Releasing(_) => out.word(5),
+            Phase::Ended => out.word(6),
+        }
+        out.word(u64::from(self.failures));
+        out.ahead(self.deadline);
+        out.word(self.key_ttl.as_nanos() as u64);
+        out.token(self.fresh.token);
+        self.extension.encode(out);
+    }
+
+    /// What is about `node`.
+    pub(in crate::protocol) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
+        out.word(self.votes[node.get()] as u64);
+        out.flag(self.confirming.contains(node));
+        if let Phase::Releasing(outcome) = self.phase {
+            out.flag(outcome.deleted.contains(node));
+            out.flag(outcome.absent.contains(node));
+            out.flag(outcome.unconfirmed.contains(node));
+        }
+        self.extension.encode_node(node, out);
+    }
+
+    /// What an answer of `node` to the command `id` would mean.
+    pub(in crate::protocol) fn meaning(&self, node: NodeIndex, id: CommandId) -> Meaning {
+        if self.confirming.contains(node) && id.serial == self.release_serial(node) {
+            Meaning::Release
+        } else if self.is_of_round(node, id.serial) {
+            Meaning::Extension
+        } else if id.serial == self.set_serial(node)
+            && self.votes[node.get()] == super::Vote::Pending
+        {
+            Meaning::Set
+        } else {
+            Meaning::Nothing
+        }
+    }
+}
