@@ -157,6 +157,35 @@ impl Keyspace {
         }
     }
 
+    /// Drops every key whose time is over by `wall_ms`, as loading from disk does.
+    pub fn forget_expired(&mut self, wall_ms: u64) {
+        self.slots.retain(|slot| slot.entry.expires_wall_ms.is_none_or(|when| wall_ms <= when));
+    }
+
+    /// What becomes of keys when `new` takes the place of this keyspace, at `wall_ms`: `ended` is
+    /// told of those that only this one has, which end because of `cause` unless their time is
+    /// over, `returned` of those that only `new` has.
+    pub fn compare(
+        &self,
+        new: &Self,
+        wall_ms: u64,
+        cause: KeyEnd,
+        mut ended: impl FnMut(Ended),
+        mut returned: impl FnMut(&[u8], &Entry),
+    ) {
+        let has = |all: &Self, slot: &Slot| {
+            all.stored(&slot.key).is_some_and(|other| other.writer == slot.entry.writer)
+        };
+        for slot in self.slots.iter().filter(|slot| !has(new, slot)) {
+            let expired = slot.entry.expires_wall_ms.is_some_and(|when| wall_ms > when);
+            let cause = if expired { KeyEnd::Expired } else { cause };
+            ended(slot.clone().ended(cause, Writer::Nobody));
+        }
+        for slot in new.slots.iter().filter(|slot| !has(self, slot)) {
+            returned(&slot.key, &slot.entry);
+        }
+    }
+
     /// Every key and what it is, in order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&SmallBytes, &Entry)> {
         self.slots.iter().map(|slot| (&slot.key, &slot.entry))

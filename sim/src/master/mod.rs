@@ -200,28 +200,24 @@ impl Master {
     /// A new process starts when the node's wall clock reads `wall_ms`, with what the disk kept.
     ///
     /// `ended` is told of every key that the dead process had and the new one has not. A key whose
-    /// time has come by `wall_ms` would be gone anyway and counts as expired.
+    /// time has come by `wall_ms` would be gone anyway and counts as expired. `returned` is told of
+    /// every key that the new process has and the dead one had not any more.
     ///
     /// # Panics
     ///
     /// If the old process is alive.
-    pub fn restart(&mut self, run_id: [u8; 20], wall_ms: u64, mut ended: impl FnMut(Ended)) {
+    pub fn restart(
+        &mut self,
+        run_id: [u8; 20],
+        wall_ms: u64,
+        ended: impl FnMut(Ended),
+        returned: impl FnMut(&[u8], &Entry),
+    ) {
         assert!(!self.is_running, "the old process is alive");
         core::mem::swap(&mut self.keyspace, &mut self.lost);
         self.disk.replay(&mut self.keyspace);
-        for (key, entry) in self.lost.iter() {
-            let kept = self.keyspace.stored(key).is_some_and(|kept| kept.writer == entry.writer);
-            if !kept {
-                let expired = entry.expires_wall_ms.is_some_and(|when| wall_ms > when);
-                ended(Ended {
-                    key: key.clone(),
-                    writer: entry.writer,
-                    cause: if expired { KeyEnd::Expired } else { KeyEnd::Restarted },
-                    by: Writer::Nobody,
-                    expires_wall_ms: entry.expires_wall_ms,
-                });
-            }
-        }
+        self.keyspace.forget_expired(wall_ms);
+        self.lost.compare(&self.keyspace, wall_ms, KeyEnd::Restarted, ended, returned);
         self.lost.clear();
         self.run_id = run_id;
         self.started_wall_ms = wall_ms;

@@ -62,6 +62,10 @@ impl Oracle {
                 }
                 self.tidy.reconsider(&self.facts, node);
             }
+            EventKind::KeyReturned { node, writer, .. } if facts.can_be(0, node) => {
+                facts.keys.returned(node, writer);
+            }
+            EventKind::KeyReturned { .. } => {}
             _ => unreachable!("not about a command"),
         }
     }

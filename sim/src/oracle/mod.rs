@@ -116,7 +116,8 @@ impl Oracle {
             EventKind::Written { .. }
             | EventKind::Executed { .. }
             | EventKind::Delivered { .. }
-            | EventKind::KeyEnded { .. } => self.observe_command(&event.kind),
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. } => self.observe_command(&event.kind),
             EventKind::Clock { host, clock, local_ns, rate_ppb } => {
                 self.facts.clock(host, clock, local_ns, rate_ppb);
             }

@@ -10,12 +10,15 @@
 //! node for longer than the node timeout if its TTL, from the writing, is over before the client is
 //! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What is still there when the run
 //! ends is judged only if its bound has passed.
+//!
+//! A node that has a key again, having deleted it, is to blame itself: its amnesia is of the
+//! release. Else nobody but the client is.
 
 use super::facts::Facts;
 use super::leases::NEVER;
 use super::setting::NODES_MAX;
-use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, Writer};
+use super::verdict::{Blame, Blamed, Judgement, Violation};
+use crate::history::{AttemptId, HostIndex, Writer};
 
 /// Until when each key that should go is excused.
 #[derive(Debug)]
@@ -100,7 +103,13 @@ impl Tidy {
         };
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[usize::from(node)], facts.now_ns);
-            let (second, blamed) = (None, Blamed::NONE);
+            let (second, blamed) = (
+                None,
+                match facts.keys.has_returned(node) {
+                    true => Blamed::just(Blame::Amnesia(HostIndex(node))),
+                    false => Blamed::NONE,
+                },
+            );
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
             self.found = Judgement::Violated(found);

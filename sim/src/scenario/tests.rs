@@ -163,6 +163,23 @@ const MISTAKES: &[(&str, &str)] = &[
     ("by = \"10s\"", "by = \"0s\""),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
+    // Disks.
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"C\", torn = true }"),
+    (
+        "clock-jump = { host = \"C\", by = \"10s\" }",
+        "power = { host = \"C\", measured-on = \"wall\" }",
+    ),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "power = { host = \"C\", backup-of = \"2s\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"c1\", backup-of = \"0s\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "snapshot = { host = \"C\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "shutdown = { host = \"c1\" }"),
+    ("network = {", "disk = { sync-at = \"1s\" }\nnetwork = {"),
+    ("network = {", "disk = { sync-take = \"1s\" }\nnetwork = {"),
+    ("network = {", "persistence = \"everysecond\"\nnetwork = {"),
+    // Replicas.
+    ("[lock]", "[[cluster.replica]]\nid = \"R\"\nof = \"F\"\n[lock]"),
+    ("[lock]", "[[cluster.replica]]\nid = \"c1\"\nof = \"C\"\n[lock]"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "failover = { node = \"C\", to = \"D\" }"),
     // Expectations.
     ("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"sometimes\""),
     (

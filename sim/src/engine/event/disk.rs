@@ -10,6 +10,7 @@
 use super::nodes::NodeHost;
 use super::plan::Plan;
 use super::stage::{Happening, Packet, Stage};
+use crate::history::EventKind;
 use crate::scenario::Persistence;
 use crate::subject::Response;
 use crate::world::{Arrival, Choice, Direction, Label};
@@ -44,8 +45,7 @@ pub(super) enum DiskTurn {
 }
 
 impl DiskWork {
-    /// The process is gone.
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         self.serial += 1;
         self.is_late = false;
         self.is_sync_scheduled = false;
@@ -112,7 +112,12 @@ impl Stage {
                     self.begin_sync(plan, node);
                 }
             }
-            DiskTurn::EndSync if host.disk.stalls > 0 => host.disk.is_late = true,
+            DiskTurn::EndSync if host.disk.stalls > 0 => {
+                host.disk.is_late = true;
+                if plan.nodes[usize::from(node)].answers_after_sync() && host.stalls == 0 {
+                    self.record(EventKind::NodeStalled { node });
+                }
+            }
             DiskTurn::EndSync => self.end_sync(plan, node),
             DiskTurn::Write if host.disk.write_due_ns == Some(at_ns) => {
                 host.disk.write_due_ns = None;
@@ -130,8 +135,25 @@ impl Stage {
         let work = &mut self.nodes[usize::from(node)].disk;
         work.stalls -= 1;
         if work.stalls == 0 && core::mem::take(&mut work.is_late) {
+            self.hung_disk_returns(plan, node);
             self.end_sync(plan, node);
         }
+    }
+
+    /// A process that waited for its disk executes again, or is gone.
+    fn hung_disk_returns(&mut self, plan: &Plan, node: u8) {
+        let stalls = self.nodes[usize::from(node)].stalls;
+        if plan.nodes[usize::from(node)].answers_after_sync() && stalls == 0 {
+            self.record(EventKind::NodeUnstalled { node });
+        }
+    }
+
+    /// The process is gone.
+    pub(super) fn forget_disk_work(&mut self, plan: &Plan, node: u8) {
+        if self.nodes[usize::from(node)].disk.is_late {
+            self.hung_disk_returns(plan, node);
+        }
+        self.nodes[usize::from(node)].disk.forget();
     }
 
     /// A snapshot is done, all of a sudden.

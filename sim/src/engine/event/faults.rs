@@ -1,6 +1,6 @@
 //! What faults do when they begin and when they end.
 
-use super::nodes::key_ended;
+use super::nodes::{key_ended, key_returned};
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
 use super::stage::{Happening, Input, MeasuredRestart, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
@@ -275,9 +275,8 @@ impl Stage {
                 self.send_held(plan, node);
             }
             self.disk_after(node, place, death);
-            let host = &mut self.nodes[usize::from(node)];
-            host.inbox.clear();
-            host.disk.forget();
+            self.nodes[usize::from(node)].inbox.clear();
+            self.forget_disk_work(plan, node);
             self.record(EventKind::NodeDown { node, power });
         } else if !self.nodes[usize::from(node)].dark {
             self.disk_after(node, place, death);
@@ -323,12 +322,22 @@ impl Stage {
         let wall_ms = self.node_wall_ms(plan, node);
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
         let run_id = run_id(node, incarnation);
-        let Self { nodes, recorder, now_ns, .. } = self;
-        nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            if *ended.key == plan.key[..] {
-                recorder.record(*now_ns, key_ended(node, &ended));
-            }
-        });
+        let Self { nodes, recorder, now_ns, returned, .. } = self;
+        nodes[usize::from(node)].master.restart(
+            run_id,
+            wall_ms,
+            |ended| {
+                if *ended.key == plan.key[..] {
+                    recorder.record(*now_ns, key_ended(node, &ended));
+                }
+            },
+            |key, entry| {
+                if *key == plan.key[..] {
+                    *returned = Some(key_returned(node, entry));
+                }
+            },
+        );
+        self.record_returned();
         self.record(EventKind::NodeUp { node, incarnation });
         self.end_turn(plan, node);
         self.schedule_expiry(plan, node);
@@ -342,6 +351,12 @@ impl Stage {
             if connection.server == node && connection.state != ConnectionState::Closed {
                 self.send(plan, number, Direction::Down, Arrival::Closed);
             }
+        }
+    }
+
+    fn record_returned(&mut self) {
+        if let Some(kind) = self.returned.take() {
+            self.record(kind);
         }
     }
 

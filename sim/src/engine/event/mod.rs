@@ -86,6 +86,7 @@ impl Engine {
             active_delays: Vec::new(),
             set_off: Vec::new(),
             restarts: Vec::new(),
+            returned: None,
             faults_open: 0,
         };
         Ok(Self { plan, stage, processes, probe, steps: 0 })

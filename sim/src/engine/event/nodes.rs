@@ -10,7 +10,8 @@ use super::plan::Plan;
 use super::stage::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
-    Change, Command, Ended, ExpireCondition, KeyCommand, Master, Reply, SetCondition, SetExpiry,
+    Change, Command, Ended, Entry, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
+    SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::Point;
@@ -308,6 +309,14 @@ fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
 
 fn as_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+pub(super) fn key_returned(node: u8, entry: &Entry) -> EventKind {
+    EventKind::KeyReturned {
+        node,
+        writer: entry.writer,
+        expires_wall_ms: entry.expires_wall_ms.unwrap_or(u64::MAX),
+    }
 }
 
 pub(in crate::engine) fn key_ended(node: u8, ended: &Ended) -> EventKind {

@@ -103,6 +103,8 @@ pub(super) struct Stage {
     pub(super) set_off: Vec<bool>,
     /// Restarts to come that depend on clocks.
     pub(super) restarts: Vec<MeasuredRestart>,
+    /// The lock's key is there again, which is still to be told.
+    pub(super) returned: Option<EventKind>,
     /// Faults with an end that have not ended.
     pub(super) faults_open: u32,
 }

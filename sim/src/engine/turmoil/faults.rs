@@ -311,9 +311,14 @@ impl State {
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
         let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, .. } = self;
-        nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(now_ns, key_ended(node, &ended));
-        });
+        let master = &mut nodes[usize::from(node)].master;
+        // With nothing or everything kept no key comes back.
+        master.restart(
+            run_id,
+            wall_ms,
+            |ended| recorder.record(now_ns, key_ended(node, &ended)),
+            |_, _| {},
+        );
         self.record(EventKind::NodeUp { node, incarnation });
         true
     }

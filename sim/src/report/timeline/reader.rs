@@ -68,7 +68,8 @@ impl<'a> Reader<'a> {
             EventKind::Written { .. }
             | EventKind::Executed { .. }
             | EventKind::Delivered { .. }
-            | EventKind::KeyEnded { .. } => self.command(at, kind),
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. } => self.command(at, kind),
             EventKind::WriteSent { .. }
             | EventKind::WriteApplied { .. }
             | EventKind::WriteRejected { .. } => self.write(at, kind),
@@ -147,6 +148,10 @@ impl<'a> Reader<'a> {
             }
             EventKind::Delivered { command, .. } => {
                 self.with_command(command, |it| it.delivered = Some(at));
+            }
+            EventKind::KeyReturned { node, writer, .. } => {
+                let (ended, expected_ns) = (None, None);
+                self.timeline.keys.push(Key { node, writer, set: at, ended, expected_ns });
             }
             EventKind::KeyEnded { node, cause, by, .. } => {
                 let ended = KeyEnded { moment: at, cause, by };
