@@ -1,6 +1,7 @@
 //! Everything that can play a scenario.
 
 pub mod event;
+pub mod exhaustive;
 pub mod turmoil;
 
 use core::fmt;

@@ -1,0 +1,148 @@
+//! What the model asks of the holder of the lease.
+
+use super::{Heard, Policy, Production, Told};
+
+/// The holder of a lease that the nodes 0 and 1 granted at tick 0.
+pub trait Holder: Clone {
+    /// Begins a round if the rule allows one; says whether it did.
+    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool;
+    /// Hears from a node.
+    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>);
+    /// Its timers fire.
+    fn fire(&mut self, now: u8, told: &mut Vec<Told>);
+    /// Whether a timer is due.
+    fn is_due(&self, now: u8) -> bool;
+    /// When the lease is over.
+    fn deadline(&self) -> u8;
+    /// Whether the lease was lost.
+    fn is_lost(&self) -> bool;
+    /// Whether a round is under way.
+    fn is_extending(&self) -> bool;
+    /// All that decides what it will do, but what is of one node.
+    fn encode(&self, now: u8) -> u64;
+    /// What of it is of one node.
+    fn encode_node(&self, place: usize) -> u64;
+    /// More that tells states apart; the nodes are taken in `order`.
+    fn encode_more(&self, order: [usize; super::NODES], now: u8) -> Vec<u64>;
+}
+
+impl Holder for Policy {
+    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+        Self::extend(self, now, told)
+    }
+
+    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+        Self::hear(self, place, heard, now, told);
+    }
+
+    fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+        Self::fire(self, now, told);
+    }
+
+    fn is_due(&self, now: u8) -> bool {
+        Self::is_due(self, now)
+    }
+
+    fn deadline(&self) -> u8 {
+        Self::deadline(self)
+    }
+
+    fn is_lost(&self) -> bool {
+        Self::is_lost(self)
+    }
+
+    fn is_extending(&self) -> bool {
+        Self::is_extending(self)
+    }
+
+    fn encode(&self, now: u8) -> u64 {
+        Self::encode(self, now)
+    }
+
+    fn encode_node(&self, place: usize) -> u64 {
+        Self::encode_node(self, place)
+    }
+
+    fn encode_more(&self, _: [usize; super::NODES], _: u8) -> Vec<u64> {
+        Vec::new()
+    }
+}
+
+/// The rule as built in both forms, step by step side by side: the machines that a client runs, and
+/// the few words that the weaker wordings are measured by.
+#[derive(Clone)]
+pub struct Both {
+    policy: Policy,
+    production: Production,
+    words: Vec<Told>,
+}
+
+impl Both {
+    /// Both of them at the grant.
+    #[must_use]
+    pub fn new(policy: Policy, production: Production) -> Self {
+        Self { policy, production, words: Vec::new() }
+    }
+
+    fn compare(&mut self, told: &[Told], now: u8) {
+        let sorted = |told: &[Told]| {
+            let mut told = told.to_vec();
+            told.sort_by_key(|it| format!("{it:?}"));
+            told
+        };
+        assert_eq!(sorted(&self.words), sorted(told), "the machines and the wording disagree");
+        self.words.clear();
+        assert_eq!(self.production.is_alive(now), !self.is_lost() && now < self.deadline());
+    }
+}
+
+impl Holder for Both {
+    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+        let begun = self.policy.extend(now, &mut self.words);
+        assert_eq!(self.production.extend(now, told), begun, "one of them refuses");
+        self.compare(told, now);
+        begun
+    }
+
+    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+        self.policy.hear(place, heard, now, &mut self.words);
+        self.production.hear(place, heard, now, told);
+        self.compare(told, now);
+    }
+
+    fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+        self.policy.fire(now, &mut self.words);
+        self.production.fire(now, told);
+        self.compare(told, now);
+    }
+
+    fn is_due(&self, now: u8) -> bool {
+        let due = self.policy.is_due(now);
+        assert_eq!(self.production.is_due(now), due, "one of them has a timer");
+        due
+    }
+
+    fn deadline(&self) -> u8 {
+        self.policy.deadline()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.policy.is_lost()
+    }
+
+    fn is_extending(&self) -> bool {
+        self.policy.is_extending()
+    }
+
+    fn encode(&self, now: u8) -> u64 {
+        self.policy.encode(now)
+    }
+
+    fn encode_node(&self, place: usize) -> u64 {
+        self.policy.encode_node(place)
+    }
+
+    fn encode_more(&self, order: [usize; super::NODES], now: u8) -> Vec<u64> {
+        self.production.encode(order, now)
+    }
+}

@@ -1,0 +1,335 @@
+//! The rule of extension in few words, and the weaker wordings of it.
+//!
+//! The rule as built says the same as `redlock_client::protocol`, about three nodes and in ticks;
+//! [`super::production`] holds the two against each other. The weaker wordings live here alone.
+
+use super::{Answer, Heard, NODES, Request, Told};
+
+/// A majority of three.
+const QUORUM: usize = 2;
+
+/// When a key that was found missing is set again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// When the round that found it missing has succeeded.
+    AfterSuccess,
+    /// When it is found missing.
+    AtOnce,
+}
+
+/// From when on a node counts whose key is younger than the grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Young {
+    /// When a round that began after the key was acknowledged has succeeded without it.
+    AfterLaterRound,
+    /// When a round has succeeded without it, be it the one under way at the acknowledgement.
+    AfterAnyRound,
+    /// From the acknowledgement on, if the key was set again.
+    AtOnceIfSetAgain,
+    /// From the acknowledgement on, if it answers the attempt's own SET.
+    AtOnceIfLate,
+}
+
+/// One wording of the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// When a missing key is set again.
+    pub repair: Repair,
+    /// When a young key counts.
+    pub young: Young,
+    /// Answers that come at the old deadline or later count too.
+    pub late_answers: bool,
+    /// The deadline is counted from the last answer, not from the round's beginning.
+    pub from_return: bool,
+}
+
+impl Wording {
+    /// The rule as built.
+    pub const AS_BUILT: Self = Self {
+        repair: Repair::AfterSuccess,
+        young: Young::AfterLaterRound,
+        late_answers: false,
+        from_return: false,
+    };
+}
+
+/// What is known of a node's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Trusted,
+    /// Younger than the grant.
+    Young,
+    /// Younger than the grant, and known when the round began.
+    Ripening,
+    Missing,
+    /// A SET may be on its way.
+    Unsettled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    None,
+    UnderWay,
+    Failed,
+    Succeeded,
+}
+
+/// What a node said in the latest round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    NoAnswer,
+    There,
+    /// Not there, and it was not sent the key again.
+    Missing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    standing: Standing,
+    said: Said,
+    /// The SET whose answer is awaited is a repair.
+    repairing: bool,
+    up: bool,
+}
+
+/// The holder of the lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    wording: Wording,
+    ttl: u8,
+    nodes: [Node; NODES],
+    round: Round,
+    rounds: u8,
+    t1: u8,
+    deadline: u8,
+    lost: bool,
+}
+
+impl Policy {
+    /// Granted at tick 0 by the nodes 0 and 1; the SET to node 2 is on its way.
+    pub(super) fn new(wording: Wording, ttl: u8) -> Self {
+        let node = |standing| Node { standing, said: Said::Nothing, repairing: false, up: true };
+        let [trusted, unsettled] = [Standing::Trusted, Standing::Unsettled].map(node);
+        let nodes = [trusted, trusted, unsettled];
+        Self {
+            wording,
+            ttl,
+            nodes,
+            round: Round::None,
+            rounds: 0,
+            t1: 0,
+            deadline: ttl,
+            lost: false,
+        }
+    }
+
+    pub(super) fn deadline(&self) -> u8 {
+        self.deadline
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    pub(super) fn is_extending(&self) -> bool {
+        self.round == Round::UnderWay
+    }
+
+    /// Begins a round, if the rule allows one.
+    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+        let refused = self.lost || self.is_extending() || now >= self.deadline;
+        if refused || now + self.ttl <= self.deadline {
+            return false;
+        }
+        (self.round, self.t1) = (Round::UnderWay, now);
+        self.rounds += 1;
+        for node in &mut self.nodes {
+            node.said = if node.up { Said::Nothing } else { Said::NoAnswer };
+            if node.standing == Standing::Young {
+                node.standing = Standing::Ripening;
+            }
+        }
+        for place in 0..NODES {
+            if self.nodes[place].up {
+                told.push(Told::Write(place, Request::Extend { round: self.rounds }));
+            }
+        }
+        self.settle(now, told);
+        true
+    }
+
+    /// A node's answer, or that there will be none.
+    pub(super) fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+        match heard {
+            Heard::Answer(Request::Set, answer) => self.hear_set(place, answer, now, told),
+            Heard::Answer(Request::Extend { round }, answer) if round == self.rounds => {
+                self.hear_extend(place, answer, now, told);
+            }
+            Heard::Answer(Request::Extend { .. }, _) => {}
+            Heard::Closed { round_outstanding } => {
+                self.nodes[place].up = false;
+                if round_outstanding && !self.lost {
+                    self.nodes[place].said = Said::NoAnswer;
+                    self.settle(now, told);
+                }
+            }
+        }
+    }
+
+    /// Timers fire: those of the lease, and those that bring a connection back.
+    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+        self.nodes.iter_mut().for_each(|node| node.up = true);
+        if !self.lost && now >= self.deadline && !self.wording.late_answers {
+            self.lose(told);
+        }
+    }
+
+    /// Whether [`Policy::fire`] has something to do.
+    pub(super) fn is_due(&self, now: u8) -> bool {
+        let over = !self.lost && now >= self.deadline && !self.wording.late_answers;
+        over || self.nodes.iter().any(|node| !node.up)
+    }
+
+    /// All that decides what it does, the node's share of it.
+    pub(super) fn encode_node(&self, place: usize) -> u64 {
+        let node = self.nodes[place];
+        let said = node.said as u64;
+        node.standing as u64 | said << 3 | u64::from(node.repairing) << 5 | u64::from(node.up) << 6
+    }
+
+    /// The rest of it.
+    pub(super) fn encode(&self, now: u8) -> u64 {
+        let ahead = |tick: u8| u64::from(tick.saturating_sub(now));
+        let (ends, began) = match self.round {
+            Round::UnderWay => (ahead(self.t1 + self.ttl), u64::from(now - self.t1)),
+            _ => (0, 0),
+        };
+        let lease = ahead(self.deadline) | u64::from(self.lost) << 8 | (self.round as u64) << 9;
+        let from_return = u64::from(self.wording.from_return);
+        lease | ends << 16 | (began * from_return) << 24 | u64::from(self.rounds) << 32
+    }
+
+    fn hear_set(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<Told>) {
+        let young = self.wording.young;
+        let node = &mut self.nodes[place];
+        if node.standing != Standing::Unsettled {
+            return;
+        }
+        let at_once = match young {
+            Young::AtOnceIfSetAgain => node.repairing,
+            Young::AtOnceIfLate => !node.repairing,
+            _ => false,
+        };
+        node.standing = match answer {
+            Answer::Done if at_once => Standing::Trusted,
+            Answer::Done => Standing::Young,
+            Answer::Refused => Standing::Missing,
+        };
+        if answer == Answer::Done && node.said == Said::Missing {
+            node.said = Said::NoAnswer;
+        }
+        self.look_for_loss(told);
+        let _ = now;
+    }
+
+    fn hear_extend(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<Told>) {
+        if self.lost {
+            return;
+        }
+        let node = &mut self.nodes[place];
+        (node.said, node.standing) = match (answer, node.standing) {
+            (Answer::Done, Standing::Unsettled | Standing::Missing) => {
+                (Said::There, Standing::Young)
+            }
+            (Answer::Done, standing) => (Said::There, standing),
+            (Answer::Refused, Standing::Unsettled) => (Said::Missing, Standing::Unsettled),
+            (Answer::Refused, _) => (Said::Missing, Standing::Missing),
+        };
+        if !self.look_for_loss(told) {
+            self.settle(now, told);
+        }
+    }
+
+    fn look_for_loss(&mut self, told: &mut Vec<Told>) -> bool {
+        let lacks = |node: &Node| node.standing == Standing::Missing || node.said == Said::Missing;
+        let lacking = self.nodes.iter().filter(|&node| lacks(node)).count();
+        let gone = !self.lost && lacking > NODES - QUORUM;
+        if gone {
+            self.lose(told);
+        }
+        gone
+    }
+
+    fn lose(&mut self, told: &mut Vec<Told>) {
+        if self.is_extending() {
+            self.fail(told);
+        }
+        self.lost = true;
+        told.push(Told::Lost);
+    }
+
+    fn fail(&mut self, told: &mut Vec<Told>) {
+        self.round = Round::Failed;
+        told.push(Told::Failed);
+    }
+
+    fn settle(&mut self, now: u8, told: &mut Vec<Told>) {
+        if self.wording.repair == Repair::AtOnce || self.round == Round::Succeeded {
+            self.repair(now, told);
+        }
+        if self.round != Round::UnderWay {
+            return;
+        }
+        let end = if self.wording.late_answers { self.t1 + self.ttl } else { self.deadline };
+        if now >= end && !self.wording.from_return {
+            return self.fail(told);
+        }
+        let trusted = |said: Said| {
+            let there = |node: &&Node| node.said == said && node.standing == Standing::Trusted;
+            self.nodes.iter().filter(there).count()
+        };
+        let (counted, possible) = (trusted(Said::There), trusted(Said::Nothing));
+        if counted >= QUORUM {
+            self.succeed(now, told);
+        } else if counted + possible < QUORUM {
+            self.fail(told);
+        }
+    }
+
+    fn succeed(&mut self, now: u8, told: &mut Vec<Told>) {
+        let mut counted = [false; NODES];
+        for (node, counted) in self.nodes.iter_mut().zip(&mut counted) {
+            *counted = node.said == Said::There && node.standing == Standing::Trusted;
+            let ripe = match self.wording.young {
+                Young::AfterAnyRound => {
+                    matches!(node.standing, Standing::Young | Standing::Ripening)
+                }
+                _ => node.standing == Standing::Ripening,
+            };
+            if ripe {
+                node.standing = Standing::Trusted;
+            }
+        }
+        self.round = Round::Succeeded;
+        self.deadline = self.ttl + if self.wording.from_return { now } else { self.t1 };
+        told.push(Told::Extended { counted, deadline: self.deadline });
+        self.repair(now, told);
+    }
+
+    fn repair(&mut self, now: u8, told: &mut Vec<Told>) {
+        if now >= self.deadline {
+            return;
+        }
+        for (place, node) in self.nodes.iter_mut().enumerate() {
+            if node.standing != Standing::Missing || node.said != Said::Missing {
+                continue;
+            }
+            node.said = Said::NoAnswer;
+            if node.up {
+                (node.standing, node.repairing) = (Standing::Unsettled, true);
+                told.push(Told::Write(place, Request::Set));
+            }
+        }
+    }
+}
