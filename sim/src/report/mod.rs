@@ -15,6 +15,7 @@ use crate::search::CaseResult;
 
 mod block;
 mod clocks;
+pub mod drift;
 mod faults;
 #[cfg(test)]
 mod fixture;
