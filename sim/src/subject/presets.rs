@@ -262,6 +262,14 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_told_to_those_who_write_scenarios() {
+        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md"));
+        for name in NAMES {
+            assert!(readme.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn no_two_names_mean_the_same() {
         for (place, name) in NAMES.iter().enumerate() {
             for other in &NAMES[..place] {
