@@ -8,6 +8,7 @@ mod bytes;
 mod command;
 mod disk;
 mod keyspace;
+mod stream;
 
 pub use bytes::{INLINE_MAX, SmallBytes};
 pub use command::{
@@ -16,6 +17,7 @@ pub use command::{
 };
 pub use disk::{Disk, Storage};
 pub use keyspace::{Entry, Keyspace};
+pub use stream::Stream;
 
 use crate::history::{KeyEnd, Writer};
 
@@ -36,6 +38,7 @@ pub struct Master {
     /// Room for the comparison that a restart makes.
     lost: Keyspace,
     disk: Disk,
+    stream: Stream,
     /// Memory is full, and nothing may be evicted.
     is_full: bool,
     run_id: [u8; 20],
@@ -53,6 +56,7 @@ impl Master {
             keyspace: Keyspace::default(),
             lost: Keyspace::default(),
             disk: Disk::new(storage),
+            stream: Stream::default(),
             is_full: false,
             run_id,
             started_wall_ms,
@@ -65,6 +69,7 @@ impl Master {
     pub fn reset_to(&mut self, storage: Storage, run_id: [u8; 20], started_wall_ms: u64) {
         self.keyspace.clear();
         self.disk.reset_to(storage);
+        self.stream.reset(false);
         self.is_full = false;
         self.run_id = run_id;
         self.started_wall_ms = started_wall_ms;
@@ -87,6 +92,32 @@ impl Master {
     /// What it keeps; when that is written and synced is for the caller to say.
     pub fn disk_mut(&mut self) -> &mut Disk {
         &mut self.disk
+    }
+
+    /// From now on effects are told, for replicas.
+    pub fn begin_stream(&mut self) {
+        self.stream.reset(true);
+    }
+
+    /// What it has told its replicas.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Tells everything anew, for a replica that begins to follow: from which place on.
+    pub fn copy_to_stream(&mut self) -> u32 {
+        self.stream.copy(&self.keyspace)
+    }
+
+    /// As a replica: does what `master` told between two places of its stream.
+    ///
+    /// # Panics
+    ///
+    /// If the process is dead.
+    pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
+        assert!(self.is_running, "a dead process follows nobody");
+        master.stream.apply(from, to, &mut self.keyspace, &mut self.disk);
     }
 
     /// Memory is full, or is not any more: the policy is `noeviction`.
@@ -135,6 +166,7 @@ impl Master {
         let executed = self.keyspace.execute(key, command, wall_ms, writer);
         if executed.expired.is_some() || executed.effect.change != Change::Nothing {
             self.disk.record(key, self.keyspace.stored(key));
+            self.stream.record(key, self.keyspace.stored(key));
         }
         executed
     }
@@ -142,9 +174,10 @@ impl Master {
     /// The active expiry cycle: deletes every key whose time has come at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
-        let disk = &mut self.disk;
+        let (disk, stream) = (&mut self.disk, &mut self.stream);
         self.keyspace.expire_active(wall_ms, |key| {
             disk.record(&key.key, None);
+            stream.record(&key.key, None);
             ended(key);
         });
     }
@@ -153,6 +186,7 @@ impl Master {
     pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
         let ended = self.keyspace.evict(key)?;
         self.disk.record(key, None);
+        self.stream.record(key, None);
         Some(ended)
     }
 
@@ -160,14 +194,16 @@ impl Master {
     pub fn delete(&mut self, key: &[u8]) -> Option<Ended> {
         let ended = self.keyspace.delete_by_operator(key)?;
         self.disk.record(key, None);
+        self.stream.record(key, None);
         Some(ended)
     }
 
     /// An operator's `FLUSHALL`.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
-        let disk = &mut self.disk;
+        let (disk, stream) = (&mut self.disk, &mut self.stream);
         self.keyspace.flush(|key| {
             disk.record(&key.key, None);
+            stream.record(&key.key, None);
             ended(key);
         });
     }

@@ -236,3 +236,95 @@ fn written_in(token: &Token) -> u64 {
     wall_ms.copy_from_slice(&token.as_bytes()[..8]);
     u64::from_le_bytes(wall_ms)
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use redlock_client::protocol::RetryDelay;
+
+    use super::*;
+
+    const WALL_MS: u64 = 1_000_000;
+
+    fn now(ms: u64) -> Now {
+        Now { boot_ns: ms * MS_NS, lease_ns: (WALL_MS + ms) * MS_NS }
+    }
+
+    /// A client whose SETNX was refused, 1 s after the beginning.
+    fn refused() -> GetSetClient {
+        let ms = Duration::from_millis;
+        let mut client = GetSetClient::new(Settings {
+            nodes: 5,
+            ttl: ms(10_000),
+            drift: ms(102),
+            node_timeout: ms(50),
+            retry: RetryDelay { first: ms(5), longest: ms(5) },
+            extensions_max: 1,
+        });
+        client.reset(true);
+        client.acquire(Patience::Attempts(1));
+        let fresh = FreshAttempt { attempt: AttemptId::default(), token: holding(0), jitter: 0 };
+        client.begin(fresh, now(1_000));
+        answer(&mut client, Ask::Set { ttl_ms: None }, Word::Integer(0));
+        client
+    }
+
+    fn answer(client: &mut GetSetClient, ask: Ask, word: Word) {
+        let attempt = AttemptId::default();
+        let response = Response { command: 0, attempt, op: ask.op(), word };
+        client.handle_response(Route { node: 0, lane: 0, epoch: 1 }, response, now(1_000));
+    }
+
+    fn value(ms: u64) -> Word {
+        Word::Value { token: holding(WALL_MS + ms), own: false }
+    }
+
+    fn last(client: &mut GetSetClient) -> Action {
+        core::iter::from_fn(|| client.poll_action()).last().unwrap()
+    }
+
+    #[test]
+    fn the_key_holds_when_the_lease_is_over() {
+        let mut client = refused();
+        assert!(matches!(last(&mut client), Action::Write { ask: Ask::Get, .. }));
+        assert_eq!(client.expiry_ms, WALL_MS + 11_000);
+    }
+
+    #[test]
+    fn a_time_to_come_is_a_refusal() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(1_000));
+        assert_eq!(last(&mut client), Action::GaveUp);
+    }
+
+    #[test]
+    fn a_time_in_the_past_is_taken_over() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(999));
+        assert!(matches!(last(&mut client), Action::Write { ask: Ask::GetSet, .. }));
+        answer(&mut client, Ask::GetSet, value(999));
+        assert!(matches!(last(&mut client), Action::Decided { .. }));
+    }
+
+    #[test]
+    fn who_was_slower_with_getset_has_lost() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(999));
+        answer(&mut client, Ask::GetSet, value(11_000));
+        assert_eq!(last(&mut client), Action::GaveUp);
+    }
+
+    #[test]
+    fn a_lease_that_is_over_is_not_released() {
+        for (released_ms, deletes) in [(10_999, true), (11_000, false)] {
+            let mut client = refused();
+            answer(&mut client, Ask::Get, value(0));
+            answer(&mut client, Ask::GetSet, Word::Nil);
+            client.deliver(now(1_000)).unwrap();
+            client.release(now(released_ms));
+            let last = last(&mut client);
+            assert_eq!(matches!(last, Action::Write { ask: Ask::Delete, .. }), deletes);
+        }
+    }
+}

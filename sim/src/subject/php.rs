@@ -392,3 +392,6 @@ impl PhpClient {
         Route { node: node as u8, lane: 0, epoch: self.instances[node].epoch }
     }
 }
+
+#[cfg(test)]
+mod tests;

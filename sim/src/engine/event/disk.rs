@@ -70,36 +70,39 @@ impl NodeHost {
 
 impl Stage {
     /// A node answers a command, once what it keeps of it is safe.
-    pub(super) fn answer(&mut self, plan: &Plan, connection: u16, node: u8, response: Response) {
-        if plan.nodes[usize::from(node)].answers_after_sync() {
-            self.nodes[usize::from(node)].disk.held.push((connection, response));
+    pub(super) fn answer(&mut self, plan: &Plan, connection: u16, server: u8, response: Response) {
+        if plan.nodes[usize::from(server)].answers_after_sync() {
+            self.nodes[usize::from(server)].disk.held.push((connection, response));
         } else {
             self.send_answer(plan, connection, response);
         }
     }
 
     /// The process has done what there was to do, and turns to its disk.
-    pub(super) fn end_turn(&mut self, plan: &Plan, node: u8) {
-        let planned = &plan.nodes[usize::from(node)];
+    pub(super) fn end_turn(&mut self, plan: &Plan, server: u8) {
+        let planned = &plan.nodes[usize::from(server)];
+        if plan.has_replicas() {
+            self.tell_replicas(plan, server);
+        }
         if planned.storage.persistence == Persistence::Everysec {
-            self.schedule_disk(plan, node);
+            self.schedule_disk(plan, server);
         } else if planned.answers_after_sync() {
-            let host = &self.nodes[usize::from(node)];
+            let host = &self.nodes[usize::from(server)];
             if !host.master.is_running() || host.master.disk().is_syncing() {
                 return;
             }
             if host.master.disk().is_sync_due() {
-                self.begin_sync(plan, node);
+                self.begin_sync(plan, server);
             } else {
-                self.send_held(plan, node);
+                self.send_held(plan, server);
             }
         }
     }
 
-    pub(super) fn disk_turn(&mut self, plan: &Plan, node: u8, turn: DiskTurn, serial: u32) {
+    pub(super) fn disk_turn(&mut self, plan: &Plan, server: u8, turn: DiskTurn, serial: u32) {
         let at_ns = self.now_ns;
-        let host = &mut self.nodes[usize::from(node)];
-        if turn == DiskTurn::EndSync && plan.nodes[usize::from(node)].answers_after_sync() {
+        let host = &mut self.nodes[usize::from(server)];
+        if turn == DiskTurn::EndSync && plan.nodes[usize::from(server)].answers_after_sync() {
             self.arrivals_due -= 1;
         }
         if serial != host.disk.serial || !host.master.is_running() {
@@ -109,16 +112,17 @@ impl Stage {
             DiskTurn::BeginSync => {
                 host.disk.is_sync_scheduled = false;
                 if host.master.disk().is_sync_due() && !host.master.disk().is_syncing() {
-                    self.begin_sync(plan, node);
+                    self.begin_sync(plan, server);
                 }
             }
             DiskTurn::EndSync if host.disk.stalls > 0 => {
                 host.disk.is_late = true;
-                if plan.nodes[usize::from(node)].answers_after_sync() && host.stalls == 0 {
-                    self.record(EventKind::NodeStalled { node });
+                let planned = &plan.nodes[usize::from(server)];
+                if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
+                    self.record(EventKind::NodeStalled { node: planned.node });
                 }
             }
-            DiskTurn::EndSync => self.end_sync(plan, node),
+            DiskTurn::EndSync => self.end_sync(plan, server),
             DiskTurn::Write if host.disk.write_due_ns == Some(at_ns) => {
                 host.disk.write_due_ns = None;
                 host.master.disk_mut().write();
@@ -127,52 +131,52 @@ impl Stage {
         }
     }
 
-    pub(super) fn stall_disk(&mut self, node: u8) {
-        self.nodes[usize::from(node)].disk.stalls += 1;
+    pub(super) fn stall_disk(&mut self, server: u8) {
+        self.nodes[usize::from(server)].disk.stalls += 1;
     }
 
-    pub(super) fn unstall_disk(&mut self, plan: &Plan, node: u8) {
-        let work = &mut self.nodes[usize::from(node)].disk;
+    pub(super) fn unstall_disk(&mut self, plan: &Plan, server: u8) {
+        let work = &mut self.nodes[usize::from(server)].disk;
         work.stalls -= 1;
         if work.stalls == 0 && core::mem::take(&mut work.is_late) {
-            self.hung_disk_returns(plan, node);
-            self.end_sync(plan, node);
+            self.hung_disk_returns(plan, server);
+            self.end_sync(plan, server);
         }
     }
 
     /// A process that waited for its disk executes again, or is gone.
-    fn hung_disk_returns(&mut self, plan: &Plan, node: u8) {
-        let stalls = self.nodes[usize::from(node)].stalls;
-        if plan.nodes[usize::from(node)].answers_after_sync() && stalls == 0 {
-            self.record(EventKind::NodeUnstalled { node });
+    fn hung_disk_returns(&mut self, plan: &Plan, server: u8) {
+        let (host, planned) = (&self.nodes[usize::from(server)], &plan.nodes[usize::from(server)]);
+        if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
+            self.record(EventKind::NodeUnstalled { node: planned.node });
         }
     }
 
     /// The process is gone.
-    pub(super) fn forget_disk_work(&mut self, plan: &Plan, node: u8) {
-        if self.nodes[usize::from(node)].disk.is_late {
-            self.hung_disk_returns(plan, node);
+    pub(super) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
+        if self.nodes[usize::from(server)].disk.is_late {
+            self.hung_disk_returns(plan, server);
         }
-        self.nodes[usize::from(node)].disk.forget();
+        self.nodes[usize::from(server)].disk.forget();
     }
 
     /// A snapshot is done, all of a sudden.
-    pub(super) fn snapshot(&mut self, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+    pub(super) fn snapshot(&mut self, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
         if host.master.is_running() {
             host.master.disk_mut().save();
         }
     }
 
     /// What waited for a sync is answered.
-    pub(super) fn send_held(&mut self, plan: &Plan, node: u8) {
-        let mut held = core::mem::take(&mut self.nodes[usize::from(node)].disk.held);
+    pub(super) fn send_held(&mut self, plan: &Plan, server: u8) {
+        let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
         for (connection, response) in held.drain(..) {
             if self.network.connection(connection).served {
                 self.send_answer(plan, connection, response);
             }
         }
-        self.nodes[usize::from(node)].disk.held = held;
+        self.nodes[usize::from(server)].disk.held = held;
     }
 
     fn send_answer(&mut self, plan: &Plan, connection: u16, response: Response) {
@@ -180,36 +184,36 @@ impl Stage {
         self.send(plan, connection, Direction::Down, message);
     }
 
-    fn begin_sync(&mut self, plan: &Plan, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+    fn begin_sync(&mut self, plan: &Plan, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
         host.master.disk_mut().begin_sync();
         if plan.sync_takes_ns == 0 && host.disk.stalls == 0 {
-            return self.end_sync(plan, node);
+            return self.end_sync(plan, server);
         }
         // Somebody waits for the answers.
-        self.arrivals_due += u32::from(plan.nodes[usize::from(node)].answers_after_sync());
+        self.arrivals_due += u32::from(plan.nodes[usize::from(server)].answers_after_sync());
         let serial = host.disk.serial;
-        let what = Happening::Disk { node, turn: DiskTurn::EndSync, serial };
+        let what = Happening::Disk { server, turn: DiskTurn::EndSync, serial };
         self.queue.schedule(self.now_ns + plan.sync_takes_ns, what);
     }
 
-    fn end_sync(&mut self, plan: &Plan, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+    fn end_sync(&mut self, plan: &Plan, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
         host.master.disk_mut().end_sync();
         host.disk.write_due_ns = None;
-        if plan.nodes[usize::from(node)].answers_after_sync() {
-            self.send_held(plan, node);
-            self.drain_inbox(plan, node);
-            self.schedule_expiry(plan, node);
+        if plan.nodes[usize::from(server)].answers_after_sync() {
+            self.send_held(plan, server);
+            self.drain_inbox(plan, server);
+            self.schedule_expiry(plan, server);
         } else {
-            self.schedule_disk(plan, node);
+            self.schedule_disk(plan, server);
         }
     }
 
     /// What `everysec` has to do, and when.
-    fn schedule_disk(&mut self, plan: &Plan, node: u8) {
+    fn schedule_disk(&mut self, plan: &Plan, server: u8) {
         let now_ns = self.now_ns;
-        let host = &mut self.nodes[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
         if !host.master.is_running() {
             return;
         }
@@ -217,14 +221,14 @@ impl Stage {
         if disk.is_write_postponed() && host.disk.write_due_ns.is_none() {
             let due_ns = now_ns + POSTPONED_MAX_NS;
             host.disk.write_due_ns = Some(due_ns);
-            let what = Happening::Disk { node, turn: DiskTurn::Write, serial };
+            let what = Happening::Disk { server, turn: DiskTurn::Write, serial };
             self.queue.schedule(due_ns, what);
         }
         if disk.is_sync_due() && !disk.is_syncing() && !host.disk.is_sync_scheduled {
             host.disk.is_sync_scheduled = true;
-            let drawn = || self.choices.below(Choice::of(Label::SyncPhase, node), SECOND_NS);
+            let drawn = || self.choices.below(Choice::of(Label::SyncPhase, server), SECOND_NS);
             let phase_ns = plan.sync_at_ns.unwrap_or_else(drawn);
-            let what = Happening::Disk { node, turn: DiskTurn::BeginSync, serial };
+            let what = Happening::Disk { server, turn: DiskTurn::BeginSync, serial };
             self.queue.schedule(next_ns(phase_ns, now_ns), what);
         }
     }

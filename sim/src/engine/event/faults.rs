@@ -2,6 +2,7 @@
 
 use super::nodes::{key_ended, key_returned};
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
+use super::replication::Role;
 use super::stage::{Happening, Input, MeasuredRestart, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
 use crate::master::run_id;
@@ -67,14 +68,13 @@ impl Stage {
             }
             Doing::Delay { .. } => self.active_delays.push(fault.doing),
             Doing::Delete { node } => self.delete(plan, node),
-            Doing::Die { host, death } if host.get() < plan.nodes.len() => {
-                self.node_dies(plan, host.0, place, death);
-            }
-            Doing::Die { host, death } => {
-                self.client_dies(plan, host, death.manner == Manner::PowerLost);
-            }
+            Doing::Die { host, death } => match plan.server_at(host.0) {
+                Some(server) => self.server_dies(plan, server, place, death),
+                None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
+            },
             Doing::DiskStall { node } => self.stall_disk(node),
             Doing::Evict { node } => self.evict(plan, node),
+            Doing::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
             Doing::Flush { node } => self.flush(plan, node),
             Doing::MemoryFull { node } => {
                 let host = &mut self.nodes[usize::from(node)];
@@ -124,7 +124,11 @@ impl Stage {
                 let place = self.active_delays.iter().position(|&active| active == fault.doing);
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
-            Doing::Die { host, .. } => self.node_restarts(plan, host.0),
+            Doing::Die { host, .. } => {
+                let server = plan.server_at(host.0).expect("only servers restart");
+                self.server_restarts(plan, server);
+            }
+            Doing::FailOver { node, .. } => self.end_failover(plan, node),
             Doing::DiskStall { node } => self.unstall_disk(plan, node),
             Doing::MemoryFull { node } => {
                 let host = &mut self.nodes[usize::from(node)];
@@ -175,18 +179,18 @@ impl Stage {
                 self.schedule_restart(self.restarts[place]);
             }
         }
-        if host.get() < plan.nodes.len() {
-            self.nodes[host.get()].expiry_scheduled = false;
-            self.schedule_expiry(plan, host.0);
+        if let Some(server) = plan.server_at(host.0) {
+            self.nodes[usize::from(server)].expiry_scheduled = false;
+            self.schedule_expiry(plan, server);
         } else {
-            self.wake((host.get() - plan.nodes.len()) as u8);
+            self.wake((host.get() - plan.node_count) as u8);
         }
     }
 
     pub(super) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
         for clock in ClockKind::ALL {
             // A master uses its wall clock alone.
-            if host.get() < plan.nodes.len() && clock != ClockKind::Wall {
+            if plan.server_at(host.0).is_some() && clock != ClockKind::Wall {
                 continue;
             }
             let segment = self.clocks[host.get()].segment(clock);
@@ -196,7 +200,7 @@ impl Stage {
     }
 
     fn stop(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.nodes.len();
+        let client = host.get() - plan.node_count;
         self.clients[client].stops += 1;
         self.record(EventKind::Stopped { host, suspended });
         if suspended {
@@ -206,7 +210,7 @@ impl Stage {
     }
 
     fn resume(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.nodes.len();
+        let client = host.get() - plan.node_count;
         if suspended {
             self.clocks[host.get()].set_asleep(false, self.now_ns);
             self.record_clocks(plan, host);
@@ -218,7 +222,7 @@ impl Stage {
     }
 
     fn client_dies(&mut self, plan: &Plan, host: HostIndex, power: bool) {
-        let client = &mut self.clients[host.get() - plan.nodes.len()];
+        let client = &mut self.clients[host.get() - plan.node_count];
         if client.dead {
             return;
         }
@@ -261,30 +265,35 @@ impl Stage {
     /// A copy of what is written is made, for the fault at `place`.
     pub(super) fn back_up(&mut self, plan: &Plan, place: u16) {
         if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
-            && let Some(node) = self.nodes.get_mut(host.get())
+            && let Some(server) = plan.server_at(host.0)
         {
-            node.master.disk_mut().back_up(place);
+            self.nodes[usize::from(server)].master.disk_mut().back_up(place);
         }
     }
 
-    fn node_dies(&mut self, plan: &Plan, node: u8, place: u16, death: Death) {
+    fn server_dies(&mut self, plan: &Plan, server: u8, place: u16, death: Death) {
         let power = death.manner == Manner::PowerLost;
-        if self.nodes[usize::from(node)].master.is_running() {
+        if self.nodes[usize::from(server)].master.is_running() {
             if death.manner == Manner::ShutDown {
                 // It answers what it has executed before it goes.
-                self.send_held(plan, node);
+                self.send_held(plan, server);
             }
-            self.disk_after(node, place, death);
-            self.nodes[usize::from(node)].inbox.clear();
-            self.forget_disk_work(plan, node);
-            self.record(EventKind::NodeDown { node, power });
-        } else if !self.nodes[usize::from(node)].dark {
-            self.disk_after(node, place, death);
+            self.disk_after(server, place, death);
+            self.nodes[usize::from(server)].inbox.clear();
+            self.forget_disk_work(plan, server);
+            self.forget_replication(plan, server);
+            let node = plan.nodes[usize::from(server)].node;
+            if self.nodes[usize::from(server)].is_master() {
+                self.record(EventKind::NodeDown { node, power });
+            }
+        } else if !self.nodes[usize::from(server)].dark {
+            self.disk_after(server, place, death);
         }
-        self.nodes[usize::from(node)].dark |= power;
+        self.nodes[usize::from(server)].dark |= power;
+        let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
-            if connection.server != node || !connection.served {
+            if connection.server != host || !connection.served {
                 continue;
             }
             connection.served = false;
@@ -296,15 +305,15 @@ impl Stage {
     }
 
     /// The process is gone, if it was not before, and this is left of what it kept.
-    fn disk_after(&mut self, node: u8, place: u16, death: Death) {
+    fn disk_after(&mut self, server: u8, place: u16, death: Death) {
         let Self { nodes, choices, .. } = self;
-        let master = &mut nodes[usize::from(node)].master;
+        let master = &mut nodes[usize::from(server)].master;
         match death.manner {
             Manner::Killed if master.is_running() => master.kill(),
             Manner::ShutDown if master.is_running() => master.shut_down(),
             Manner::Killed | Manner::ShutDown => {}
             Manner::PowerLost if death.torn => {
-                let choice = Choice { node, ..Choice::of(Label::TornTail, place as u8) };
+                let choice = Choice { node: server, ..Choice::of(Label::TornTail, place as u8) };
                 master.power_torn(|count| choices.below(choice, count as u64) as usize);
             }
             Manner::PowerLost => master.power(),
@@ -314,86 +323,112 @@ impl Stage {
         }
     }
 
-    fn node_restarts(&mut self, plan: &Plan, node: u8) {
-        let was_dark = core::mem::take(&mut self.nodes[usize::from(node)].dark);
-        if self.nodes[usize::from(node)].master.is_running() {
+    fn server_restarts(&mut self, plan: &Plan, server: u8) {
+        let was_dark = core::mem::take(&mut self.nodes[usize::from(server)].dark);
+        if self.nodes[usize::from(server)].master.is_running() {
             return;
         }
-        let wall_ms = self.node_wall_ms(plan, node);
-        let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = run_id(node, incarnation);
-        let Self { nodes, recorder, now_ns, returned, .. } = self;
-        nodes[usize::from(node)].master.restart(
-            run_id,
-            wall_ms,
-            |ended| {
-                if *ended.key == plan.key[..] {
-                    recorder.record(*now_ns, key_ended(node, &ended));
-                }
-            },
-            |key, entry| {
-                if *key == plan.key[..] {
-                    *returned = Some(key_returned(node, entry));
-                }
-            },
-        );
-        self.record_returned();
-        self.record(EventKind::NodeUp { node, incarnation });
-        self.end_turn(plan, node);
-        self.schedule_expiry(plan, node);
+        self.load(plan, server);
+        if self.nodes[usize::from(server)].replication.role == Role::Deposed {
+            self.nodes[usize::from(server)].replication.role = Role::Replica;
+        }
+        if self.nodes[usize::from(server)].is_master() {
+            self.node_is_up(plan.nodes[usize::from(server)].node);
+        }
+        self.rejoin(plan, server);
+        self.end_turn(plan, server);
+        self.schedule_expiry(plan, server);
         if !was_dark {
             return;
         }
         // A client that still believes in the old connection hears from the new kernel that there
         // is none, when it sends something or sends it again.
+        let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection(number);
-            if connection.server == node && connection.state != ConnectionState::Closed {
+            let is_client = plan.server_at(connection.client).is_none();
+            let is_open = connection.state != ConnectionState::Closed;
+            if connection.server == host && is_client && is_open {
                 self.send(plan, number, Direction::Down, Arrival::Closed);
             }
         }
     }
 
-    fn record_returned(&mut self) {
+    /// A new process loads what the disk kept.
+    fn load(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let incarnation = self.nodes[usize::from(server)].master.incarnation() + 1;
+        let run_id = run_id(server, incarnation);
+        let node = plan.nodes[usize::from(server)].node;
+        let tells = self.nodes[usize::from(server)].is_master();
+        let Self { nodes, recorder, now_ns, returned, .. } = self;
+        nodes[usize::from(server)].master.restart(
+            run_id,
+            wall_ms,
+            |ended| {
+                if tells && *ended.key == plan.key[..] {
+                    recorder.record(*now_ns, key_ended(node, &ended));
+                }
+            },
+            |key, entry| {
+                if tells && *key == plan.key[..] {
+                    *returned = Some(key_returned(node, entry));
+                }
+            },
+        );
+        self.record_returned();
+    }
+
+    /// The node has a process again.
+    pub(super) fn node_is_up(&mut self, node: u8) {
+        self.starts[usize::from(node)] += 1;
+        let incarnation = self.starts[usize::from(node)];
+        self.record(EventKind::NodeUp { node, incarnation });
+    }
+
+    pub(super) fn record_returned(&mut self) {
         if let Some(kind) = self.returned.take() {
             self.record(kind);
         }
     }
 
     fn evict(&mut self, plan: &Plan, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+        let server = self.masters[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
         if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
             return;
         }
         if let Some(ended) = host.master.evict(&plan.key) {
             self.record(key_ended(node, &ended));
-            self.end_turn(plan, node);
+            self.end_turn(plan, server);
         }
     }
 
     fn delete(&mut self, plan: &Plan, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+        let server = self.masters[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
         if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
             return;
         }
         if let Some(ended) = host.master.delete(&plan.key) {
             self.record(key_ended(node, &ended));
-            self.end_turn(plan, node);
+            self.end_turn(plan, server);
         }
     }
 
     fn flush(&mut self, plan: &Plan, node: u8) {
-        if !self.nodes[usize::from(node)].master.is_running() || plan.nodes[usize::from(node)].ideal
-        {
+        let server = self.masters[usize::from(node)];
+        let runs = self.nodes[usize::from(server)].master.is_running();
+        if !runs || plan.nodes[usize::from(node)].ideal {
             return;
         }
         let Self { nodes, recorder, now_ns, .. } = self;
-        nodes[usize::from(node)].master.flush(|ended| {
+        nodes[usize::from(server)].master.flush(|ended| {
             if *ended.key == plan.key[..] {
                 recorder.record(*now_ns, key_ended(node, &ended));
             }
         });
-        self.end_turn(plan, node);
+        self.end_turn(plan, server);
     }
 
     fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {
@@ -424,8 +459,11 @@ impl Stage {
             }
             connection.served = false;
             self.network.reset(number);
-            let client = ends.0 - plan.nodes.len() as u8;
-            self.give(client, Input::Closed(number));
+            match plan.server_at(ends.0) {
+                // It dials again, which takes as long as the partition.
+                Some(replica) => self.attach(plan, replica),
+                None => self.give(ends.0 - plan.node_count as u8, Input::Closed(number)),
+            }
         }
     }
 }

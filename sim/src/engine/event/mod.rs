@@ -4,11 +4,13 @@ mod application;
 mod connections;
 mod disk;
 mod extension;
+mod failover;
 mod faults;
 pub(super) mod nodes;
 pub(super) mod plan;
 mod process;
 pub(super) mod recorder;
+mod replication;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -75,6 +77,12 @@ impl Engine {
             network: Network::default(),
             clocks: Vec::with_capacity(plan.clocks.len()),
             nodes: nodes.collect(),
+            masters: [0; 9],
+            starts: [0; 9],
+            known: Vec::new(),
+            wrote: Vec::new(),
+            waits: 0,
+            attachments: 0,
             clients: vec![ClientHost::default(); clients + 1],
             store: Store::new(plan.scenario.store.checks),
             recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
@@ -158,20 +166,25 @@ impl Engine {
             let phase = stage.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
             stage.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
         }
-        for host in 0..plan.nodes.len() + processes.len() {
+        for host in 0..plan.node_count + processes.len() {
             stage.record_clocks(plan, HostIndex(host as u8));
         }
-        for node in 0..plan.nodes.len() as u8 {
-            let started_wall_ms = stage
-                .node_wall_ms(plan, node)
-                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
-            let run_id = run_id(node, 0);
-            let host = &mut stage.nodes[usize::from(node)];
-            let storage = plan.nodes[usize::from(node)].storage;
-            host.master.reset_to(storage, run_id, started_wall_ms);
-            host.reset();
-            stage.record(EventKind::NodeUp { node, incarnation: 0 });
+        for replica in &plan.nodes[plan.node_count..] {
+            stage.record_clocks(plan, replica.host);
         }
+        for (server, planned) in plan.nodes.iter().enumerate() {
+            let started_wall_ms = stage
+                .node_wall_ms(plan, server as u8)
+                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
+            let run_id = run_id(server as u8, 0);
+            let host = &mut stage.nodes[server];
+            host.master.reset_to(planned.storage, run_id, started_wall_ms);
+            host.reset();
+            if server < plan.node_count {
+                stage.record(EventKind::NodeUp { node: server as u8, incarnation: 0 });
+            }
+        }
+        stage.begin_replication(plan);
         for client in &mut stage.clients {
             client.dead = false;
             client.stops = 0;
@@ -193,8 +206,11 @@ impl Engine {
                 stage.arrive(plan, connection, direction);
             }
             Happening::BackUp(place) => stage.back_up(plan, place),
-            Happening::Disk { node, turn, serial } => stage.disk_turn(plan, node, turn, serial),
+            Happening::Disk { server, turn, serial } => {
+                stage.disk_turn(plan, server, turn, serial);
+            }
             Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
+            Happening::WaitEnds { server, serial } => stage.end_wait(plan, server, serial),
             Happening::FaultBegins(place) => stage.begin_fault(plan, place),
             Happening::FaultEnds(place) => stage.end_fault(plan, place),
             Happening::Timer { client, serial } => {

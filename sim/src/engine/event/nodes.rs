@@ -7,6 +7,7 @@ use redlock_client::protocol::{Introduction, RunId, Token};
 
 use super::disk::DiskWork;
 use super::plan::Plan;
+use super::replication::{Replication, Role};
 use super::stage::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
@@ -29,6 +30,7 @@ pub(super) struct NodeHost {
     pub(super) full: u8,
     pub(super) inbox: VecDeque<(u16, Request)>,
     pub(super) disk: DiskWork,
+    pub(super) replication: Replication,
     pub(super) expiry_scheduled: bool,
 }
 
@@ -41,6 +43,7 @@ impl NodeHost {
             full: 0,
             inbox: VecDeque::new(),
             disk: DiskWork::default(),
+            replication: Replication::default(),
             expiry_scheduled: false,
         }
     }
@@ -66,7 +69,11 @@ impl Stage {
     }
 
     fn arrive_down(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
-        let client = self.network.connection(connection).client - plan.nodes.len() as u8;
+        let client = self.network.connection(connection).client;
+        if let Some(replica) = plan.server_at(client) {
+            return self.replica_hears(plan, replica, connection, what);
+        }
+        let client = client - plan.node_count as u8;
         let input = match what {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
@@ -79,15 +86,24 @@ impl Stage {
     }
 
     fn arrive_up(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
-        let server = self.network.connection(connection).server;
+        let host = self.network.connection(connection).server;
         if let Arrival::Message(Packet::StoreRequest(request)) = what {
             return self.serve_store(plan, connection, request);
         }
+        // The end of a connection to the protected resource concerns nobody.
+        let Some(server) = plan.server_at(host) else { return };
         let node = &mut self.nodes[usize::from(server)];
         let running = node.master.is_running();
         match what {
             // A host without power is silent; a kernel without the process refuses.
             _ if node.dark => {}
+            Arrival::Handshake if running && self.is_of_replica(plan, connection) => {
+                self.accept_replica(plan, server, connection);
+            }
+            Arrival::Message(Packet::Acknowledged { to }) => {
+                self.acknowledge(plan, server, connection, to);
+                self.end_turn(plan, server);
+            }
             Arrival::Handshake if running => {
                 self.network.connection_mut(connection).served = true;
                 self.send(plan, connection, Direction::Down, Arrival::Handshake);
@@ -95,7 +111,10 @@ impl Stage {
             Arrival::Message(Packet::Request(request))
                 if running && self.network.connection(connection).served =>
             {
-                if self.nodes[usize::from(server)].is_blocked() {
+                if self.nodes[usize::from(server)].replication.is_waiting(connection) {
+                    let replication = &mut self.nodes[usize::from(server)].replication;
+                    replication.wait_behind(connection, request);
+                } else if self.nodes[usize::from(server)].is_blocked() {
                     self.nodes[usize::from(server)].inbox.push_back((connection, request));
                 } else {
                     self.execute(plan, connection, request);
@@ -120,12 +139,21 @@ impl Stage {
         self.end_turn(plan, node);
     }
 
+    fn is_of_replica(&self, plan: &Plan, connection: u16) -> bool {
+        plan.server_at(self.network.connection(connection).client).is_some()
+    }
+
+    /// Which server a client takes for the master of a node.
+    pub(super) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
+        self.known[usize::from(client) * plan.node_count + usize::from(node)]
+    }
+
     /// The node's wall clock, in whole milliseconds.
     pub(super) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
         if plan.nodes[usize::from(node)].ideal {
             return WALL_AT_START_MS + self.now_ns / 1_000_000;
         }
-        self.clocks[usize::from(node)].wall_ms(self.now_ns)
+        self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
     }
 
     pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
@@ -134,15 +162,17 @@ impl Stage {
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
-            is_master: said.is_master,
+            is_master: self.nodes[usize::from(node)].replication.role != Role::Replica,
         }
     }
 
-    fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
-        let node = self.network.connection(connection).server;
+    pub(super) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+        let server = plan.server_at(self.network.connection(connection).server);
+        let server = server.expect("commands are for servers");
         if request.ask.op() == OpKind::Set {
+            let node = plan.nodes[usize::from(server)].node;
             self.reach_point(plan, request.attempt, Point::Execute, Some(node));
-            let host = &mut self.nodes[usize::from(node)];
+            let host = &mut self.nodes[usize::from(server)];
             if !host.master.is_running() {
                 return;
             }
@@ -150,19 +180,34 @@ impl Stage {
                 return host.inbox.push_front((connection, request));
             }
         }
+        let role = self.nodes[usize::from(server)].replication.role;
         let word = match request.ask {
-            Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
-            // A master without replicas.
-            Ask::Wait { .. } => Word::Integer(0),
-            _ => self.execute_on_key(plan, node, &request),
+            Ask::Introduce => Word::Introduction(self.introduction(plan, server)),
+            _ if role == Role::Replica => {
+                return self.answer_without_key(plan, server, connection, &request, Word::Error);
+            }
+            Ask::Wait { replicas, timeout_ms } => {
+                let wanted = (replicas, timeout_ms);
+                return self.wait_for_replicas(plan, server, connection, request, wanted);
+            }
+            _ => self.execute_on_key(plan, server, &request),
         };
+        if plan.has_replicas() {
+            self.note_written(server, connection);
+        }
+        if role == Role::Deposed && request.ask != Ask::Introduce {
+            // The node does not do what its old master does.
+            return self.answer_without_key(plan, server, connection, &request, word);
+        }
         let Request { command, attempt, ask, .. } = request;
         let response = Response { command, attempt, op: ask.op(), word };
-        self.answer(plan, connection, node, response);
+        self.answer(plan, connection, server, response);
     }
 
-    fn execute_on_key(&mut self, plan: &Plan, node: u8, request: &Request) -> Word {
-        let wall_ms = self.node_wall_ms(plan, node);
+    /// What a server does with a key. Histories tell what the node's master does.
+    fn execute_on_key(&mut self, plan: &Plan, server: u8, request: &Request) -> Word {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let node = plan.nodes[usize::from(server)].node;
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -189,9 +234,10 @@ impl Stage {
             }
         };
         let writer = Writer::Attempt(request.attempt);
-        let host = &mut self.nodes[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
+        let tells = host.is_master();
         let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
-        if let Some(expired) = done.expired {
+        if let Some(expired) = done.expired.filter(|_| tells) {
             self.record(key_ended(node, &expired));
         }
         let word = match done.reply {
@@ -209,25 +255,27 @@ impl Stage {
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();
         let answer = Response { command, attempt, op, word }.answer();
-        self.record(EventKind::Executed {
-            command,
-            attempt,
-            node,
-            op,
-            answer,
-            changed: done.effect.change != Change::Nothing,
-            before: done.effect.before,
-            after: done.effect.after,
-            expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
-        });
-        if let Some(ended) = done.ended {
+        if tells {
+            self.record(EventKind::Executed {
+                command,
+                attempt,
+                node,
+                op,
+                answer,
+                changed: done.effect.change != Change::Nothing,
+                before: done.effect.before,
+                after: done.effect.after,
+                expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
+            });
+        }
+        if let Some(ended) = done.ended.filter(|_| tells) {
             self.record(key_ended(node, &ended));
         }
         if op == OpKind::Set && answer == Answer::Yes {
-            self.schedule_expiry(plan, node);
+            self.schedule_expiry(plan, server);
         }
         if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
-            return self.count(plan, node, writer);
+            return self.count(plan, server, writer);
         }
         word
     }
@@ -244,39 +292,48 @@ impl Stage {
     }
 
     /// The active expiry cycle is asked for when the next key's time has come, a little late.
-    pub(super) fn schedule_expiry(&mut self, plan: &Plan, node: u8) {
-        let wall_ms = self.node_wall_ms(plan, node);
-        let host = &mut self.nodes[usize::from(node)];
+    pub(super) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &mut self.nodes[usize::from(server)];
+        // A replica waits for its master to delete keys.
+        if host.replication.role == Role::Replica {
+            return;
+        }
         let Some(when_ms) = host.master.keyspace().next_expiry() else { return };
         if core::mem::replace(&mut host.expiry_scheduled, true) {
             return;
         }
         let wall_ns = (when_ms + 1).max(wall_ms) * 1_000_000;
-        let at_ns = if plan.nodes[usize::from(node)].ideal {
+        let at_ns = if plan.nodes[usize::from(server)].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {
             let clock = crate::history::ClockKind::Wall;
-            let Some(at_ns) = self.clocks[usize::from(node)].true_at(clock, wall_ns) else {
+            let host = plan.nodes[usize::from(server)].host;
+            let Some(at_ns) = self.clocks[host.get()].true_at(clock, wall_ns) else {
                 return;
             };
             at_ns
         };
-        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node });
+        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node: server });
     }
 
-    pub(super) fn expire_keys(&mut self, plan: &Plan, node: u8) {
-        let wall_ms = self.node_wall_ms(plan, node);
-        let host = &mut self.nodes[usize::from(node)];
+    pub(super) fn expire_keys(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &mut self.nodes[usize::from(server)];
         host.expiry_scheduled = false;
-        if !host.master.is_running() || host.is_blocked() {
+        let is_replica = host.replication.role == Role::Replica;
+        if !host.master.is_running() || host.is_blocked() || is_replica {
             return;
         }
+        let (tells, of) = (host.is_master(), plan.nodes[usize::from(server)].node);
         let Self { recorder, now_ns, nodes, .. } = self;
-        nodes[usize::from(node)].master.expire_active(wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+        nodes[usize::from(server)].master.expire_active(wall_ms, |ended| {
+            if tells {
+                recorder.record(*now_ns, key_ended(of, &ended));
+            }
         });
-        self.end_turn(plan, node);
-        self.schedule_expiry(plan, node);
+        self.end_turn(plan, server);
+        self.schedule_expiry(plan, server);
     }
 
     fn serve_store(&mut self, plan: &Plan, connection: u16, request: StoreRequest) {

@@ -8,8 +8,8 @@ use crate::engine::Unsupported;
 use crate::history::{ClockKind, HostIndex};
 use crate::master::Storage;
 use crate::scenario::{
-    Acquire, At, Case, Client, Connections, FaultKind, Hold, HostNames, Lost, Message, Persistence,
-    Point, Restarting, Scenario, Span, Start, Step, Stopwatch,
+    Acquire, At, Case, Client, Connections, Failover, FaultKind, Hold, HostNames, Lost, Message,
+    Persistence, Point, Restarting, Scenario, Span, Start, Step, Stopwatch,
 };
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
@@ -65,19 +65,61 @@ pub(in crate::engine) type Hosts = u32;
 /// What a fault does, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Doing {
-    ClockJump { host: HostIndex, by_ns: i64 },
-    ClockRate { host: HostIndex, rate_ppb: i32 },
-    Delay { from: Hosts, to: Hosts, by_ns: u64, only: Option<Message> },
-    Delete { node: u8 },
-    Die { host: HostIndex, death: Death },
-    DiskStall { node: u8 },
-    Evict { node: u8 },
-    Flush { node: u8 },
-    MemoryFull { node: u8 },
-    Partition { from: Hosts, to: Hosts, one_way: bool, lost: Lost },
-    Snapshot { node: u8 },
-    Stall { node: u8 },
-    Stop { host: HostIndex, suspended: bool },
+    ClockJump {
+        host: HostIndex,
+        by_ns: i64,
+    },
+    ClockRate {
+        host: HostIndex,
+        rate_ppb: i32,
+    },
+    Delay {
+        from: Hosts,
+        to: Hosts,
+        by_ns: u64,
+        only: Option<Message>,
+    },
+    Delete {
+        node: u8,
+    },
+    Die {
+        host: HostIndex,
+        death: Death,
+    },
+    DiskStall {
+        node: u8,
+    },
+    Evict {
+        node: u8,
+    },
+    /// `told` are the clients that hear of it at once, bit by bit.
+    FailOver {
+        node: u8,
+        to: u8,
+        told: u16,
+    },
+    Flush {
+        node: u8,
+    },
+    MemoryFull {
+        node: u8,
+    },
+    Partition {
+        from: Hosts,
+        to: Hosts,
+        one_way: bool,
+        lost: Lost,
+    },
+    Snapshot {
+        node: u8,
+    },
+    Stall {
+        node: u8,
+    },
+    Stop {
+        host: HostIndex,
+        suspended: bool,
+    },
 }
 
 /// How a host dies, and what becomes of its disk.
@@ -116,12 +158,15 @@ pub(in crate::engine) struct PlannedFault {
     pub(in crate::engine) doing: Doing,
 }
 
-/// A node as the scenario begins.
+/// A server as the scenario begins: the one of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct PlannedNode {
     pub(in crate::engine) storage: Storage,
     /// A lock service without faults of its own: perfect clock, perfect memory.
     pub(in crate::engine) ideal: bool,
+    /// Whose place it has, or may take.
+    pub(in crate::engine) node: u8,
+    pub(in crate::engine) host: HostIndex,
 }
 
 impl PlannedNode {
@@ -137,7 +182,10 @@ pub(in crate::engine) struct Plan {
     pub(in crate::engine) scenario: Scenario,
     pub(in crate::engine) ops: Vec<Vec<PlannedOp>>,
     pub(in crate::engine) faults: Vec<PlannedFault>,
+    /// The servers: those of the nodes, in their order, and the replicas after them.
     pub(in crate::engine) nodes: Vec<PlannedNode>,
+    /// How many nodes there are.
+    pub(in crate::engine) node_count: usize,
     /// Wall-clock offset and rate of each host.
     pub(in crate::engine) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
@@ -176,6 +224,7 @@ impl Plan {
                 .map(|client| planned_ops(client, scenario.lock.ttl))
                 .collect(),
             nodes: planned_nodes(&scenario, &faults),
+            node_count: scenario.cluster.nodes.len(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
             sync_takes_ns: scenario.cluster.disk.sync_takes.0,
@@ -191,6 +240,33 @@ impl Plan {
             faults,
             scenario,
         })
+    }
+
+    /// Whether there are replicas.
+    pub(in crate::engine) fn has_replicas(&self) -> bool {
+        self.nodes.len() > self.node_count
+    }
+
+    /// The server whose host this is, if it is one's.
+    pub(in crate::engine) fn server_at(&self, host: u8) -> Option<u8> {
+        if usize::from(host) < self.node_count {
+            return Some(host);
+        }
+        if !self.has_replicas() {
+            return None;
+        }
+        let replica = host.checked_sub(self.nodes[self.node_count].host.0)?;
+        Some(self.node_count as u8 + replica)
+    }
+
+    /// The node whose server is, or may be, on this host.
+    ///
+    /// # Panics
+    ///
+    /// If the host has no server.
+    pub(in crate::engine) fn node_at(&self, host: u8) -> u8 {
+        let server = self.server_at(host).expect("the host of a server");
+        self.nodes[usize::from(server)].node
     }
 
     /// The subject of the client at `place`; the place after the last one is the probe's.
@@ -307,18 +383,26 @@ fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>
 fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNode> {
     let cluster = &scenario.cluster;
     let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
-    let planned = cluster.nodes.iter().enumerate().map(|(place, name)| {
+    let nodes = cluster.nodes.iter().enumerate();
+    let nodes = nodes.map(|(place, name)| (name, place as u8, scenario.node_host(place)));
+    let replicas = cluster.replicas.iter().enumerate().map(|(place, replica)| {
+        let node = host_named(scenario, &replica.of).0;
+        (&replica.id, node, scenario.replica_host(place))
+    });
+    let planned = nodes.chain(replicas).enumerate().map(|(place, (name, node, host))| {
         if service && place == 0 {
-            return PlannedNode { storage: Storage::from(Persistence::Always), ideal: true };
+            let storage = Storage::from(Persistence::Always);
+            return PlannedNode { storage, ideal: true, node, host };
         }
-        let own = cluster.node.get(name).and_then(|node| node.persistence);
+        let of_node = cluster.node.get(&cluster.nodes[usize::from(node)]);
+        let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
         let stalls = |fault: &PlannedFault| fault.doing == Doing::DiskStall { node: place as u8 };
         let storage = Storage {
             persistence: own.unwrap_or(cluster.persistence),
             slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
             lies: cluster.disk.lies,
         };
-        PlannedNode { storage, ideal: false }
+        PlannedNode { storage, ideal: false, node, host }
     });
     planned.collect()
 }
@@ -364,7 +448,7 @@ fn planned_doings(
     let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
-    let nodes = scenario.cluster.nodes.len();
+    let (nodes, clients) = (scenario.cluster.nodes.len(), scenario.clients.len());
     Ok(match kind {
         FaultKind::ClockJump(it) => {
             let by_ns = it.by.0;
@@ -394,12 +478,13 @@ fn planned_doings(
         FaultKind::Flush(it) => {
             (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
         }
-        FaultKind::Kill(it) => planned_death(it, Manner::Killed, &each, nodes)?,
+        FaultKind::Failover(it) => planned_failover(scenario, it, end),
+        FaultKind::Kill(it) => planned_death(it, Manner::Killed, &each, (nodes, clients))?,
         FaultKind::MemoryFull(it) => {
             (each(&it.host, &|host| Doing::MemoryFull { node: host.0 }), end)
         }
-        FaultKind::Power(it) => planned_death(it, Manner::PowerLost, &each, nodes)?,
-        FaultKind::Shutdown(it) => planned_death(it, Manner::ShutDown, &each, nodes)?,
+        FaultKind::Power(it) => planned_death(it, Manner::PowerLost, &each, (nodes, clients))?,
+        FaultKind::Shutdown(it) => planned_death(it, Manner::ShutDown, &each, (nodes, clients))?,
         FaultKind::Snapshot(it) => {
             (each(&it.host, &|host| Doing::Snapshot { node: host.0 }), End::Instantly)
         }
@@ -415,8 +500,18 @@ fn planned_doings(
             (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
         }
         FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
-        FaultKind::Failover(_) => return Err(unsupported("this fault")),
     })
+}
+
+/// Without an end the old master steps down at once, unless some clients go on with it.
+fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>, End) {
+    let node = host_named(scenario, &it.node).0;
+    let replica = scenario.cluster.replicas.iter().position(|replica| replica.id == it.to);
+    let to = replica.map_or(node, |place| (scenario.cluster.nodes.len() + place) as u8);
+    let bit = |name: &String| 1 << client_named(scenario, name);
+    let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
+    let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
+    (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
 }
 
 /// A death of each of its hosts, and the restart.
@@ -424,11 +519,11 @@ fn planned_death(
     it: &Restarting,
     manner: Manner,
     each: &dyn Fn(&HostNames, &dyn Fn(HostIndex) -> Doing) -> Vec<Doing>,
-    nodes: usize,
+    (nodes, clients): (usize, usize),
 ) -> Result<(Vec<Doing>, End), Unsupported> {
     let death = Death { manner, torn: it.torn, backup_of_ns: it.backup_of.map(|at| at.0) };
     let doings = each(&it.host, &|host| Doing::Die { host, death });
-    let is_client = |it: &Doing| matches!(it, Doing::Die { host, .. } if host.get() >= nodes);
+    let is_client = |it: &Doing| matches!(it, Doing::Die { host, .. } if (nodes..nodes + clients).contains(&host.get()));
     let end = match (it.restart_after, it.measured_on) {
         (None, _) => End::Never,
         (Some(_), _) if doings.iter().any(is_client) => {
@@ -475,6 +570,12 @@ fn planned_delays(scenario: &Scenario) -> Vec<Vec<(u64, u64)>> {
     let own = (scenario.store.delay.min.0, scenario.store.delay.max.0);
     delays[store].fill(own);
     delays.iter_mut().for_each(|from| from[store] = own);
+    for (place, replica) in scenario.cluster.replicas.iter().enumerate() {
+        let (one, other) = (scenario.replica_host(place), host_named(scenario, &replica.of));
+        let range = (replica.delay.min.0, replica.delay.max.0);
+        delays[one.get()][other.get()] = range;
+        delays[other.get()][one.get()] = range;
+    }
     for link in &scenario.cluster.links {
         let range = (link.delay.min.0, link.delay.max.0);
         for one in &link.between[0] {

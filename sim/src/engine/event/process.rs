@@ -125,21 +125,22 @@ impl Process {
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
                 let mut introductions = [const { None }; 9];
-                for (node, said) in introductions.iter_mut().enumerate().take(plan.nodes.len()) {
-                    let running = stage.nodes[node].master.is_running();
-                    *said = running.then(|| stage.introduction(plan, node as u8));
+                for (node, said) in introductions.iter_mut().enumerate().take(plan.node_count) {
+                    let server = stage.server_of(plan, self.place, node as u8);
+                    let running = stage.nodes[usize::from(server)].master.is_running();
+                    *said = running.then(|| stage.introduction(plan, server));
                 }
-                it.reset(now, Some(&introductions[..plan.nodes.len()]));
+                it.reset(now, Some(&introductions[..plan.node_count]));
             }
         }
         let store = plan.scenario.store_host().0;
         self.store = self.open(stage, store);
         if warm {
-            self.open_warm_connections(stage);
+            self.open_warm_connections(plan, stage);
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
-            self.eligible_from_ns.resize(plan.nodes.len(), 0);
+            self.eligible_from_ns.resize(plan.node_count, 0);
             self.tell_eligibility(stage);
         }
     }
@@ -242,7 +243,9 @@ impl Process {
             }
             Action::Dial(route) => {
                 self.action = None;
-                let number = stage.network.dial(self.host.0, route.node, route.lane, route.epoch);
+                let server = stage.server_of(plan, self.place, route.node);
+                let host = plan.nodes[usize::from(server)].host.0;
+                let number = stage.network.dial(self.host.0, host, route.lane, route.epoch);
                 self.routes.push((route, number));
                 stage.send(plan, number, Direction::Up, Arrival::Handshake);
             }
@@ -357,7 +360,7 @@ impl Process {
         if let Input::Response(number, response) = input {
             let attempt = response.attempt;
             let current = attempt.number == self.attempts && response.op == OpKind::Set;
-            let node = stage.network.connection(number).server;
+            let node = plan.node_at(stage.network.connection(number).server);
             if current && !self.reach(plan, stage, attempt, Point::Reply, Some(node)) {
                 return;
             }
@@ -390,7 +393,8 @@ impl Process {
                 }
             }
             Input::Response(number, response) => {
-                let (node, attempt) = (stage.network.connection(number).server, response.attempt);
+                let node = plan.node_at(stage.network.connection(number).server);
+                let attempt = response.attempt;
                 let (command, op) = (response.command, response.op);
                 let answer = response.answer();
                 stage.record(EventKind::Delivered { command, attempt, node, op, answer });

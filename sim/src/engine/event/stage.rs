@@ -17,6 +17,15 @@ use crate::world::{Arrival, Choice, Choices, Direction, HostClocks, Label, Netwo
 pub(super) enum Packet {
     Request(Request),
     Response(Response),
+    /// A replica has done what it was told up to a place in its master's stream.
+    Acknowledged {
+        to: u32,
+    },
+    /// A part of a master's stream, for a replica.
+    Effects {
+        from: u32,
+        to: u32,
+    },
     StoreRequest(StoreRequest),
     /// A write was served, applied or not.
     StoreServed,
@@ -34,9 +43,9 @@ pub(super) enum Happening {
     /// A backup is made for a fault that puts it back.
     BackUp(u16),
     Disk {
-        node: u8,
+        server: u8,
         turn: DiskTurn,
-        /// Which process of the node it was for.
+        /// Which process of the server it was for.
         serial: u32,
     },
     ExpireKeys {
@@ -44,6 +53,11 @@ pub(super) enum Happening {
     },
     FaultBegins(u16),
     FaultEnds(u16),
+    /// A `WAIT` is answered as it is.
+    WaitEnds {
+        server: u8,
+        serial: u32,
+    },
     /// A client's timer, unless a newer one has been set.
     Timer {
         client: u8,
@@ -88,7 +102,18 @@ pub(super) struct Stage {
     pub(super) queue: Queue<Happening>,
     pub(super) network: Network<Packet>,
     pub(super) clocks: Vec<HostClocks>,
+    /// The servers: those of the nodes, and the replicas after them.
     pub(super) nodes: Vec<NodeHost>,
+    /// Which server is each node's master.
+    pub(super) masters: [u8; 9],
+    /// How often each node has come up.
+    pub(super) starts: [u32; 9],
+    /// Whom each client dials for each node.
+    pub(super) known: Vec<u8>,
+    /// How far in the stream of its server each connection has written.
+    pub(super) wrote: Vec<u32>,
+    pub(super) waits: u32,
+    pub(super) attachments: u32,
     pub(super) clients: Vec<ClientHost>,
     pub(super) store: Store,
     pub(super) recorder: Recorder,
@@ -205,6 +230,9 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
         }
         Arrival::Message(Packet::StoreServed | Packet::StoreVersion(_)) => {
             (AttemptId::default(), 34)
+        }
+        Arrival::Message(Packet::Effects { to, .. } | Packet::Acknowledged { to }) => {
+            (AttemptId { client: 0, number: *to as u16 }, 37)
         }
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed => (AttemptId::default(), 36),

@@ -118,6 +118,7 @@ impl Faults {
             Doing::Delay { .. }
             | Doing::Delete { .. }
             | Doing::DiskStall { .. }
+            | Doing::FailOver { .. }
             | Doing::MemoryFull { .. }
             | Doing::Snapshot { .. } => unreachable!("this engine refuses them"),
         }
@@ -167,6 +168,7 @@ impl Faults {
             Doing::Delay { .. }
             | Doing::Delete { .. }
             | Doing::DiskStall { .. }
+            | Doing::FailOver { .. }
             | Doing::MemoryFull { .. }
             | Doing::Snapshot { .. } => unreachable!("this engine refuses them"),
         }

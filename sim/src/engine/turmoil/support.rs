@@ -29,6 +29,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if plan.scenario.cluster.disk != Disk::default() {
         return Err(unsupported(String::from("`cluster.disk`")));
     }
+    if plan.has_replicas() {
+        return Err(unsupported(String::from("`[[cluster.replica]]`")));
+    }
     for node in &plan.nodes {
         let name = match node.storage.persistence {
             Persistence::Always | Persistence::None => continue,
@@ -67,6 +70,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         Doing::Die { death: Death { manner: Manner::ShutDown, .. }, .. } => Some("`shutdown`"),
         Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
         Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
+        Doing::FailOver { .. } => Some("`failover`"),
         Doing::DiskStall { .. } => Some("`disk-stall`"),
         Doing::MemoryFull { .. } => Some("`memory-full`"),
         Doing::Snapshot { .. } => Some("`snapshot`"),

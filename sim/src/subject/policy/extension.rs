@@ -2,7 +2,8 @@
 
 use redlock_client::protocol::{NodeIndex, NodeMask};
 
-use super::client::{State, Vote, mask};
+use super::attempt::mask;
+use super::client::{State, Vote};
 use super::{PolicyClient, ReleaseTo, nanos};
 use crate::history::OpKind;
 use crate::subject::{Action, Ask, Now, Word};
