@@ -30,27 +30,27 @@ const MILLION: u128 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
     /// How slow the holder's clocks are.
-    pub client_ppm: u32,
+    pub(crate) client_ppm: u32,
     /// How fast the clocks of the master are that both count.
-    pub node_ppm: u32,
+    pub(crate) node_ppm: u32,
     /// The share of the TTL that a lease gives up.
-    pub share_ppm: u32,
+    pub(crate) share_ppm: u32,
 }
 
 impl Rates {
     /// When C1 stops believing, from T1, in true time, rounded up.
-    pub fn belief_ns(self) -> u128 {
+    pub(crate) fn belief_ns(self) -> u128 {
         let local_ns = TTL_NS - TTL_NS * u128::from(self.share_ppm) / MILLION - PAD_NS;
         (local_ns * MILLION).div_ceil(MILLION - u128::from(self.client_ppm))
     }
 
     /// For how long a key lives that lasts `local_ns` on the master's clock, rounded down.
-    pub fn key_ns(self, local_ns: u128) -> u128 {
+    pub(crate) fn key_ns(self, local_ns: u128) -> u128 {
         local_ns * MILLION / (MILLION + u128::from(self.node_ppm))
     }
 
     /// What the closed form says.
-    pub fn is_covered(self) -> bool {
+    pub(crate) fn is_covered(self) -> bool {
         self.belief_ns() <= self.key_ns(TTL_NS - TICK_NS)
     }
 }

@@ -47,7 +47,7 @@ const VERSIONS: [Version; 5] = [
         subject: "unique-id",
         single: true,
         what: "a unique token",
-        defect: None,
+        defect: Some("asynchronous-replica"),
         told: include_str!("versions/v3.1.md"),
     },
     Version {
@@ -81,7 +81,7 @@ struct Defect {
 
 const FIVE: &str = r#"cluster.nodes=["A", "B", "C", "D", "E"]"#;
 
-const DEFECTS: [Defect; 7] = [
+const DEFECTS: [Defect; 8] = [
     Defect {
         what: "a late release deletes another's key",
         catalogue: "S3",
@@ -97,6 +97,14 @@ const DEFECTS: [Defect; 7] = [
         property: Property::MutualExclusion,
         single: &[],
         many: &[FIVE],
+    },
+    Defect {
+        what: "a replica takes the place of a master and has not heard of the lock",
+        catalogue: "S6",
+        scenario: "asynchronous-replica",
+        property: Property::MutualExclusion,
+        single: &[],
+        many: &[r#"cluster.nodes=["M", "B", "C", "D", "E"]"#],
     },
     Defect {
         what: "the answer to the lock comes after the lease",
