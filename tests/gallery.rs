@@ -16,6 +16,7 @@ use redlock_sim::scenario;
 use redlock_sim::search::{Campaign, CaseResult, Engine};
 
 const GALLERY: &str = "../reports/gallery";
+const HISTORY: &str = "../docs/history.md";
 const PICTURE: &str = "../docs/pause-sweep.svg";
 const DRIFT: &str = "../docs/drift-boundary.svg";
 const README: &str = "../README.md";
@@ -84,6 +85,16 @@ fn the_picture_of_drift_is_what_the_runs_give() {
         std::fs::write(DRIFT, &drift).unwrap();
     }
     assert_eq!(std::fs::read_to_string(DRIFT).unwrap_or_default(), drift, "{DRIFT} differs");
+}
+
+#[test]
+fn the_history_of_versions_is_what_the_runs_give() {
+    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let page = report::versions_page(&files).unwrap_or_else(|problems| panic!("{problems}"));
+    if blesses() {
+        std::fs::write(HISTORY, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(HISTORY).unwrap_or_default(), page, "{HISTORY} differs");
 }
 
 /// The README with `table` between its marks.

@@ -383,7 +383,10 @@ impl NodeSet {
         if ttl > longest {
             return Err(ExtendError::TooLong);
         }
-        machine.extend(ttl, now)?;
+        let token = machine.token();
+        if let Some(happened) = machine.extend(ttl, now)? {
+            self.tell(lock, token, happened);
+        }
         self.carry(lock, now);
         self.route(now);
         Ok(())

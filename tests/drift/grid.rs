@@ -13,50 +13,50 @@ use redlock_sim::report::drift::Cell;
 use redlock_sim::scenario::{Case, File, Property};
 
 /// The TTL of all runs.
-pub const TTL_NS: u128 = 10_000_000_000;
+pub(crate) const TTL_NS: u128 = 10_000_000_000;
 
 /// What a lease gives up besides its share.
 const PAD_NS: u128 = 2_000_000;
 
 /// A millisecond: what a master's expiry is rounded to.
-pub const TICK_NS: u128 = 1_000_000;
+pub(crate) const TICK_NS: u128 = 1_000_000;
 
 /// So long before C1 stops believing C2 asks, once.
-pub const BEFORE_NS: u128 = 200_000;
+pub(crate) const BEFORE_NS: u128 = 200_000;
 
 const MILLION: u128 = 1_000_000;
 
 /// How wrong clocks are, and what leases give up for it; all in parts per million.
 #[derive(Clone, Copy, Debug)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// How slow the holder's clocks are.
-    pub client_ppm: u32,
+    pub(crate) client_ppm: u32,
     /// How fast the clocks of the master are that both count.
-    pub node_ppm: u32,
+    pub(crate) node_ppm: u32,
     /// The share of the TTL that a lease gives up.
-    pub share_ppm: u32,
+    pub(crate) share_ppm: u32,
 }
 
 impl Rates {
     /// When C1 stops believing, from T1, in true time, rounded up.
-    pub fn belief_ns(self) -> u128 {
+    pub(crate) fn belief_ns(self) -> u128 {
         let local_ns = TTL_NS - TTL_NS * u128::from(self.share_ppm) / MILLION - PAD_NS;
         (local_ns * MILLION).div_ceil(MILLION - u128::from(self.client_ppm))
     }
 
     /// For how long a key lives that lasts `local_ns` on the master's clock, rounded down.
-    pub fn key_ns(self, local_ns: u128) -> u128 {
+    pub(crate) fn key_ns(self, local_ns: u128) -> u128 {
         local_ns * MILLION / (MILLION + u128::from(self.node_ppm))
     }
 
     /// What the closed form says.
-    pub fn is_covered(self) -> bool {
+    pub(crate) fn is_covered(self) -> bool {
         self.belief_ns() <= self.key_ns(TTL_NS - TICK_NS)
     }
 }
 
 /// The violation of mutual exclusion in the run by `seed`, if there is one.
-pub fn overlap(rates: Rates, seed: u64) -> Option<Violation> {
+pub(crate) fn overlap(rates: Rates, seed: u64) -> Option<Violation> {
     let mut engine = Engine::new(&case(rates)).expect("clock rates are played");
     match engine.run(seed, None).verdicts.of(Property::MutualExclusion) {
         Judgement::Violated(violation) => Some(violation),
@@ -99,7 +99,7 @@ fn case(rates: Rates) -> Case {
 
 /// The cells of the picture: leases that give up one per cent and 2 ms, by how wrong the clocks of
 /// both sides are.
-pub fn cells() -> Vec<Cell> {
+pub(crate) fn cells() -> Vec<Cell> {
     const SEEDS: u64 = 4;
     let steps = || (0..=15_u32).map(|step| step * 1_000);
     let pairs = steps().flat_map(|node_ppm| steps().map(move |client_ppm| (client_ppm, node_ppm)));

@@ -1,7 +1,7 @@
 //! Names: what may be one, what a title becomes as one, and which known one was probably meant.
 
 /// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 43] = [
+pub const SUBJECTS: [&str; 45] = [
     "redlock",
     "redlock-literal",
     "redlock-no-step-3",
@@ -36,6 +36,8 @@ pub const SUBJECTS: [&str; 43] = [
     "redlock-extend-unlocks",
     "redlock-no-node-timeout",
     "redlock-pxat",
+    "redlock-resends",
+    "redlock-resends-and-extends-late",
     "redlock-sequential",
     "redlock-stops-at-quorum",
     "redlock-timestamp-and-id-token",

@@ -204,6 +204,9 @@ pub enum Connect {
     FreshPerCommand,
     /// One a node.
     Pooled,
+    /// One a node; a proxy or a driver that has not heard at once sends every SET a second time, on
+    /// a connection that it opens for that.
+    Resending,
     /// One a node, and a second one for releases.
     SecondForRelease,
 }

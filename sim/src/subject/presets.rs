@@ -9,7 +9,7 @@ use super::policy::{
 };
 
 /// The names that a scenario may give as `subject`.
-pub const NAMES: [&str; 43] = [
+pub const NAMES: [&str; 45] = [
     "counter-on-one-redis",
     "get-then-del",
     "getset",
@@ -38,6 +38,8 @@ pub const NAMES: [&str; 43] = [
     "redlock-pxat",
     "redlock-quorum-2",
     "redlock-release-acknowledged",
+    "redlock-resends",
+    "redlock-resends-and-extends-late",
     "redlock-sequential",
     "redlock-stops-at-quorum",
     "redlock-timestamp-and-id-token",
@@ -209,6 +211,7 @@ fn weaker_redlock(name: &str) -> Option<Policy> {
             release_when_too_slow: ReleaseTo::Acknowledged,
             ..LITERAL
         },
+        "redlock-resends" => Policy { connect: Connect::Resending, ..LITERAL },
         "redlock-sequential" => {
             Policy { asking: Asking::Sequential, settling: Settling::AfterAll, ..LITERAL }
         }
@@ -234,10 +237,15 @@ fn redlock_extending(name: &str) -> Option<Policy> {
             Extending { only_while_valid: false, checks_validity: false, ..STRICT }
         }
         "redlock-extend-unlimited" => Extending { is_bounded: false, ..STRICT },
+        "redlock-resends-and-extends-late" => Extending { only_while_valid: false, ..STRICT },
         "redlock-extend-unlocks" => Extending { unlocks_after_failure: true, ..STRICT },
         _ => return None,
     };
-    Some(Policy { extending, ..LITERAL })
+    let connect = match name {
+        "redlock-resends-and-extends-late" => Connect::Resending,
+        _ => Connect::Pooled,
+    };
+    Some(Policy { extending, connect, ..LITERAL })
 }
 
 #[cfg(test)]

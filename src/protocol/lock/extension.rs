@@ -115,8 +115,13 @@ impl Lock {
         self.extension.round == Round::UnderWay
     }
 
-    /// Begins a round. `now` is its T1: it is read before any command of the round exists.
-    pub(crate) fn extend(&mut self, ttl: Duration, now: BootInstant) -> Result<(), ExtendError> {
+    /// Begins a round. `now` is its T1: it is read before any command of the round exists. A round
+    /// that cannot succeed is settled at once; what its answers show may still end the lease.
+    pub(crate) fn extend(
+        &mut self,
+        ttl: Duration,
+        now: BootInstant,
+    ) -> Result<Option<Happened>, ExtendError> {
         self.remaining(now).map_err(ExtendError::Lost)?;
         if self.is_extending() {
             return Err(ExtendError::Busy);
@@ -143,7 +148,7 @@ impl Lock {
         };
         self.next_serial += 2 * nodes.get() as u32;
         self.to_extend = nodes.all();
-        Ok(())
+        Ok(self.settle_round(now))
     }
 
     /// Whether `serial` names the latest round's command to `node`.

@@ -281,6 +281,9 @@ impl Stage {
             self.disk_after(server, place, death);
             self.nodes[usize::from(server)].inbox.clear();
             self.forget_disk_work(plan, server);
+            if power {
+                self.lose_stream(server);
+            }
             self.forget_replication(plan, server);
             let node = plan.nodes[usize::from(server)].node;
             if self.nodes[usize::from(server)].is_master() {

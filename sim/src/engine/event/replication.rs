@@ -160,6 +160,13 @@ impl Stage {
         links.retain(|link| link.connection != number);
     }
 
+    /// What has not reached the replicas is gone with the host, which may not even have sent it.
+    pub(super) fn lose_stream(&mut self, server: u8) {
+        for link in &self.nodes[usize::from(server)].replication.links {
+            self.network.reset(link.connection);
+        }
+    }
+
     /// The server's process is gone, or is no master any more.
     pub(super) fn forget_replication(&mut self, plan: &Plan, server: u8) {
         self.nodes[usize::from(server)].replication.forget();

@@ -127,7 +127,7 @@ impl PolicyClient {
             nodes: self.settings.nodes,
             lanes: match self.policy.connect {
                 Connect::FreshPerCommand => 0,
-                Connect::Pooled => 1,
+                Connect::Pooled | Connect::Resending => 1,
                 Connect::SecondForRelease => 2,
             },
             quorum: self.quorum_of(self.settings.nodes),

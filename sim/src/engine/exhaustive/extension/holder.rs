@@ -21,9 +21,9 @@ pub trait Holder: Clone {
     /// All that decides what it will do, but what is of one node.
     fn encode(&self, now: u8) -> u64;
     /// What of it is of one node.
-    fn encode_node(&self, place: usize) -> u64;
+    fn encode_node(&self, place: usize, now: u8) -> u64;
     /// More that tells states apart; the nodes are taken in `order`.
-    fn encode_more(&self, order: [usize; super::NODES], now: u8) -> Vec<u64>;
+    fn fingerprint(&self, order: [usize; super::NODES], now: u8) -> u128;
 }
 
 impl Holder for Policy {
@@ -59,12 +59,12 @@ impl Holder for Policy {
         Self::encode(self, now)
     }
 
-    fn encode_node(&self, place: usize) -> u64 {
-        Self::encode_node(self, place)
+    fn encode_node(&self, place: usize, now: u8) -> u64 {
+        Self::encode_node(self, place, now)
     }
 
-    fn encode_more(&self, _: [usize; super::NODES], _: u8) -> Vec<u64> {
-        Vec::new()
+    fn fingerprint(&self, _: [usize; super::NODES], _: u8) -> u128 {
+        0
     }
 }
 
@@ -85,12 +85,8 @@ impl Both {
     }
 
     fn compare(&mut self, told: &[Told], now: u8) {
-        let sorted = |told: &[Told]| {
-            let mut told = told.to_vec();
-            told.sort_by_key(|it| format!("{it:?}"));
-            told
-        };
-        assert_eq!(sorted(&self.words), sorted(told), "the machines and the wording disagree");
+        let agree = self.words.len() == told.len() && self.words.iter().all(|it| told.contains(it));
+        assert!(agree, "the wording says {:?}, the machines say {told:?}", self.words);
         self.words.clear();
         assert_eq!(self.production.is_alive(now), !self.is_lost() && now < self.deadline());
     }
@@ -138,11 +134,11 @@ impl Holder for Both {
         self.policy.encode(now)
     }
 
-    fn encode_node(&self, place: usize) -> u64 {
-        self.policy.encode_node(place)
+    fn encode_node(&self, place: usize, now: u8) -> u64 {
+        self.policy.encode_node(place, now)
     }
 
-    fn encode_more(&self, order: [usize; super::NODES], now: u8) -> Vec<u64> {
-        self.production.encode(order, now)
+    fn fingerprint(&self, order: [usize; super::NODES], now: u8) -> u128 {
+        self.production.fingerprint(order, now)
     }
 }

@@ -21,7 +21,7 @@ pub use holder::{Both, Holder};
 pub use policy::{Policy, Repair, Wording, Young};
 pub use print::story;
 pub use production::Production;
-pub use world::{Bounds, Extension, Step, World, violations};
+pub use world::{Act, Bounds, Executed, Extension, Step, World, violations};
 
 /// Three nodes: the fewest with a majority that survives the loss of one.
 pub const NODES: usize = 3;

@@ -90,7 +90,18 @@ struct Node {
     said: Said,
     /// The SET whose answer is awaited is a repair.
     repairing: bool,
-    up: bool,
+    /// When its connection was cut, if that was so. It comes back with a timer, a tick later.
+    down_since: Option<u8>,
+}
+
+impl Node {
+    fn is_up(&self) -> bool {
+        self.down_since.is_none()
+    }
+
+    fn is_due(&self, now: u8) -> bool {
+        self.down_since.is_some_and(|since| since < now)
+    }
 }
 
 /// The holder of the lease.
@@ -109,7 +120,8 @@ pub struct Policy {
 impl Policy {
     /// Granted at tick 0 by the nodes 0 and 1; the SET to node 2 is on its way.
     pub(super) fn new(wording: Wording, ttl: u8) -> Self {
-        let node = |standing| Node { standing, said: Said::Nothing, repairing: false, up: true };
+        let node =
+            |standing| Node { standing, said: Said::Nothing, repairing: false, down_since: None };
         let [trusted, unsettled] = [Standing::Trusted, Standing::Unsettled].map(node);
         let nodes = [trusted, trusted, unsettled];
         Self {
@@ -145,13 +157,13 @@ impl Policy {
         (self.round, self.t1) = (Round::UnderWay, now);
         self.rounds += 1;
         for node in &mut self.nodes {
-            node.said = if node.up { Said::Nothing } else { Said::NoAnswer };
+            node.said = if node.is_up() { Said::Nothing } else { Said::NoAnswer };
             if node.standing == Standing::Young {
                 node.standing = Standing::Ripening;
             }
         }
         for place in 0..NODES {
-            if self.nodes[place].up {
+            if self.nodes[place].is_up() {
                 told.push(Told::Write(place, Request::Extend { round: self.rounds }));
             }
         }
@@ -168,7 +180,7 @@ impl Policy {
             }
             Heard::Answer(Request::Extend { .. }, _) => {}
             Heard::Closed { round_outstanding } => {
-                self.nodes[place].up = false;
+                self.nodes[place].down_since = Some(now);
                 if round_outstanding && !self.lost {
                     self.nodes[place].said = Said::NoAnswer;
                     self.settle(now, told);
@@ -179,7 +191,9 @@ impl Policy {
 
     /// Timers fire: those of the lease, and those that bring a connection back.
     pub(super) fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
-        self.nodes.iter_mut().for_each(|node| node.up = true);
+        for node in self.nodes.iter_mut().filter(|node| node.is_due(now)) {
+            node.down_since = None;
+        }
         if !self.lost && now >= self.deadline && !self.wording.late_answers {
             self.lose(told);
         }
@@ -188,14 +202,15 @@ impl Policy {
     /// Whether [`Policy::fire`] has something to do.
     pub(super) fn is_due(&self, now: u8) -> bool {
         let over = !self.lost && now >= self.deadline && !self.wording.late_answers;
-        over || self.nodes.iter().any(|node| !node.up)
+        over || self.nodes.iter().any(|node| node.is_due(now))
     }
 
     /// All that decides what it does, the node's share of it.
-    pub(super) fn encode_node(&self, place: usize) -> u64 {
+    pub(super) fn encode_node(&self, place: usize, now: u8) -> u64 {
         let node = self.nodes[place];
+        let link = u64::from(!node.is_up()) + u64::from(node.is_due(now));
         let said = node.said as u64;
-        node.standing as u64 | said << 3 | u64::from(node.repairing) << 5 | u64::from(node.up) << 6
+        node.standing as u64 | said << 3 | u64::from(node.repairing) << 5 | link << 6
     }
 
     /// The rest of it.
@@ -326,7 +341,7 @@ impl Policy {
                 continue;
             }
             node.said = Said::NoAnswer;
-            if node.up {
+            if node.is_up() {
                 (node.standing, node.repairing) = (Standing::Unsettled, true);
                 told.push(Told::Write(place, Request::Set));
             }

@@ -1,29 +1,44 @@
 //! Counterexamples in words.
 
-use super::Step;
+use super::{Act, Executed, Step};
 
-/// One step, in words.
-fn words(step: Step) -> String {
-    let name = |place: usize| char::from(b'A' + place as u8);
-    match step {
-        Step::Tick => String::from("a tick passes"),
-        Step::Extend => String::from("the holder begins a round"),
-        Step::Fire => String::from("the holder's timers fire"),
-        Step::Execute(place) => format!("{} executes the next command", name(place)),
-        Step::Answer(place) => format!("the holder hears {}'s answer", name(place)),
-        Step::Forget(place) => format!("{} forgets the holder's key", name(place)),
-        Step::Take(place) => format!("the other client sets its key on {}", name(place)),
-        Step::Leave(place) => format!("the other client takes its key off {}", name(place)),
-        Step::Cut(place) => format!("the connection to {} is cut", name(place)),
-        Step::Stray(place) => {
-            format!("the SET of the cut connection is executed on {}", name(place))
+fn name(place: usize) -> char {
+    char::from(b'A' + place as u8)
+}
+
+fn act(act: Act) -> String {
+    match act {
+        Act::Tick => String::from("a tick passes"),
+        Act::Extend => String::from("the holder begins a round"),
+        Act::Fire => String::from("the holder's timers fire"),
+        Act::Answer(place) => format!("the holder hears {}'s answer", name(place)),
+        Act::Forget(place) => format!("{} forgets the holder's key", name(place)),
+        Act::Cut(place) => format!("the connection to {} is cut", name(place)),
+        Act::Stray(place) => {
+            format!("the SET of the connection that was cut is executed on {}", name(place))
         }
     }
 }
 
-/// The steps, one a line, numbered.
+fn executions(place: usize, executed: Executed) -> impl Iterator<Item = String> {
+    (0..executed.count).map(move |which| match executed.refused >> which & 1 {
+        0 => format!("{} executes its next command", name(place)),
+        _ => format!("{} refuses its next command: another key is there", name(place)),
+    })
+}
+
+/// What happens, one thing a line, numbered.
 #[must_use]
 pub fn story(steps: &[Step]) -> String {
-    let lines = steps.iter().enumerate();
-    lines.map(|(place, &step)| format!("{:2}. {}\n", place + 1, words(step))).collect()
+    let mut lines = Vec::new();
+    for step in steps {
+        let before = step.before.into_iter().enumerate();
+        lines.extend(before.flat_map(|(place, executed)| executions(place, executed)));
+        lines.push(act(step.act));
+        if step.granted {
+            lines.push(String::from("the other client is granted the lock, and releases it"));
+        }
+    }
+    let lines = lines.into_iter().enumerate();
+    lines.map(|(place, line)| format!("{:2}. {line}\n", place + 1)).collect()
 }

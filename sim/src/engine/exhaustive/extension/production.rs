@@ -1,12 +1,14 @@
 //! The machines that a client runs, in ticks.
 
+use core::hash::Hash;
 use core::time::Duration;
 
 use redlock_client::protocol::{
-    BootInstant, Command, CommandId, Drift, Event, Fresh, Introduction, Limit, LinkConfig,
-    LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RestartGuard,
-    RetryDelay, RunId, Token,
+    BootInstant, Command, Drift, Event, Fresh, Introduction, Limit, LinkConfig, LockConfig, LockId,
+    NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RestartGuard, RetryDelay, RunId, Token,
 };
+
+use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::{Answer, Heard, NODES, Request, Told};
 
@@ -106,9 +108,12 @@ impl Production {
         self.machine.check(self.lock, Duration::ZERO, instant(now)).is_ok()
     }
 
-    pub(super) fn encode(&self, order: [usize; NODES], now: u8) -> Vec<u64> {
-        let canonical = self.machine.canonical(&order.map(NodeIndex::new), instant(now));
-        canonical.words().to_vec()
+    /// 128 bits of its canonical state: two that differ are taken for one with a probability that
+    /// no search within reach makes noticeable.
+    pub(super) fn fingerprint(&self, order: [usize; NODES], now: u8) -> u128 {
+        let mut hasher = SipHasher13::new();
+        self.machine.canonical(&order.map(NodeIndex::new), instant(now)).hash(&mut hasher);
+        hasher.finish128().as_u128()
     }
 
     /// Takes commands to the nodes; connections open and introductions are answered at once.
@@ -128,7 +133,7 @@ impl Production {
                     let reply = Reply::Introduction(introduction);
                     self.machine.handle_reply(node, epoch, reply, instant(now));
                 }
-                Command::Write { node, id, op, .. } => self.written(node, id, op, now, told),
+                Command::Write { node, op, .. } => self.written(node, op, now, told),
                 Command::Reset { .. } => unreachable!("nothing makes this client impatient"),
             }
         }
@@ -146,7 +151,7 @@ impl Production {
         }
     }
 
-    fn written(&self, node: NodeIndex, _: CommandId, op: Op, now: u8, told: &mut Vec<Told>) {
+    fn written(&self, node: NodeIndex, op: Op, now: u8, told: &mut Vec<Told>) {
         let request = match op {
             Op::Extend { .. } => Request::Extend { round: self.rounds },
             Op::Set { .. } => Request::Set,

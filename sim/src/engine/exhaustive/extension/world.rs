@@ -1,5 +1,7 @@
 //! The nodes, the messages, the other client, and time.
 
+use std::rc::Rc;
+
 use super::{Answer, Heard, Holder, NODES, Request, Told};
 use crate::engine::exhaustive::Model;
 
@@ -27,35 +29,54 @@ pub struct Bounds {
     pub cuts: u8,
 }
 
-/// One thing that happens. Numbers are nodes.
+/// What happens. Numbers are nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Act {
     /// A tick passes.
     Tick,
     /// The holder begins a round.
     Extend,
     /// The holder's timers fire.
     Fire,
-    /// A node executes the next command.
-    Execute(usize),
     /// The holder hears the next answer.
     Answer(usize),
     /// A node forgets the holder's key.
     Forget(usize),
-    /// The other client sets its key.
-    Take(usize),
-    /// The other client takes its key away.
-    Leave(usize),
     /// A connection is cut.
     Cut(usize),
     /// A SET that was on a connection that was cut is executed.
     Stray(usize),
 }
 
+/// Commands that a node executes, one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// How many.
+    pub count: u8,
+    /// Those (bits, the first lowest) that are SETs and met somebody else's key.
+    pub refused: u16,
+}
+
+/// One thing that happens, what nodes execute just before it, and whether the other client is
+/// granted the lock just after it.
+///
+/// Exactly when a node executes a command makes a difference to what follows at that node and to
+/// the passing of time alone. So it does as late as it can: before its answer, before its key is
+/// forgotten, its connection cut, or a tick. And the other client is granted the lock as soon as it
+/// can: that takes nothing away from it, and nothing that the holder does depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What the nodes execute before.
+    pub before: [Executed; NODES],
+    /// What happens.
+    pub act: Act,
+    /// The other client is granted the lock, and releases it.
+    pub granted: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Free,
-    Other,
     /// The holder's, gone at this tick.
     Ours(u8),
 }
@@ -86,7 +107,7 @@ struct Node {
 /// Everything at one moment.
 #[derive(Clone)]
 pub struct World<H> {
-    holder: H,
+    holder: Rc<H>,
     now: u8,
     nodes: [Node; NODES],
     rounds: u8,
@@ -124,7 +145,7 @@ impl<H: Holder> World<H> {
         let set = Message { request: Request::Set, answer: None };
         let granting = node(Key::Ours(ttl), None, true);
         Self {
-            holder,
+            holder: Rc::new(holder),
             now: 0,
             nodes: [granting, granting, node(Key::Free, Some(set), false)],
             rounds: 0,
@@ -138,76 +159,76 @@ impl<H: Holder> World<H> {
         }
     }
 
-    /// What can happen next. Nothing once the lease is lost: the holder believes in it no more, and
-    /// extends it no more.
-    fn can(&self, step: Step, bounds: Bounds) -> bool {
+    /// What can happen next. A node without a key may have somebody else's for a moment.
+    fn can(&self, act: Act, bounds: Bounds) -> bool {
         let node = |place: usize| &self.nodes[place];
-        let has = |place: usize, executed: bool| {
-            let first = node(place).queue.iter().flatten();
-            let mut first = first.skip_while(|it| !executed && it.answer.is_some());
-            first.next().is_some_and(|it| it.answer.is_some() == executed)
-        };
-        match step {
-            _ if self.holder.is_lost() => false,
-            Step::Tick => {
-                // With nothing under way that the lease's end could matter to, time is over.
-                self.now < self.holder.deadline() || self.holder.is_extending()
-            }
-            Step::Extend => self.rounds < bounds.rounds && !self.holder.is_extending(),
-            Step::Fire => self.holder.is_due(self.now),
-            Step::Execute(place) => has(place, false),
-            Step::Answer(place) => has(place, true),
-            Step::Forget(place) => {
+        match act {
+            _ if self.is_done(bounds) => false,
+            Act::Tick => self.now < self.holder.deadline(),
+            Act::Extend => self.rounds < bounds.rounds && !self.holder.is_extending(),
+            Act::Fire => self.holder.is_due(self.now),
+            Act::Answer(place) => node(place).queue[0].is_some(),
+            Act::Forget(place) => {
                 self.forgets < bounds.forgets && matches!(node(place).key, Key::Ours(_))
             }
-            Step::Take(place) => node(place).key == Key::Free,
-            Step::Leave(place) => node(place).key == Key::Other,
-            Step::Cut(place) => self.cuts < bounds.cuts && node(place).queue[0].is_some(),
-            Step::Stray(place) => node(place).stray,
+            Act::Cut(place) => self.cuts < bounds.cuts && node(place).queue[0].is_some(),
+            Act::Stray(place) => node(place).stray,
         }
     }
 
-    fn take(&mut self, step: Step, ttl: u8) -> bool {
+    fn take(&mut self, act: Act, ttl: u8) -> bool {
         let mut told = Vec::new();
-        match step {
-            Step::Tick => self.tick(),
-            Step::Extend => {
+        match act {
+            Act::Tick => self.tick(),
+            Act::Extend => {
                 let other = self.other;
-                if !self.holder.extend(self.now, &mut told) {
+                if !Rc::make_mut(&mut self.holder).extend(self.now, &mut told) {
                     return false;
                 }
                 self.rounds += 1;
                 (self.other_before_round, self.other_in_round) = (other, false);
                 self.nodes.iter_mut().for_each(|node| node.forgot_in_round = false);
             }
-            Step::Fire => self.holder.fire(self.now, &mut told),
-            Step::Execute(place) => self.execute(place, ttl),
-            Step::Answer(place) => {
-                let queue = &mut self.nodes[place].queue;
-                let message = queue[0].take().expect("it can be answered");
-                queue.rotate_left(1);
-                let answer = message.answer.expect("it was executed");
-                let heard = Heard::Answer(message.request, answer);
-                self.holder.hear(place, heard, self.now, &mut told);
-            }
-            Step::Forget(place) => {
+            Act::Fire => Rc::make_mut(&mut self.holder).fire(self.now, &mut told),
+            Act::Answer(place) => self.answer(place, &mut told),
+            Act::Forget(place) => {
                 self.forgets += 1;
                 let node = &mut self.nodes[place];
                 (node.key, node.forgot, node.forgot_in_round) = (Key::Free, true, true);
             }
-            Step::Take(place) => {
-                self.nodes[place].key = Key::Other;
-                self.look_at_the_other();
-            }
-            Step::Leave(place) => self.nodes[place].key = Key::Free,
-            Step::Cut(place) => self.cut(place, &mut told),
-            Step::Stray(place) => {
+            Act::Cut(place) => self.cut(place, &mut told),
+            Act::Stray(place) => {
                 self.nodes[place].stray = false;
                 self.nodes[place].set(self.now + ttl);
             }
         }
         told.into_iter().for_each(|told| self.hear(told));
+        self.answer_old_rounds();
         true
+    }
+
+    /// Answers to old rounds mean nothing to anybody. They are heard as soon as they can be: that
+    /// changes nothing else, and saves all the orders in which they could be.
+    fn answer_old_rounds(&mut self) {
+        let mut told = Vec::new();
+        for place in 0..NODES {
+            while let Some(Message { request: Request::Extend { round }, answer: Some(_) }) =
+                self.nodes[place].queue[0]
+                && round < self.rounds
+            {
+                self.answer(place, &mut told);
+            }
+        }
+        assert_eq!(told, [], "an old round means nothing");
+    }
+
+    fn answer(&mut self, place: usize, told: &mut Vec<Told>) {
+        let queue = &mut self.nodes[place].queue;
+        let message = queue[0].take().expect("it can be answered");
+        queue.rotate_left(1);
+        let answer = message.answer.expect("it was executed");
+        let heard = Heard::Answer(message.request, answer);
+        Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
     fn tick(&mut self) {
@@ -219,20 +240,6 @@ impl<H: Holder> World<H> {
         }
     }
 
-    fn execute(&mut self, place: usize, ttl: u8) {
-        let until = self.now + ttl;
-        let node = &mut self.nodes[place];
-        let next = node.queue.iter().position(|it| it.is_some_and(|it| it.answer.is_none()));
-        let next = next.expect("it can execute something");
-        let request = node.queue[next].expect("just found").request;
-        let done = match request {
-            Request::Set => node.set(until),
-            Request::Extend { .. } => node.extend(until),
-        };
-        let answer = Some(if done { Answer::Done } else { Answer::Refused });
-        node.queue[next] = Some(Message { request, answer });
-    }
-
     fn cut(&mut self, place: usize, told: &mut Vec<Told>) {
         self.cuts += 1;
         let node = &mut self.nodes[place];
@@ -242,21 +249,44 @@ impl<H: Holder> World<H> {
         node.stray |= lost.clone().any(|it| unexecuted(&it));
         let latest = Request::Extend { round: self.rounds };
         let round_outstanding = lost.any(|it| it.request == latest);
-        self.holder.hear(place, Heard::Closed { round_outstanding }, self.now, told);
+        let heard = Heard::Closed { round_outstanding };
+        Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
-    fn look_at_the_other(&mut self) {
-        let keys = self.nodes.iter().filter(|node| node.key == Key::Other).count();
-        if keys <= NODES / 2 {
-            return;
+    /// Grants the other client the lock if it can have it; says whether that is news.
+    fn grant(&mut self) -> bool {
+        let free = self.nodes.iter().filter(|node| node.key == Key::Free).count();
+        if free <= NODES / 2 {
+            return false;
         }
-        self.other = true;
-        self.other_in_round = true;
-        if self.now >= self.holder.deadline() {
-            self.other_after_deadline = true;
-        } else if !self.nodes.iter().any(|node| node.counted && node.forgot) {
+        let before = (self.other, self.other_in_round, self.other_after_deadline);
+        (self.other, self.other_in_round) = (true, self.holder.is_extending());
+        self.other_after_deadline |= self.is_over();
+        if !self.is_over() && !self.holder.is_lost() && !self.counted_forgot() {
             self.wrong = Some(violations::OUTLIVED);
+            return true;
         }
+        before != (self.other, self.other_in_round, self.other_after_deadline)
+    }
+
+    fn is_over(&self) -> bool {
+        self.now >= self.holder.deadline()
+    }
+
+    fn counted_forgot(&self) -> bool {
+        self.nodes.iter().any(|node| node.counted && node.forgot)
+    }
+
+    /// Whether nothing that follows can be wrong: the lease is lost, and the holder believes in it
+    /// no more; or no round is left to succeed, and the keys that count outlive the deadline.
+    fn is_done(&self, bounds: Bounds) -> bool {
+        let outlives = |node: &Node| match node.key {
+            Key::Ours(until) => until >= self.holder.deadline(),
+            Key::Free => false,
+        };
+        let all_outlive = self.nodes.iter().all(|it| !it.counted || it.forgot || outlives(it));
+        let no_more = self.rounds == bounds.rounds && all_outlive || self.is_over();
+        self.holder.is_lost() || no_more && !self.holder.is_extending()
     }
 
     fn hear(&mut self, told: Told) {
@@ -270,7 +300,7 @@ impl<H: Holder> World<H> {
                 for (node, counted) in self.nodes.iter_mut().zip(counted) {
                     (node.counted, node.forgot) = (counted, node.forgot_in_round);
                 }
-                let forgot = self.nodes.iter().any(|node| node.counted && node.forgot);
+                let forgot = self.counted_forgot();
                 if self.other_before_round {
                     self.wrong = Some(violations::CONTINUITY);
                 } else if self.other_after_deadline {
@@ -287,8 +317,7 @@ impl<H: Holder> World<H> {
         let node = &self.nodes[place];
         let key = match node.key {
             Key::Free => 0,
-            Key::Other => 1,
-            Key::Ours(until) => 2 + u64::from(until - self.now),
+            Key::Ours(until) => 1 + u64::from(until - self.now),
         };
         let queue = node.queue.iter().flatten().fold(0, |queue, message| {
             let kind = match message.request {
@@ -303,7 +332,7 @@ impl<H: Holder> World<H> {
         let forgot = node.counted && node.forgot;
         let flags = [node.stray, node.counted, forgot, in_round];
         let flags = flags.iter().fold(0, |flags, &flag| flags << 1 | u64::from(flag));
-        self.holder.encode_node(place) | flags << 8 | key << 12 | queue << 20
+        self.holder.encode_node(place, self.now) | flags << 8 | key << 12 | queue << 20
     }
 
     fn encode(&self) -> u64 {
@@ -322,6 +351,46 @@ impl<H: Holder> World<H> {
 }
 
 impl Node {
+    /// The place of the next command that it has to execute.
+    fn next(&self) -> Option<usize> {
+        self.queue.iter().position(|it| it.is_some_and(|it| it.answer.is_none()))
+    }
+
+    /// All the ways in which it can execute commands now, none of them first.
+    fn ways(&self, until: u8) -> Vec<(Executed, Self)> {
+        let mut ways = vec![(Executed::default(), *self)];
+        let mut done = 0;
+        while let Some(&(executed, node)) = ways.get(done) {
+            done += 1;
+            for refused in [false, true] {
+                let mut next = node;
+                if next.execute(until, refused) {
+                    let bit = u16::from(refused) << executed.count;
+                    let (count, refused) = (executed.count + 1, executed.refused | bit);
+                    ways.push((Executed { count, refused }, next));
+                }
+            }
+        }
+        ways
+    }
+
+    /// Executes the next command, if there is one; with `refused` a SET that meets another key.
+    fn execute(&mut self, until: u8, refused: bool) -> bool {
+        let Some(place) = self.next() else { return false };
+        let request = self.queue[place].expect("just found").request;
+        let could_be_refused = request == Request::Set && self.key == Key::Free;
+        if refused && !could_be_refused {
+            return false;
+        }
+        let done = match request {
+            Request::Set => !refused && self.set(until),
+            Request::Extend { .. } => self.extend(until),
+        };
+        let answer = Some(if done { Answer::Done } else { Answer::Refused });
+        self.queue[place] = Some(Message { request, answer });
+        true
+    }
+
     fn set(&mut self, until: u8) -> bool {
         let free = self.key == Key::Free;
         if free {
@@ -342,28 +411,43 @@ impl Node {
 impl<H: Holder> Model for Extension<H> {
     type State = World<H>;
     type Step = Step;
-    type Key = ([u64; 1 + NODES], Vec<u64>);
+    type Key = ([u64; 1 + NODES], u128);
 
     fn initial(&self) -> Vec<World<H>> {
         vec![World::new(self.holder.clone(), self.bounds.ttl)]
     }
 
     fn successors(&self, state: &World<H>, visit: &mut dyn FnMut(Step, World<H>)) {
-        let of_node = [
-            Step::Execute,
-            Step::Answer,
-            Step::Forget,
-            Step::Take,
-            Step::Leave,
-            Step::Cut,
-            Step::Stray,
-        ];
-        let of_nodes = of_node.into_iter().flat_map(|step| (0..NODES).map(step));
-        for step in [Step::Tick, Step::Extend, Step::Fire].into_iter().chain(of_nodes) {
-            if state.can(step, self.bounds) {
-                let mut next = state.clone();
-                if next.take(step, self.bounds.ttl) {
-                    visit(step, next);
+        let mut visit = |before: [Executed; NODES], nodes: [Node; NODES], act: Act| {
+            let mut next = World { nodes, ..state.clone() };
+            if next.can(act, self.bounds) && next.take(act, self.bounds.ttl) {
+                let granted = next.grant();
+                visit(Step { before, act, granted }, next);
+            }
+        };
+        let nothing = [Executed::default(); NODES];
+        visit(nothing, state.nodes, Act::Extend);
+        visit(nothing, state.nodes, Act::Fire);
+        let ways = state.nodes.map(|node| node.ways(state.now + self.bounds.ttl));
+        for place in 0..NODES {
+            for &(executed, node) in &ways[place] {
+                let (mut before, mut nodes) = (nothing, state.nodes);
+                (before[place], nodes[place]) = (executed, node);
+                let answered = |node: &Node| node.queue[0].is_some_and(|it| it.answer.is_some());
+                let just = u8::from(!answered(&state.nodes[place]));
+                if answered(&node) && executed.count == just {
+                    visit(before, nodes, Act::Answer(place));
+                }
+                visit(before, nodes, Act::Forget(place));
+                visit(before, nodes, Act::Cut(place));
+                visit(before, nodes, Act::Stray(place));
+            }
+        }
+        for first in &ways[0] {
+            for second in &ways[1] {
+                for third in &ways[2] {
+                    let before = [first.0, second.0, third.0];
+                    visit(before, [first.1, second.1, third.1], Act::Tick);
                 }
             }
         }
@@ -375,7 +459,7 @@ impl<H: Holder> Model for Extension<H> {
             core::array::from_fn(|place| (state.encode_node(place), place));
         nodes.sort_unstable();
         let [first, second, third] = nodes.map(|(words, _)| words);
-        let more = state.holder.encode_more(nodes.map(|(_, place)| place), state.now);
+        let more = state.holder.fingerprint(nodes.map(|(_, place)| place), state.now);
         ([state.encode(), first, second, third], more)
     }
 
