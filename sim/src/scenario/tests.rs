@@ -100,6 +100,15 @@ fn the_subjects_are_those_that_there_are() {
     assert_eq!(known, crate::subject::NAMES);
 }
 
+#[test]
+fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
+    use crate::subject::{Kind, kind};
+    for name in SUBJECTS {
+        let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
+        assert_eq!(super::names::OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
+    }
+}
+
 /// What is replaced in the valid scenario, and by what.
 const MISTAKES: &[(&str, &str)] = &[
     // Not TOML, or not of this shape.
@@ -127,6 +136,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("\"E\"]\nnetwork", "\"D\"]\nnetwork"),
     ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"redlock-litteral\""),
     ("id    = \"c1\"", "id    = \"c1\"\nconnections = \"pooled\""),
+    ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"php-redlock\"\nconnections = \"pooled\""),
     // Numbers.
     ("\"E\"]\nnetwork", "\"E\", \"F\", \"G\", \"H\", \"I\", \"J\"]\nnetwork"),
     ("[\"A\", \"B\", \"C\", \"D\", \"E\"]\nnetwork", "[]\nnetwork"),
