@@ -50,7 +50,7 @@ pub const SUBJECTS: [&str; 45] = [
 ];
 
 /// Those of them that have habits of their own of using connections.
-pub const OWN_CONNECTIONS: [&str; 4] =
+pub(super) const OWN_CONNECTIONS: [&str; 4] =
     ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
 
 /// The longest name of a host, a fault or a resource, in bytes.

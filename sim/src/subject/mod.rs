@@ -32,11 +32,11 @@ use crate::history::ClockKind;
 /// calls is that of [`redlock_client::protocol::NodeSet`].
 #[derive(Debug)]
 pub enum Subject {
-    /// Another.
+    /// The `SETNX`/`GETSET` lock.
     GetSet(Box<GetSetClient>),
-    /// Another.
+    /// The PHP class.
     Php(Box<PhpClient>),
-    /// Another.
+    /// Most others.
     Policy(Box<PolicyClient>),
     /// Ours.
     Redlock(Box<RedlockClient>),
