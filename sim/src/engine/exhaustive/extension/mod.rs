@@ -15,12 +15,14 @@ mod holder;
 mod policy;
 mod print;
 mod production;
+mod wording;
 mod world;
 
 pub use holder::{Both, Holder};
-pub use policy::{Policy, Repair, Wording, Young};
+pub use policy::Policy;
 pub use print::story;
 pub use production::Production;
+pub use wording::{Repair, Wording, Young};
 pub use world::{Act, Bounds, Executed, Extension, Step, World, violations};
 
 /// Three nodes: the fewest with a majority that survives the loss of one.

@@ -1,57 +1,13 @@
-//! The rule of extension in few words, and the weaker wordings of it.
+//! The rule of extension in few words, under any wording.
 //!
-//! The rule as built says the same as `redlock_client::protocol`, about three nodes and in ticks;
-//! [`super::production`] holds the two against each other. The weaker wordings live here alone.
+//! Under the wording as built it says the same as `redlock_client::protocol`, about three nodes and
+//! in ticks; [`Both`](super::Both) holds the two against each other.
 
+use super::wording::{Repair, Wording, Young};
 use super::{Answer, Heard, NODES, Request, Told};
 
 /// A majority of three.
 const QUORUM: usize = 2;
-
-/// When a key that was found missing is set again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// When the round that found it missing has succeeded.
-    AfterSuccess,
-    /// When it is found missing.
-    AtOnce,
-}
-
-/// From when on a node counts whose key is younger than the grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Young {
-    /// When a round that began after the key was acknowledged has succeeded without it.
-    AfterLaterRound,
-    /// When a round has succeeded without it, be it the one under way at the acknowledgement.
-    AfterAnyRound,
-    /// From the acknowledgement on, if the key was set again.
-    AtOnceIfSetAgain,
-    /// From the acknowledgement on, if it answers the attempt's own SET.
-    AtOnceIfLate,
-}
-
-/// One wording of the rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wording {
-    /// When a missing key is set again.
-    pub repair: Repair,
-    /// When a young key counts.
-    pub young: Young,
-    /// Answers that come at the old deadline or later count too.
-    pub late_answers: bool,
-    /// The deadline is counted from the last answer, not from the round's beginning.
-    pub from_return: bool,
-}
-
-impl Wording {
-    /// The rule as built.
-    pub const AS_BUILT: Self = Self {
-        repair: Repair::AfterSuccess,
-        young: Young::AfterLaterRound,
-        late_answers: false,
-        from_return: false,
-    };
-}
 
 /// What is known of a node's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +75,8 @@ pub struct Policy {
 
 impl Policy {
     /// Granted at tick 0 by the nodes 0 and 1; the SET to node 2 is on its way.
-    pub(super) fn new(wording: Wording, ttl: u8) -> Self {
+    #[must_use]
+    pub fn new(wording: Wording, ttl: u8) -> Self {
         let node =
             |standing| Node { standing, said: Said::Nothing, repairing: false, down_since: None };
         let [trusted, unsettled] = [Standing::Trusted, Standing::Unsettled].map(node);
@@ -174,7 +131,7 @@ impl Policy {
     /// A node's answer, or that there will be none.
     pub(super) fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
         match heard {
-            Heard::Answer(Request::Set, answer) => self.hear_set(place, answer, now, told),
+            Heard::Answer(Request::Set, answer) => self.hear_set(place, answer, told),
             Heard::Answer(Request::Extend { round }, answer) if round == self.rounds => {
                 self.hear_extend(place, answer, now, told);
             }
@@ -225,15 +182,15 @@ impl Policy {
         lease | ends << 16 | (began * from_return) << 24 | u64::from(self.rounds) << 32
     }
 
-    fn hear_set(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<Told>) {
+    fn hear_set(&mut self, place: usize, answer: Answer, told: &mut Vec<Told>) {
         let young = self.wording.young;
         let node = &mut self.nodes[place];
         if node.standing != Standing::Unsettled {
             return;
         }
         let at_once = match young {
-            Young::AtOnceIfSetAgain => node.repairing,
-            Young::AtOnceIfLate => !node.repairing,
+            Young::SetAgainAtOnce => node.repairing,
+            Young::LateAtOnce => !node.repairing,
             _ => false,
         };
         node.standing = match answer {
@@ -245,7 +202,6 @@ impl Policy {
             node.said = Said::NoAnswer;
         }
         self.look_for_loss(told);
-        let _ = now;
     }
 
     fn hear_extend(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<Told>) {
@@ -258,7 +214,9 @@ impl Policy {
                 (Said::There, Standing::Young)
             }
             (Answer::Done, standing) => (Said::There, standing),
-            (Answer::Refused, Standing::Unsettled) => (Said::Missing, Standing::Unsettled),
+            (Answer::Refused, Standing::Unsettled) if !self.wording.set_twice => {
+                (Said::Missing, Standing::Unsettled)
+            }
             (Answer::Refused, _) => (Said::Missing, Standing::Missing),
         };
         if !self.look_for_loss(told) {
@@ -317,7 +275,7 @@ impl Policy {
         for (node, counted) in self.nodes.iter_mut().zip(&mut counted) {
             *counted = node.said == Said::There && node.standing == Standing::Trusted;
             let ripe = match self.wording.young {
-                Young::AfterAnyRound => {
+                Young::SetAgainAfterAnyRound if node.repairing => {
                     matches!(node.standing, Standing::Young | Standing::Ripening)
                 }
                 _ => node.standing == Standing::Ripening,

@@ -21,9 +21,15 @@ fn act(act: Act) -> String {
 }
 
 fn executions(place: usize, executed: Executed) -> impl Iterator<Item = String> {
-    (0..executed.count).map(move |which| match executed.refused >> which & 1 {
-        0 => format!("{} executes its next command", name(place)),
-        _ => format!("{} refuses its next command: another key is there", name(place)),
+    let node = name(place);
+    (0..executed.count).map(move |which| {
+        let has = |bits: u16| bits >> which & 1 == 1;
+        match (has(executed.sets), has(executed.done)) {
+            (true, true) => format!("{node} sets the key"),
+            (true, false) => format!("{node} refuses to set the key: there is another"),
+            (false, true) => format!("{node} prolongs the key"),
+            (false, false) => format!("{node} finds no key to prolong"),
+        }
     })
 }
 

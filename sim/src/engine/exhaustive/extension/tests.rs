@@ -1,67 +1,48 @@
+//! Small searches; those that the rule is judged by are in `tests/exhaustive.rs`.
+
 use super::*;
 use crate::engine::exhaustive::{Explored, search};
 
-fn explore(wording: Wording, bounds: Bounds) -> Explored<Step> {
-    let holder = Policy::new(wording, bounds.ttl);
-    search(&Extension { bounds, holder }, 20_000_000)
+const SMALL: Bounds = Bounds { ttl: 2, rounds: 2, forgets: 1, cuts: 1 };
+
+fn explore(holder: impl Holder, bounds: Bounds) -> Explored<Step> {
+    search(&Extension { bounds, holder }, 100_000)
+}
+
+fn as_built(bounds: Bounds) -> Both {
+    let policy = Policy::new(Wording::AS_BUILT, bounds.ttl);
+    Both::new(policy, Production::new(bounds.ttl, bounds.rounds))
 }
 
 #[test]
-#[ignore]
-fn measure() {
-    for (ttl, rounds, forgets, cuts) in [
-        (2, 1, 1, 0),
-        (2, 2, 1, 0),
-        (2, 2, 1, 1),
-        (2, 3, 1, 0),
-        (3, 2, 1, 0),
-        (3, 2, 2, 0),
-        (3, 3, 1, 0),
-        (3, 3, 2, 0),
-        (2, 4, 2, 0),
-        (3, 4, 2, 0),
-    ] {
-        let bounds = Bounds { ttl, rounds, forgets, cuts };
-        let begun = std::time::UNIX_EPOCH.elapsed().unwrap();
-        let found = explore(Wording::AS_BUILT, bounds);
-        let took = std::time::UNIX_EPOCH.elapsed().unwrap() - begun;
-        eprintln!(
-            "{bounds:?} {} states {} transitions depth {} in {took:?} {:?}",
-            found.states,
-            found.transitions,
-            found.depth,
-            found.counterexample.as_ref().map(|it| it.violation)
-        );
-        if let Some(it) = found.counterexample {
-            eprintln!("{}", story(&it.steps));
-        }
+fn more_may_happen_within_wider_bounds() {
+    let states = |bounds| explore(as_built(bounds), bounds).states;
+    let base = Bounds { cuts: 0, ..SMALL };
+    let wider = [
+        SMALL,
+        Bounds { ttl: 3, ..base },
+        Bounds { rounds: 3, ..base },
+        Bounds { forgets: 2, ..base },
+    ];
+    for bounds in wider {
+        assert!(states(bounds) > states(base), "{bounds:?}");
     }
-}
-
-fn explore_both(bounds: Bounds) -> Explored<Step> {
-    let holder = Both::new(
-        Policy::new(Wording::AS_BUILT, bounds.ttl),
-        Production::new(bounds.ttl, bounds.rounds),
-    );
-    search(&Extension { bounds, holder }, 20_000_000)
 }
 
 #[test]
-#[ignore]
-fn measure_both() {
-    for (ttl, rounds, forgets, cuts) in
-        [(2, 1, 1, 0), (2, 2, 1, 0), (2, 2, 1, 1), (2, 3, 1, 0), (3, 3, 2, 0)]
-    {
-        let bounds = Bounds { ttl, rounds, forgets, cuts };
-        let begun = std::time::UNIX_EPOCH.elapsed().unwrap();
-        let found = explore_both(bounds);
-        let took = std::time::UNIX_EPOCH.elapsed().unwrap() - begun;
-        eprintln!(
-            "{bounds:?} {} states {} transitions depth {} in {took:?} {:?}",
-            found.states,
-            found.transitions,
-            found.depth,
-            found.counterexample.as_ref().map(|it| it.violation)
-        );
-    }
+#[should_panic(expected = "the machines say")]
+fn a_wording_that_is_not_the_one_built_is_noticed() {
+    let bounds = Bounds { ttl: 3, ..SMALL };
+    let policy = Policy::new(Wording::SET_AGAIN_AT_ONCE, bounds.ttl);
+    explore(Both::new(policy, Production::new(bounds.ttl, bounds.rounds)), bounds);
+}
+
+#[test]
+fn a_counterexample_is_told_in_words() {
+    let wording = Wording { from_return: true, ..Wording::AS_BUILT };
+    let bounds = Bounds { forgets: 0, cuts: 0, ..SMALL };
+    let found = explore(Policy::new(wording, bounds.ttl), bounds);
+    let found = found.counterexample.expect("the keys do not live as long");
+    assert_eq!(found.violation, violations::OUTLIVED);
+    insta::assert_snapshot!(story(&found.steps));
 }

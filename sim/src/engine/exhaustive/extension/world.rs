@@ -53,8 +53,10 @@ pub enum Act {
 pub struct Executed {
     /// How many.
     pub count: u8,
-    /// Those (bits, the first lowest) that are SETs and met somebody else's key.
-    pub refused: u16,
+    /// Which of them (bits, the first lowest) are SETs; the others prolong the key.
+    pub sets: u16,
+    /// Which of them it did; to the others the key stood in the way, or was not there.
+    pub done: u16,
 }
 
 /// One thing that happens, what nodes execute just before it, and whether the other client is
@@ -72,6 +74,18 @@ pub struct Step {
     pub act: Act,
     /// The other client is granted the lock, and releases it.
     pub granted: bool,
+}
+
+impl Executed {
+    fn and(self, message: Message) -> Self {
+        let bit = |flag: bool| u16::from(flag) << self.count;
+        let done = message.answer == Some(Answer::Done);
+        Self {
+            count: self.count + 1,
+            sets: self.sets | bit(message.request == Request::Set),
+            done: self.done | bit(done),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +280,8 @@ impl<H: Holder> World<H> {
             self.wrong = Some(violations::OUTLIVED);
             return true;
         }
-        before != (self.other, self.other_in_round, self.other_after_deadline)
+        let (other, in_round, after_deadline) = before;
+        !other || !in_round && self.other_in_round || !after_deadline && self.other_after_deadline
     }
 
     fn is_over(&self) -> bool {
@@ -364,10 +379,8 @@ impl Node {
             done += 1;
             for refused in [false, true] {
                 let mut next = node;
-                if next.execute(until, refused) {
-                    let bit = u16::from(refused) << executed.count;
-                    let (count, refused) = (executed.count + 1, executed.refused | bit);
-                    ways.push((Executed { count, refused }, next));
+                if let Some(message) = next.execute(until, refused) {
+                    ways.push((executed.and(message), next));
                 }
             }
         }
@@ -375,12 +388,12 @@ impl Node {
     }
 
     /// Executes the next command, if there is one; with `refused` a SET that meets another key.
-    fn execute(&mut self, until: u8, refused: bool) -> bool {
-        let Some(place) = self.next() else { return false };
-        let request = self.queue[place].expect("just found").request;
+    fn execute(&mut self, until: u8, refused: bool) -> Option<Message> {
+        let place = self.next()?;
+        let request = self.queue[place]?.request;
         let could_be_refused = request == Request::Set && self.key == Key::Free;
         if refused && !could_be_refused {
-            return false;
+            return None;
         }
         let done = match request {
             Request::Set => !refused && self.set(until),
@@ -388,7 +401,7 @@ impl Node {
         };
         let answer = Some(if done { Answer::Done } else { Answer::Refused });
         self.queue[place] = Some(Message { request, answer });
-        true
+        self.queue[place]
     }
 
     fn set(&mut self, until: u8) -> bool {
