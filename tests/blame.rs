@@ -43,10 +43,11 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
     assert!(checked > 20, "only {checked} violations were found");
 }
 
-/// Whether the fault only brings about the situation in which another one does harm: partitions
-/// and delays; and the pause that makes the acquisition of catalogue C1 slow, as the entry has it.
+/// Whether the fault only brings about the situation in which another one does harm: partitions,
+/// delays and snapshots; and the pause that makes the acquisition of catalogue C1 slow, as the
+/// entry has it.
 fn steers(case: &Case, fault: &Fault) -> bool {
-    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_))
+    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))
         || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
 }
 

@@ -11,6 +11,7 @@ pub(super) mod plan;
 mod process;
 pub(super) mod recorder;
 mod replication;
+mod servers;
 mod stage;
 #[cfg(test)]
 mod tests;

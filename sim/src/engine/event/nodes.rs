@@ -15,7 +15,7 @@ use crate::master::{
     SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::Point;
+use crate::scenario::{ActiveExpiry, Point};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
@@ -303,7 +303,8 @@ impl Stage {
         if core::mem::replace(&mut host.expiry_scheduled, true) {
             return;
         }
-        let wall_ns = (when_ms + 1).max(wall_ms) * 1_000_000;
+        let late_ms = u64::from(plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
+        let wall_ns = (when_ms + late_ms).max(wall_ms) * 1_000_000;
         let at_ns = if plan.nodes[usize::from(server)].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {

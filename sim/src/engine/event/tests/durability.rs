@@ -1,6 +1,7 @@
 //! What deaths, disks and clocks of restarts do.
 
 use super::*;
+use crate::history::Writer;
 
 /// The node at 0 keeps what `persistence` keeps and syncs 100 ms past each second, and `more`.
 fn play_with_disk(persistence: &str, more: &str, disk: &str) -> Vec<Event> {
@@ -77,22 +78,16 @@ fn a_backup_from_before_the_release_brings_the_key_back() {
 fn a_hanging_disk_postpones_the_write_for_two_seconds() {
     // The client's first attempt gives the node something to sync, and the disk hangs by then.
     let hang = "at = \"50ms\"\nuntil = \"9s\"\ndisk-stall = { host = \"A\" }";
-    let client = |acquire_ms: u32| {
-        format!(
-            "[[client]]\nid = \"c2\"\nsteps = [{{ at = \"{acquire_ms}ms\", acquire = {{}} }}, {{ sleep = \"5s\" }}]"
-        )
-    };
-    let kill = |at: &str| {
-        format!(
-            "[[fault]]\nid = \"k\"\nat = \"{at}\"\nkill = {{ host = \"A\", restart-after = \"50ms\" }}"
-        )
-    };
+    let client = "[[client]]\nid = \"c2\"\n\
+                  steps = [{ at = \"2050ms\", acquire = {} }, { sleep = \"5s\" }]";
+    let kill = "kill = { host = \"A\", restart-after = \"50ms\" }";
+    let second = Writer::Attempt(AttemptId { client: 1, number: 1 });
     let lost_at = |at: &str| {
-        let more = format!("{hang}\n{}\n{}", kill(at), client(2_050));
+        let more = format!("{hang}\n[[fault]]\nid = \"k\"\nat = \"{at}\"\n{kill}\n{client}");
         let events = play_with_disk("everysec", &more, "");
         events.iter().any(|event| {
-            matches!(event.kind, EventKind::KeyEnded { node: 0, cause: KeyEnd::Restarted, writer, .. }
-                if writer == crate::history::Writer::Attempt(AttemptId { client: 1, number: 1 }))
+            ended(0, KeyEnd::Restarted)(&event.kind)
+                && matches!(event.kind, EventKind::KeyEnded { writer, .. } if writer == second)
         })
     };
     assert!(lost_at("3s"), "within two seconds of the first write that was postponed, the release");
@@ -119,9 +114,8 @@ fn a_restart_comes_when_its_own_clock_says_so() {
         find(&events, |kind| matches!(kind, EventKind::NodeUp { node: 0, incarnation: 1 }))
     };
     let kill = |clock: &str| {
-        format!(
-            "at = \"1s\"\nkill = {{ host = \"A\", restart-after = \"10s\", measured-on = \"{clock}\" }}"
-        )
+        let kill = "at = \"1s\"\nkill = { host = \"A\", restart-after = \"10s\", measured-on = ";
+        format!("{kill}\"{clock}\" }}")
     };
     let jump = |by: &str| {
         format!(

@@ -129,7 +129,10 @@ fn a_wait_is_answered_when_a_replica_has_acknowledged_or_when_its_time_is_over()
     let waited = |case: &str| {
         let events = play_case(text, "wait-for-a-replica", case);
         let at = |op| {
-            let is = |kind: &EventKind| matches!(kind, EventKind::Executed { attempt: C1, op: it, .. } if *it == op);
+            let is = |kind: &EventKind| match kind {
+                EventKind::Executed { attempt, op: it, .. } => (*attempt, *it) == (C1, op),
+                _ => false,
+            };
             find(&events, is).expect("it is executed")
         };
         let yes = |kind: &EventKind| {
