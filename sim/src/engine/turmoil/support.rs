@@ -8,7 +8,7 @@ use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
 use crate::engine::event::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
-use crate::scenario::{Disk, Lost, Persistence};
+use crate::scenario::{ActiveExpiry, Disk, Lost, Persistence};
 
 /// Refuses what cannot be played as the scenario says.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
@@ -25,6 +25,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
+    }
+    if plan.scenario.cluster.active_expiry == ActiveExpiry::Prompt {
+        return Err(unsupported(String::from("`active-expiry = \"prompt\"`")));
     }
     if plan.scenario.cluster.disk != Disk::default() {
         return Err(unsupported(String::from("`cluster.disk`")));
