@@ -17,7 +17,7 @@ fn without_a_blamed_fault_the_verdict_flips() {
     let mut checked = 0;
     for (case, property, blame) in expected_violations() {
         let faults = case.scenario.faults.iter().enumerate();
-        for (place, fault) in faults.filter(|(_, fault)| is_blamed(fault, &blame)) {
+        for (place, fault) in faults.filter(|(_, fault)| is_blamed(&case, fault, &blame)) {
             let mut without = case.clone();
             without.scenario.faults[place].enabled = false;
             let found = violating(&without, property);
@@ -34,7 +34,7 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
     for (case, property, blame) in expected_violations() {
         let mut without = case.clone();
         for fault in &mut without.scenario.faults {
-            fault.enabled &= steers(&case, fault) || is_blamed(fault, &blame);
+            fault.enabled &= steers(&case, fault) || is_blamed(&case, fault, &blame);
         }
         let found = violating(&without, property);
         assert_eq!(found, SEEDS, "{} {property:?}: gone with others", case.full_name());
@@ -43,10 +43,11 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
     assert!(checked > 20, "only {checked} violations were found");
 }
 
-/// Whether the fault only brings about the situation in which another one does harm: partitions
-/// and delays; and the pause that makes the acquisition of catalogue C1 slow, as the entry has it.
+/// Whether the fault only brings about the situation in which another one does harm: partitions,
+/// delays and snapshots; and the pause that makes the acquisition of catalogue C1 slow, as the
+/// entry has it.
 fn steers(case: &Case, fault: &Fault) -> bool {
-    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_))
+    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))
         || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
 }
 
@@ -65,10 +66,16 @@ fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
     violations.collect()
 }
 
-fn is_blamed(fault: &Fault, blame: &[String]) -> bool {
+fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
     let blames = |word: &str| fault.enabled && blame.iter().any(|it| it == word);
+    // What a replica forgets its node forgets.
+    let replicas = &case.scenario.cluster.replicas;
+    let node = |name: &String| {
+        let replica = replicas.iter().find(|replica| replica.id == *name);
+        replica.map_or(name.clone(), |replica| replica.of.clone())
+    };
     let of = |word: &str, names: &HostNames| {
-        names.0.iter().any(|name| blames(&format!("{word}({name})")))
+        names.0.iter().any(|name| blames(&format!("{word}({})", node(name))))
     };
     match fault.kind() {
         FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => of("clock", &it.host),

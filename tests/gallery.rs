@@ -1,7 +1,11 @@
 //! What is committed of the results is what the runs give: the gallery, the README's table and its
-//! picture, compared byte for byte.
+//! pictures, compared byte for byte.
 //!
 //! `BLESS=1 cargo test --test gallery` writes them anew, and lists what changed (never in CI).
+
+#[path = "drift/grid.rs"]
+#[expect(dead_code, reason = "the rest is for the test of the closed form")]
+mod grid;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +16,9 @@ use redlock_sim::scenario;
 use redlock_sim::search::{Campaign, CaseResult, Engine};
 
 const GALLERY: &str = "../reports/gallery";
+const HISTORY: &str = "../docs/history.md";
 const PICTURE: &str = "../docs/pause-sweep.svg";
+const DRIFT: &str = "../docs/drift-boundary.svg";
 const README: &str = "../README.md";
 const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
@@ -70,6 +76,25 @@ fn what_is_committed_is_what_the_runs_give() {
     assert_eq!(std::fs::read_to_string(PICTURE).unwrap_or_default(), svg, "{PICTURE} differs");
     let committed = std::fs::read_to_string(README).expect("there is a README");
     assert_eq!(committed, fresh, "the table of the README differs");
+}
+
+#[test]
+fn the_picture_of_drift_is_what_the_runs_give() {
+    let drift = report::drift::drift_svg(&grid::cells());
+    if blesses() {
+        std::fs::write(DRIFT, &drift).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(DRIFT).unwrap_or_default(), drift, "{DRIFT} differs");
+}
+
+#[test]
+fn the_history_of_versions_is_what_the_runs_give() {
+    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let page = report::versions_page(&files).unwrap_or_else(|problems| panic!("{problems}"));
+    if blesses() {
+        std::fs::write(HISTORY, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(HISTORY).unwrap_or_default(), page, "{HISTORY} differs");
 }
 
 /// The README with `table` between its marks.

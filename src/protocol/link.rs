@@ -133,25 +133,6 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(node: NodeIndex, config: LinkConfig) -> Self {
-        Self::unused(node, config, VecDeque::with_capacity(8), Debts::default())
-    }
-
-    /// Back to the state of [`Link::new`], keeping what is allocated.
-    pub(crate) fn reset_to(&mut self, config: LinkConfig) {
-        let mut pipeline = core::mem::take(&mut self.pipeline);
-        let mut debts = core::mem::take(&mut self.debts);
-        pipeline.clear();
-        debts.clear();
-        *self = Self::unused(self.node, config, pipeline, debts);
-    }
-
-    /// A link that nobody has needed so far; `pipeline` and `debts` are empty.
-    fn unused(
-        node: NodeIndex,
-        config: LinkConfig,
-        pipeline: VecDeque<Pending>,
-        debts: Debts,
-    ) -> Self {
         Self {
             node,
             config,
@@ -159,14 +140,23 @@ impl Link {
             epoch: 0,
             writable: false,
             reset_wanted: false,
-            pipeline,
+            pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
             next_serial: 0,
-            debts,
+            debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             round_trip: Duration::ZERO,
         }
+    }
+
+    /// Becomes what `idle` is, keeping what is allocated.
+    pub(crate) fn reset_to(&mut self, idle: &Self) {
+        let mut pipeline = core::mem::take(&mut self.pipeline);
+        let mut debts = core::mem::take(&mut self.debts);
+        pipeline.clear();
+        debts.clear();
+        *self = Self { pipeline, debts, ..idle.clone() };
     }
 
     /// Since when the node's votes count; `None` while they do not.

@@ -168,23 +168,24 @@ impl NodeSet {
         }
     }
 
-    /// Back to the state of [`NodeSet::new`] for the same number of nodes, keeping what is
-    /// allocated.
+    /// Becomes what `idle` is, keeping what is allocated.
     ///
     /// # Panics
     ///
-    /// If the number of nodes is another.
-    pub fn reset_to(&mut self, links: &[LinkConfig]) {
-        assert_eq!(links.len(), self.links.len(), "another number of nodes");
-        for (link, &config) in self.links.iter_mut().zip(links) {
-            link.reset_to(config);
+    /// If `idle` has another number of nodes, a use of the lock, or anything under way.
+    pub fn reset_to(&mut self, idle: &Self) {
+        assert_eq!(idle.nodes, self.nodes, "another number of nodes");
+        assert!(idle.is_idle() && idle.slots.is_empty(), "it is in use");
+        assert!(idle.notes.is_empty() && idle.events.is_empty(), "it has something to tell");
+        for (link, idle) in self.links.iter_mut().zip(&idle.links) {
+            link.reset_to(idle);
         }
         self.slots.clear();
         self.notes.clear();
         self.events.clear();
-        self.clock = BootInstant::ZERO;
-        self.touched = NodeMask::EMPTY;
-        self.timeouts = [None; MAX_NODES];
+        self.clock = idle.clock;
+        self.touched = idle.touched;
+        self.timeouts = idle.timeouts;
     }
 
     /// How many nodes are configured.

@@ -135,6 +135,10 @@ pub enum EventKind {
     Healed { probe: u8 },
     /// The run is over.
     Ended,
+
+    /// A key that had ended on a node is there again, since what the node loaded, or the replica
+    /// that took its place, still has it.
+    KeyReturned { node: u8, writer: Writer, expires_wall_ms: u64 },
 }
 
 /// What a command does, as far as judging and drawing tell commands apart.

@@ -1,6 +1,7 @@
 //! What a master can be asked, and what it answers.
 
 use super::bytes::SmallBytes;
+use super::keyspace::Entry;
 use crate::history::{KeyEnd, Writer};
 
 /// A request. It borrows, so that asking allocates nothing.
@@ -76,6 +77,15 @@ pub enum KeyCommand<'a> {
         /// What the key is to hold.
         value: &'a [u8],
     },
+}
+
+impl KeyCommand<'_> {
+    /// Whether a master whose memory is full refuses it: commands that may need memory, whatever
+    /// they would do. A script that only deletes or re-times is none of them.
+    #[must_use]
+    pub const fn is_denied_when_full(&self) -> bool {
+        matches!(self, Self::Incr | Self::Set { .. } | Self::Setnx { .. })
+    }
 }
 
 /// When `SET` sets.
@@ -156,6 +166,8 @@ pub enum ErrorReply {
     ExpireRange,
     /// A counter holds something else.
     NotAnInteger,
+    /// Memory is full, and the command might need more.
+    OutOfMemory,
     /// The counter cannot become larger.
     Overflow,
     /// An expiry in `PEXPIRE` that cannot be represented.
@@ -171,6 +183,7 @@ impl ErrorReply {
         match self {
             Self::ExpireRange => "ERR invalid expire time in 'expire' command",
             Self::NotAnInteger => "ERR value is not an integer or out of range",
+            Self::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Self::Overflow => "ERR increment or decrement would overflow",
             Self::PexpireRange => "ERR invalid expire time in 'pexpire' command",
             Self::SetRange => "ERR invalid expire time in 'set' command",
@@ -189,6 +202,17 @@ pub struct Executed {
     pub effect: Effect,
     /// The key that the command deleted or took over from another writer.
     pub ended: Option<Ended>,
+}
+
+impl Executed {
+    /// The command was refused before it looked at the key, which is `stored`.
+    pub(super) fn refused(error: ErrorReply, stored: Option<&Entry>) -> Self {
+        let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
+        let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
+        let effect =
+            Effect { change: Change::Nothing, before: writer, after: writer, expires_wall_ms };
+        Self { reply: Reply::Error(error), expired: None, effect, ended: None }
+    }
 }
 
 /// What a command did to its key.

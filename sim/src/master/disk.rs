@@ -1,4 +1,16 @@
 //! What a master keeps when it dies: a log of absolute effects with two watermarks.
+//!
+//! Every way of keeping something is a rule by which the watermarks move:
+//!
+//! | persistence | written | synced |
+//! | --- | --- | --- |
+//! | `none` | nothing is recorded | |
+//! | `rdb` | by a snapshot, to the end of the log | by the same |
+//! | `everysec` | with the record; while a sync is under way, after it | by a sync in the background |
+//! | `no` | with the record | never: the kernel would after about 30 s, beyond what is modelled |
+//! | `always` | with the record | by the sync that the reply waits for |
+//!
+//! When syncs begin and how long they take is the engine's business.
 
 use super::bytes::SmallBytes;
 use super::keyspace::{Entry, Keyspace};
@@ -13,23 +25,61 @@ struct Record {
     entry: Option<Entry>,
 }
 
+/// How a disk is used, and what it is like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Storage {
+    /// By what rule the master keeps something.
+    pub persistence: Persistence,
+    /// A sync takes time: under `always` the engine begins and ends it. Otherwise it is done as
+    /// soon as something is written.
+    pub slow: bool,
+    /// Syncs are acknowledged, and nothing is on the platter.
+    pub lies: bool,
+}
+
+impl From<Persistence> for Storage {
+    fn from(persistence: Persistence) -> Self {
+        Self { persistence, slow: false, lies: false }
+    }
+}
+
 /// An append-only log. What was handed to the kernel survives the death of the process; what was
 /// synced survives the death of the host.
 ///
-/// `synced <= written <= records` at all times. How the watermarks move is the persistence mode:
-/// `always` moves both before the reply is sent.
+/// `synced <= written <= records` at all times, and a sync that is under way lies between the two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Disk {
+    storage: Storage,
     log: Vec<Record>,
     written: usize,
+    /// Up to where the sync under way reaches.
+    syncing: Option<usize>,
     synced: usize,
+    /// What the disk says is synced.
+    acknowledged: usize,
+    /// Copies of what was written, each under its number.
+    backups: Vec<(u16, Vec<Record>)>,
 }
 
 impl Disk {
+    /// An empty one.
+    #[must_use]
+    pub fn new(storage: Storage) -> Self {
+        Self { storage, ..Self::default() }
+    }
+
     /// Forgets everything, keeping what is allocated.
-    pub fn clear(&mut self) {
+    pub fn reset_to(&mut self, storage: Storage) {
+        self.storage = storage;
         self.log.clear();
-        (self.written, self.synced) = (0, 0);
+        (self.written, self.syncing, self.synced, self.acknowledged) = (0, None, 0, 0);
+        self.backups.clear();
+    }
+
+    /// How it is used.
+    #[must_use]
+    pub fn storage(&self) -> Storage {
+        self.storage
     }
 
     /// How many records the log has.
@@ -44,32 +94,112 @@ impl Disk {
         self.log.is_empty()
     }
 
-    /// Takes note that `key` is `entry` now, and moves the watermarks as `persistence` says. Costs
-    /// nothing if nothing is kept.
-    pub fn record(&mut self, persistence: Persistence, key: &[u8], entry: Option<&Entry>) {
-        match persistence {
+    /// Takes note that `key` is `entry` now. Costs nothing if nothing is kept.
+    pub fn record(&mut self, key: &[u8], entry: Option<&Entry>) {
+        if self.storage.persistence == Persistence::None {
+            return;
+        }
+        self.log.push(Record { key: SmallBytes::new(key), entry: entry.cloned() });
+        match self.storage.persistence {
             Persistence::None | Persistence::Rdb => {}
-            Persistence::Everysec | Persistence::No => {
-                self.append(key, entry);
-                self.write();
-            }
+            Persistence::Everysec if self.syncing.is_some() => {}
+            Persistence::Everysec | Persistence::No => self.write(),
             Persistence::Always => {
-                self.append(key, entry);
                 self.write();
-                self.sync();
+                if self.syncs_at_once() {
+                    self.sync_to(self.written);
+                }
             }
         }
     }
 
+    /// Whether there are records that the kernel does not have.
+    #[must_use]
+    pub fn is_write_postponed(&self) -> bool {
+        self.written < self.log.len()
+    }
+
+    /// Whether there are records that were never synced, as far as the disk says.
+    #[must_use]
+    pub fn is_sync_due(&self) -> bool {
+        self.acknowledged < self.log.len()
+    }
+
+    /// Whether a sync is under way.
+    #[must_use]
+    pub fn is_syncing(&self) -> bool {
+        self.syncing.is_some()
+    }
+
+    /// Hands everything to the kernel.
+    pub fn write(&mut self) {
+        self.written = self.log.len();
+    }
+
+    /// A sync of what is written begins.
+    ///
+    /// # Panics
+    ///
+    /// If one is under way, or every record is synced at once.
+    pub fn begin_sync(&mut self) {
+        assert!(self.syncing.is_none(), "one sync at a time");
+        assert!(!self.syncs_at_once(), "there is nothing left to sync");
+        self.syncing = Some(self.written);
+    }
+
+    /// It is done, and what was postponed for it is written.
+    ///
+    /// # Panics
+    ///
+    /// If none is under way.
+    pub fn end_sync(&mut self) {
+        let to = self.syncing.take().expect("a sync that ends has begun");
+        self.sync_to(to);
+        self.write();
+    }
+
+    /// Everything there is becomes safe at once: a snapshot is done, or the process stops cleanly.
+    pub fn save(&mut self) {
+        if self.storage.persistence != Persistence::None {
+            self.syncing = None;
+            self.write();
+            self.sync_to(self.written);
+        }
+    }
+
+    /// Copies what is written to a safe place.
+    pub fn back_up(&mut self, number: u16) {
+        self.backups.push((number, self.log[..self.written].to_vec()));
+    }
+
     /// Only what was written is left: the process died.
     pub fn keep_written(&mut self) {
-        self.log.truncate(self.written);
+        self.keep(self.written);
     }
 
     /// Only what was synced is left: the host died.
     pub fn keep_synced(&mut self) {
-        self.log.truncate(self.synced);
-        self.written = self.synced;
+        self.keep(self.synced);
+    }
+
+    /// The host died in the middle of writing back what was not synced: the first few of those
+    /// records are left, `draw` of so many says how few. The last of them is torn, and loading
+    /// drops it.
+    pub fn keep_torn(&mut self, draw: impl FnOnce(usize) -> usize) {
+        let left = draw(self.written - self.synced + 1);
+        self.keep(self.synced + left.saturating_sub(1));
+    }
+
+    /// The backup of this number is put in the place of everything that was kept; nothing is, if
+    /// there is no such backup.
+    pub fn restore(&mut self, number: u16) {
+        self.log.clear();
+        if let Some((_, backup)) = self.backups.iter().find(|(known, _)| *known == number) {
+            self.log.extend_from_slice(backup);
+        }
+        let length = self.log.len();
+        self.syncing = None;
+        (self.written, self.synced, self.acknowledged) = (length, length, length);
     }
 
     /// Makes `keyspace` what the log says.
@@ -80,108 +210,26 @@ impl Disk {
         }
     }
 
-    fn append(&mut self, key: &[u8], entry: Option<&Entry>) {
-        self.log.push(Record { key: SmallBytes::new(key), entry: entry.cloned() });
+    fn syncs_at_once(&self) -> bool {
+        self.storage.persistence == Persistence::Always && !self.storage.slow
     }
 
-    fn write(&mut self) {
-        self.written = self.log.len();
+    fn keep(&mut self, length: usize) {
+        assert!(length <= self.log.len(), "what is left was there");
+        self.log.truncate(length);
+        self.written = length;
+        self.syncing = None;
+        self.synced = self.synced.min(length);
+        self.acknowledged = self.acknowledged.min(length);
     }
 
-    fn sync(&mut self) {
-        self.synced = self.written;
+    fn sync_to(&mut self, length: usize) {
+        self.acknowledged = length;
+        if !self.storage.lies {
+            self.synced = length;
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::history::Writer;
-
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Append(u8, Option<u8>),
-        Write,
-        Sync,
-        Kill,
-        Power,
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            4 => (0..3_u8, any::<Option<u8>>()).prop_map(|(key, value)| Step::Append(key, value)),
-            2 => Just(Step::Write),
-            2 => Just(Step::Sync),
-            1 => Just(Step::Kill),
-            1 => Just(Step::Power),
-        ]
-    }
-
-    fn entry(value: u8) -> Entry {
-        Entry {
-            value: SmallBytes::new(&[value]),
-            expires_wall_ms: Some(u64::from(value)),
-            writer: Writer::Operator,
-        }
-    }
-
-    /// What is left according to a naive reading: every record knows how safe it is.
-    fn naive(steps: &[Step]) -> Vec<(u8, Option<u8>)> {
-        let mut records: Vec<(u8, Option<u8>, u8)> = Vec::new();
-        for &step in steps {
-            match step {
-                Step::Append(key, value) => records.push((key, value, 0)),
-                Step::Write => records.iter_mut().for_each(|it| it.2 = it.2.max(1)),
-                Step::Sync => records.iter_mut().filter(|it| it.2 == 1).for_each(|it| it.2 = 2),
-                Step::Kill => records.retain(|it| it.2 >= 1),
-                Step::Power => records.retain(|it| it.2 == 2),
-            }
-        }
-        records.into_iter().map(|(key, value, _)| (key, value)).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn a_death_leaves_exactly_what_its_watermark_covers(
-            steps in prop::collection::vec(step(), 0..40),
-        ) {
-            let mut disk = Disk::default();
-            for &step in &steps {
-                match step {
-                    Step::Append(key, value) => disk.append(&[key], value.map(entry).as_ref()),
-                    Step::Write => disk.write(),
-                    Step::Sync => disk.sync(),
-                    Step::Kill => disk.keep_written(),
-                    Step::Power => disk.keep_synced(),
-                }
-                prop_assert!(disk.synced <= disk.written && disk.written <= disk.log.len());
-            }
-            let left: Vec<_> = naive(&steps);
-            let mut restored = Keyspace::default();
-            restored.load(&SmallBytes::new(b"stale"), Some(&entry(9)));
-            disk.replay(&mut restored);
-            for key in 0..3_u8 {
-                let last = left.iter().rev().find(|it| it.0 == key).and_then(|it| it.1);
-                prop_assert_eq!(restored.stored(&[key]).cloned(), last.map(entry));
-            }
-            prop_assert_eq!(restored.stored(b"stale"), None);
-        }
-    }
-
-    #[test]
-    fn nothing_is_recorded_where_nothing_is_kept() {
-        let mut disk = Disk::default();
-        disk.record(Persistence::None, b"k", Some(&entry(1)));
-        assert!(disk.is_empty());
-    }
-
-    #[test]
-    fn always_survives_the_death_of_the_host() {
-        let mut disk = Disk::default();
-        disk.record(Persistence::Always, b"k", Some(&entry(1)));
-        disk.keep_synced();
-        assert_eq!(disk.len(), 1);
-    }
-}
+mod tests;

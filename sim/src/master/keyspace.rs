@@ -134,6 +134,12 @@ impl Keyspace {
         Some(self.slots.remove(at).ended(KeyEnd::Evicted, Writer::Nobody))
     }
 
+    /// `DEL` of `key` by an operator.
+    pub fn delete_by_operator(&mut self, key: &[u8]) -> Option<Ended> {
+        let at = self.find(key).ok()?;
+        Some(self.slots.remove(at).ended(KeyEnd::Command, Writer::Operator))
+    }
+
     /// `FLUSHALL` by an operator.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
         self.slots.drain(..).for_each(|slot| ended(slot.ended(KeyEnd::Flushed, Writer::Operator)));
@@ -148,6 +154,35 @@ impl Keyspace {
                 self.slots.insert(at, Slot { key: key.clone(), entry: entry.clone() });
             }
             (Err(_), None) => {}
+        }
+    }
+
+    /// Drops every key whose time is over by `wall_ms`, as loading from disk does.
+    pub fn forget_expired(&mut self, wall_ms: u64) {
+        self.slots.retain(|slot| slot.entry.expires_wall_ms.is_none_or(|when| wall_ms <= when));
+    }
+
+    /// What becomes of keys when `new` takes the place of this keyspace, at `wall_ms`: `ended` is
+    /// told of those that only this one has, which end because of `cause` unless their time is
+    /// over, `returned` of those that only `new` has.
+    pub fn compare(
+        &self,
+        new: &Self,
+        wall_ms: u64,
+        cause: KeyEnd,
+        mut ended: impl FnMut(Ended),
+        mut returned: impl FnMut(&[u8], &Entry),
+    ) {
+        let has = |all: &Self, slot: &Slot| {
+            all.stored(&slot.key).is_some_and(|other| other.writer == slot.entry.writer)
+        };
+        for slot in self.slots.iter().filter(|slot| !has(new, slot)) {
+            let expired = slot.entry.expires_wall_ms.is_some_and(|when| wall_ms > when);
+            let cause = if expired { KeyEnd::Expired } else { cause };
+            ended(slot.clone().ended(cause, Writer::Nobody));
+        }
+        for slot in new.slots.iter().filter(|slot| !has(self, slot)) {
+            returned(&slot.key, &slot.entry);
         }
     }
 

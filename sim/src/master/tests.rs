@@ -2,12 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::history::AttemptId;
+use crate::scenario::Persistence;
 
 const ONE: Writer = Writer::Attempt(AttemptId { client: 0, number: 1 });
 const TWO: Writer = Writer::Attempt(AttemptId { client: 1, number: 1 });
 
 fn master(persistence: Persistence) -> Master {
-    Master::new(persistence, [1; 20], 5_999)
+    Master::new(persistence.into(), [1; 20], 5_999)
 }
 
 fn set(value: &[u8]) -> KeyCommand<'_> {
@@ -21,7 +22,7 @@ fn ask(master: &mut Master, command: KeyCommand<'_>, wall_ms: u64, writer: Write
 
 fn restart(master: &mut Master, wall_ms: u64) -> Vec<Ended> {
     let mut ended = Vec::new();
-    master.restart([2; 20], wall_ms, |key| ended.push(key));
+    master.restart([2; 20], wall_ms, |key| ended.push(key), |_, _| {});
     ended
 }
 
@@ -112,6 +113,51 @@ fn eviction_and_flush_say_what_ended() {
 }
 
 #[test]
+fn an_operator_deletes_a_key_whosever_it_is() {
+    let mut master = master(Persistence::Always);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    let ended = master.delete(b"k").expect("there was a key");
+    assert_eq!((ended.writer, ended.cause, ended.by), (ONE, KeyEnd::Command, Writer::Operator));
+    master.kill();
+    restart(&mut master, 7_010);
+    assert!(master.keyspace().is_empty());
+}
+
+#[test]
+fn a_full_master_refuses_to_set_and_nothing_else() {
+    let mut master = master(Persistence::None);
+    ask(&mut master, set(b"v"), 7_000, ONE);
+    master.set_full(true);
+    let refused = Reply::Error(ErrorReply::OutOfMemory);
+    assert_eq!(ask(&mut master, set(b"w"), 7_010, TWO), refused);
+    assert_eq!(ask(&mut master, KeyCommand::Setnx { value: b"w" }, 7_010, TWO), refused);
+    let extend = KeyCommand::CompareAndExtend { value: b"v", ttl_ms: 500 };
+    assert_eq!(ask(&mut master, extend, 7_010, ONE), Reply::Integer(1));
+    let release = KeyCommand::CompareAndDelete { value: b"v" };
+    assert_eq!(ask(&mut master, release, 7_020, ONE), Reply::Integer(1));
+    assert_eq!(ask(&mut master, set(b"w"), 7_030, TWO), refused, "however much is free now");
+    master.set_full(false);
+    assert_eq!(ask(&mut master, set(b"w"), 7_030, TWO), Reply::Ok);
+}
+
+#[test]
+fn a_clean_stop_keeps_what_the_mode_keeps_at_all() {
+    for (mode, kept) in [
+        (Persistence::None, false),
+        (Persistence::Rdb, true),
+        (Persistence::Everysec, true),
+        (Persistence::No, true),
+        (Persistence::Always, true),
+    ] {
+        let mut master = master(mode);
+        ask(&mut master, set(b"v"), 7_000, ONE);
+        master.shut_down();
+        master.power();
+        assert_eq!(restart(&mut master, 7_010).is_empty(), kept, "{mode:?}");
+    }
+}
+
+#[test]
 #[should_panic(expected = "a dead process executes nothing")]
 fn a_dead_process_executes_nothing() {
     let mut master = master(Persistence::None);
@@ -125,8 +171,8 @@ fn a_reset_master_is_as_good_as_new() {
     ask(&mut master, set(b"v"), 7_000, ONE);
     master.kill();
     restart(&mut master, 7_000);
-    master.reset_to(Persistence::None, [3; 20], 9);
-    assert_eq!(master, Master::new(Persistence::None, [3; 20], 9));
+    master.reset_to(Persistence::None.into(), [3; 20], 9);
+    assert_eq!(master, Master::new(Persistence::None.into(), [3; 20], 9));
 }
 
 proptest! {

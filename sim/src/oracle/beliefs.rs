@@ -3,6 +3,9 @@
 //! A belief is the instants from the delivery of a grant to the first of {release called, loss
 //! delivered, process killed} at which the clock that the grant names reads less than the deadline,
 //! whether or not the process is scheduled. On a clock that is set back it can begin again.
+//!
+//! The deadline is the latest of those delivered: an extension that would end sooner than what the
+//! application has been told already ends nothing.
 
 use super::overlaps::Overlaps;
 use super::verdict::Blamed;
@@ -21,6 +24,8 @@ struct Belief {
     live: bool,
     /// When the clock will read the deadline, as it runs now.
     until_ns: u64,
+    /// Until when it excuses others from being granted.
+    excuses_until_ns: u64,
 }
 
 /// The beliefs of a run.
@@ -28,19 +33,23 @@ struct Belief {
 pub(super) struct Beliefs {
     open: Vec<Belief>,
     overlaps: Overlaps,
+    /// How many of the overlaps are blamed on something.
+    blamed: usize,
+    /// Until when the beliefs that are over excused others from being granted.
     ended_ns: u64,
     seen: bool,
 }
 
 impl Beliefs {
     pub(super) fn new() -> Self {
-        Self { open: Vec::with_capacity(16), overlaps: Overlaps::new(), ended_ns: 0, seen: false }
+        let (open, overlaps) = (Vec::with_capacity(16), Overlaps::new());
+        Self { open, overlaps, blamed: 0, ended_ns: 0, seen: false }
     }
 
     pub(super) fn reset(&mut self) {
         self.open.clear();
         self.overlaps.reset();
-        self.ended_ns = 0;
+        (self.blamed, self.ended_ns) = (0, 0);
         self.seen = false;
     }
 
@@ -55,8 +64,44 @@ impl Beliefs {
     ) {
         self.seen = true;
         self.expire(at_ns);
-        self.open.push(Belief { id, host, clock, deadline_ns, live: false, until_ns: at_ns });
+        self.open.push(Belief {
+            id,
+            host,
+            clock,
+            deadline_ns,
+            live: false,
+            until_ns: at_ns,
+            excuses_until_ns: FOR_EVER,
+        });
         self.reconsider(self.open.len() - 1, clocks, at_ns);
+    }
+
+    /// The lease of `id` was prolonged, and excuses others until `excuses_until_ns` at the most.
+    pub(super) fn prolong(
+        &mut self,
+        clocks: &ClockSegments,
+        id: AttemptId,
+        (deadline_ns, excuses_until_ns): (u64, u64),
+        at_ns: u64,
+    ) {
+        self.expire(at_ns);
+        let Some(place) = self.open.iter().position(|it| it.id == id) else { return };
+        let belief = &mut self.open[place];
+        belief.deadline_ns = belief.deadline_ns.max(deadline_ns);
+        belief.excuses_until_ns = excuses_until_ns;
+        self.reconsider(place, clocks, at_ns);
+    }
+
+    /// An overlap of which nobody has said what it is blamed on, and the leases.
+    pub(super) fn unblamed(&self) -> Option<(usize, AttemptId, AttemptId)> {
+        let (first, second) = self.overlaps.pair(self.blamed)?;
+        Some((self.blamed, first, second))
+    }
+
+    /// Says what the overlap at `place` is blamed on.
+    pub(super) fn blame(&mut self, place: usize, blamed: Blamed) {
+        self.overlaps.blame(place, blamed);
+        self.blamed = place + 1;
     }
 
     /// The lease was released, or told lost.
@@ -104,9 +149,13 @@ impl Beliefs {
     }
 
     /// Since when nobody has believed to hold the lock: 0 if nobody ever has; `at_ns`, which is
-    /// now, if somebody does.
+    /// now, if somebody does. A lease that was extended for longer than leases may be held counts
+    /// until then.
     pub(super) fn nobody_since_ns(&self, at_ns: u64) -> u64 {
-        let until = |belief: &Belief| if belief.live { belief.until_ns.min(at_ns) } else { 0 };
+        let until = |belief: &Belief| match belief.live {
+            true => belief.until_ns.min(at_ns).min(belief.excuses_until_ns),
+            false => 0,
+        };
         self.open.iter().map(until).fold(self.ended_ns, u64::max)
     }
 
@@ -125,7 +174,8 @@ impl Beliefs {
         for belief in &mut self.open {
             if belief.live && belief.until_ns <= at_ns {
                 belief.live = false;
-                self.ended_ns = self.ended_ns.max(belief.until_ns);
+                let excused_ns = belief.until_ns.min(belief.excuses_until_ns);
+                self.ended_ns = self.ended_ns.max(excused_ns);
                 self.overlaps.end(belief.id, belief.until_ns);
             }
         }
@@ -134,7 +184,7 @@ impl Beliefs {
     fn remove(&mut self, place: usize, at_ns: u64) {
         let belief = self.open.swap_remove(place);
         if belief.live {
-            self.ended_ns = at_ns;
+            self.ended_ns = self.ended_ns.max(at_ns.min(belief.excuses_until_ns));
             self.overlaps.end(belief.id, at_ns);
         }
     }
@@ -151,7 +201,7 @@ impl Beliefs {
         };
         self.open[place] = Belief { live, until_ns, ..belief };
         if belief.live && !live {
-            self.ended_ns = at_ns;
+            self.ended_ns = self.ended_ns.max(at_ns.min(belief.excuses_until_ns));
             self.overlaps.end(belief.id, at_ns);
         } else if live && !belief.live {
             for other in self.open.iter().filter(|it| it.live && it.id != belief.id) {

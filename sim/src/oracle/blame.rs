@@ -7,20 +7,25 @@
 //!
 //! - a *command*: of an attempt, and the client is wrong; of an operator, and the operator is;
 //! - *lost* by a restart, a failover, a flush, an eviction: the node's amnesia;
-//! - *expired*. Measured from the SET the node's wall clock has gained `g` on true time by then,
-//!   and measured from T1 the lease's clock has lost `l`. With `g + l` within what the lease gives
+//! - *expired*. Measured from when the key was timed last, by its SET or an extension, the node's
+//!   wall clock has gained `g` on true time by then, and measured from T1, of the attempt or of the
+//!   extension that the deadline rests on, the lease's clock has lost `l`. With `g + l` within what the lease gives
 //!   up for drift the key outlives the belief, so the client is wrong. Beyond it, whichever of the
 //!   two exceeds the allowance alone is to blame, or both where only their sum does. (The node is
 //!   timed from the SET and not from T1 since what its clock does before the SET does not shorten
-//!   the key.)
+//!   the key.) After a failover the node's clock is that of the host that is its master;
 //! - *never there*, and the client is wrong; as it is where the later lease's key never was.
 //!
 //! The blame is the union over these nodes. Where the client is wrong at some of them and faults
 //! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
 //! which the client is wrong; else it would not have been granted but for the client.
+//!
+//! It is found out as the overlap begins, or as the later lease is granted: keys that ended can be
+//! made again later.
 
-use super::facts::Facts;
-use super::leases::{Attempt, KeyLife, NEVER, just, nodes_in};
+use super::extension::Basis;
+use super::facts::{Facts, since};
+use super::leases::{KeyLife, NEVER, just, nodes_in};
 use super::verdict::{Blame, Blamed};
 use crate::history::{AttemptId, HostIndex, KeyEnd, Writer};
 
@@ -63,14 +68,16 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
         }
         KeyEnd::Expired => {
             let client = facts.setting.client_host(first.client);
-            of_expiry(attempt, key, HostIndex(node), client)
+            of_expiry(&attempt.basis, key, facts.master(node), client)
         }
     }
 }
 
-fn of_expiry(attempt: &Attempt, key: &KeyLife, node: HostIndex, client: HostIndex) -> Blamed {
-    let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
-    let (gained_ns, lost_ns) = (key.node_gained_ns.max(0), key.client_lost_ns.max(0));
+fn of_expiry(basis: &Basis, key: &KeyLife, node: HostIndex, client: HostIndex) -> Blamed {
+    let allowed_ns = i64::try_from(basis.drift_ns).unwrap_or(i64::MAX);
+    let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
+    let client_lost_ns = since(basis.began_ns, key.ended_ns).saturating_sub(lease_ns);
+    let (gained_ns, lost_ns) = (key.node_gained_ns.max(0), client_lost_ns.max(0));
     let mut blamed = Blamed::NONE;
     if gained_ns.saturating_add(lost_ns) <= allowed_ns {
         return blamed;

@@ -10,11 +10,15 @@ pub struct Counters {
     pub attempts: u64,
     /// Leases delivered.
     pub granted: u64,
+    /// Extensions begun.
+    pub extensions: u64,
+    /// Extensions that succeeded.
+    pub extended: u64,
     /// Votes refused because another attempt's key was there.
     pub contended: u64,
     /// Keys that expired before their holder released them.
     pub expired: u64,
-    /// Keys lost by a restart, a flush or an eviction.
+    /// Keys lost by a restart, a failover, a flush or an eviction.
     pub forgotten: u64,
     /// Attempts refused because they took too long.
     pub too_slow: u64,
@@ -31,6 +35,8 @@ impl Counters {
     pub fn add(&mut self, other: &Self) {
         self.attempts += other.attempts;
         self.granted += other.granted;
+        self.extensions += other.extensions;
+        self.extended += other.extended;
         self.contended += other.contended;
         self.expired += other.expired;
         self.forgotten += other.forgotten;

@@ -9,7 +9,10 @@
 //!   last execution or delivery of a command that was written before the heal;
 //! - for any other client, its first attempt. It keeps trying as long as the pause between an
 //!   attempt's failure and the next is no more than twice the longest retry delay and a bit;
-//! - a grant to anybody, and the end of the last belief (to starve is not to deadlock);
+//! - a grant to anybody, and the end of the last belief (to starve is not to deadlock). A lease
+//!   that is extended is such an excuse for as long as a lease may be held
+//!   ([`Setting::held_most_ns`](super::setting::Setting)): the longest TTL for its grant and for
+//!   each of the extensions that the scenario's lock allows (catalogue E8);
 //! - a stop of the process;
 //! - for each node, that it can be reached (see [`Reach`](super::reach::Reach)), by
 //!   [`Setting::heal_ns`](super::setting::Setting); and the end of its quarantine, which is
@@ -21,14 +24,14 @@
 //! which nobody waited too long is vacuous, and so is one that ends before the probe's bound does.
 //!
 //! Blamed is the wall clock of each node whose key, of another attempt, should have expired but
-//! for what the clock has lost since its SET, beyond the lease's drift, if these nodes and the free
-//! ones make a majority. Else nobody but the client.
+//! for what the clock has lost since the key was timed, beyond the lease's drift, if these nodes
+//! and the free ones make a majority. Else nobody but the client.
 
 use super::facts::{Facts, since};
 use super::leases::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClockKind, HostIndex, Settlement, Writer};
+use crate::history::{AttemptId, Settlement, Writer};
 
 /// Who has been waiting since when.
 #[derive(Debug)]
@@ -41,7 +44,6 @@ pub(super) struct DeadlockFree {
     healed: Option<(u64, u32)>,
     /// When a command written before that did something last.
     last_old_ns: u64,
-    next_command: u32,
     probe_was_granted: bool,
     found: Judgement,
 }
@@ -54,7 +56,6 @@ impl DeadlockFree {
             granted_ns: 0,
             healed: None,
             last_old_ns: 0,
-            next_command: 0,
             probe_was_granted: false,
             found: Judgement::Vacuous,
         }
@@ -64,10 +65,6 @@ impl DeadlockFree {
         *self = Self::new();
     }
 
-    pub(super) fn written(&mut self, command: u32) {
-        self.next_command = self.next_command.max(command.saturating_add(1));
-    }
-
     /// A command was executed, or its answer taken in.
     pub(super) fn moved(&mut self, command: u32, at_ns: u64) {
         if self.healed.is_some_and(|(_, first_new)| command < first_new) {
@@ -75,9 +72,9 @@ impl DeadlockFree {
         }
     }
 
-    pub(super) fn healed(&mut self, at_ns: u64) {
-        self.healed = Some((at_ns, self.next_command));
-        self.last_old_ns = at_ns;
+    pub(super) fn healed(&mut self, facts: &Facts) {
+        self.healed = Some((facts.now_ns, facts.next_command));
+        self.last_old_ns = facts.now_ns;
     }
 
     pub(super) fn began(&mut self, facts: &Facts, client: u8) {
@@ -191,15 +188,14 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
     for node in 0..facts.setting.nodes as u8 {
         match facts.keys.writer(node) {
             Writer::Attempt(writer) if writer.client != id.client => {
-                let host = HostIndex(node);
-                let wall_ns = facts.reading(host, ClockKind::Wall);
+                let wall_ns = facts.node_wall_ns(node);
                 let (Some(key), Some(attempt)) =
                     (facts.leases.key(writer, node), facts.leases.get(writer))
                 else {
                     continue;
                 };
-                let lived_ns = since(key.set_ns, facts.now_ns);
-                let lost_ns = lived_ns.saturating_sub(since(key.set_wall_ns, wall_ns));
+                let lived_ns = since(key.timed_ns, facts.now_ns);
+                let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, wall_ns));
                 let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
                 if attempt.ttl_ns != u64::MAX && lost_ns > allowed_ns {
                     slow |= just(node);
@@ -210,7 +206,7 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
     }
     let mut blamed = Blamed::NONE;
     if slow != 0 && (free + slow.count_ones()) as usize >= needed_by(facts, id) {
-        nodes_in(slow).for_each(|node| blamed.add(Blame::Clock(HostIndex(node))));
+        nodes_in(slow).for_each(|node| blamed.add(Blame::Clock(facts.master(node))));
     }
     blamed
 }

@@ -56,7 +56,7 @@ impl ExclusiveSection {
     pub(super) fn blamed(&self, facts: &Facts, one: AttemptId, other: AttemptId) -> Option<Blamed> {
         let overlap = self.overlaps.of(one, other)?;
         let leases = facts.beliefs.overlaps().of(one, other);
-        Some(leases.map_or(overlap.blamed, |_| blame::of_leases(facts, one, other)))
+        Some(leases.map_or(overlap.blamed, |leases| leases.blamed))
     }
 
     /// What was found, once the run is over.

@@ -1,6 +1,7 @@
 //! What the history has told so far, kept in the form in which the properties ask for it.
 
 use super::beliefs::Beliefs;
+use super::blame;
 use super::keys::Keys;
 use super::leases::{Attempt, Leases, NEVER, just};
 use super::processes::Processes;
@@ -21,6 +22,10 @@ pub(super) struct Facts {
     pub beliefs: Beliefs,
     pub keys: Keys,
     pub reach: Reach,
+    /// Whose clock the keys on each node expire by: its master's.
+    masters: [HostIndex; NODES_MAX],
+    /// The number of the next command, as far as commands were told.
+    pub next_command: u32,
     /// Which client counts which node's votes.
     pub eligible: [[Eligible; NODES_MAX]; CLIENTS_MAX],
     told_eligibility: bool,
@@ -53,6 +58,8 @@ impl Facts {
             beliefs: Beliefs::new(),
             keys: Keys::new(),
             reach,
+            masters: MASTERS,
+            next_command: 0,
             eligible: [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX],
             told_eligibility: false,
         };
@@ -64,13 +71,15 @@ impl Facts {
         self.now_ns = 0;
         self.clocks.clear();
         // A host that tells nothing of its clocks has them agree with true time.
-        let last = HostIndex((self.setting.nodes + self.setting.probe + 1) as u8);
+        let last = HostIndex((self.setting.hosts - 1) as u8);
         self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
         self.leases.reset();
         self.processes.reset();
         self.beliefs.reset();
         self.keys.reset(self.setting.nodes);
         self.reach.reset();
+        self.masters = MASTERS;
+        self.next_command = 0;
         if core::mem::take(&mut self.told_eligibility) {
             self.eligible = [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX];
         }
@@ -86,12 +95,40 @@ impl Facts {
         self.reading(self.setting.client_host(id.client), attempt.clock)
     }
 
+    /// The host that is the master of `node` now.
+    pub(super) fn master(&self, node: u8) -> HostIndex {
+        self.masters[usize::from(node)]
+    }
+
+    /// What the clock reads by which the keys on `node` expire.
+    pub(super) fn node_wall_ns(&self, node: u8) -> u64 {
+        self.reading(self.master(node), ClockKind::Wall)
+    }
+
+    /// Another host is the master of `node` from now on.
+    pub(super) fn failed_over(&mut self, node: u8, host: HostIndex) {
+        if usize::from(node) < self.setting.nodes && host.get() < self.setting.hosts {
+            self.masters[usize::from(node)] = host;
+            self.reach.node_up(node, self.now_ns);
+        }
+    }
+
     /// A clock runs differently from now on.
     pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
-        if host.get() <= self.setting.nodes + self.setting.probe + 1 {
+        if host.get() < self.setting.hosts {
             let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
+            self.blame_overlaps();
+        }
+    }
+
+    /// Whatever let beliefs overlap is known as they begin to, and may be forgotten later: a key
+    /// that ended can be made again.
+    pub(super) fn blame_overlaps(&mut self) {
+        while let Some((place, first, second)) = self.beliefs.unblamed() {
+            let blamed = blame::of_leases(self, first, second);
+            self.beliefs.blame(place, blamed);
         }
     }
 
@@ -120,30 +157,37 @@ impl Facts {
 
     /// A node executed the SET of `id`, and the key is its own now.
     pub(super) fn set(&mut self, id: AttemptId, node: u8) {
-        let set_wall_ns = self.reading(HostIndex(node), ClockKind::Wall);
+        let timed_wall_ns = self.node_wall_ns(node);
         if let Some(attempt) = self.leases.ensure(id) {
             attempt.set_on |= just(node);
         }
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node) {
-            (key.set_ns, key.set_wall_ns) = (now_ns, set_wall_ns);
+            (key.set_ns, key.timed_ns, key.timed_wall_ns) = (now_ns, now_ns, timed_wall_ns);
             key.end = None;
+        }
+    }
+
+    /// The key of `id` on `node` was given another expiry.
+    pub(super) fn retimed(&mut self, id: AttemptId, node: u8) {
+        let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
+        if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
+            (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
         }
     }
 
     /// The key of `id` on `node` ended.
     pub(super) fn key_ended(&mut self, id: AttemptId, node: u8, cause: KeyEnd, by: Writer) {
         let Some(attempt) = self.leases.get(id) else { return };
-        let lease_ns = since(attempt.t1_local_ns, self.lease_clock(id, attempt));
-        let client_lost_ns = since(attempt.began_ns, self.now_ns).saturating_sub(lease_ns);
-        let wall_ns = self.reading(HostIndex(node), ClockKind::Wall);
+        let ended_local_ns = self.lease_clock(id, attempt);
+        let wall_ns = self.node_wall_ns(node);
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
             key.ended_ns = now_ns;
             key.end = Some((cause, by));
-            let lived_ns = since(key.set_ns, now_ns);
-            key.node_gained_ns = since(key.set_wall_ns, wall_ns).saturating_sub(lived_ns);
-            key.client_lost_ns = client_lost_ns;
+            key.ended_local_ns = ended_local_ns;
+            let lived_ns = since(key.timed_ns, now_ns);
+            key.node_gained_ns = since(key.timed_wall_ns, wall_ns).saturating_sub(lived_ns);
         }
     }
 
@@ -155,6 +199,7 @@ impl Facts {
         if let Some(attempt) = self.leases.get_mut(id) {
             attempt.counted = counted;
             attempt.decided_ns = now_ns;
+            attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided = over;
             attempt.looked_ns = now_ns;
         }
@@ -165,6 +210,7 @@ impl Facts {
         let host = self.setting.client_host(id.client);
         let now_ns = self.now_ns;
         self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
+        self.blame_overlaps();
         // Who hands out a lease that is over has not looked.
         if self.beliefs.is_believed(id, now_ns) {
             self.looked(id);
@@ -184,5 +230,16 @@ impl Facts {
 pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
     (to_ns as i64).saturating_sub(from_ns as i64)
 }
+
+/// Each node is its own at first.
+const MASTERS: [HostIndex; NODES_MAX] = {
+    let mut masters = [HostIndex(0); NODES_MAX];
+    let mut node = 0;
+    while node < NODES_MAX {
+        masters[node] = HostIndex(node as u8);
+        node += 1;
+    }
+    masters
+};
 
 const TRUE_TIME: Segment = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };

@@ -1,6 +1,7 @@
 //! How the fold takes in what attempts do: the facts first, then the properties they concern.
 
 use super::Oracle;
+use super::extension::Basis;
 use super::leases::{NEVER, just};
 use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Settlement, Writer};
 
@@ -11,15 +12,17 @@ impl Oracle {
         match *kind {
             EventKind::Written { command, attempt, node, op } => {
                 self.counters.commands += 1;
-                self.deadlock_free.written(command);
+                facts.next_command = facts.next_command.max(command.saturating_add(1));
                 if facts.can_be(attempt.client, node) {
                     facts.reach.written(attempt.client, node, facts.now_ns);
                 }
                 let Some(it) = facts.leases.ensure(attempt) else { return };
                 it.wrote_early |= it.began_ns == NEVER;
-                if op == OpKind::Set
-                    && let Some(key) = facts.leases.key_mut(attempt, node)
-                {
+                if op != OpKind::Set {
+                    return;
+                }
+                facts.repair_written(attempt, node);
+                if let Some(key) = facts.leases.key_mut(attempt, node) {
                     key.written_ns = facts.now_ns;
                 }
             }
@@ -32,24 +35,21 @@ impl Oracle {
                 if facts.can_be(attempt.client, node) {
                     facts.reach.answered(attempt.client, node, facts.now_ns);
                 }
-                if op != OpKind::Set {
-                    return;
-                }
-                let now_ns = facts.now_ns;
-                if let Some(key) = facts.leases.key_mut(attempt, node) {
-                    (key.answered_ns, key.failed) = (now_ns, answer == Answer::Error);
-                }
-                if answer == Answer::Yes
-                    && let Some(it) = facts.leases.get_mut(attempt)
-                {
-                    it.confirmed_by |= it.set_on & just(node);
+                match (op, answer) {
+                    (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
+                        facts.extension_confirmed(attempt, node, command);
+                    }
+                    (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
+                        self.observe_vote(attempt, node, op, answer);
+                    }
+                    _ => {}
                 }
             }
             EventKind::KeyEnded { node, writer, cause, by, .. } => {
                 match cause {
                     KeyEnd::Expired => self.counters.expired += 1,
                     KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
-                        self.counters.forgotten += 1
+                        self.counters.forgotten += 1;
                     }
                     KeyEnd::Command => {}
                 }
@@ -62,12 +62,32 @@ impl Oracle {
                 }
                 self.tidy.reconsider(&self.facts, node);
             }
+            EventKind::KeyReturned { node, writer, .. } if facts.can_be(0, node) => {
+                facts.keys.returned(node, writer);
+            }
+            EventKind::KeyReturned { .. } => {}
             _ => unreachable!("not about a command"),
         }
     }
 
+    /// The client took in what a node says to a SET, or what was there before a GETSET.
+    fn observe_vote(&mut self, id: AttemptId, node: u8, op: OpKind, answer: Answer) {
+        let facts = &mut self.facts;
+        let now_ns = facts.now_ns;
+        if let Some(key) = facts.leases.key_mut(id, node) {
+            (key.answered_ns, key.failed) = (now_ns, answer == Answer::Error);
+        }
+        if (answer == Answer::Yes || op == OpKind::GetSet)
+            && let Some(it) = facts.leases.get_mut(id)
+        {
+            it.confirmed_by |= it.set_on & just(node);
+        }
+    }
+
     fn observe_execution(&mut self, kind: &EventKind) {
-        let &EventKind::Executed { attempt, node, op, answer, changed, before, after, .. } = kind
+        let &EventKind::Executed {
+            command, attempt, node, op, answer, changed, before, after, ..
+        } = kind
         else {
             unreachable!("not an execution")
         };
@@ -78,12 +98,19 @@ impl Oracle {
         let is_newest = facts.leases.is_newest(attempt);
         let after = if changed { after } else { facts.keys.writer(node) };
         facts.keys.executed(node, attempt, is_newest, after, facts.now_ns);
-        if op == OpKind::Set {
-            match answer {
-                Answer::Yes => facts.set(attempt, node),
-                Answer::No => self.counters.contended += 1,
-                Answer::Error => {}
+        match (op, answer) {
+            (OpKind::Set, Answer::Yes) => facts.set(attempt, node),
+            (OpKind::Set, Answer::No) => self.counters.contended += 1,
+            (OpKind::GetSet, Answer::Yes | Answer::No) if changed => facts.set(attempt, node),
+            (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
+                facts.extension_executed(attempt, node, command);
+                if let Writer::Attempt(owner) = after
+                    && changed
+                {
+                    facts.retimed(owner, node);
+                }
             }
+            _ => {}
         }
         if changed {
             if self.facts.setting.is_judged(attempt.client) {
@@ -117,6 +144,20 @@ impl Oracle {
                 }
                 self.deadlock_free.delivered(&self.facts, attempt.client);
             }
+            EventKind::ExtensionBegan { attempt, t1_local_ns, ttl_ns, .. } => {
+                self.counters.extensions += 1;
+                self.facts.extension_began(attempt, t1_local_ns, ttl_ns);
+            }
+            EventKind::ExtensionSettled {
+                attempt,
+                extended: true,
+                counted,
+                deadline_local_ns,
+                ..
+            } => self.observe_extension(attempt, counted, deadline_local_ns),
+            EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
+                self.facts.prolonged(attempt, deadline_local_ns);
+            }
             EventKind::ReleaseCalled { attempt } => {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
                 self.observe_finish(attempt);
@@ -144,6 +185,17 @@ impl Oracle {
         }
     }
 
+    fn observe_extension(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
+        self.counters.extended += 1;
+        let Self { facts, sound_grant, continuity, .. } = self;
+        let Some(began_ns) = facts.leases.get(id).map(|it| it.round.basis.began_ns) else { return };
+        if facts.setting.is_judged(id.client) {
+            sound_grant.extended(facts, id, deadline_local_ns);
+            continuity.extended(facts, id, began_ns);
+        }
+        facts.extended(id, counted, deadline_local_ns);
+    }
+
     fn observe_beginning(&mut self, id: AttemptId, kind: &EventKind) {
         let &EventKind::AttemptBegan { clock, t1_local_ns, ttl_ns, drift_ns, needed, .. } = kind
         else {
@@ -157,6 +209,7 @@ impl Oracle {
         let stopped_before_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.began_ns = facts.now_ns;
+        attempt.basis = Basis { began_ns: facts.now_ns, t1_local_ns, drift_ns };
         (attempt.clock, attempt.t1_local_ns) = (clock, t1_local_ns);
         (attempt.ttl_ns, attempt.drift_ns) = (ttl_ns, drift_ns);
         attempt.needed = u32::from(needed);
@@ -186,6 +239,7 @@ impl Oracle {
         let now_ns = self.facts.now_ns;
         let Some(attempt) = self.facts.leases.get_mut(id) else { return };
         attempt.finished_ns = attempt.finished_ns.min(now_ns);
+        self.continuity.finished(id);
         if self.facts.setting.is_judged(id.client) {
             self.tidy.finished(&self.facts, id);
         }
@@ -195,11 +249,11 @@ impl Oracle {
         let &EventKind::WriteApplied { based_on, version, fencing_token, .. } = kind else {
             unreachable!("not a write")
         };
-        let Self { facts, writes, exclusive_section, .. } = self;
+        let Self { facts, writes, exclusive_section, continuity, .. } = self;
         if !facts.setting.is_judged(by.client) {
             return;
         }
-        let blame = |pair| writes.blamed(facts, exclusive_section, pair);
+        let blame = |pair| writes.blamed(facts, (exclusive_section, continuity), pair);
         self.no_lost_update.applied(facts, by, (based_on, version), blame);
         self.fenced_order.applied(facts, by, fencing_token, blame);
     }

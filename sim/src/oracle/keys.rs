@@ -8,6 +8,8 @@ use crate::history::{AttemptId, Writer};
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     writers: [Writer; NODES_MAX],
+    /// The nodes whose key had ended and is there again, bit by bit.
+    returned: u16,
     /// When a key ended on the node last; 0 if none has.
     ended_ns: [u64; NODES_MAX],
     /// When a client's newest attempt, and when an older one, had a command executed last.
@@ -19,6 +21,7 @@ impl Keys {
     pub(super) fn new() -> Self {
         Self {
             writers: [Writer::Nobody; NODES_MAX],
+            returned: 0,
             ended_ns: [0; NODES_MAX],
             newest_ns: [[0; CLIENTS_MAX]; NODES_MAX],
             older_ns: [[0; CLIENTS_MAX]; NODES_MAX],
@@ -27,6 +30,7 @@ impl Keys {
 
     pub(super) fn reset(&mut self, nodes: usize) {
         self.writers = [Writer::Nobody; NODES_MAX];
+        self.returned = 0;
         self.ended_ns = [0; NODES_MAX];
         self.newest_ns[..nodes].fill([0; CLIENTS_MAX]);
         self.older_ns[..nodes].fill([0; CLIENTS_MAX]);
@@ -50,6 +54,9 @@ impl Keys {
         let row = if is_newest { &mut self.newest_ns[node] } else { &mut self.older_ns[node] };
         row[client] = at_ns;
         let before = core::mem::replace(&mut self.writers[node], after);
+        if before != after {
+            self.returned &= !(1 << node);
+        }
         if before != after && before != Writer::Nobody {
             self.ended_ns[node] = at_ns;
         }
@@ -60,8 +67,20 @@ impl Keys {
         let node = usize::from(node);
         if self.writers[node] == writer {
             self.writers[node] = Writer::Nobody;
+            self.returned &= !(1 << node);
         }
         self.ended_ns[node] = at_ns;
+    }
+
+    /// The key by `writer` is on `node` again.
+    pub(super) fn returned(&mut self, node: u8, writer: Writer) {
+        self.writers[usize::from(node)] = writer;
+        self.returned |= 1 << node;
+    }
+
+    /// Whether the key on `node` had ended once.
+    pub(super) fn has_returned(&self, node: u8) -> bool {
+        self.returned & (1 << node) != 0
     }
 
     /// Whether `node` has been free of other attempts' keys and commands since `since_ns`, for the

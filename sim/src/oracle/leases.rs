@@ -1,5 +1,6 @@
 //! What is known of every attempt, and of its lease if it was granted one.
 
+use super::extension::{Basis, Round};
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use crate::history::{AttemptId, ClockKind, KeyEnd, Writer};
 
@@ -27,12 +28,20 @@ pub(super) struct Attempt {
     pub set_on: u16,
     /// Those of them whose answer it has.
     pub confirmed_by: u16,
-    /// The nodes whose votes the client counted.
+    /// The nodes whose votes the client counted, last: for the grant, or for an extension.
     pub counted: u16,
     /// When it was decided; [`NEVER`] if it was not.
     pub decided_ns: u64,
-    /// Whether the lease was over when it was decided.
+    /// When the lease is over, as it was decided last.
+    pub deadline_local_ns: u64,
+    /// Whether the lease was over when that was decided, then or ever before.
     pub over_when_decided: bool,
+    /// What that deadline rests on.
+    pub basis: Basis,
+    /// The extension under way, or the last one.
+    pub round: Round,
+    /// The nodes whose keys were made after the grant, and do not count yet.
+    pub repaired: u16,
     /// When somebody last compared the lease with the clock.
     pub looked_ns: u64,
     /// Whether the client counts no answers any more.
@@ -55,7 +64,11 @@ const BLANK: Attempt = Attempt {
     confirmed_by: 0,
     counted: 0,
     decided_ns: NEVER,
+    deadline_local_ns: 0,
     over_when_decided: false,
+    basis: Basis::NOTHING,
+    round: Round::NONE,
+    repaired: 0,
     looked_ns: 0,
     settled: false,
     finished_ns: NEVER,
@@ -73,16 +86,18 @@ pub(super) struct KeyLife {
     pub failed: bool,
     /// When the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
+    /// When it was given its expiry last: by the SET, or by what re-timed it.
+    pub timed_ns: u64,
     /// What the node's wall clock read then.
-    pub set_wall_ns: u64,
+    pub timed_wall_ns: u64,
     /// When the key ended; [`NEVER`] if it did not.
     pub ended_ns: u64,
     /// Why, and by whose command.
     pub end: Option<(KeyEnd, Writer)>,
-    /// How much the node's wall clock had gained on true time since the SET, if the key expired.
+    /// What the lease's clock read then.
+    pub ended_local_ns: u64,
+    /// How much the node's wall clock had gained on true time by then, since the expiry was given.
     pub node_gained_ns: i64,
-    /// How much the lease's clock had lost on true time since T1, if the key expired.
-    pub client_lost_ns: i64,
 }
 
 const UNBORN: KeyLife = KeyLife {
@@ -90,11 +105,12 @@ const UNBORN: KeyLife = KeyLife {
     answered_ns: NEVER,
     failed: false,
     set_ns: NEVER,
-    set_wall_ns: 0,
+    timed_ns: NEVER,
+    timed_wall_ns: 0,
     ended_ns: NEVER,
     end: None,
+    ended_local_ns: 0,
     node_gained_ns: 0,
-    client_lost_ns: 0,
 };
 
 /// Every attempt of a run, by client and number.

@@ -8,6 +8,7 @@ mod continuity;
 mod counters;
 mod deadlock_free;
 mod exclusive_section;
+mod extension;
 mod facts;
 mod fault_tolerant;
 mod fenced_order;
@@ -115,7 +116,8 @@ impl Oracle {
             EventKind::Written { .. }
             | EventKind::Executed { .. }
             | EventKind::Delivered { .. }
-            | EventKind::KeyEnded { .. } => self.observe_command(&event.kind),
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. } => self.observe_command(&event.kind),
             EventKind::Clock { host, clock, local_ns, rate_ppb } => {
                 self.facts.clock(host, clock, local_ns, rate_ppb);
             }
@@ -137,8 +139,12 @@ impl Oracle {
             EventKind::Eligible { client, node, from_local_ns } => {
                 self.facts.eligible(client, node, from_local_ns);
             }
-            EventKind::Healed { .. } => self.deadlock_free.healed(self.facts.now_ns),
-            EventKind::Ended | EventKind::FailedOver { .. } => {}
+            EventKind::Healed { .. } => self.deadlock_free.healed(&self.facts),
+            EventKind::FailedOver { node, host } => {
+                self.facts.failed_over(node, host);
+                self.tidy.reconsider_all(&self.facts);
+            }
+            EventKind::Ended => {}
             _ => self.observe_attempt(&event.kind),
         }
     }

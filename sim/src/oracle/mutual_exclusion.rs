@@ -2,7 +2,6 @@
 //!
 //! [`Beliefs`](super::beliefs::Beliefs) says what a belief is and finds the overlaps.
 
-use super::blame;
 use super::facts::Facts;
 use super::verdict::Judgement;
 
@@ -11,8 +10,7 @@ pub(super) fn judge(facts: &Facts) -> Judgement {
     match facts.beliefs.overlaps().first() {
         Some(overlap) => {
             let pair = facts.leases.in_order(overlap.first, overlap.second);
-            let blamed = blame::of_leases(facts, overlap.first, overlap.second);
-            Judgement::Violated(overlap.violation(pair, blamed))
+            Judgement::Violated(overlap.violation(pair, overlap.blamed))
         }
         None if facts.beliefs.seen() => Judgement::Holds,
         None => Judgement::Vacuous,

@@ -61,6 +61,16 @@ impl Overlaps {
         }
     }
 
+    /// The intervals that the overlap at `place` is of.
+    pub(super) fn pair(&self, place: usize) -> Option<(AttemptId, AttemptId)> {
+        self.0.get(place).map(|it| (it.first, it.second))
+    }
+
+    /// Says what the overlap at `place` is blamed on.
+    pub(super) fn blame(&mut self, place: usize, blamed: Blamed) {
+        self.0[place].blamed = blamed;
+    }
+
     /// The interval of `id` is over.
     pub(super) fn end(&mut self, id: AttemptId, at_ns: u64) {
         // Ends are not told in their order: the earlier one counts.

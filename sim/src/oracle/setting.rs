@@ -1,7 +1,7 @@
 //! The numbers of a scenario that judging needs.
 
 use crate::history::HostIndex;
-use crate::scenario::{Scenario, Start};
+use crate::scenario::{Drift, Scenario, Start};
 
 /// The most nodes of a scenario.
 pub(super) const NODES_MAX: usize = 9;
@@ -28,6 +28,14 @@ pub(super) struct Setting {
     pub nodes: usize,
     /// How many clients there are without the probe; also the probe's place.
     pub probe: usize,
+    /// How many hosts there are in all.
+    pub hosts: usize,
+    /// What a lease that is extended gives up for drift.
+    pub drift: Drift,
+    /// Whether leases are extended.
+    pub extends: bool,
+    /// For so long a lease may be held from its grant on, however often it is extended.
+    pub held_most_ns: u64,
     /// How long a node may take to answer.
     pub node_timeout_ns: u64,
     /// The longest pause between two attempts of a client that keeps trying.
@@ -71,9 +79,15 @@ impl Setting {
         let drift = scenario.lock.drift;
         let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
         let drift_ns = u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0);
+        let mut steps = scenario.clients.iter().flat_map(|client| &client.steps);
+        let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
         Self {
             nodes,
             probe,
+            hosts: scenario.host_count(),
+            drift,
+            extends: steps.any(|step| step.extend.is_some()),
+            held_most_ns: ttl_ns.saturating_mul(leases_most),
             node_timeout_ns,
             retry_ns,
             attempt_ns,
@@ -107,5 +121,7 @@ impl Setting {
 fn longest_ttl_ns(scenario: &Scenario) -> u64 {
     let own = scenario.clients.iter().filter_map(|client| client.ttl);
     let told = scenario.lock.fleet_max_ttl;
-    own.chain(told).fold(scenario.lock.ttl, core::cmp::Ord::max).0
+    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
+    let extended = steps.filter_map(|step| step.extend?.ttl);
+    own.chain(told).chain(extended).fold(scenario.lock.ttl, core::cmp::Ord::max).0
 }

@@ -8,14 +8,17 @@
 //! [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
 //! before it is dialled again. A dead client is excused for ever, and so is a SET that lay before its
 //! node for longer than the node timeout if its TTL, from the writing, is over before the client is
-//! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What is still there when the run
-//! ends is judged only if its bound has passed.
+//! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What
+//! is still there when the run ends is judged only if its bound has passed.
+//!
+//! A node that has a key again, having deleted it, is to blame itself: its amnesia is of the
+//! release. Else nobody but the client is.
 
 use super::facts::Facts;
-use super::leases::NEVER;
+use super::leases::{NEVER, just, nodes_in};
 use super::setting::NODES_MAX;
-use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, Writer};
+use super::verdict::{Blame, Blamed, Judgement, Violation};
+use crate::history::{AttemptId, HostIndex, Writer};
 
 /// Until when each key that should go is excused.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Tidy {
     due_ns: [u64; NODES_MAX],
     /// Whose key that is.
     whose: [AttemptId; NODES_MAX],
+    /// Where that key had ended once, bit by bit.
+    returned: u16,
     /// How many attempts have failed or been released.
     finished: usize,
     found: Judgement,
@@ -34,6 +39,7 @@ impl Tidy {
         Self {
             due_ns: [NEVER; NODES_MAX],
             whose: [AttemptId::default(); NODES_MAX],
+            returned: 0,
             finished: 0,
             found: Judgement::Vacuous,
         }
@@ -41,6 +47,7 @@ impl Tidy {
 
     pub(super) fn reset(&mut self) {
         self.due_ns = [NEVER; NODES_MAX];
+        self.returned = 0;
         self.finished = 0;
         self.found = Judgement::Vacuous;
     }
@@ -64,6 +71,8 @@ impl Tidy {
         if facts.setting.is_judged(id.client) {
             self.due_ns[place] = due_ns(facts, id, node);
             self.whose[place] = id;
+            self.returned &= !just(node);
+            self.returned |= if facts.keys.has_returned(node) { just(node) } else { 0 };
         }
     }
 
@@ -92,6 +101,17 @@ impl Tidy {
         self.found
     }
 
+    /// The nodes that have the same key as `node` again, if `node` has it again.
+    fn forgetful(&self, node: u8) -> Blamed {
+        let mut blamed = Blamed::NONE;
+        if self.returned & just(node) != 0 {
+            let whose = |node: u8| self.whose[usize::from(node)];
+            let same = nodes_in(self.returned).filter(|&other| whose(other) == whose(node));
+            same.for_each(|other| blamed.add(Blame::Amnesia(HostIndex(other))));
+        }
+        blamed
+    }
+
     fn check(&mut self, facts: &Facts, node: u8) {
         let due_ns = self.due_ns[usize::from(node)];
         let is_earlier = match self.found {
@@ -100,7 +120,7 @@ impl Tidy {
         };
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[usize::from(node)], facts.now_ns);
-            let (second, blamed) = (None, Blamed::NONE);
+            let (second, blamed) = (None, self.forgetful(node));
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
             self.found = Judgement::Violated(found);

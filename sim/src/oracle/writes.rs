@@ -2,6 +2,7 @@
 //! out to be wrong.
 
 use super::blame;
+use super::continuity::Continuity;
 use super::exclusive_section::ExclusiveSection;
 use super::facts::Facts;
 use super::verdict::{Blame, Blamed};
@@ -35,20 +36,22 @@ impl Writes {
     }
 
     /// Why the writes of two leases came in the wrong order: what made the leases, or their
-    /// sections, overlap; else what made the earlier one send its last write when it was over; else
-    /// that write was sent in time, and delayed.
+    /// sections, overlap; else what let the later one in before the earlier one was extended; else
+    /// what made the earlier one send its last write when it was over; else that write was sent in
+    /// time, and delayed.
     pub(super) fn blamed(
         &self,
         facts: &Facts,
-        sections: &ExclusiveSection,
+        (sections, continuity): (&ExclusiveSection, &Continuity),
         (earlier, later): (AttemptId, AttemptId),
     ) -> Blamed {
-        if facts.beliefs.overlaps().of(earlier, later).is_some() {
-            return blame::of_leases(facts, earlier, later);
+        if let Some(leases) = facts.beliefs.overlaps().of(earlier, later) {
+            return leases.blamed;
         }
         let last = self.0.iter().rev().find(|sent| sent.by == earlier);
         let late = || last.and_then(|sent| sent.late);
         let sections = sections.blamed(facts, earlier, later);
-        sections.or_else(late).unwrap_or(Blamed::just(Blame::DelayedWrite))
+        let interrupted = || continuity.blamed(earlier, later);
+        sections.or_else(interrupted).or_else(late).unwrap_or(Blamed::just(Blame::DelayedWrite))
     }
 }

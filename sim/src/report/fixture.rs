@@ -4,7 +4,7 @@ use super::Played;
 use crate::history::{
     Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer,
 };
-use crate::oracle::{Blame, Blamed, Oracle, Violation};
+use crate::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 
@@ -52,6 +52,40 @@ id = "gc"
 at = { client = "c1", before = "enter" }
 lasts = "12s"
 pause = { host = "c1" }
+"#;
+
+const RECREATED: &str = r#"
+schema = 1
+name   = "extension-recreates"
+title  = "An extension makes again what was gone"
+tags   = ["E3"]
+client = [
+    { id = "c1", steps = [{ acquire = {} }, { extend = {} }, { release = {} }] },
+    { id = "c2", steps = [{ acquire = {} }, { release = {} }] },
+]
+[[fault]]
+id = "gc"
+at = "5s"
+lasts = "6s"
+pause = { host = "c1" }
+"#;
+
+const FAILOVER: &str = r#"
+schema = 1
+name   = "a-replica-is-promoted"
+title  = "A replica takes the place of a master before it has heard of the key"
+tags   = ["D12"]
+client = [
+    { id = "c1", steps = [{ acquire = {} }, { release = {} }] },
+    { id = "c2", steps = [{ acquire = {} }, { release = {} }] },
+]
+[[cluster.replica]]
+id = "C2"
+of = "C"
+[[fault]]
+id = "promote"
+at = "1s"
+failover = { node = "C", to = "C2" }
 "#;
 
 struct Log {
@@ -149,6 +183,29 @@ impl Log {
         let delivered =
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token };
         self.at(at_ms + 2, delivered);
+    }
+
+    /// An extension that makes the keys again, and believes itself.
+    fn recreate(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
+        let (round, ttl_ns, clock) = (1, TTL_NS, ClockKind::Boot);
+        let t1_local_ns = (5_000 + at_ms) * MS;
+        self.at(at_ms, EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+        let mut counted = 0;
+        for &node in nodes {
+            let (before, after, op) = (Writer::Nobody, Writer::Attempt(attempt), OpKind::Set);
+            self.call(at_ms, &Call { attempt, node, op, answer: Answer::Yes, before, after });
+            counted |= 1 << node;
+        }
+        let deadline_local_ns = t1_local_ns + TTL_NS - DRIFT_NS;
+        let settled = EventKind::ExtensionSettled {
+            attempt,
+            round,
+            extended: true,
+            counted,
+            deadline_local_ns,
+        };
+        self.at(at_ms + 2, settled);
+        self.at(at_ms + 2, EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
     }
 
     fn enter(&mut self, at_ms: u64, attempt: AttemptId) {
@@ -286,6 +343,52 @@ pub(super) fn pause() -> Played {
         events,
         &[(Property::ExclusiveSection, section), (Property::NoLostUpdate, update)],
     )
+}
+
+/// E3: c1 is stopped for longer than its lease; c2 comes and goes; c1 makes its keys again.
+pub(super) fn recreated() -> Played {
+    let all = [0, 1, 2, 3, 4];
+    let mut log = Log::new(9);
+    log.acquire(0, FIRST, &nobody(&all));
+    log.at(5_000, EventKind::FaultBegan { fault: 0 });
+    log.at(5_000, EventKind::Stopped { host: HostIndex(5), suspended: false });
+    for node in all {
+        log.end(10_002, node, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
+    }
+    log.acquire(10_100, SECOND, &nobody(&all));
+    log.release(10_500, SECOND, &all);
+    log.at(11_000, EventKind::Continued { host: HostIndex(5) });
+    log.at(11_000, EventKind::FaultEnded { fault: 0 });
+    log.recreate(11_000, FIRST, &all);
+    log.release(15_000, FIRST, &all);
+    judged(RECREATED, log.finish(16_000))
+}
+
+/// D12: C fails over to a replica that has not heard of the key.
+pub(super) fn failover() -> Played {
+    let mut log = Log::new(10);
+    log.acquire(0, FIRST, &nobody(&[0, 1, 2]));
+    log.at(1_000, EventKind::FaultBegan { fault: 0 });
+    log.at(1_000, EventKind::FailedOver { node: 2, host: HostIndex(9) });
+    log.end(1_000, 2, Writer::Attempt(FIRST), KeyEnd::FailedOver, Writer::Nobody);
+    log.acquire(1_100, SECOND, &nobody(&[2, 3, 4]));
+    log.release(9_000, FIRST, &[0, 1]);
+    log.release(9_500, SECOND, &[2, 3, 4]);
+    judged(FAILOVER, log.finish(11_000))
+}
+
+/// With the violations that the judge finds.
+fn judged(toml: &str, events: Vec<Event>) -> Played {
+    let scenario: Scenario = toml::from_str(toml).expect("the fixture is a scenario");
+    let mut oracle = Oracle::new(&scenario, &[]);
+    events.iter().for_each(|event| oracle.observe(event));
+    let verdicts = oracle.finish();
+    let found = Property::ALL.into_iter().filter_map(|property| match verdicts.of(property) {
+        Judgement::Violated(violation) => Some((property, violation)),
+        _ => None,
+    });
+    let found: Vec<_> = found.collect();
+    played(toml, events, &found)
 }
 
 fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) -> Played {

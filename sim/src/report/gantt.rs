@@ -158,15 +158,27 @@ impl<'t, 'a> Gantt<'t, 'a> {
         };
         let area = Area { x: from, y: self.clients_top, width, height };
         self.svg.rect("overlap", area, "");
-        self.svg.rect("overlap-hatch", area, "both at once");
+        let told = if self.at_once(violation) { "both at once" } else { "not alone all the while" };
+        self.svg.rect("overlap-hatch", area, told);
         let length = violation.to_ns.saturating_sub(violation.from_ns);
         let label = match length {
             0 => String::from("violation"),
+            _ if !self.at_once(violation) => String::from("in between"),
             ns => format!("overlap {}", text::length(ns)),
         };
         let room = width_of(&label, 12 * PX) / 2;
         let middle = (from + width / 2).clamp(LEFT + room, RIGHT - room);
         self.svg.text("overlap-label", (middle, self.clients_top - 6 * PX), &label);
+    }
+
+    /// Whether both leases, or the sections under them, were there as the violation began.
+    fn at_once(&self, violation: &Violation) -> bool {
+        let ids = [Some(violation.first), violation.second];
+        ids.into_iter().flatten().all(|id| {
+            let own = self.timeline.attempt(id).into_iter();
+            let mut own = own.flat_map(|it| it.beliefs.iter().chain(&it.sections));
+            own.any(|it| (it.from_ns..it.to_ns).contains(&violation.from_ns))
+        })
     }
 
     /// The hatched absences of a host, over its row.

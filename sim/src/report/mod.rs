@@ -15,6 +15,7 @@ use crate::search::CaseResult;
 
 mod block;
 mod clocks;
+pub mod drift;
 mod faults;
 #[cfg(test)]
 mod fixture;
@@ -31,10 +32,12 @@ mod svg;
 mod table;
 mod text;
 mod timeline;
+mod versions;
 mod words;
 
 pub use block::violation_block;
 pub use readme::readme_table;
+pub use versions::versions_page;
 
 /// The build of the harness, as reports name it.
 pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));

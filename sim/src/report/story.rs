@@ -8,6 +8,7 @@ use crate::oracle::{Blame, Violation};
 use crate::scenario::Property;
 
 mod because;
+mod continuity;
 mod other;
 
 /// A sentence, and the event that it speaks of.
@@ -57,12 +58,16 @@ pub(super) fn of_violation(
     let lets = pair.iter().map(|attempt| introduce(timeline, attempt)).collect();
     let (headline, then) = match (property, pair.as_slice()) {
         (Property::MutualExclusion, [first, second]) => {
-            (held(timeline, violation, "both held"), because::shared_nodes(timeline, first, second))
+            let told = because::shared_nodes(timeline, first, second, violation.from_ns);
+            (held(timeline, violation, "both held"), told)
         }
         (Property::ExclusiveSection, [first, second]) => (
             held(timeline, violation, "were both in a critical section on"),
             because::sections(timeline, violation, first, second),
         ),
+        (Property::Continuity, [first, second]) => {
+            continuity::tell(timeline, violation, first, second)
+        }
         _ => other::tell(timeline, property, violation),
     };
     Story { headline, lets, then, therefore: therefore(timeline, property, violation) }
@@ -93,11 +98,11 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     if attempt.counted != 0 {
         told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
     }
-    match (attempt.beliefs.first(), attempt.beliefs.last()) {
-        (Some(first), Some(last)) => {
-            let (from, to) = (text::instant(first.from_ns), text::instant(last.to_ns));
-            told += &format!("; believed from {from} to {to}");
-        }
+    let spans = attempt.beliefs.iter().map(|belief| {
+        format!("from {} to {}", text::instant(belief.from_ns), text::instant(belief.to_ns))
+    });
+    match spans.collect::<Vec<_>>().as_slice() {
+        spans @ [_, ..] => told += &format!("; believed {}", text::list(spans)),
         _ if attempt.released.is_some_and(|released| released.at_ns == delivered.at_ns) => {
             told += &format!("; given back at once, at {}", text::instant(delivered.at_ns));
             return Clause::at(delivered, told);
@@ -105,7 +110,30 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         _ => told += &format!("; over when it came, at {}", text::instant(delivered.at_ns)),
     }
     told += &arithmetic(attempt);
+    told += &extensions(attempt);
     Clause::at(delivered, told)
+}
+
+/// `; extended 3 times, last at 12.003 s; 1 extension failed`.
+fn extensions(attempt: &Attempt) -> String {
+    let mut told = String::new();
+    let done: Vec<Moment> =
+        attempt.extensions.iter().filter_map(|it| Some(it.extended?.0)).collect();
+    if let Some(last) = done.last() {
+        let times = if done.len() == 1 { "once" } else { "last" };
+        let count = match done.len() {
+            1 => String::new(),
+            count => format!("{count} times, "),
+        };
+        told += &format!("; extended {count}{times} at {}", text::instant(last.at_ns));
+    }
+    let failed: Vec<Moment> = attempt.extensions.iter().filter_map(|it| it.failed).collect();
+    if let Some(first) = failed.first() {
+        let (count, at) = (failed.len() as u64, text::instant(first.at_ns));
+        let from = if count == 1 { "at" } else { "the first at" };
+        told += &format!("; {} failed, {from} {at}", text::count(count, "extension"));
+    }
+    told
 }
 
 /// ` (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.

@@ -39,6 +39,28 @@ fn a_terminal_shows_the_pause_between_the_look_and_the_section() {
 }
 
 #[test]
+fn a_terminal_shows_who_came_between_a_grant_and_its_extension() {
+    insta::assert_snapshot!(blocks(&fixture::recreated()));
+}
+
+#[test]
+fn a_terminal_shows_what_a_failover_left_behind() {
+    insta::assert_snapshot!(blocks(&fixture::failover()));
+}
+
+#[test]
+fn an_extension_prolongs_the_belief_and_has_a_mark_of_its_own() {
+    let played = fixture::recreated();
+    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let first = timeline.leases().next().expect("a lease");
+    let beliefs: Vec<_> = first.beliefs.iter().map(|it| (it.from_ns, it.to_ns)).collect();
+    assert_eq!(beliefs, [(2_000_000, 9_898_000_000), (11_002_000_000, 15_000_000_000)]);
+    let page = page::draw(&[&played], true);
+    assert_eq!(page.matches("class=\"extended\"").count(), 1);
+    assert!(page.contains("extension 1 of L1, begun at 11.000 s, took effect at 11.002 s"));
+}
+
+#[test]
 fn a_page_needs_no_script_and_no_network() {
     let (jump, pause) = (fixture::jump(), fixture::pause());
     for page in
@@ -52,7 +74,7 @@ fn a_page_needs_no_script_and_no_network() {
 
 #[test]
 fn every_picture_is_well_formed_and_names_what_it_shows() {
-    for played in [fixture::jump(), fixture::pause()] {
+    for played in [fixture::jump(), fixture::pause(), fixture::recreated(), fixture::failover()] {
         let page = page::draw(&[&played], true);
         let pictures: Vec<&str> = page.split("<svg").skip(1).collect();
         assert!(pictures.len() >= 3, "patterns, ownership, messages");

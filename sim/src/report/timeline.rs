@@ -49,6 +49,31 @@ pub(super) struct Attempt {
     pub(super) beliefs: Vec<Interval>,
     pub(super) sections: Vec<Interval>,
     pub(super) looks: Vec<(Moment, bool)>,
+    pub(super) extensions: Vec<Extension>,
+}
+
+impl Attempt {
+    /// The nodes on whose votes the lease stood at `at_ns`: those of the grant, or of the last
+    /// extension by then.
+    pub(super) fn counted_at(&self, at_ns: u64) -> u16 {
+        let extensions = self.extensions.iter().rev();
+        let mut done = extensions.filter_map(|it| it.extended.filter(|(at, _)| at.at_ns <= at_ns));
+        done.next().map_or(self.counted, |(_, counted)| counted)
+    }
+}
+
+/// An extension of a lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extension {
+    /// Its T1.
+    pub(super) began: Moment,
+    pub(super) ttl_ns: u64,
+    /// When it failed.
+    pub(super) failed: Option<Moment>,
+    /// When it succeeded, and the nodes that it counted.
+    pub(super) extended: Option<(Moment, u16)>,
+    /// When the application heard of it, and until which reading of its clock the lease lasts.
+    pub(super) delivered: Option<(Moment, u64)>,
 }
 
 /// A key of the resource on a node.
@@ -211,6 +236,13 @@ impl<'a> Timeline<'a> {
     pub(super) fn key_of(&self, writer: AttemptId, node: u8) -> Option<&Key> {
         let writer = Writer::Attempt(writer);
         self.keys.iter().rev().find(|key| key.node == node && key.writer == writer)
+    }
+
+    /// The same, of those that were made before `at_ns`, if any was.
+    pub(super) fn key_before(&self, writer: AttemptId, node: u8, at_ns: u64) -> Option<&Key> {
+        let is_own = |key: &&Key| key.node == node && key.writer == Writer::Attempt(writer);
+        let mut before = self.keys.iter().rev().filter(is_own).filter(|it| it.set.at_ns < at_ns);
+        before.next().or_else(|| self.key_of(writer, node))
     }
 
     /// Whether the resource was written to at all.

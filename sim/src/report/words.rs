@@ -81,6 +81,9 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
         }
         EventKind::Continued { host: it } => (host(it), String::from("continues")),
         EventKind::Killed { host: it, power } => (host(it), down(power)),
+        EventKind::KeyReturned { node: it, writer, .. } => {
+            (node(it), format!("the key of {} is there again", timeline.writer_name(writer)))
+        }
         EventKind::KeyEnded { node: it, writer, cause, by, .. } => {
             let by = match by {
                 Writer::Nobody => String::new(),

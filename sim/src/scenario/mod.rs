@@ -29,9 +29,9 @@ pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use library::{embedded, load};
 pub use model::{
-    Acquire, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate, ClockSpec,
-    Cluster, Connections, Delay, Disk, Drift, Enter, Extend, Failover, Fault, FaultKind, Hold,
-    HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost,
+    Acquire, ActiveExpiry, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate,
+    ClockSpec, Cluster, Connections, Delay, Disk, Drift, Enter, Extend, Failover, Fault, FaultKind,
+    Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost,
     Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Start,
     Step, Stopwatch, Store, Write,
 };

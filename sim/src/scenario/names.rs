@@ -1,7 +1,7 @@
 //! Names: what may be one, what a title becomes as one, and which known one was probably meant.
 
 /// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 17] = [
+pub const SUBJECTS: [&str; 45] = [
     "redlock",
     "redlock-literal",
     "redlock-no-step-3",
@@ -17,9 +17,41 @@ pub const SUBJECTS: [&str; 17] = [
     "set-plain-del",
     "get-then-del",
     "unique-id",
+    "unique-id-wait",
+    "unique-id-wait-ignored",
     "lease-service",
     "lease-service-duration",
+    "counter-on-one-redis",
+    "getset",
+    "php-redlock",
+    "php-redlock-short-timeout",
+    "redlock-aborts-on-error",
+    "redlock-connected-quorum",
+    "redlock-counter-max",
+    "redlock-extend-from-reply",
+    "redlock-extend-minority",
+    "redlock-extend-recreates",
+    "redlock-extend-unchecked",
+    "redlock-extend-unlimited",
+    "redlock-extend-unlocks",
+    "redlock-no-node-timeout",
+    "redlock-pxat",
+    "redlock-resends",
+    "redlock-resends-and-extends-late",
+    "redlock-sequential",
+    "redlock-stops-at-quorum",
+    "redlock-timestamp-and-id-token",
+    "redlock-timestamp-token",
+    "redlock-too-slow-keeps",
+    "redlock-wall-clock-token",
+    "setnx-and-expire-pipelined",
+    "setnx-then-expire",
+    "timestamp-token",
 ];
+
+/// Those of them that have habits of their own of using connections.
+pub(super) const OWN_CONNECTIONS: [&str; 4] =
+    ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
 
 /// The longest name of a host, a fault or a resource, in bytes.
 pub(super) const NAME_MAX: usize = 64;

@@ -100,6 +100,15 @@ fn the_subjects_are_those_that_there_are() {
     assert_eq!(known, crate::subject::NAMES);
 }
 
+#[test]
+fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
+    use crate::subject::{Kind, kind};
+    for name in SUBJECTS {
+        let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
+        assert_eq!(super::names::OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
+    }
+}
+
 /// What is replaced in the valid scenario, and by what.
 const MISTAKES: &[(&str, &str)] = &[
     // Not TOML, or not of this shape.
@@ -127,6 +136,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("\"E\"]\nnetwork", "\"D\"]\nnetwork"),
     ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"redlock-litteral\""),
     ("id    = \"c1\"", "id    = \"c1\"\nconnections = \"pooled\""),
+    ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"php-redlock\"\nconnections = \"pooled\""),
     // Numbers.
     ("\"E\"]\nnetwork", "\"E\", \"F\", \"G\", \"H\", \"I\", \"J\"]\nnetwork"),
     ("[\"A\", \"B\", \"C\", \"D\", \"E\"]\nnetwork", "[]\nnetwork"),
@@ -163,6 +173,23 @@ const MISTAKES: &[(&str, &str)] = &[
     ("by = \"10s\"", "by = \"0s\""),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
+    // Disks.
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"C\", torn = true }"),
+    (
+        "clock-jump = { host = \"C\", by = \"10s\" }",
+        "power = { host = \"C\", measured-on = \"wall\" }",
+    ),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "power = { host = \"C\", backup-of = \"2s\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"c1\", backup-of = \"0s\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "snapshot = { host = \"C\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "shutdown = { host = \"c1\" }"),
+    ("network = {", "disk = { sync-at = \"1s\" }\nnetwork = {"),
+    ("network = {", "disk = { sync-take = \"1s\" }\nnetwork = {"),
+    ("network = {", "persistence = \"everysecond\"\nnetwork = {"),
+    // Replicas.
+    ("[lock]", "[[cluster.replica]]\nid = \"R\"\nof = \"F\"\n[lock]"),
+    ("[lock]", "[[cluster.replica]]\nid = \"c1\"\nof = \"C\"\n[lock]"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "failover = { node = \"C\", to = \"D\" }"),
     // Expectations.
     ("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"sometimes\""),
     (

@@ -1,264 +1,57 @@
 //! The lock clients under test.
 //!
-//! Ours is the production protocol, driven as the tokio shell drives it. All others are one policy
-//! machine with a few knobs: weaker rules live here, never as switches in the client.
+//! Ours is the production protocol, driven as the tokio shell drives it. Most others are one policy
+//! machine with a few knobs; a lock that is another algorithm has a machine of its own. Weaker rules
+//! live here, never as switches in the client.
 
+mod contract;
+mod getset;
+mod php;
 mod policy;
 mod presets;
 mod redlock;
 mod terms;
 mod transport;
 
-pub use policy::{Clock, Connect, Lasting, Policy, PolicyClient, ReleaseTo, Settings, Unlock};
-pub use presets::{NAMES, policy};
+pub use contract::{
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Request, Response, Route, Word,
+};
+pub use getset::GetSetClient;
+pub use php::PhpClient;
+pub use policy::{
+    Asking, Clock, Connect, Errors, Expiry, Extending, Fencing, Lasting, Policy, PolicyClient,
+    Quorum, ReleaseTo, Settings, Settling, Then, TokenFrom, Unlock,
+};
+pub use presets::{Kind, NAMES, kind};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
-use redlock_client::protocol::{Introduction, NodeMask, Token};
-
-use crate::history::{Answer, AttemptId, ClockKind, OpKind, Settlement};
-
-/// What a node is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// Delete the key if it holds the token.
-    CompareAndDelete,
-    /// Delete the key.
-    Delete,
-    /// Re-time the key, whosever it is.
-    Expire {
-        /// Time to live.
-        ttl_ms: u64,
-    },
-    /// Re-time the key if it holds the token and lives longer thereby.
-    Extend {
-        /// Time to live.
-        ttl_ms: u64,
-    },
-    /// Say what the key holds.
-    Get,
-    /// Set the key, for ever, and say what it held.
-    GetSet,
-    /// Say which process you are.
-    Introduce,
-    /// Set the key unless it is there; `None`: for ever.
-    Set {
-        /// Time to live.
-        ttl_ms: Option<u64>,
-    },
-    /// The same, and if it was set, count: the answer is the next number of the node's counter.
-    SetAndCount {
-        /// Time to live.
-        ttl_ms: u64,
-    },
-    /// Set the key unless it is there, until this reading of the node's wall clock (`PXAT`).
-    SetUntil {
-        /// When it expires.
-        wall_ms: u64,
-    },
-    /// Wait until so many replicas have what this connection wrote, and say how many have.
-    Wait {
-        /// How many.
-        replicas: u8,
-        /// How long at most.
-        timeout_ms: u64,
-    },
-}
-
-impl Ask {
-    /// As a history tells it.
-    #[must_use]
-    pub const fn op(self) -> OpKind {
-        match self {
-            Self::CompareAndDelete => OpKind::Release,
-            Self::Delete => OpKind::Delete,
-            Self::Expire { .. } => OpKind::Expire,
-            Self::Extend { .. } => OpKind::Extend,
-            Self::Get => OpKind::Get,
-            Self::GetSet => OpKind::GetSet,
-            Self::Introduce => OpKind::Introduce,
-            Self::Set { .. } | Self::SetAndCount { .. } | Self::SetUntil { .. } => OpKind::Set,
-            Self::Wait { .. } => OpKind::Wait,
-        }
-    }
-}
-
-/// A command on its way to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Numbered by the engine.
-    pub command: u32,
-    /// Whose it is.
-    pub attempt: AttemptId,
-    /// What to do.
-    pub ask: Ask,
-    /// The token to set or to compare with.
-    pub token: Token,
-}
-
-/// What a node answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// An error.
-    Error,
-    /// An integer.
-    Integer(i64),
-    /// To [`Ask::Introduce`].
-    Introduction(Introduction),
-    /// Nothing there.
-    Nil,
-    /// Done.
-    Ok,
-    /// To [`Ask::Get`] and [`Ask::GetSet`].
-    Value {
-        /// What the key holds, or held.
-        token: Token,
-        /// Whether that is the asker's token.
-        own: bool,
-    },
-}
-
-/// An answer on its way back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
-    /// The command that it answers.
-    pub command: u32,
-    /// Whose that was.
-    pub attempt: AttemptId,
-    /// What it was.
-    pub op: OpKind,
-    /// The answer.
-    pub word: Word,
-}
-
-impl Response {
-    /// As a history tells it.
-    #[must_use]
-    pub const fn answer(&self) -> Answer {
-        match self.word {
-            Word::Error => Answer::Error,
-            Word::Integer(0) | Word::Nil | Word::Value { own: false, .. } => Answer::No,
-            Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value { own: true, .. } => {
-                Answer::Yes
-            }
-        }
-    }
-}
-
-/// Names a connection of one client: to which node, which of several, and which after losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The node.
-    pub node: u8,
-    /// Which of the client's connections to it.
-    pub lane: u16,
-    /// Which one on that lane.
-    pub epoch: u32,
-}
-
-/// Readings of the client's clocks, all taken at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
-    /// The boot clock.
-    pub boot_ns: u64,
-    /// The clock that the subject measures leases with.
-    pub lease_ns: u64,
-}
-
-/// The randomness of one attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreshAttempt {
-    /// Which attempt it is.
-    pub attempt: AttemptId,
-    /// A token never drawn before.
-    pub token: Token,
-    /// Uniform over `u64`.
-    pub jitter: u64,
-}
-
-/// How long to try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// So many attempts.
-    Attempts(u32),
-    /// Until this reading of the boot clock.
-    UntilBoot(u64),
-}
-
-/// A lease as the application gets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivered {
-    /// Which attempt was granted.
-    pub attempt: AttemptId,
-    /// The clock of the deadline.
-    pub clock: ClockKind,
-    /// When the lease is over; `u64::MAX`: never.
-    pub deadline_ns: u64,
-    /// The subject's own fencing token, if it has a source of them.
-    pub fencing_token: Option<u64>,
-}
-
-/// What a subject asks of its host, or tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Draw a [`FreshAttempt`] and begin.
-    AttemptDue,
-    /// An attempt will not be counted any more.
-    AttemptSettled {
-        /// Which.
-        attempt: AttemptId,
-        /// How; never `Granted`.
-        outcome: Settlement,
-    },
-    /// An attempt is granted; deliver it.
-    Decided {
-        /// Which.
-        attempt: AttemptId,
-        /// Nodes whose votes were counted.
-        counted: NodeMask,
-        /// On the subject's lease clock.
-        deadline_ns: u64,
-    },
-    /// Open a connection.
-    Dial(Route),
-    /// An extension is decided.
-    ExtensionSettled {
-        /// Whose.
-        attempt: AttemptId,
-        /// Nodes whose answers were counted, and the new deadline on the subject's lease clock;
-        /// `None` if it failed, which leaves the lease as it was.
-        extended: Option<(NodeMask, u64)>,
-    },
-    /// There will be no further attempt.
-    GaveUp,
-    /// The lease is over.
-    Lost {
-        /// Whose.
-        attempt: AttemptId,
-    },
-    /// Drop a connection at once.
-    Reset(Route),
-    /// Write a command.
-    Write {
-        /// Where.
-        route: Route,
-        /// Whose it is.
-        attempt: AttemptId,
-        /// What.
-        ask: Ask,
-        /// With which token.
-        token: Token,
-    },
-}
+use crate::history::ClockKind;
 
 /// A lock client in a scenario. The host tells it what happened and does what it asks; the order of
 /// calls is that of [`redlock_client::protocol::NodeSet`].
 #[derive(Debug)]
 pub enum Subject {
+    /// The `SETNX`/`GETSET` lock.
+    GetSet(Box<GetSetClient>),
+    /// The PHP class.
+    Php(Box<PhpClient>),
+    /// Most others.
+    Policy(Box<PolicyClient>),
     /// Ours.
     Redlock(Box<RedlockClient>),
-    /// Another.
-    Policy(Box<PolicyClient>),
+}
+
+/// Asks the machine, whichever it is.
+macro_rules! of_machine {
+    ($subject:expr, $it:ident => $asked:expr) => {
+        match $subject {
+            Subject::GetSet($it) => $asked,
+            Subject::Php($it) => $asked,
+            Subject::Policy($it) => $asked,
+            Subject::Redlock($it) => $asked,
+        }
+    };
 }
 
 impl Subject {
@@ -266,120 +59,83 @@ impl Subject {
     #[must_use]
     pub fn lease_clock(&self) -> ClockKind {
         match self {
+            Self::GetSet(_) | Self::Php(_) => ClockKind::Wall,
+            Self::Policy(it) => it.policy().clock.kind(),
             Self::Redlock(_) => ClockKind::Boot,
-            Self::Policy(it) => match it.policy().clock {
-                Clock::Boot => ClockKind::Boot,
-                Clock::Monotonic => ClockKind::Monotonic,
-                Clock::Wall => ClockKind::Wall,
-            },
         }
     }
 
-    /// Whether its users ask the lease before they enter a section.
+    /// What the host has to know of it.
     #[must_use]
-    pub fn looks_before_section(&self) -> bool {
-        match self {
-            Self::Redlock(_) => true,
-            Self::Policy(it) => it.policy().looks_before_section,
-        }
+    pub fn profile(&self) -> Profile {
+        of_machine!(self, it => it.profile())
     }
 
     /// Begins to want the lock; [`Action::AttemptDue`] follows.
     pub fn acquire(&mut self, patience: Patience) {
-        match self {
-            Self::Redlock(it) => it.acquire(patience),
-            Self::Policy(it) => it.acquire(patience),
-        }
+        of_machine!(self, it => it.acquire(patience));
     }
 
     /// Begins the attempt that is due; `now` is T1.
     pub fn begin(&mut self, fresh: FreshAttempt, now: Now) {
-        match self {
-            Self::Redlock(it) => it.begin(fresh, now),
-            Self::Policy(it) => it.begin(fresh, now),
-        }
+        of_machine!(self, it => it.begin(fresh, now));
     }
 
     /// Hands the lease to the application; `None` if the subject thinks better of it.
     pub fn deliver(&mut self, now: Now) -> Option<Delivered> {
-        match self {
-            Self::Redlock(it) => it.deliver(now),
-            Self::Policy(it) => it.deliver(now),
-        }
+        of_machine!(self, it => it.deliver(now))
     }
 
     /// The application asks whether the lease is alive.
     #[must_use]
     pub fn is_alive(&self, now: Now) -> bool {
-        match self {
-            Self::Redlock(it) => it.is_alive(now),
-            Self::Policy(it) => it.is_alive(now),
-        }
+        of_machine!(self, it => it.is_alive(now))
     }
 
     /// Begins to extend the lease to `ttl_ns` from `now`, which is T1 of the extension;
     /// [`Action::ExtensionSettled`] follows. `false` if nothing was begun.
     pub fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
         match self {
-            Self::Redlock(it) => it.extend(ttl_ns, now),
+            // Neither of them can.
+            Self::GetSet(_) | Self::Php(_) => false,
             Self::Policy(it) => it.extend(ttl_ns, now),
+            Self::Redlock(it) => it.extend(ttl_ns, now),
         }
     }
 
     /// Releases the lease, or stops trying.
     pub fn release(&mut self, now: Now) {
-        match self {
-            Self::Redlock(it) => it.release(now),
-            Self::Policy(it) => it.release(),
-        }
+        of_machine!(self, it => it.release(now));
     }
 
     /// A connection that was dialled is open.
     pub fn handle_connected(&mut self, route: Route, now: Now) {
-        match self {
-            Self::Redlock(it) => it.handle_connected(route, now),
-            Self::Policy(it) => it.handle_connected(route),
-        }
+        of_machine!(self, it => it.handle_connected(route, now));
     }
 
     /// A connection is gone.
     pub fn handle_closed(&mut self, route: Route, now: Now) {
-        match self {
-            Self::Redlock(it) => it.handle_closed(route, now),
-            Self::Policy(it) => it.handle_closed(route),
-        }
+        of_machine!(self, it => it.handle_closed(route, now));
     }
 
     /// The next answer on a connection.
     pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
-        match self {
-            Self::Redlock(it) => it.handle_response(route, response, now),
-            Self::Policy(it) => it.handle_response(route, response, now),
-        }
+        of_machine!(self, it => it.handle_response(route, response, now));
     }
 
     /// The time that [`Subject::poll_timeout_boot_ns`] named has come.
     pub fn handle_timeout(&mut self, now: Now) {
-        match self {
-            Self::Redlock(it) => it.handle_timeout(now),
-            Self::Policy(it) => it.handle_timeout(now),
-        }
+        of_machine!(self, it => it.handle_timeout(now));
     }
 
     /// What it asks for next.
     pub fn poll_action(&mut self) -> Option<Action> {
-        match self {
-            Self::Redlock(it) => it.poll_action(),
-            Self::Policy(it) => it.poll_action(),
-        }
+        of_machine!(self, it => it.poll_action())
     }
 
     /// When it wants [`Subject::handle_timeout`], on the boot clock.
     #[must_use]
     pub fn poll_timeout_boot_ns(&self) -> Option<u64> {
-        match self {
-            Self::Redlock(it) => it.poll_timeout_boot_ns(),
-            Self::Policy(it) => it.poll_timeout_boot_ns(),
-        }
+        of_machine!(self, it => it.poll_timeout_boot_ns())
     }
 }

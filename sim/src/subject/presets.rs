@@ -2,86 +2,250 @@
 
 use core::time::Duration;
 
-use super::policy::{Clock, Connect, Lasting, Policy, ReleaseTo, Unlock};
+use super::php::SOCKET_TIMEOUT;
+use super::policy::{
+    Asking, Clock, Connect, Errors, Expiry, Extending, Fencing, Lasting, Policy, Quorum, ReleaseTo,
+    Settling, Then, TokenFrom, Unlock,
+};
 
 /// The names that a scenario may give as `subject`.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 45] = [
+    "counter-on-one-redis",
     "get-then-del",
+    "getset",
     "lease-service",
     "lease-service-duration",
+    "php-redlock",
+    "php-redlock-short-timeout",
     "redlock",
+    "redlock-aborts-on-error",
+    "redlock-connected-quorum",
+    "redlock-counter-max",
     "redlock-duration",
+    "redlock-extend-from-reply",
+    "redlock-extend-minority",
+    "redlock-extend-recreates",
+    "redlock-extend-unchecked",
+    "redlock-extend-unlimited",
+    "redlock-extend-unlocks",
     "redlock-literal",
     "redlock-monotonic-clock",
     "redlock-no-jitter",
+    "redlock-no-node-timeout",
     "redlock-no-release",
     "redlock-no-step-3",
     "redlock-one-token",
+    "redlock-pxat",
     "redlock-quorum-2",
     "redlock-release-acknowledged",
+    "redlock-resends",
+    "redlock-resends-and-extends-late",
+    "redlock-sequential",
+    "redlock-stops-at-quorum",
+    "redlock-timestamp-and-id-token",
+    "redlock-timestamp-token",
+    "redlock-too-slow-keeps",
     "redlock-wall-clock",
+    "redlock-wall-clock-token",
     "set-plain-del",
     "setnx",
+    "setnx-and-expire-pipelined",
+    "setnx-then-expire",
+    "timestamp-token",
     "unique-id",
+    "unique-id-wait",
+    "unique-id-wait-ignored",
 ];
+
+/// What a subject is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The `SETNX`/`GETSET` lock.
+    GetSet,
+    /// Our own client.
+    Ours,
+    /// The PHP class.
+    Php {
+        /// How long it waits for an answer.
+        socket_timeout: Duration,
+    },
+    /// The machine with knobs.
+    Policy(Policy),
+}
+
+impl Kind {
+    /// Whether its users ask the lease before they enter a section.
+    #[must_use]
+    pub fn looks_before_section(&self) -> bool {
+        match self {
+            Self::GetSet | Self::Php { .. } => false,
+            Self::Ours => true,
+            Self::Policy(policy) => policy.looks_before_section,
+        }
+    }
+}
+
+/// A majority of owner-checked answers before the old deadline; counted from T1; bounded.
+const STRICT: Extending = Extending {
+    by_any: false,
+    recreates: false,
+    from_reply: false,
+    only_while_valid: true,
+    checks_validity: true,
+    unlocks_after_failure: false,
+    is_bounded: true,
+};
 
 /// The specification to the letter: T1, SET NX PX everywhere, T2, validity, unlock everywhere,
 /// random delay. No quarantine, no second look.
 const LITERAL: Policy = Policy {
     clock: Clock::Boot,
     checks_validity: true,
-    fresh_token: true,
-    quorum: None,
+    token: TokenFrom::Attempt,
+    quorum: Quorum::Majority,
+    asking: Asking::Parallel,
+    settling: Settling::WhenCertain,
+    errors: Errors::Unheard,
+    has_node_timeout: true,
     release_after_failure: ReleaseTo::Everyone,
+    release_when_too_slow: ReleaseTo::Everyone,
     unlock: Unlock::CompareAndDelete,
-    expires: true,
+    expiry: Expiry::Px,
+    then: Then::Nothing,
     gives_up_drift: true,
     lasting: Lasting::Deadline,
     looks_before_section: false,
     fixed_retry: None,
     connect: Connect::Pooled,
     one_node: false,
+    fencing: Fencing::Nowhere,
+    extending: STRICT,
 };
+
+/// [`LITERAL`], measured with the wall clock.
+const WALL: Policy = Policy { clock: Clock::Wall, ..LITERAL };
 
 /// One key on one node; the lease is believed for the whole TTL, and nobody looks.
 const SINGLE: Policy = Policy {
     checks_validity: false,
     release_after_failure: ReleaseTo::Nobody,
+    release_when_too_slow: ReleaseTo::Nobody,
     gives_up_drift: false,
     one_node: true,
     ..LITERAL
 };
 
+/// `SETNX`, and the expiry with a command of its own.
+const TWO_COMMANDS: Policy = Policy { expiry: Expiry::Never, ..SINGLE };
+
+/// [`SINGLE`] that asks how many replicas have the key; a failure releases what it set.
+const WAITING: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..SINGLE };
+
 /// A client of one perfect lock server that does everything right.
 const LEASE_SERVICE: Policy =
     Policy { checks_validity: true, gives_up_drift: true, looks_before_section: true, ..SINGLE };
 
-/// The policy of a subject other than `redlock`; `None` if there is no such subject.
+/// What the subject of this name is; `None` if there is no such subject.
 #[must_use]
-pub fn policy(name: &str) -> Option<Policy> {
+pub fn kind(name: &str) -> Option<Kind> {
     Some(match name {
+        "getset" => Kind::GetSet,
+        "php-redlock" => Kind::Php { socket_timeout: SOCKET_TIMEOUT },
+        "php-redlock-short-timeout" => Kind::Php { socket_timeout: Duration::from_millis(50) },
+        "redlock" => Kind::Ours,
+        _ => {
+            let found = single(name).or_else(|| weaker_redlock(name));
+            Kind::Policy(found.or_else(|| redlock_extending(name))?)
+        }
+    })
+}
+
+/// Locks on one node.
+fn single(name: &str) -> Option<Policy> {
+    Some(match name {
+        "counter-on-one-redis" => Policy { fencing: Fencing::Counters, ..SINGLE },
         "get-then-del" => Policy { unlock: Unlock::GetThenDelete, ..SINGLE },
         "lease-service" => LEASE_SERVICE,
         "lease-service-duration" => Policy { lasting: Lasting::Duration, ..LEASE_SERVICE },
+        "set-plain-del" => Policy { unlock: Unlock::Delete, ..SINGLE },
+        "setnx" => Policy { unlock: Unlock::Delete, ..TWO_COMMANDS },
+        "setnx-and-expire-pipelined" => Policy { then: Then::ExpirePipelined, ..TWO_COMMANDS },
+        "setnx-then-expire" => Policy { then: Then::Expire, ..TWO_COMMANDS },
+        "timestamp-token" => Policy { clock: Clock::Wall, token: TokenFrom::WallClock, ..SINGLE },
+        "unique-id" => SINGLE,
+        "unique-id-wait" => Policy { then: Then::Wait { ignored: false }, ..WAITING },
+        "unique-id-wait-ignored" => Policy { then: Then::Wait { ignored: true }, ..WAITING },
+        _ => return None,
+    })
+}
+
+/// Redlock, and one rule less, or another one.
+fn weaker_redlock(name: &str) -> Option<Policy> {
+    Some(match name {
+        "redlock-aborts-on-error" => Policy { errors: Errors::AbortAttempt, ..LITERAL },
+        "redlock-connected-quorum" => Policy { quorum: Quorum::MajorityOfConnected, ..LITERAL },
+        "redlock-counter-max" => Policy { fencing: Fencing::Counters, ..LITERAL },
         "redlock-duration" => Policy { lasting: Lasting::Duration, ..LITERAL },
         "redlock-literal" => LITERAL,
         "redlock-monotonic-clock" => Policy { clock: Clock::Monotonic, ..LITERAL },
         "redlock-no-jitter" => Policy { fixed_retry: Some(Duration::from_millis(200)), ..LITERAL },
-        "redlock-no-release" => Policy { release_after_failure: ReleaseTo::Nobody, ..LITERAL },
+        "redlock-no-node-timeout" => Policy {
+            settling: Settling::AfterAll,
+            errors: Errors::CountAsNo,
+            has_node_timeout: false,
+            ..LITERAL
+        },
+        "redlock-no-release" => Policy {
+            release_after_failure: ReleaseTo::Nobody,
+            release_when_too_slow: ReleaseTo::Nobody,
+            ..LITERAL
+        },
         "redlock-no-step-3" => Policy { checks_validity: false, ..LITERAL },
         "redlock-one-token" => {
-            Policy { fresh_token: false, connect: Connect::SecondForRelease, ..LITERAL }
+            Policy { token: TokenFrom::Client, connect: Connect::SecondForRelease, ..LITERAL }
         }
-        "redlock-quorum-2" => Policy { quorum: Some(2), ..LITERAL },
-        "redlock-release-acknowledged" => {
-            Policy { release_after_failure: ReleaseTo::Acknowledged, ..LITERAL }
+        "redlock-pxat" => Policy { expiry: Expiry::PxAt, ..WALL },
+        "redlock-quorum-2" => Policy { quorum: Quorum::Of(2), ..LITERAL },
+        "redlock-release-acknowledged" => Policy {
+            release_after_failure: ReleaseTo::Acknowledged,
+            release_when_too_slow: ReleaseTo::Acknowledged,
+            ..LITERAL
+        },
+        "redlock-resends" => Policy { connect: Connect::Resending, ..LITERAL },
+        "redlock-sequential" => {
+            Policy { asking: Asking::Sequential, settling: Settling::AfterAll, ..LITERAL }
         }
-        "redlock-wall-clock" => Policy { clock: Clock::Wall, ..LITERAL },
-        "set-plain-del" => Policy { unlock: Unlock::Delete, ..SINGLE },
-        "setnx" => Policy { unlock: Unlock::Delete, expires: false, ..SINGLE },
-        "unique-id" => SINGLE,
+        "redlock-stops-at-quorum" => Policy { asking: Asking::Sequential, ..LITERAL },
+        "redlock-timestamp-and-id-token" => Policy { token: TokenFrom::WallClockAndClient, ..WALL },
+        "redlock-timestamp-token" => Policy { token: TokenFrom::WallClock, ..WALL },
+        "redlock-too-slow-keeps" => Policy { release_when_too_slow: ReleaseTo::Nobody, ..LITERAL },
+        "redlock-wall-clock" => WALL,
+        "redlock-wall-clock-token" => Policy { fencing: Fencing::WallClock, ..WALL },
         _ => return None,
     })
+}
+
+/// Redlock that extends its lease by other rules.
+fn redlock_extending(name: &str) -> Option<Policy> {
+    let extending = match name {
+        "redlock-extend-from-reply" => Extending { from_reply: true, ..STRICT },
+        "redlock-extend-minority" => Extending { by_any: true, ..STRICT },
+        "redlock-extend-recreates" => {
+            Extending { recreates: true, only_while_valid: false, ..STRICT }
+        }
+        "redlock-extend-unchecked" => {
+            Extending { only_while_valid: false, checks_validity: false, ..STRICT }
+        }
+        "redlock-extend-unlimited" => Extending { is_bounded: false, ..STRICT },
+        "redlock-resends-and-extends-late" => Extending { only_while_valid: false, ..STRICT },
+        "redlock-extend-unlocks" => Extending { unlocks_after_failure: true, ..STRICT },
+        _ => return None,
+    };
+    let connect = match name {
+        "redlock-resends-and-extends-late" => Connect::Resending,
+        _ => Connect::Pooled,
+    };
+    Some(Policy { extending, connect, ..LITERAL })
 }
 
 #[cfg(test)]
@@ -89,9 +253,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_but_our_own_has_a_policy() {
+    fn every_name_has_a_kind_and_one_is_ours() {
         for name in NAMES {
-            assert_eq!(policy(name).is_none(), name == "redlock", "{name}");
+            assert!(kind(name).is_some(), "{name}");
+            assert_eq!(kind(name) == Some(Kind::Ours), name == "redlock", "{name}");
+        }
+        assert_eq!(kind("redlok"), None);
+    }
+
+    #[test]
+    fn every_name_is_told_to_those_who_write_scenarios() {
+        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md"));
+        for name in NAMES {
+            assert!(readme.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_two_names_mean_the_same() {
+        for (place, name) in NAMES.iter().enumerate() {
+            for other in &NAMES[..place] {
+                assert_ne!(kind(name), kind(other), "{name}, {other}");
+            }
         }
     }
 }

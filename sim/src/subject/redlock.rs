@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use redlock_client::protocol::{
     self, AttemptError, BootInstant, Command, Event, Fresh, Introduction, Limit, LinkConfig,
-    LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RetryDelay, Token,
+    LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
+    RetryDelay, Token,
 };
 
-use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Response, Route, Word};
+use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word};
 use crate::history::{AttemptId, ClockKind, Settlement};
 use crate::scenario::Lock;
 
@@ -18,10 +19,20 @@ const RESOURCE: ResourceId = ResourceId(0);
 #[derive(Debug)]
 pub struct RedlockClient {
     machine: NodeSet,
-    links: Vec<LinkConfig>,
+    /// What runs begin with: without connections, and with those that [`Warm`] tells of.
+    cold: NodeSet,
+    warm: Option<Warm>,
     lock_config: LockConfig,
     lock: Option<LockId>,
     client: u8,
+}
+
+/// A client whose connections are open: most runs begin with the same one.
+#[derive(Debug)]
+struct Warm {
+    now: BootInstant,
+    introductions: [Option<Introduction>; MAX_NODES],
+    machine: NodeSet,
 }
 
 impl RedlockClient {
@@ -42,7 +53,7 @@ impl RedlockClient {
             fleet_max_ttl,
             drift,
         };
-        let links = vec![link; nodes];
+        let cold = NodeSet::new(&vec![link; nodes]);
         let retry = RetryDelay::from(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
@@ -53,28 +64,29 @@ impl RedlockClient {
             limit: Limit::Attempts(1),
             extensions_max: lock.extensions_max,
         };
-        Self { machine: NodeSet::new(&links), links, lock_config, lock: None, client }
+        Self { machine: cold.clone(), cold, warm: None, lock_config, lock: None, client }
     }
 
     /// Back to the beginning of a run. With `warm`, the connection to every node that introduced
     /// itself is open; the other nodes refused.
     pub fn reset(&mut self, now: Now, warm: Option<&[Option<Introduction>]>) {
-        self.machine.reset_to(&self.links);
         self.lock = None;
-        let Some(introductions) = warm else { return };
+        let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
         let now = instant(now);
-        self.machine.connect(now);
-        while let Some(command) = self.machine.poll_command() {
-            match command {
-                Command::Dial { node, epoch } if introductions[node.get()].is_some() => {
-                    self.machine.handle_connected(node, epoch, now);
+        let mut introductions = [None; MAX_NODES];
+        introductions[..told.len()].copy_from_slice(told);
+        match &self.warm {
+            Some(it) if it.now == now && it.introductions == introductions => {
+                self.machine.reset_to(&it.machine);
+            }
+            known => {
+                let is_first = known.is_none();
+                self.machine.reset_to(&self.cold);
+                open(&mut self.machine, &introductions, now);
+                if is_first {
+                    let machine = self.machine.clone();
+                    self.warm = Some(Warm { now, introductions, machine });
                 }
-                Command::Dial { node, epoch } => self.machine.handle_closed(node, epoch, now),
-                Command::Write { node, epoch, .. } => {
-                    let said = introductions[node.get()].map_or(Reply::Error, Reply::Introduction);
-                    self.machine.handle_reply(node, epoch, said, now);
-                }
-                Command::Reset { .. } => unreachable!("nothing goes wrong before the beginning"),
             }
         }
     }
@@ -84,6 +96,12 @@ impl RedlockClient {
     pub fn eligible_from_ns(&self, node: u8) -> u64 {
         let from = self.machine.eligible_from(NodeIndex::new(usize::from(node)));
         from.map_or(u64::MAX, BootInstant::as_nanos)
+    }
+
+    pub(super) fn profile(&self) -> Profile {
+        let nodes = self.machine.nodes().get();
+        let quorum = nodes / 2 + 1;
+        Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
     pub(super) fn acquire(&mut self, patience: Patience) {
@@ -219,6 +237,24 @@ impl RedlockClient {
                 Some(Action::Lost { attempt: attempt_of(self.client, &token) })
             }
             Event::GaveUp { .. } | Event::Released { .. } => None,
+        }
+    }
+}
+
+/// Opens the connection to every node that introduced itself; the others refuse.
+fn open(machine: &mut NodeSet, introductions: &[Option<Introduction>], now: BootInstant) {
+    machine.connect(now);
+    while let Some(command) = machine.poll_command() {
+        match command {
+            Command::Dial { node, epoch } if introductions[node.get()].is_some() => {
+                machine.handle_connected(node, epoch, now);
+            }
+            Command::Dial { node, epoch } => machine.handle_closed(node, epoch, now),
+            Command::Write { node, epoch, .. } => {
+                let said = introductions[node.get()].map_or(Reply::Error, Reply::Introduction);
+                machine.handle_reply(node, epoch, said, now);
+            }
+            Command::Reset { .. } => unreachable!("nothing goes wrong before the beginning"),
         }
     }
 }

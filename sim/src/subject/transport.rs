@@ -7,6 +7,9 @@ use redlock_client::protocol::Token;
 use super::{Action, Ask, Connect, Route};
 use crate::history::AttemptId;
 
+/// Where a resending driver sends again.
+const SPARE_LANE: u16 = 1;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LaneState {
     Closed,
@@ -45,10 +48,11 @@ impl Transport {
         let pooled = match connect {
             Connect::FreshPerCommand => 0,
             Connect::Pooled => 1,
-            Connect::SecondForRelease => 2,
+            Connect::Resending | Connect::SecondForRelease => 2,
         };
-        let state = if warm { LaneState::Open } else { LaneState::Closed };
         for number in 0..pooled {
+            let is_spare = connect == Connect::Resending && number == SPARE_LANE;
+            let state = if warm && !is_spare { LaneState::Open } else { LaneState::Closed };
             self.lanes.push(Lane { number, epoch: 1, state, waiting: VecDeque::new() });
         }
     }
@@ -58,12 +62,12 @@ impl Transport {
         &mut self,
         connect: Connect,
         node: u8,
-        (attempt, ask, token): (AttemptId, Ask, Token),
+        command: (AttemptId, Ask, Token),
         actions: &mut VecDeque<Action>,
     ) {
         let place = match connect {
-            Connect::Pooled => 0,
-            Connect::SecondForRelease => usize::from(!matches!(ask, Ask::Set { .. })),
+            Connect::Pooled | Connect::Resending => 0,
+            Connect::SecondForRelease => usize::from(is_release(command.1)),
             Connect::FreshPerCommand => {
                 let number = self.fresh_lanes;
                 self.fresh_lanes += 1;
@@ -72,6 +76,19 @@ impl Transport {
                 self.lanes.len() - 1
             }
         };
+        self.send_on(place, node, command, actions);
+        if connect == Connect::Resending && matches!(command.1, Ask::Set { .. }) {
+            self.send_on(SPARE_LANE.into(), node, command, actions);
+        }
+    }
+
+    fn send_on(
+        &mut self,
+        place: usize,
+        node: u8,
+        (attempt, ask, token): (AttemptId, Ask, Token),
+        actions: &mut VecDeque<Action>,
+    ) {
         let lane = &mut self.lanes[place];
         if lane.state == LaneState::Open {
             let route = Route { node, lane: lane.number, epoch: lane.epoch };
@@ -101,8 +118,17 @@ impl Transport {
         }
     }
 
+    /// Whether the connection for everything but releases is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.lanes.first().is_some_and(|lane| lane.state == LaneState::Open)
+    }
+
     fn lane(&mut self, route: Route) -> Option<&mut Lane> {
         let mut lanes = self.lanes.iter_mut();
         lanes.find(|lane| lane.number == route.lane && lane.epoch == route.epoch)
     }
+}
+
+fn is_release(ask: Ask) -> bool {
+    matches!(ask, Ask::CompareAndDelete | Ask::Delete | Ask::Get)
 }

@@ -16,10 +16,12 @@ pub enum Label {
     Phase,
     /// When a held message is sent again.
     Retransmission,
-    /// The identity of a server process.
-    RunId,
     /// The bytes of a token.
     Token,
+    /// When in a second a node begins its syncs.
+    SyncPhase,
+    /// How much of what was not synced survives a torn write.
+    TornTail,
 }
 
 /// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,

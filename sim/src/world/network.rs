@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::choice::{Choice, Choices, Label};
 
-/// The most hosts a world has: nine nodes, eight clients, the probe, the protected resource.
-const HOSTS_MAX: usize = 20;
+/// The most hosts a world has: nine nodes, eight clients, the probe, the protected resource, nine
+/// replicas.
+const HOSTS_MAX: usize = 28;
 
 /// TCP sends again after 200 ms, and doubles that up to two minutes.
 const RETRANSMISSION_FIRST_NS: u64 = 200_000_000;

@@ -43,9 +43,16 @@ impl<T> Queue<T> {
     }
 }
 
+impl<T> Entry<T> {
+    /// One number, for one comparison without a branch.
+    fn key(&self) -> u128 {
+        u128::from(self.at_ns) << 64 | u128::from(self.order)
+    }
+}
+
 impl<T> PartialEq for Entry<T> {
     fn eq(&self, other: &Self) -> bool {
-        (self.at_ns, self.order) == (other.at_ns, other.order)
+        self.key() == other.key()
     }
 }
 
@@ -59,7 +66,7 @@ impl<T> PartialOrd for Entry<T> {
 
 impl<T> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        (self.at_ns, self.order).cmp(&(other.at_ns, other.order))
+        self.key().cmp(&other.key())
     }
 }
 

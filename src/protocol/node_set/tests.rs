@@ -323,8 +323,10 @@ fn a_reset_client_is_as_good_as_new() {
     let (mut world, lock) = held();
     world.release(lock);
     world.close(4);
-    let configs = vec![crate::protocol::testing::link_config(); 5];
-    world.client.reset_to(&configs);
-    let new = NodeSet::new(&configs);
+    let new = NodeSet::new(&[crate::protocol::testing::link_config(); 5]);
+    world.client.reset_to(&new);
     assert_eq!(format!("{:?}", world.client), format!("{new:?}"));
+    let warm = World::warm(5).client;
+    world.client.reset_to(&warm);
+    assert_eq!(format!("{:?}", world.client), format!("{warm:?}"));
 }

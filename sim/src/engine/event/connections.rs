@@ -3,21 +3,20 @@
 use super::plan::Plan;
 use super::process::Process;
 use super::stage::Stage;
-use crate::subject::{Route, Subject};
+use crate::subject::{Profile, Route};
 use crate::world::ConnectionState;
 
 impl Process {
     pub(super) fn open_warm_connections(&mut self, plan: &Plan, stage: &mut Stage) {
-        let (nodes, lanes) = match &self.subject {
-            Subject::Redlock(_) => (plan.nodes.len(), 1),
-            Subject::Policy(it) => (it.nodes(), it.lanes()),
-        };
+        let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in 0..nodes as u8 {
-            if !stage.nodes[usize::from(node)].master.is_running() {
+            let server = stage.server_of(plan, self.place, node);
+            if !stage.nodes[usize::from(server)].master.is_running() {
                 continue;
             }
             for lane in 0..lanes {
-                let number = self.open_on(stage, node, lane);
+                let host = plan.nodes[usize::from(server)].host.0;
+                let number = self.open_on(stage, host, lane);
                 self.routes.push((Route { node, lane, epoch: 1 }, number));
             }
         }

@@ -1,15 +1,16 @@
 //! What faults do when they begin and when they end.
 
 use super::nodes::key_ended;
-use super::plan::{Begin, Doing, End, Hosts, Plan};
+use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
 use super::stage::{Happening, Input, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
 use crate::scenario::{Lost, Point};
-use crate::world::{Arrival, ConnectionState, Direction};
+use crate::world::ConnectionState;
 
 impl Stage {
     /// Schedules every fault that begins at a time.
     pub(super) fn schedule_faults(&mut self, plan: &Plan) {
+        self.restarts.clear();
         self.set_off.clear();
         self.set_off.resize(plan.faults.len(), false);
         self.faults_open = 0;
@@ -17,6 +18,9 @@ impl Stage {
             self.faults_open += u32::from(fault.end != End::Never);
             if let Begin::At(at_ns) = fault.begin {
                 self.queue.schedule(at_ns, Happening::FaultBegins(place as u16));
+            }
+            if let Doing::Die { death: Death { backup_of_ns: Some(at_ns), .. }, .. } = fault.doing {
+                self.queue.schedule(at_ns, Happening::BackUp(place as u16));
             }
         }
     }
@@ -61,18 +65,27 @@ impl Stage {
                 self.clocks_changed(plan, host);
             }
             Doing::Delay { .. } => self.active_delays.push(fault.doing),
-            Doing::Die { host, power, .. } if host.get() < plan.nodes.len() => {
-                self.node_dies(plan, host.0, power);
-            }
-            Doing::Die { host, power, .. } => self.client_dies(plan, host, power),
+            Doing::Delete { node } => self.delete(plan, node),
+            Doing::Die { host, death } => match plan.server_at(host.0) {
+                Some(server) => self.server_dies(plan, server, place, death),
+                None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
+            },
+            Doing::DiskStall { node } => self.stall_disk(node),
             Doing::Evict { node } => self.evict(plan, node),
+            Doing::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
             Doing::Flush { node } => self.flush(plan, node),
+            Doing::MemoryFull { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.full += 1;
+                host.master.set_full(true);
+            }
             Doing::Partition { from, to, one_way, lost } => {
                 self.cut(plan, from, to, lost);
                 if !one_way {
                     self.cut(plan, to, from, lost);
                 }
             }
+            Doing::Snapshot { node } => self.snapshot(node),
             Doing::Stall { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.stalls += 1;
@@ -86,13 +99,19 @@ impl Stage {
                 self.queue.schedule(self.now_ns + after_ns, Happening::FaultEnds(place));
             }
             End::Instantly => self.end_fault(plan, place),
+            End::Measured { clock, after_ns } => {
+                self.measure_restart(fault.doing, place, clock, after_ns);
+            }
             End::Never => {}
         }
     }
 
     pub(super) fn end_fault(&mut self, plan: &Plan, place: u16) {
-        self.faults_open -= 1;
         let fault = plan.faults[usize::from(place)];
+        if matches!(fault.end, End::Measured { .. }) && !self.is_restart_due(place) {
+            return;
+        }
+        self.faults_open -= 1;
         match fault.doing {
             Doing::ClockRate { host, .. } => {
                 let (_, usual) = plan.clocks[host.get()];
@@ -103,7 +122,17 @@ impl Stage {
                 let place = self.active_delays.iter().position(|&active| active == fault.doing);
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
-            Doing::Die { host, .. } => self.node_restarts(plan, host.0),
+            Doing::Die { host, .. } => {
+                let server = plan.server_at(host.0).expect("only servers restart");
+                self.server_restarts(plan, server);
+            }
+            Doing::FailOver { node, .. } => self.end_failover(plan, node),
+            Doing::DiskStall { node } => self.unstall_disk(plan, node),
+            Doing::MemoryFull { node } => {
+                let host = &mut self.nodes[usize::from(node)];
+                host.full -= 1;
+                host.master.set_full(host.full > 0);
+            }
             Doing::Partition { from, to, one_way, .. } => {
                 self.uncut(from, to);
                 if !one_way {
@@ -121,7 +150,11 @@ impl Stage {
                 }
             }
             Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
-            Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
+            Doing::ClockJump { .. }
+            | Doing::Delete { .. }
+            | Doing::Evict { .. }
+            | Doing::Flush { .. }
+            | Doing::Snapshot { .. } => {}
         }
         if fault.closes {
             self.record(EventKind::FaultEnded { fault: fault.place });
@@ -139,18 +172,23 @@ impl Stage {
     /// Tells the history what a host's clocks read, and sets off again what depends on them.
     fn clocks_changed(&mut self, plan: &Plan, host: HostIndex) {
         self.record_clocks(plan, host);
-        if host.get() < plan.nodes.len() {
-            self.nodes[host.get()].expiry_scheduled = false;
-            self.schedule_expiry(plan, host.0);
+        for place in 0..self.restarts.len() {
+            if self.restarts[place].host == host {
+                self.schedule_restart(self.restarts[place]);
+            }
+        }
+        if let Some(server) = plan.server_at(host.0) {
+            self.nodes[usize::from(server)].expiry_scheduled = false;
+            self.schedule_expiry(plan, server);
         } else {
-            self.wake((host.get() - plan.nodes.len()) as u8);
+            self.wake((host.get() - plan.node_count) as u8);
         }
     }
 
     pub(super) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
         for clock in ClockKind::ALL {
             // A master uses its wall clock alone.
-            if host.get() < plan.nodes.len() && clock != ClockKind::Wall {
+            if plan.server_at(host.0).is_some() && clock != ClockKind::Wall {
                 continue;
             }
             let segment = self.clocks[host.get()].segment(clock);
@@ -160,7 +198,7 @@ impl Stage {
     }
 
     fn stop(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.nodes.len();
+        let client = host.get() - plan.node_count;
         self.clients[client].stops += 1;
         self.record(EventKind::Stopped { host, suspended });
         if suspended {
@@ -170,7 +208,7 @@ impl Stage {
     }
 
     fn resume(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.nodes.len();
+        let client = host.get() - plan.node_count;
         if suspended {
             self.clocks[host.get()].set_asleep(false, self.now_ns);
             self.record_clocks(plan, host);
@@ -182,7 +220,7 @@ impl Stage {
     }
 
     fn client_dies(&mut self, plan: &Plan, host: HostIndex, power: bool) {
-        let client = &mut self.clients[host.get() - plan.nodes.len()];
+        let client = &mut self.clients[host.get() - plan.node_count];
         if client.dead {
             return;
         }
@@ -196,79 +234,43 @@ impl Stage {
         }
     }
 
-    fn node_dies(&mut self, plan: &Plan, node: u8, power: bool) {
-        let host = &mut self.nodes[usize::from(node)];
-        if host.master.is_running() {
-            if power {
-                host.master.power();
-            } else {
-                host.master.kill();
-            }
-            host.inbox.clear();
-            self.record(EventKind::NodeDown { node, power });
-        } else if power && !host.dark {
-            host.master.power();
-        }
-        self.nodes[usize::from(node)].dark |= power;
-        for number in self.network.numbers() {
-            let connection = self.network.connection_mut(number);
-            if connection.server != node || !connection.served {
-                continue;
-            }
-            connection.served = false;
-            // The kernel of a dead process says goodbye; a dead host says nothing.
-            if !power && connection.state != ConnectionState::Closed {
-                self.send(plan, number, Direction::Down, Arrival::Closed);
-            }
-        }
-    }
-
-    fn node_restarts(&mut self, plan: &Plan, node: u8) {
-        let was_dark = core::mem::take(&mut self.nodes[usize::from(node)].dark);
-        if self.nodes[usize::from(node)].master.is_running() {
-            return;
-        }
-        let wall_ms = self.node_wall_ms(plan, node);
-        let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
-        let Self { nodes, recorder, now_ns, .. } = self;
-        nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
-        });
-        self.record(EventKind::NodeUp { node, incarnation });
-        self.schedule_expiry(plan, node);
-        if !was_dark {
-            return;
-        }
-        // A client that still believes in the old connection hears from the new kernel that there
-        // is none, when it sends something or sends it again.
-        for number in self.network.numbers() {
-            let connection = self.network.connection(number);
-            if connection.server == node && connection.state != ConnectionState::Closed {
-                self.send(plan, number, Direction::Down, Arrival::Closed);
-            }
-        }
-    }
-
     fn evict(&mut self, plan: &Plan, node: u8) {
-        let host = &mut self.nodes[usize::from(node)];
+        let server = self.masters[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
         if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
             return;
         }
         if let Some(ended) = host.master.evict(&plan.key) {
             self.record(key_ended(node, &ended));
+            self.end_turn(plan, server);
+        }
+    }
+
+    fn delete(&mut self, plan: &Plan, node: u8) {
+        let server = self.masters[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
+        if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
+            return;
+        }
+        if let Some(ended) = host.master.delete(&plan.key) {
+            self.record(key_ended(node, &ended));
+            self.end_turn(plan, server);
         }
     }
 
     fn flush(&mut self, plan: &Plan, node: u8) {
-        if !self.nodes[usize::from(node)].master.is_running() || plan.nodes[usize::from(node)].ideal
-        {
+        let server = self.masters[usize::from(node)];
+        let runs = self.nodes[usize::from(server)].master.is_running();
+        if !runs || plan.nodes[usize::from(node)].ideal {
             return;
         }
         let Self { nodes, recorder, now_ns, .. } = self;
-        nodes[usize::from(node)].master.flush(|ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+        nodes[usize::from(server)].master.flush(|ended| {
+            if *ended.key == plan.key[..] {
+                recorder.record(*now_ns, key_ended(node, &ended));
+            }
         });
+        self.end_turn(plan, server);
     }
 
     fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {
@@ -299,8 +301,11 @@ impl Stage {
             }
             connection.served = false;
             self.network.reset(number);
-            let client = ends.0 - plan.nodes.len() as u8;
-            self.give(client, Input::Closed(number));
+            match plan.server_at(ends.0) {
+                // It dials again, which takes as long as the partition.
+                Some(replica) => self.attach(plan, replica),
+                None => self.give(ends.0 - plan.node_count as u8, Input::Closed(number)),
+            }
         }
     }
 }

@@ -2,23 +2,28 @@
 
 mod application;
 mod connections;
+mod disk;
 mod extension;
+mod failover;
 mod faults;
 pub(super) mod nodes;
 pub(super) mod plan;
 mod process;
 pub(super) mod recorder;
+mod replication;
+mod servers;
 mod stage;
 #[cfg(test)]
 mod tests;
 
+use self::nodes::NodeHost;
 use self::plan::{Op, Plan, PlannedOp};
 use self::process::Process;
 use self::recorder::Recorder;
-use self::stage::{ClientHost, Happening, NodeHost, Stage};
+use self::stage::{ClientHost, Happening, Stage};
 use super::{Kept, Outcome, Unsupported};
 use crate::history::{EventKind, HostIndex};
-use crate::master::Master;
+use crate::master::{Master, run_id};
 use crate::oracle::Oracle;
 use crate::resource::Store;
 use crate::scenario::{Acquire, Case};
@@ -64,13 +69,8 @@ impl Engine {
             [Op::Acquire(Acquire { attempts: Some(u32::MAX), ..Acquire::default() }), Op::Release];
         let probe_ops = probe_ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
         let probe = Process::new(&plan, clients, probe_ops);
-        let nodes = plan.nodes.iter().map(|node| NodeHost {
-            master: Master::new(node.persistence, [0; 20], 0),
-            stalls: 0,
-            dark: false,
-            inbox: Default::default(),
-            expiry_scheduled: false,
-        });
+        let nodes =
+            plan.nodes.iter().map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0)));
         let stage = Stage {
             now_ns: 0,
             choices: Choices::new(0),
@@ -78,6 +78,12 @@ impl Engine {
             network: Network::default(),
             clocks: Vec::with_capacity(plan.clocks.len()),
             nodes: nodes.collect(),
+            masters: [0; 9],
+            starts: [0; 9],
+            known: Vec::new(),
+            wrote: Vec::new(),
+            waits: 0,
+            attachments: 0,
             clients: vec![ClientHost::default(); clients + 1],
             store: Store::new(plan.scenario.store.checks),
             recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
@@ -88,6 +94,8 @@ impl Engine {
             to_run: 0,
             active_delays: Vec::new(),
             set_off: Vec::new(),
+            restarts: Vec::new(),
+            returned: None,
             faults_open: 0,
         };
         Ok(Self { plan, stage, processes, probe, steps: 0 })
@@ -159,23 +167,25 @@ impl Engine {
             let phase = stage.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
             stage.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
         }
-        for host in 0..plan.nodes.len() + processes.len() {
+        for host in 0..plan.node_count + processes.len() {
             stage.record_clocks(plan, HostIndex(host as u8));
         }
-        for node in 0..plan.nodes.len() as u8 {
-            let started_wall_ms = stage
-                .node_wall_ms(plan, node)
-                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
-            let run_id = stage.run_id(node, 0);
-            let host = &mut stage.nodes[usize::from(node)];
-            let persistence = plan.nodes[usize::from(node)].persistence;
-            host.master.reset_to(persistence, run_id, started_wall_ms);
-            host.stalls = 0;
-            host.dark = false;
-            host.inbox.clear();
-            host.expiry_scheduled = false;
-            stage.record(EventKind::NodeUp { node, incarnation: 0 });
+        for replica in &plan.nodes[plan.node_count..] {
+            stage.record_clocks(plan, replica.host);
         }
+        for (server, planned) in plan.nodes.iter().enumerate() {
+            let started_wall_ms = stage
+                .node_wall_ms(plan, server as u8)
+                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
+            let run_id = run_id(server as u8, 0);
+            let host = &mut stage.nodes[server];
+            host.master.reset_to(planned.storage, run_id, started_wall_ms);
+            host.reset();
+            if server < plan.node_count {
+                stage.record(EventKind::NodeUp { node: server as u8, incarnation: 0 });
+            }
+        }
+        stage.begin_replication(plan);
         for client in &mut stage.clients {
             client.dead = false;
             client.stops = 0;
@@ -196,7 +206,12 @@ impl Engine {
             Happening::Arrive { connection, direction } => {
                 stage.arrive(plan, connection, direction);
             }
+            Happening::BackUp(place) => stage.back_up(plan, place),
+            Happening::Disk { server, turn, serial } => {
+                stage.disk_turn(plan, server, turn, serial);
+            }
             Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
+            Happening::WaitEnds { server, serial } => stage.end_wait(plan, server, serial),
             Happening::FaultBegins(place) => stage.begin_fault(plan, place),
             Happening::FaultEnds(place) => stage.end_fault(plan, place),
             Happening::Timer { client, serial } => {

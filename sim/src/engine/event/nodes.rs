@@ -1,19 +1,61 @@
 //! What nodes and the protected resource do with what arrives.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use redlock_client::protocol::{Introduction, RunId, Token};
 
+use super::disk::DiskWork;
 use super::plan::Plan;
+use super::replication::{Replication, Role};
 use super::stage::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
-    Change, Command, Ended, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
+    Change, Command, Ended, Entry, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
+    SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::Point;
+use crate::scenario::{ActiveExpiry, Point};
 use crate::subject::{Ask, Request, Response, Word};
-use crate::world::{Arrival, Choice, Direction, Label, WALL_AT_START_MS};
+use crate::world::{Arrival, Direction, WALL_AT_START_MS};
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(super) struct NodeHost {
+    pub(super) master: Master,
+    pub(super) stalls: u8,
+    /// The host has no power.
+    pub(super) dark: bool,
+    /// How many faults fill its memory.
+    pub(super) full: u8,
+    pub(super) inbox: VecDeque<(u16, Request)>,
+    pub(super) disk: DiskWork,
+    pub(super) replication: Replication,
+    pub(super) expiry_scheduled: bool,
+}
+
+impl NodeHost {
+    pub(super) fn new(master: Master) -> Self {
+        Self {
+            master,
+            stalls: 0,
+            dark: false,
+            full: 0,
+            inbox: VecDeque::new(),
+            disk: DiskWork::default(),
+            replication: Replication::default(),
+            expiry_scheduled: false,
+        }
+    }
+
+    /// Back to the beginning of a run; the master is the caller's.
+    pub(super) fn reset(&mut self) {
+        (self.stalls, self.dark, self.full) = (0, false, 0);
+        self.inbox.clear();
+        self.disk.reset();
+        self.expiry_scheduled = false;
+    }
+}
 
 impl Stage {
     /// Something may have come to the end of a connection.
@@ -27,7 +69,11 @@ impl Stage {
     }
 
     fn arrive_down(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
-        let client = self.network.connection(connection).client - plan.nodes.len() as u8;
+        let client = self.network.connection(connection).client;
+        if let Some(replica) = plan.server_at(client) {
+            return self.replica_hears(plan, replica, connection, what);
+        }
+        let client = client - plan.node_count as u8;
         let input = match what {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
@@ -40,15 +86,24 @@ impl Stage {
     }
 
     fn arrive_up(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
-        let server = self.network.connection(connection).server;
+        let host = self.network.connection(connection).server;
         if let Arrival::Message(Packet::StoreRequest(request)) = what {
             return self.serve_store(plan, connection, request);
         }
+        // The end of a connection to the protected resource concerns nobody.
+        let Some(server) = plan.server_at(host) else { return };
         let node = &mut self.nodes[usize::from(server)];
         let running = node.master.is_running();
         match what {
             // A host without power is silent; a kernel without the process refuses.
             _ if node.dark => {}
+            Arrival::Handshake if running && self.is_of_replica(plan, connection) => {
+                self.accept_replica(plan, server, connection);
+            }
+            Arrival::Message(Packet::Acknowledged { to }) => {
+                self.acknowledge(plan, server, connection, to);
+                self.end_turn(plan, server);
+            }
             Arrival::Handshake if running => {
                 self.network.connection_mut(connection).served = true;
                 self.send(plan, connection, Direction::Down, Arrival::Handshake);
@@ -56,10 +111,14 @@ impl Stage {
             Arrival::Message(Packet::Request(request))
                 if running && self.network.connection(connection).served =>
             {
-                if self.nodes[usize::from(server)].stalls > 0 {
+                if self.nodes[usize::from(server)].replication.is_waiting(connection) {
+                    let replication = &mut self.nodes[usize::from(server)].replication;
+                    replication.wait_behind(connection, request);
+                } else if self.nodes[usize::from(server)].is_blocked() {
                     self.nodes[usize::from(server)].inbox.push_back((connection, request));
                 } else {
                     self.execute(plan, connection, request);
+                    self.end_turn(plan, server);
                 }
             }
             Arrival::Handshake | Arrival::Message(_) => {
@@ -69,15 +128,24 @@ impl Stage {
         }
     }
 
-    /// A stall is over: what waits is executed, each connection's commands in their order.
+    /// The process executes again: what waits is executed, each connection's commands in their
+    /// order, in one turn.
     pub(super) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
-        while self.nodes[usize::from(node)].stalls == 0 {
-            let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
-            else {
-                return;
-            };
+        while !self.nodes[usize::from(node)].is_blocked()
+            && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
+        {
             self.execute(plan, connection, request);
         }
+        self.end_turn(plan, node);
+    }
+
+    fn is_of_replica(&self, plan: &Plan, connection: u16) -> bool {
+        plan.server_at(self.network.connection(connection).client).is_some()
+    }
+
+    /// Which server a client takes for the master of a node.
+    pub(super) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
+        self.known[usize::from(client) * plan.node_count + usize::from(node)]
     }
 
     /// The node's wall clock, in whole milliseconds.
@@ -85,16 +153,7 @@ impl Stage {
         if plan.nodes[usize::from(node)].ideal {
             return WALL_AT_START_MS + self.now_ns / 1_000_000;
         }
-        self.clocks[usize::from(node)].wall_ms(self.now_ns)
-    }
-
-    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
-        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
-        let mut run_id = [0; 20];
-        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
-        run_id[8] = node;
-        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
-        run_id
+        self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
     }
 
     pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
@@ -103,15 +162,17 @@ impl Stage {
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
-            is_master: said.is_master,
+            is_master: self.nodes[usize::from(node)].replication.role != Role::Replica,
         }
     }
 
-    fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
-        let node = self.network.connection(connection).server;
-        if matches!(request.ask, Ask::Set { .. }) {
+    pub(super) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+        let server = plan.server_at(self.network.connection(connection).server);
+        let server = server.expect("commands are for servers");
+        if request.ask.op() == OpKind::Set {
+            let node = plan.nodes[usize::from(server)].node;
             self.reach_point(plan, request.attempt, Point::Execute, Some(node));
-            let host = &mut self.nodes[usize::from(node)];
+            let host = &mut self.nodes[usize::from(server)];
             if !host.master.is_running() {
                 return;
             }
@@ -119,17 +180,34 @@ impl Stage {
                 return host.inbox.push_front((connection, request));
             }
         }
+        let role = self.nodes[usize::from(server)].replication.role;
         let word = match request.ask {
-            Ask::Introduce => Word::Introduction(self.introduction(plan, node)),
-            _ => self.execute_on_key(plan, node, &request),
+            Ask::Introduce => Word::Introduction(self.introduction(plan, server)),
+            _ if role == Role::Replica => {
+                return self.answer_without_key(plan, server, connection, &request, Word::Error);
+            }
+            Ask::Wait { replicas, timeout_ms } => {
+                let wanted = (replicas, timeout_ms);
+                return self.wait_for_replicas(plan, server, connection, request, wanted);
+            }
+            _ => self.execute_on_key(plan, server, &request),
         };
+        if plan.has_replicas() {
+            self.note_written(server, connection);
+        }
+        if role == Role::Deposed && request.ask != Ask::Introduce {
+            // The node does not do what its old master does.
+            return self.answer_without_key(plan, server, connection, &request, word);
+        }
         let Request { command, attempt, ask, .. } = request;
         let response = Response { command, attempt, op: ask.op(), word };
-        let message = Arrival::Message(Packet::Response(response));
-        self.send(plan, connection, Direction::Down, message);
+        self.answer(plan, connection, server, response);
     }
 
-    fn execute_on_key(&mut self, plan: &Plan, node: u8, request: &Request) -> Word {
+    /// What a server does with a key. Histories tell what the node's master does.
+    fn execute_on_key(&mut self, plan: &Plan, server: u8, request: &Request) -> Word {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let node = plan.nodes[usize::from(server)].node;
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -145,22 +223,21 @@ impl Stage {
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Introduce | Ask::SetAndCount { .. } | Ask::SetUntil { .. } | Ask::Wait { .. } => {
-                unreachable!("not about a key")
-            }
+            Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
-            Ask::Set { ttl_ms: Some(ms) } => KeyCommand::Set {
-                value,
-                condition: SetCondition::Missing,
-                expiry: SetExpiry::Px(as_ms(ms)),
-                get: false,
-            },
+            Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
+                set_if_missing(value, as_ms(ms))
+            }
+            // A time in the past leaves no key, and one that lives for 1 ms is as good as that.
+            Ask::SetUntil { wall_ms: until_ms } => {
+                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)))
+            }
         };
-        let wall_ms = self.node_wall_ms(plan, node);
         let writer = Writer::Attempt(request.attempt);
-        let host = &mut self.nodes[usize::from(node)];
+        let host = &mut self.nodes[usize::from(server)];
+        let tells = host.is_master();
         let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
-        if let Some(expired) = done.expired {
+        if let Some(expired) = done.expired.filter(|_| tells) {
             self.record(key_ended(node, &expired));
         }
         let word = match done.reply {
@@ -178,59 +255,86 @@ impl Stage {
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();
         let answer = Response { command, attempt, op, word }.answer();
-        self.record(EventKind::Executed {
-            command,
-            attempt,
-            node,
-            op,
-            answer,
-            changed: done.effect.change != Change::Nothing,
-            before: done.effect.before,
-            after: done.effect.after,
-            expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
-        });
-        if let Some(ended) = done.ended {
+        if tells {
+            self.record(EventKind::Executed {
+                command,
+                attempt,
+                node,
+                op,
+                answer,
+                changed: done.effect.change != Change::Nothing,
+                before: done.effect.before,
+                after: done.effect.after,
+                expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
+            });
+        }
+        if let Some(ended) = done.ended.filter(|_| tells) {
             self.record(key_ended(node, &ended));
         }
         if op == OpKind::Set && answer == Answer::Yes {
-            self.schedule_expiry(plan, node);
+            self.schedule_expiry(plan, server);
+        }
+        if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+            return self.count(plan, server, writer);
         }
         word
     }
 
-    /// The active expiry cycle is asked for when the next key's time has come, a little late.
-    pub(super) fn schedule_expiry(&mut self, plan: &Plan, node: u8) {
+    /// The second half of the script that sets the key and counts. Histories tell of the lock's
+    /// key alone.
+    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> Word {
         let wall_ms = self.node_wall_ms(plan, node);
-        let host = &mut self.nodes[usize::from(node)];
+        let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
+        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
+            Reply::Integer(count) => Word::Integer(count),
+            _ => Word::Error,
+        }
+    }
+
+    /// The active expiry cycle is asked for when the next key's time has come, a little late.
+    pub(super) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &mut self.nodes[usize::from(server)];
+        // A replica waits for its master to delete keys.
+        if host.replication.role == Role::Replica {
+            return;
+        }
         let Some(when_ms) = host.master.keyspace().next_expiry() else { return };
         if core::mem::replace(&mut host.expiry_scheduled, true) {
             return;
         }
-        let wall_ns = (when_ms + 1).max(wall_ms) * 1_000_000;
-        let at_ns = if plan.nodes[usize::from(node)].ideal {
+        let late_ms = u64::from(plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
+        let wall_ns = (when_ms + late_ms).max(wall_ms) * 1_000_000;
+        let at_ns = if plan.nodes[usize::from(server)].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {
             let clock = crate::history::ClockKind::Wall;
-            let Some(at_ns) = self.clocks[usize::from(node)].true_at(clock, wall_ns) else {
+            let host = plan.nodes[usize::from(server)].host;
+            let Some(at_ns) = self.clocks[host.get()].true_at(clock, wall_ns) else {
                 return;
             };
             at_ns
         };
-        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node });
+        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node: server });
     }
 
-    pub(super) fn expire_keys(&mut self, plan: &Plan, node: u8) {
-        let wall_ms = self.node_wall_ms(plan, node);
-        let host = &mut self.nodes[usize::from(node)];
+    pub(super) fn expire_keys(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &mut self.nodes[usize::from(server)];
         host.expiry_scheduled = false;
-        if !host.master.is_running() || host.stalls > 0 {
+        let is_replica = host.replication.role == Role::Replica;
+        if !host.master.is_running() || host.is_blocked() || is_replica {
             return;
         }
+        let (tells, of) = (host.is_master(), plan.nodes[usize::from(server)].node);
         let Self { recorder, now_ns, nodes, .. } = self;
-        nodes[usize::from(node)].master.expire_active(wall_ms, |ended| {
-            recorder.record(*now_ns, key_ended(node, &ended));
+        nodes[usize::from(server)].master.expire_active(wall_ms, |ended| {
+            if tells {
+                recorder.record(*now_ns, key_ended(of, &ended));
+            }
         });
-        self.schedule_expiry(plan, node);
+        self.end_turn(plan, server);
+        self.schedule_expiry(plan, server);
     }
 
     fn serve_store(&mut self, plan: &Plan, connection: u16, request: StoreRequest) {
@@ -256,8 +360,21 @@ impl Stage {
     }
 }
 
+fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
+    let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
+    KeyCommand::Set { value, condition, expiry, get: false }
+}
+
 fn as_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+pub(super) fn key_returned(node: u8, entry: &Entry) -> EventKind {
+    EventKind::KeyReturned {
+        node,
+        writer: entry.writer,
+        expires_wall_ms: entry.expires_wall_ms.unwrap_or(u64::MAX),
+    }
 }
 
 pub(in crate::engine) fn key_ended(node: u8, ended: &Ended) -> EventKind {

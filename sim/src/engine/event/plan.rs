@@ -1,16 +1,22 @@
 //! A scenario compiled for playing: names resolved, times in nanoseconds, steps in small pieces.
 
+mod faults;
+
 use core::time::Duration;
 
 use redlock_client::protocol::{self, RetryDelay};
 
+use self::faults::planned_faults;
 use crate::engine::Unsupported;
-use crate::history::HostIndex;
+use crate::history::{ClockKind, HostIndex};
+use crate::master::Storage;
 use crate::scenario::{
-    Acquire, At, Case, Client, Connections, FaultKind, Hold, HostNames, Lost, Message, Persistence,
-    Point, Scenario, Span, Start, Step,
+    Acquire, At, Case, Client, Connections, Hold, Lost, Message, Persistence, Point, Scenario,
+    Span, Start, Step,
 };
-use crate::subject::{Connect, PolicyClient, RedlockClient, Settings, Subject, policy};
+use crate::subject::{
+    Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
+};
 
 /// A piece of an application's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +52,11 @@ pub(in crate::engine) enum Begin {
 pub(in crate::engine) enum End {
     At(u64),
     After(u64),
+    /// So much later on a clock of the host that it happens to.
+    Measured {
+        clock: ClockKind,
+        after_ns: u64,
+    },
     Never,
     /// It has no duration.
     Instantly,
@@ -57,15 +68,82 @@ pub(in crate::engine) type Hosts = u32;
 /// What a fault does, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Doing {
-    ClockJump { host: HostIndex, by_ns: i64 },
-    ClockRate { host: HostIndex, rate_ppb: i32 },
-    Delay { from: Hosts, to: Hosts, by_ns: u64, only: Option<Message> },
-    Die { host: HostIndex, power: bool, restart_after_ns: Option<u64> },
-    Evict { node: u8 },
-    Flush { node: u8 },
-    Partition { from: Hosts, to: Hosts, one_way: bool, lost: Lost },
-    Stall { node: u8 },
-    Stop { host: HostIndex, suspended: bool },
+    ClockJump {
+        host: HostIndex,
+        by_ns: i64,
+    },
+    ClockRate {
+        host: HostIndex,
+        rate_ppb: i32,
+    },
+    Delay {
+        from: Hosts,
+        to: Hosts,
+        by_ns: u64,
+        only: Option<Message>,
+    },
+    Delete {
+        node: u8,
+    },
+    Die {
+        host: HostIndex,
+        death: Death,
+    },
+    DiskStall {
+        node: u8,
+    },
+    Evict {
+        node: u8,
+    },
+    /// `told` are the clients that hear of it at once, bit by bit.
+    FailOver {
+        node: u8,
+        to: u8,
+        told: u16,
+    },
+    Flush {
+        node: u8,
+    },
+    MemoryFull {
+        node: u8,
+    },
+    Partition {
+        from: Hosts,
+        to: Hosts,
+        one_way: bool,
+        lost: Lost,
+    },
+    Snapshot {
+        node: u8,
+    },
+    Stall {
+        node: u8,
+    },
+    Stop {
+        host: HostIndex,
+        suspended: bool,
+    },
+}
+
+/// How a host dies, and what becomes of its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct Death {
+    pub(in crate::engine) manner: Manner,
+    /// Some of what was not synced survives, the last record of it in part.
+    pub(in crate::engine) torn: bool,
+    /// When the backup was made that is put back.
+    pub(in crate::engine) backup_of_ns: Option<u64>,
+}
+
+/// How a host dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Manner {
+    /// The process dies, its host lives.
+    Killed,
+    /// The host dies.
+    PowerLost,
+    /// The process stops as it is told to.
+    ShutDown,
 }
 
 /// A fault at one host, names resolved. One that happens to a group of hosts is planned once for
@@ -83,12 +161,22 @@ pub(in crate::engine) struct PlannedFault {
     pub(in crate::engine) doing: Doing,
 }
 
-/// A node as the scenario begins.
+/// A server as the scenario begins: the one of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct PlannedNode {
-    pub(in crate::engine) persistence: Persistence,
+    pub(in crate::engine) storage: Storage,
     /// A lock service without faults of its own: perfect clock, perfect memory.
     pub(in crate::engine) ideal: bool,
+    /// Whose place it has, or may take.
+    pub(in crate::engine) node: u8,
+    pub(in crate::engine) host: HostIndex,
+}
+
+impl PlannedNode {
+    /// Whether an answer waits for a sync that takes its time.
+    pub(in crate::engine) fn answers_after_sync(&self) -> bool {
+        self.storage.slow && self.storage.persistence == Persistence::Always
+    }
 }
 
 /// Everything about a case that does not depend on the seed.
@@ -97,16 +185,24 @@ pub(in crate::engine) struct Plan {
     pub(in crate::engine) scenario: Scenario,
     pub(in crate::engine) ops: Vec<Vec<PlannedOp>>,
     pub(in crate::engine) faults: Vec<PlannedFault>,
+    /// The servers: those of the nodes, in their order, and the replicas after them.
     pub(in crate::engine) nodes: Vec<PlannedNode>,
+    /// How many nodes there are.
+    pub(in crate::engine) node_count: usize,
     /// Wall-clock offset and rate of each host.
     pub(in crate::engine) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
     pub(in crate::engine) delays: Vec<Vec<(u64, u64)>>,
+    pub(in crate::engine) sync_takes_ns: u64,
+    /// When in a second nodes begin their syncs, if it is not drawn.
+    pub(in crate::engine) sync_at_ns: Option<u64>,
     pub(in crate::engine) has_faults: bool,
     pub(in crate::engine) has_points: bool,
     pub(in crate::engine) warm: bool,
     /// The key on every node.
     pub(in crate::engine) key: Vec<u8>,
+    /// The key of the counter beside it.
+    pub(in crate::engine) counter_key: Vec<u8>,
     /// How long after the last client is done what it left behind may take.
     pub(in crate::engine) grace_ns: u64,
     /// How long the probe may try.
@@ -124,36 +220,56 @@ impl Plan {
         let last_ns = last_time_named(&scenario);
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
-        let service =
-            scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
-        let nodes = scenario.cluster.nodes.iter().enumerate().map(|(place, name)| {
-            let own = scenario.cluster.node.get(name).and_then(|node| node.persistence);
-            let ideal = service && place == 0;
-            let persistence = own.unwrap_or(scenario.cluster.persistence);
-            PlannedNode {
-                persistence: if ideal { Persistence::Always } else { persistence },
-                ideal,
-            }
-        });
         Ok(Self {
             ops: scenario
                 .clients
                 .iter()
                 .map(|client| planned_ops(client, scenario.lock.ttl))
                 .collect(),
-            nodes: nodes.collect(),
+            nodes: planned_nodes(&scenario, &faults),
+            node_count: scenario.cluster.nodes.len(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
+            sync_takes_ns: scenario.cluster.disk.sync_takes.0,
+            sync_at_ns: scenario.cluster.disk.sync_at.map(|at| at.0),
             has_faults: scenario.faults.iter().any(|fault| fault.enabled),
             has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
             key: scenario.lock.resource.clone().into_bytes(),
+            counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
             grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
             probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
             end_ns,
             faults,
             scenario,
         })
+    }
+
+    /// Whether there are replicas.
+    pub(in crate::engine) fn has_replicas(&self) -> bool {
+        self.nodes.len() > self.node_count
+    }
+
+    /// The server whose host this is, if it is one's.
+    pub(in crate::engine) fn server_at(&self, host: u8) -> Option<u8> {
+        if usize::from(host) < self.node_count {
+            return Some(host);
+        }
+        if !self.has_replicas() {
+            return None;
+        }
+        let replica = host.checked_sub(self.nodes[self.node_count].host.0)?;
+        Some(self.node_count as u8 + replica)
+    }
+
+    /// The node whose server is, or may be, on this host.
+    ///
+    /// # Panics
+    ///
+    /// If the host has no server.
+    pub(in crate::engine) fn node_at(&self, host: u8) -> u8 {
+        let server = self.server_at(host).expect("the host of a server");
+        self.nodes[usize::from(server)].node
     }
 
     /// The subject of the client at `place`; the place after the last one is the probe's.
@@ -164,25 +280,42 @@ impl Plan {
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = Duration::from_nanos(fleet_max_ttl_ns(scenario));
         let nodes = scenario.cluster.nodes.len();
-        let Some(mut policy) = policy(&client.subject) else {
-            let ours = RedlockClient::new(place as u8, &scenario.lock, ttl, fleet_max_ttl, nodes);
-            return Subject::Redlock(Box::new(ours));
+        let settings = Settings {
+            nodes,
+            ttl,
+            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            node_timeout: scenario.lock.node_timeout.duration(),
+            retry: RetryDelay::from(scenario.lock.retry),
+            extensions_max: scenario.lock.extensions_max,
         };
-        if is_probe {
-            policy.fixed_retry = None;
+        match kind_of(client) {
+            Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
+            Kind::Ours => {
+                let (client, lock) = (place as u8, &scenario.lock);
+                let ours = RedlockClient::new(client, lock, ttl, fleet_max_ttl, nodes);
+                Subject::Redlock(Box::new(ours))
+            }
+            Kind::Php { socket_timeout } => {
+                Subject::Php(Box::new(PhpClient::new(settings, socket_timeout)))
+            }
+            Kind::Policy(mut policy) => {
+                if is_probe {
+                    policy.fixed_retry = None;
+                }
+                policy.connect = match client.connections {
+                    Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
+                    Some(Connections::Pooled) => Connect::Pooled,
+                    Some(Connections::SecondForRelease) => Connect::SecondForRelease,
+                    None => policy.connect,
+                };
+                Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
+            }
         }
-        policy.connect = match client.connections {
-            Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
-            Some(Connections::Pooled) => Connect::Pooled,
-            Some(Connections::SecondForRelease) => Connect::SecondForRelease,
-            None => policy.connect,
-        };
-        let drift = protocol::Drift::from(scenario.lock.drift);
-        let retry = RetryDelay::from(scenario.lock.retry);
-        let node_timeout = scenario.lock.node_timeout.duration();
-        let settings = Settings { nodes, ttl, drift: drift.of(ttl), node_timeout, retry };
-        Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
     }
+}
+
+fn kind_of(client: &Client) -> Kind {
+    kind(&client.subject).expect("a valid scenario names a known subject")
 }
 
 fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
@@ -193,7 +326,7 @@ fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
 
 fn planned_ops(client: &Client, ttl: Span) -> Vec<PlannedOp> {
     let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let looks = policy(&client.subject).is_none_or(|policy| policy.looks_before_section);
+    let looks = kind_of(client).looks_before_section();
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();
@@ -250,114 +383,31 @@ fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>
     }
 }
 
-fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
-    let mut faults = Vec::new();
-    for (place, fault) in scenario.faults.iter().enumerate() {
-        let begin = match &fault.at {
-            _ if !fault.enabled => continue,
-            At::Time(span) => Begin::At(span.0),
-            At::Point(point) => Begin::Before {
-                client: client_named(scenario, &point.client),
-                attempt: point.attempt,
-                point: point.before,
-                node: point.node.as_deref().map(|name| host_named(scenario, name).0),
-            },
+fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNode> {
+    let cluster = &scenario.cluster;
+    let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
+    let nodes = cluster.nodes.iter().enumerate();
+    let nodes = nodes.map(|(place, name)| (name, place as u8, scenario.node_host(place)));
+    let replicas = cluster.replicas.iter().enumerate().map(|(place, replica)| {
+        let node = host_named(scenario, &replica.of).0;
+        (&replica.id, node, scenario.replica_host(place))
+    });
+    let planned = nodes.chain(replicas).enumerate().map(|(place, (name, node, host))| {
+        if service && place == 0 {
+            let storage = Storage::from(Persistence::Always);
+            return PlannedNode { storage, ideal: true, node, host };
+        }
+        let of_node = cluster.node.get(&cluster.nodes[usize::from(node)]);
+        let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
+        let stalls = |fault: &PlannedFault| fault.doing == Doing::DiskStall { node: place as u8 };
+        let storage = Storage {
+            persistence: own.unwrap_or(cluster.persistence),
+            slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
+            lies: cluster.disk.lies,
         };
-        let end = match (fault.until, fault.lasts) {
-            (Some(until), _) => End::At(until.0),
-            (None, Some(lasts)) => End::After(lasts.0),
-            (None, None) => End::Never,
-        };
-        let (doings, end) = planned_doings(scenario, fault.kind(), begin, end)?;
-        let last = doings.len().saturating_sub(1);
-        for (number, doing) in doings.into_iter().enumerate() {
-            let (opens, closes) = (number == 0, number == last);
-            faults.push(PlannedFault { place: place as u16, opens, closes, begin, end, doing });
-        }
-    }
-    Ok(faults)
-}
-
-/// What a fault does at each of its hosts, and when it ends.
-fn planned_doings(
-    scenario: &Scenario,
-    kind: FaultKind<'_>,
-    begin: Begin,
-    end: End,
-) -> Result<(Vec<Doing>, End), Unsupported> {
-    let group = |names: &[String]| {
-        names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
-    };
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| {
-        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
-    };
-    let nodes = scenario.cluster.nodes.len();
-    Ok(match kind {
-        FaultKind::ClockJump(it) => {
-            let by_ns = it.by.0;
-            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
-        }
-        FaultKind::ClockRate(it) => {
-            let rate_ppb = it.ppm * 1_000;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
-        }
-        FaultKind::ClockSlew(it) => {
-            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
-        }
-        FaultKind::Delay(it) => {
-            let (from, to) = (group(&it.from), group(&it.to));
-            (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
-        }
-        FaultKind::Evict(it) => {
-            (each(&it.host, &|host| Doing::Evict { node: host.0 }), End::Instantly)
-        }
-        FaultKind::Flush(it) => {
-            (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
-        }
-        FaultKind::Kill(it) | FaultKind::Power(it) => {
-            let power = matches!(kind, FaultKind::Power(_));
-            let restart_after_ns = it.restart_after.map(|span| span.0);
-            let dies = |host| Doing::Die { host, power, restart_after_ns };
-            let doings: Vec<Doing> = each(&it.host, &dies);
-            let is_client =
-                |it: &Doing| matches!(it, Doing::Die { host, .. } if host.get() >= nodes);
-            if restart_after_ns.is_some() && doings.iter().any(is_client) {
-                return Err(unsupported("restart-after of a client"));
-            }
-            (doings, restart_after_ns.map_or(End::Never, End::After))
-        }
-        FaultKind::Partition(it) => {
-            let (from, to) = (group(&it.between[0]), group(&it.between[1]));
-            let (one_way, lost) = (it.one_way, it.lost);
-            (vec![Doing::Partition { from, to, one_way, lost }], end)
-        }
-        FaultKind::Pause(it) => {
-            (each(&it.host, &|host| Doing::Stop { host, suspended: false }), end)
-        }
-        FaultKind::Suspend(it) => {
-            (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
-        }
-        FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
-        FaultKind::Delete(_)
-        | FaultKind::DiskStall(_)
-        | FaultKind::Failover(_)
-        | FaultKind::MemoryFull(_)
-        | FaultKind::Shutdown(_)
-        | FaultKind::Snapshot(_) => return Err(unsupported("this fault")),
-    })
-}
-
-/// How much faster the clocks run so that they gain `by_ns` between beginning and end.
-fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unsupported> {
-    let length_ns = match (begin, end) {
-        (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
-        (_, End::After(length)) => length,
-        _ => return Err(unsupported("clock-slew without an end")),
-    };
-    let ppb = i128::from(by_ns) * 1_000_000_000 / i128::from(length_ns.max(1));
-    let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
-    rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))
+        PlannedNode { storage, ideal: false, node, host }
+    });
+    planned.collect()
 }
 
 fn planned_clocks(scenario: &Scenario) -> Vec<(i64, i32)> {
@@ -378,6 +428,12 @@ fn planned_delays(scenario: &Scenario) -> Vec<Vec<(u64, u64)>> {
     let own = (scenario.store.delay.min.0, scenario.store.delay.max.0);
     delays[store].fill(own);
     delays.iter_mut().for_each(|from| from[store] = own);
+    for (place, replica) in scenario.cluster.replicas.iter().enumerate() {
+        let (one, other) = (scenario.replica_host(place), host_named(scenario, &replica.of));
+        let range = (replica.delay.min.0, replica.delay.max.0);
+        delays[one.get()][other.get()] = range;
+        delays[other.get()][one.get()] = range;
+    }
     for link in &scenario.cluster.links {
         let range = (link.delay.min.0, link.delay.max.0);
         for one in &link.between[0] {

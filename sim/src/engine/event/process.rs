@@ -9,7 +9,7 @@ use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind,
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};
 use crate::subject::{
-    Action, Ask, Delivered, FreshAttempt, Now, Request, Route, Subject, token_of,
+    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, Subject, token_of,
 };
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
@@ -75,14 +75,7 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn new(plan: &Plan, place: usize, ops: Vec<PlannedOp>) -> Self {
         let subject = plan.subject(place);
-        let nodes = match &subject {
-            Subject::Policy(it) if it.policy().one_node => 1,
-            _ => plan.nodes.len(),
-        };
-        let quorum = match &subject {
-            Subject::Policy(it) => it.policy().quorum.unwrap_or(nodes / 2 + 1),
-            Subject::Redlock(_) => nodes / 2 + 1,
-        };
+        let Profile { nodes, quorum, .. } = subject.profile();
         Self {
             place: place as u8,
             host: plan.scenario.client_host(place),
@@ -126,15 +119,18 @@ impl Process {
         self.got_lease = false;
         let now = self.now(stage);
         match &mut self.subject {
+            Subject::GetSet(it) => it.reset(warm),
+            Subject::Php(it) => it.reset(warm),
             Subject::Policy(it) => it.reset(warm),
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
                 let mut introductions = [const { None }; 9];
-                for (node, said) in introductions.iter_mut().enumerate().take(plan.nodes.len()) {
-                    let running = stage.nodes[node].master.is_running();
-                    *said = running.then(|| stage.introduction(plan, node as u8));
+                for (node, said) in introductions.iter_mut().enumerate().take(plan.node_count) {
+                    let server = stage.server_of(plan, self.place, node as u8);
+                    let running = stage.nodes[usize::from(server)].master.is_running();
+                    *said = running.then(|| stage.introduction(plan, server));
                 }
-                it.reset(now, Some(&introductions[..plan.nodes.len()]));
+                it.reset(now, Some(&introductions[..plan.node_count]));
             }
         }
         let store = plan.scenario.store_host().0;
@@ -144,7 +140,7 @@ impl Process {
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
-            self.eligible_from_ns.resize(plan.nodes.len(), 0);
+            self.eligible_from_ns.resize(plan.node_count, 0);
             self.tell_eligibility(stage);
         }
     }
@@ -224,7 +220,7 @@ impl Process {
                 self.begin(plan, stage, attempt);
             }
             Action::Write { route, attempt, ask, token } => {
-                if matches!(ask, Ask::Set { .. })
+                if ask.op() == OpKind::Set
                     && !self.reach(plan, stage, attempt, Point::Write, Some(route.node))
                 {
                     return false;
@@ -247,7 +243,9 @@ impl Process {
             }
             Action::Dial(route) => {
                 self.action = None;
-                let number = stage.network.dial(self.host.0, route.node, route.lane, route.epoch);
+                let server = stage.server_of(plan, self.place, route.node);
+                let host = plan.nodes[usize::from(server)].host.0;
+                let number = stage.network.dial(self.host.0, host, route.lane, route.epoch);
                 self.routes.push((route, number));
                 stage.send(plan, number, Direction::Up, Arrival::Handshake);
             }
@@ -292,21 +290,13 @@ impl Process {
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
         let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
-        let (ttl_ns, drift_ns, nodes) = match &self.subject {
-            Subject::Redlock(_) => (ttl.0, drift_ns, plan.nodes.len()),
-            Subject::Policy(it) => {
-                let policy = it.policy();
-                let nodes = if policy.one_node { 1 } else { plan.nodes.len() };
-                let drift_ns = if policy.gives_up_drift { drift_ns } else { 0 };
-                (if policy.expires { ttl.0 } else { u64::MAX }, drift_ns, nodes)
-            }
-        };
+        let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
         EventKind::AttemptBegan {
             attempt,
             clock: self.subject.lease_clock(),
             t1_local_ns: now.lease_ns,
-            ttl_ns,
-            drift_ns,
+            ttl_ns: if expires { ttl.0 } else { u64::MAX },
+            drift_ns: if gives_up_drift { drift_ns } else { 0 },
             needed: (nodes / 2 + 1) as u8,
         }
     }
@@ -370,7 +360,7 @@ impl Process {
         if let Input::Response(number, response) = input {
             let attempt = response.attempt;
             let current = attempt.number == self.attempts && response.op == OpKind::Set;
-            let node = stage.network.connection(number).server;
+            let node = plan.node_at(stage.network.connection(number).server);
             if current && !self.reach(plan, stage, attempt, Point::Reply, Some(node)) {
                 return;
             }
@@ -403,7 +393,8 @@ impl Process {
                 }
             }
             Input::Response(number, response) => {
-                let (node, attempt) = (stage.network.connection(number).server, response.attempt);
+                let node = plan.node_at(stage.network.connection(number).server);
+                let attempt = response.attempt;
                 let (command, op) = (response.command, response.op);
                 let answer = response.answer();
                 stage.record(EventKind::Delivered { command, attempt, node, op, answer });

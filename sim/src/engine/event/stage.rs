@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::disk::DiskTurn;
+use super::nodes::NodeHost;
 use super::plan::{Doing, Hosts, Plan};
 use super::recorder::Recorder;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::Master;
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
 use crate::subject::{Ask, Now, Request, Response};
@@ -16,6 +17,15 @@ use crate::world::{Arrival, Choice, Choices, Direction, HostClocks, Label, Netwo
 pub(super) enum Packet {
     Request(Request),
     Response(Response),
+    /// A replica has done what it was told up to a place in its master's stream.
+    Acknowledged {
+        to: u32,
+    },
+    /// A part of a master's stream, for a replica.
+    Effects {
+        from: u32,
+        to: u32,
+    },
     StoreRequest(StoreRequest),
     /// A write was served, applied or not.
     StoreServed,
@@ -30,11 +40,24 @@ pub(super) enum Happening {
         connection: u16,
         direction: Direction,
     },
+    /// A backup is made for a fault that puts it back.
+    BackUp(u16),
+    Disk {
+        server: u8,
+        turn: DiskTurn,
+        /// Which process of the server it was for.
+        serial: u32,
+    },
     ExpireKeys {
         node: u8,
     },
     FaultBegins(u16),
     FaultEnds(u16),
+    /// A `WAIT` is answered as it is.
+    WaitEnds {
+        server: u8,
+        serial: u32,
+    },
     /// A client's timer, unless a newer one has been set.
     Timer {
         client: u8,
@@ -61,15 +84,14 @@ pub(super) struct ClientHost {
     pub(super) inbox: VecDeque<Input>,
 }
 
-/// A node.
-#[derive(Clone, Debug)]
-pub(super) struct NodeHost {
-    pub(super) master: Master,
-    pub(super) stalls: u8,
-    /// The host has no power.
-    pub(super) dark: bool,
-    pub(super) inbox: VecDeque<(u16, Request)>,
-    pub(super) expiry_scheduled: bool,
+/// A restart that is measured on a clock of its host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeasuredRestart {
+    /// The place of the planned fault.
+    pub(super) fault: u16,
+    pub(super) host: HostIndex,
+    pub(super) clock: ClockKind,
+    pub(super) due_local_ns: u64,
 }
 
 /// The world of one run.
@@ -80,7 +102,18 @@ pub(super) struct Stage {
     pub(super) queue: Queue<Happening>,
     pub(super) network: Network<Packet>,
     pub(super) clocks: Vec<HostClocks>,
+    /// The servers: those of the nodes, and the replicas after them.
     pub(super) nodes: Vec<NodeHost>,
+    /// Which server is each node's master.
+    pub(super) masters: [u8; 9],
+    /// How often each node has come up.
+    pub(super) starts: [u32; 9],
+    /// Whom each client dials for each node.
+    pub(super) known: Vec<u8>,
+    /// How far in the stream of its server each connection has written.
+    pub(super) wrote: Vec<u32>,
+    pub(super) waits: u32,
+    pub(super) attachments: u32,
     pub(super) clients: Vec<ClientHost>,
     pub(super) store: Store,
     pub(super) recorder: Recorder,
@@ -93,6 +126,10 @@ pub(super) struct Stage {
     pub(super) active_delays: Vec<Doing>,
     /// Which faults with a point have been set off.
     pub(super) set_off: Vec<bool>,
+    /// Restarts to come that depend on clocks.
+    pub(super) restarts: Vec<MeasuredRestart>,
+    /// The lock's key is there again, which is still to be told.
+    pub(super) returned: Option<EventKind>,
     /// Faults with an end that have not ended.
     pub(super) faults_open: u32,
 }
@@ -193,6 +230,9 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
         }
         Arrival::Message(Packet::StoreServed | Packet::StoreVersion(_)) => {
             (AttemptId::default(), 34)
+        }
+        Arrival::Message(Packet::Effects { to, .. } | Packet::Acknowledged { to }) => {
+            (AttemptId { client: 0, number: *to as u16 }, 37)
         }
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed => (AttemptId::default(), 36),

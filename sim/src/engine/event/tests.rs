@@ -6,16 +6,25 @@ use crate::history::{
 };
 use crate::scenario::{Case, Scenario};
 
+mod durability;
+mod failover;
+
 const MS: u64 = 1_000_000;
 const C1: AttemptId = AttemptId { client: 0, number: 1 };
 
 /// One client that holds the lock from 0 to 2 s over nodes A, B and C, one way 1 ms, and `more`.
 fn play(more: &str) -> Vec<Event> {
+    play_in("", more)
+}
+
+/// The same in a cluster with `settings`.
+fn play_in(settings: &str, more: &str) -> Vec<Event> {
     let text = format!(
         r#"
         schema = 1
         name = "test"
         title = "test"
+        {settings}
         [cluster]
         nodes = ["A", "B", "C"]
         [[client]]

@@ -5,8 +5,9 @@ use turmoil::Sim;
 use super::simulation::{client_name, node_name};
 use super::world::{State, World};
 use crate::engine::event::nodes::key_ended;
-use crate::engine::event::plan::{Begin, Doing, End, Hosts, PlannedFault};
+use crate::engine::event::plan::{Begin, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{EventKind, HostIndex};
+use crate::master::run_id;
 use crate::scenario::Lost;
 
 /// The faults of one run, and when each begins or ends next.
@@ -72,6 +73,7 @@ impl Faults {
             End::After(lasts_ns) => Some(Next::Ends(at_ns + lasts_ns)),
             End::Instantly => Some(Next::Ends(at_ns)),
             End::Never => None,
+            End::Measured { .. } => unreachable!("this engine refuses other clocks"),
         };
         let mut state = world.lock();
         match doing {
@@ -84,7 +86,8 @@ impl Faults {
                 let (_, usual) = world.plan.clocks[host.get()];
                 state.set_rate(host, usual + rate_ppb);
             }
-            Doing::Die { host, power, .. } => {
+            Doing::Die { host, death } => {
+                let power = death.manner == Manner::PowerLost;
                 drop(state);
                 self.die(world, sim, host, power);
             }
@@ -112,7 +115,12 @@ impl Faults {
                 state.clients[client].stops += 1;
                 state.record(EventKind::Stopped { host, suspended });
             }
-            Doing::Delay { .. } => unreachable!("this engine refuses delays"),
+            Doing::Delay { .. }
+            | Doing::Delete { .. }
+            | Doing::DiskStall { .. }
+            | Doing::FailOver { .. }
+            | Doing::MemoryFull { .. }
+            | Doing::Snapshot { .. } => unreachable!("this engine refuses them"),
         }
     }
 
@@ -157,7 +165,12 @@ impl Faults {
                 }
             }
             Doing::ClockJump { .. } | Doing::Evict { .. } | Doing::Flush { .. } => {}
-            Doing::Delay { .. } => unreachable!("this engine refuses delays"),
+            Doing::Delay { .. }
+            | Doing::Delete { .. }
+            | Doing::DiskStall { .. }
+            | Doing::FailOver { .. }
+            | Doing::MemoryFull { .. }
+            | Doing::Snapshot { .. } => unreachable!("this engine refuses them"),
         }
         let PlannedFault { place: named, closes, .. } = self.planned[place];
         if closes {
@@ -298,11 +311,16 @@ impl State {
         let wall_ms = self.wall_ms(node);
         let now_ns = self.now_ns;
         let incarnation = self.nodes[usize::from(node)].master.incarnation() + 1;
-        let run_id = self.run_id(node, incarnation);
+        let run_id = run_id(node, incarnation);
         let Self { nodes, recorder, .. } = self;
-        nodes[usize::from(node)].master.restart(run_id, wall_ms, |ended| {
-            recorder.record(now_ns, key_ended(node, &ended));
-        });
+        let master = &mut nodes[usize::from(node)].master;
+        // With nothing or everything kept no key comes back.
+        master.restart(
+            run_id,
+            wall_ms,
+            |ended| recorder.record(now_ns, key_ended(node, &ended)),
+            |_, _| {},
+        );
         self.record(EventKind::NodeUp { node, incarnation });
         true
     }

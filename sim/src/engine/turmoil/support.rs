@@ -7,8 +7,8 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::event::plan::{Begin, Doing, Op, Plan, PlannedFault};
-use crate::scenario::Lost;
+use crate::engine::event::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
+use crate::scenario::{Disk, Lost, Persistence};
 
 /// Refuses what cannot be played as the scenario says.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
@@ -25,6 +25,21 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
+    }
+    if plan.scenario.cluster.disk != Disk::default() {
+        return Err(unsupported(String::from("`cluster.disk`")));
+    }
+    if plan.has_replicas() {
+        return Err(unsupported(String::from("`[[cluster.replica]]`")));
+    }
+    for node in &plan.nodes {
+        let name = match node.storage.persistence {
+            Persistence::Always | Persistence::None => continue,
+            Persistence::Everysec => "everysec",
+            Persistence::No => "no",
+            Persistence::Rdb => "rdb",
+        };
+        return Err(unsupported(format!("`persistence = \"{name}\"`")));
     }
     for planned in &plan.faults {
         if let Some(what) = unplayable(plan, planned) {
@@ -46,8 +61,19 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         Begin::Before { .. } => return Some("`at = { client, before }`"),
     }
     let store = 1 << plan.scenario.store_host().0;
+    if let End::Measured { .. } = fault.end {
+        return Some("`measured-on`");
+    }
     match fault.doing {
         Doing::Delay { .. } => Some("`delay`"),
+        Doing::Delete { .. } => Some("`delete`"),
+        Doing::Die { death: Death { manner: Manner::ShutDown, .. }, .. } => Some("`shutdown`"),
+        Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
+        Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
+        Doing::FailOver { .. } => Some("`failover`"),
+        Doing::DiskStall { .. } => Some("`disk-stall`"),
+        Doing::MemoryFull { .. } => Some("`memory-full`"),
+        Doing::Snapshot { .. } => Some("`snapshot`"),
         Doing::Partition { one_way: true, .. } => Some("`one-way`"),
         Doing::Partition { lost: Lost::Silent, .. } => Some("`lost = \"silent\"`"),
         Doing::Partition { from, to, .. } if (from | to) & store != 0 => {

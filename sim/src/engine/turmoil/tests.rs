@@ -99,6 +99,15 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     let fault: &mut Fault = &mut suspended.scenario.faults[0];
     fault.suspend = fault.pause.take();
     assert_eq!(refused(&suspended), format!("{cannot}`suspend` (the fault `gc`)"));
+    let in_words = [
+        ("lying-disk", "`cluster.disk`"),
+        ("snapshots-alone", "`persistence = \"rdb\"`"),
+        ("restart-delayed-by-a-clock", "`measured-on` (the fault `crash`)"),
+        ("replica-within-redlock", "`[[cluster.replica]]`"),
+    ];
+    for (name, what) in in_words {
+        assert_eq!(refused(&case(name, "")), format!("{cannot}{what}"));
+    }
     suspended.scenario.faults[0].enabled = false;
     assert!(run(&suspended, 0, None).is_ok(), "what does not happen need not be played");
 }

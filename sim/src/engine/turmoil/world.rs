@@ -12,7 +12,7 @@ use super::store::StoreQueue;
 use crate::engine::event::plan::Plan;
 use crate::engine::event::recorder::Recorder;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::Master;
+use crate::master::{Master, run_id};
 use crate::oracle::Oracle;
 use crate::resource::Store;
 use crate::world::{Choice, Choices, HostClocks, Label};
@@ -127,7 +127,7 @@ impl World {
             ..ClientHost::default()
         };
         let nodes = plan.nodes.iter().map(|node| NodeHost {
-            master: Master::new(node.persistence, [0; 20], 0),
+            master: Master::new(node.storage, [0; 20], 0),
             stalls: 0,
             waker: None,
         });
@@ -154,8 +154,8 @@ impl World {
         for (node, planned) in plan.nodes.iter().enumerate() {
             let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
             let started_wall_ms = state.clocks[node].wall_ms(0).saturating_sub(uptime_ms);
-            let run_id = state.run_id(node as u8, 0);
-            state.nodes[node].master.reset_to(planned.persistence, run_id, started_wall_ms);
+            let run_id = run_id(node as u8, 0);
+            state.nodes[node].master.reset_to(planned.storage, run_id, started_wall_ms);
         }
         Self { plan, state: Mutex::new(state) }
     }
@@ -224,15 +224,6 @@ impl State {
     pub(super) fn command(&mut self) -> u32 {
         self.commands += 1;
         self.commands - 1
-    }
-
-    pub(super) fn run_id(&self, node: u8, incarnation: u32) -> [u8; 20] {
-        let choice = Choice { repeat: incarnation, ..Choice::of(Label::RunId, node) };
-        let mut run_id = [0; 20];
-        run_id[..8].copy_from_slice(&self.choices.bits(choice).to_le_bytes());
-        run_id[8] = node;
-        run_id[9..13].copy_from_slice(&incarnation.to_le_bytes());
-        run_id
     }
 
     /// Tells the history what a host's clocks read from now on.

@@ -83,6 +83,11 @@ impl Bounds<'_> {
             EventKind::FaultBegan { fault } | EventKind::FaultEnded { fault } => self.fault(fault),
             EventKind::Healed { probe } => self.client(probe),
             EventKind::Ended => Ok(()),
+            EventKind::KeyReturned { node, writer, expires_wall_ms } => {
+                self.node(node)?;
+                self.writer(writer)?;
+                self.at_most_or_never("expires_wall_ms", expires_wall_ms, WALL_MS_MAX)
+            }
             EventKind::KeyEnded { node, writer, by, expires_wall_ms, .. } => {
                 self.node(node)?;
                 self.writer(writer)?;

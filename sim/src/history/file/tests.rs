@@ -85,6 +85,29 @@ fn kinds() -> impl Strategy<Value = EventKind> {
             why: Rejection::StaleToken
         }),
         Just(EventKind::FaultBegan { fault: 0 }),
+        (0..5u8, 0..9u8)
+            .prop_map(|(node, host)| { EventKind::FailedOver { node, host: HostIndex(host) } }),
+        extensions(),
+    ]
+}
+
+fn extensions() -> impl Strategy<Value = EventKind> {
+    let attempt = (0..3u8, 1..4u16).prop_map(|(client, number)| AttemptId { client, number });
+    let deadline = prop_oneof![0..1u64 << 60, Just(u64::MAX)];
+    prop_oneof![
+        (attempt.clone(), any::<u16>(), 0..1u64 << 60).prop_map(|(attempt, round, ttl_ns)| {
+            EventKind::ExtensionBegan { attempt, round, t1_local_ns: 5, ttl_ns }
+        }),
+        (attempt.clone(), any::<bool>(), 0..32u16, deadline.clone()).prop_map(
+            |(attempt, extended, counted, deadline_local_ns)| {
+                let round = 1;
+                EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
+            }
+        ),
+        (attempt, deadline).prop_map(|(attempt, deadline_local_ns)| {
+            let clock = ClockKind::Boot;
+            EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns }
+        }),
     ]
 }
 
@@ -180,6 +203,19 @@ fn each_fault_of_a_file_has_its_own_message() {
         ("something after the end", format!("{whole}{}\n", lines[1])),
         ("no such node", with(r#"{"at_ns":1,"event":"node-stalled","node":5}"#)),
         ("no such host", with(r#"{"at_ns":1,"event":"continued","host":9}"#)),
+        (
+            "an extension counts what is not there",
+            with(
+                r#"{"at_ns":1,"event":"extension-settled","attempt":{"client":0,"number":1},"round":1,"extended":true,"counted":32,"deadline_local_ns":1}"#,
+            ),
+        ),
+        (
+            "an extension for ever",
+            with(
+                r#"{"at_ns":1,"event":"extension-began","attempt":{"client":0,"number":1},"round":1,"t1_local_ns":1,"ttl_ns":18446744073709551615}"#,
+            ),
+        ),
+        ("a failover to nowhere", with(r#"{"at_ns":1,"event":"failed-over","node":0,"host":9}"#)),
         ("no such event", with(r#"{"at_ns":1,"event":"node-stole","node":5}"#)),
         ("too late", with(r#"{"at_ns":18446744073709551615,"event":"ended"}"#)),
         ("no nodes", whole.replacen(r#"["A","B","C","D","E"]"#, "[]", 1)),

@@ -2,6 +2,7 @@
 
 mod beliefs;
 mod blame;
+mod extension;
 mod nonsense;
 mod owners;
 mod progress;

@@ -39,10 +39,11 @@ fn writer() -> impl Strategy<Value = Writer> {
 }
 
 fn op() -> impl Strategy<Value = OpKind> {
-    use OpKind::{Delete, Extend, Get, Introduce, Release, Set};
+    use OpKind::{Delete, Expire, Extend, Get, GetSet, Introduce, Release, Set, Wait};
     prop_oneof![
         4 => Just(Set),
-        1 => prop::sample::select(vec![Delete, Extend, Get, Introduce, Release])
+        2 => Just(Extend),
+        1 => prop::sample::select(vec![Delete, Expire, Get, GetSet, Introduce, Release, Wait])
     ]
 }
 
@@ -65,6 +66,7 @@ fn of_world() -> BoxedStrategy<EventKind> {
         node().prop_map(|node| EventKind::NodeDown { node, power: true }),
         node().prop_map(|node| EventKind::NodeStalled { node }),
         node().prop_map(|node| EventKind::NodeUnstalled { node }),
+        (node(), host()).prop_map(|(node, host)| EventKind::FailedOver { node, host }),
         (0..6u8, node(), instant_or_never()).prop_map(|(client, node, from_local_ns)| {
             EventKind::Eligible { client, node, from_local_ns }
         }),
@@ -83,6 +85,7 @@ fn of_commands() -> BoxedStrategy<EventKind> {
         KeyEnd::Command,
         KeyEnd::Evicted,
         KeyEnd::Expired,
+        KeyEnd::FailedOver,
         KeyEnd::Flushed,
         KeyEnd::Restarted,
     ]);
@@ -144,8 +147,26 @@ fn of_attempts() -> BoxedStrategy<EventKind> {
                 EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token }
             }
         ),
+        2 => of_extensions(),
     ]
     .boxed()
+}
+
+fn of_extensions() -> impl Strategy<Value = EventKind> {
+    prop_oneof![
+        (attempt(), instant(), instant()).prop_map(|(attempt, t1_local_ns, ttl_ns)| {
+            EventKind::ExtensionBegan { attempt, round: 1, t1_local_ns, ttl_ns }
+        }),
+        (attempt(), any::<bool>(), any::<u16>(), instant_or_never()).prop_map(
+            |(attempt, extended, counted, deadline_local_ns)| {
+                let round = 1;
+                EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
+            }
+        ),
+        (attempt(), clock(), instant_or_never()).prop_map(|(attempt, clock, deadline_local_ns)| {
+            EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns }
+        }),
+    ]
 }
 
 fn of_applications() -> BoxedStrategy<EventKind> {
@@ -181,6 +202,7 @@ proptest! {
     #[test]
     fn the_judge_never_panics(events in prop::collection::vec(event(), 0..120)) {
         let mut scenario = scenario();
+        scenario.clients[0].steps.push(toml::from_str("extend = {}").expect("a step"));
         for fault in [
             "partition = { between = [['c1', 'probe'], ['C', 'store']] }",
             "delay = { from = ['c2', 'D'], to = ['c1', 'A'], by = '2s' }",

@@ -36,13 +36,43 @@ fn an_older_attempt_of_the_same_client_is_another() {
 
 #[test]
 fn overwriting_and_retiming_anothers_key_violates_it() {
-    for (op, after) in [(OpKind::Set, Writer::Attempt(C2)), (OpKind::Extend, Writer::Attempt(C1))] {
+    let (own, theirs) = (Writer::Attempt(C2), Writer::Attempt(C1));
+    for (op, after) in [
+        (OpKind::Set, own),
+        (OpKind::GetSet, own),
+        (OpKind::Extend, theirs),
+        (OpKind::Expire, theirs),
+    ] {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").begins(C2);
         let command = tale.writes(C2, 'A', op);
         tale.executes((command, C2, 'A', op), Answer::Yes, (Writer::Attempt(C1), after));
         tale.counts_as_change();
         assert!(tale.finds(OwnerOnly).is_violated(), "{op:?}");
+    }
+}
+
+#[test]
+fn retiming_ones_own_key_is_the_owners_right() {
+    for op in [OpKind::Extend, OpKind::Expire] {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC");
+        let command = tale.writes(C1, 'A', op);
+        let own = (Writer::Attempt(C1), Writer::Attempt(C1));
+        tale.executes((command, C1, 'A', op), Answer::Yes, own).counts_as_change();
+        assert_eq!(tale.finds(OwnerOnly), Judgement::Holds, "{op:?}");
+    }
+}
+
+#[test]
+fn asking_and_waiting_touch_nothing() {
+    for op in [OpKind::Get, OpKind::Wait, OpKind::Extend] {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").begins(C2);
+        let command = tale.writes(C2, 'A', op);
+        let theirs = (Writer::Attempt(C1), Writer::Attempt(C1));
+        tale.executes((command, C2, 'A', op), Answer::No, theirs);
+        assert_eq!(tale.finds(OwnerOnly), Judgement::Holds, "{op:?}");
     }
 }
 

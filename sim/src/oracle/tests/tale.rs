@@ -66,6 +66,8 @@ pub(super) struct Tale {
     /// Which clock attempts read.
     pub clock: ClockKind,
     began: Vec<(AttemptId, ClockKind, u64)>,
+    /// T1 of each extension, on the clock of its attempt.
+    rounds: Vec<(AttemptId, u64)>,
 }
 
 impl Tale {
@@ -78,6 +80,7 @@ impl Tale {
             commands: 0,
             clock: ClockKind::Boot,
             began: Vec::new(),
+            rounds: Vec::new(),
         };
         for host in 0..tale.scenario.host_count() as u8 {
             for clock in ClockKind::ALL {
@@ -262,6 +265,60 @@ impl Tale {
         self.at_ns(t1_ns + 2 * MS).decides(id, nodes).delivers(id)
     }
 
+    /// An extension begins: T1, for the usual TTL.
+    pub(super) fn begins_extension(&mut self, id: AttemptId) -> &mut Self {
+        let t1_local_ns = self.reads_ns(host(id), self.clock);
+        self.rounds.push((id, t1_local_ns));
+        self.tell(EventKind::ExtensionBegan {
+            attempt: id,
+            round: 1,
+            t1_local_ns,
+            ttl_ns: TTL_MS * MS,
+        })
+    }
+
+    /// Nodes execute commands that extend keys of `owner`, and the client hears of it, all at once.
+    pub(super) fn retimes(&mut self, id: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
+        for at in nodes.chars() {
+            let command = self.writes(id, at, OpKind::Extend);
+            let change = (Writer::Attempt(owner), Writer::Attempt(owner));
+            self.executes((command, id, at, OpKind::Extend), Answer::Yes, change);
+            self.counts_as_change().hears((command, id, at, OpKind::Extend), Answer::Yes);
+        }
+        self
+    }
+
+    /// The new deadline of the last extension of `id`, if it is computed soundly.
+    pub(super) fn extended_until_ns(&self, id: AttemptId) -> u64 {
+        let round = self.rounds.iter().rev().find(|it| it.0 == id).expect("an extension began");
+        round.1 + (TTL_MS - DRIFT_MS) * MS
+    }
+
+    /// The extension is decided, and succeeds.
+    pub(super) fn succeeds(&mut self, id: AttemptId, counted: &str, until_ns: u64) -> &mut Self {
+        self.tell(EventKind::ExtensionSettled {
+            attempt: id,
+            round: 1,
+            extended: true,
+            counted: counted.chars().map(|at| 1 << node(at)).sum(),
+            deadline_local_ns: until_ns,
+        })
+    }
+
+    /// The application hears of the new deadline.
+    pub(super) fn prolongs(&mut self, id: AttemptId, deadline_local_ns: u64) -> &mut Self {
+        let clock = self.clock;
+        self.tell(EventKind::ExtensionDelivered { attempt: id, clock, deadline_local_ns })
+    }
+
+    /// A whole extension in 2 ms: executed after one, decided and delivered after two.
+    pub(super) fn extends(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
+        let t1_ns = self.now_ns;
+        self.begins_extension(id).at_ns(t1_ns + MS).retimes(id, id, nodes).at_ns(t1_ns + 2 * MS);
+        let until_ns = self.extended_until_ns(id);
+        self.succeeds(id, nodes, until_ns).prolongs(id, until_ns)
+    }
+
     pub(super) fn ends_key(
         &mut self,
         id: AttemptId,
@@ -306,6 +363,14 @@ impl Tale {
             self.executes((command, id, at, OpKind::Set), Answer::No, change);
             self.answers(command, id, at, Answer::No);
         }
+        self
+    }
+
+    /// Makes the scenario one in which leases are extended, so many times at the most.
+    pub(super) fn with_extensions(&mut self, most: u32) -> &mut Self {
+        let step = toml::from_str("extend = {}").expect("a step");
+        self.scenario.clients[0].steps.push(step);
+        self.scenario.lock.extensions_max = most;
         self
     }
 

@@ -58,6 +58,7 @@ fn lease(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
         }
     }
     margin(gantt, attempt, top, &colour);
+    extensions(gantt, attempt, top);
     for section in &attempt.sections {
         let told = format!("critical section under {name} {}", span(section));
         let area = bar(gantt, section, top + SECTION_TOP, SECTION);
@@ -81,7 +82,9 @@ fn label(gantt: &mut Gantt<'_, '_>, area: Area, name: &str, belief: &Interval) {
 fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) {
     let Some(belief) = attempt.beliefs.last() else { return };
     let ran_out = attempt.released.is_none_or(|released| released.at_ns >= belief.to_ns);
-    let due_ns = attempt.began.at_ns.saturating_add(attempt.ttl_ns);
+    let last = attempt.extensions.iter().rev().find(|it| it.delivered.is_some());
+    let (began, ttl_ns) = last.map_or((attempt.began, attempt.ttl_ns), |it| (it.began, it.ttl_ns));
+    let due_ns = began.at_ns.saturating_add(ttl_ns);
     if attempt.ttl_ns == u64::MAX || !ran_out || due_ns <= belief.to_ns {
         return;
     }
@@ -92,6 +95,26 @@ fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) 
     let told = format!("given up for drift: {}", text::length(due_ns - belief.to_ns));
     let area = bar(gantt, &given_up, top + BAR_TOP, BAR);
     gantt.svg.rect(&format!("margin {colour}"), area, &told);
+}
+
+/// A line where each extension took effect, or a small one where it failed.
+fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
+    let name = gantt.timeline.name(attempt.id);
+    let (upper, lower) = (top + BAR_TOP, top + BAR_TOP + BAR);
+    for (nth, round) in attempt.extensions.iter().enumerate() {
+        let begun = text::instant(round.began.at_ns);
+        let (at, class, what) = match (round.delivered, round.extended, round.failed) {
+            (Some((at, _)), _, _) => (at, "extended", "took effect"),
+            (None, Some((at, _)), _) => (at, "extended", "came too late for anybody to hear of"),
+            (None, None, Some(at)) => (at, "unextended", "failed"),
+            (None, None, None) => continue,
+        };
+        let x = gantt.scale.x(at.at_ns);
+        let when = text::instant(at.at_ns);
+        let told = format!("extension {} of {name}, begun at {begun}, {what} at {when}", nth + 1);
+        let y = if class == "extended" { upper } else { lower - 9 * PX };
+        gantt.svg.rect(class, Area { x: x - PX, y, width: 2 * PX, height: lower - y }, &told);
+    }
 }
 
 /// Attempts that came to nothing: a circle each, as far as they can be told apart.

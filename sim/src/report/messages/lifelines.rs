@@ -4,7 +4,7 @@ use super::{PX, STEP, Sheet, WIDTH};
 use crate::history::{KeyEnd, Writer};
 use crate::report::faults;
 use crate::report::svg::Area;
-use crate::report::timeline::Timeline;
+use crate::report::timeline::{Attempt, Timeline};
 
 /// The instants between two others at which something other than a message happens.
 pub(super) fn instants(timeline: &Timeline<'_>, from_ns: u64, to_ns: u64) -> Vec<u64> {
@@ -12,6 +12,7 @@ pub(super) fn instants(timeline: &Timeline<'_>, from_ns: u64, to_ns: u64) -> Vec
     for attempt in timeline.leases() {
         found.extend(attempt.beliefs.iter().flat_map(|it| [it.from_ns, it.to_ns]));
         found.extend(attempt.sections.iter().flat_map(|it| [it.from_ns, it.to_ns]));
+        found.extend(settled_extensions(attempt).map(|(at_ns, _)| at_ns));
     }
     found.extend(timeline.keys.iter().filter_map(|key| Some(key.ended?.moment.at_ns)));
     for away in &timeline.absences {
@@ -82,7 +83,8 @@ fn keys(sheet: &mut Sheet<'_, '_>) {
                 KeyEnd::Expired => "expires",
                 KeyEnd::Evicted => "evicted",
                 KeyEnd::Flushed => "flushed",
-                KeyEnd::FailedOver | KeyEnd::Restarted | KeyEnd::Command => "forgotten",
+                KeyEnd::FailedOver => "left behind",
+                KeyEnd::Restarted | KeyEnd::Command => "forgotten",
             };
             sheet.svg.text("l", (x + 6 * PX, sheet.rows.y(at_ns) + 3 * PX), &format!("✕ {word}"));
         }
@@ -112,11 +114,26 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
                 }
             }
         }
+        for (at_ns, word) in settled_extensions(attempt) {
+            if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
+                let y = sheet.rows.y(at_ns) + 3 * PX;
+                sheet.labels.push((class, (x + aside, y), format!("{word} {name}")));
+            }
+        }
         for section in &attempt.sections {
             let span = (section.from_ns, section.to_ns);
             bar(sheet, &format!("section o{colour}"), (x, 5 * PX), span, "critical section");
         }
     }
+}
+
+/// When extensions took effect or failed, and how that is called.
+fn settled_extensions(attempt: &Attempt) -> impl Iterator<Item = (u64, &'static str)> + '_ {
+    attempt.extensions.iter().filter_map(|round| match (round.delivered, round.failed) {
+        (Some((at, _)), _) => Some((at.at_ns, "extends")),
+        (None, Some(at)) => Some((at.at_ns, "cannot extend")),
+        (None, None) => None,
+    })
 }
 
 fn absences(sheet: &mut Sheet<'_, '_>) {

@@ -13,23 +13,26 @@ pub(super) fn shared_nodes(
     timeline: &Timeline<'_>,
     first: &Attempt,
     second: &Attempt,
+    at_ns: u64,
 ) -> Vec<Clause> {
-    let shared = first.counted & second.counted;
+    let (of_first, of_second) = (first.counted_at(at_ns), second.counted_at(at_ns));
+    let shared = of_first & of_second;
     let nodes = timeline.scenario.cluster.nodes.len() as u8;
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
     if shared == 0 {
-        let votes = |attempt: &Attempt| match attempt.counted {
+        let votes = |counted: u16| match counted {
             0 => String::from("no vote that it counted"),
             counted => text::list(&timeline.nodes_of(counted)),
         };
         return vec![Clause::new(format!(
             "{l1} stands on {}, {l2} on {}: no node voted for both, so none could refuse",
-            votes(first),
-            votes(second)
+            votes(of_first),
+            votes(of_second)
         ))];
     }
     let voted = (0..nodes).filter(|node| shared >> node & 1 == 1);
-    let mut told = grouped(timeline, voted.map(|node| one_node(timeline, first, second, node)));
+    let mut told =
+        grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, at_ns)));
     let names = text::list(&timeline.nodes_of(shared));
     told.push(Clause::new(format!("so {names} voted for both, one after the other")));
     told
@@ -72,7 +75,12 @@ fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Ve
     groups.into_iter().map(clause).collect()
 }
 
-fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8) -> TwoVotes {
+fn one_node(
+    timeline: &Timeline<'_>,
+    (first, second): (&Attempt, &Attempt),
+    node: u8,
+    at_ns: u64,
+) -> TwoVotes {
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
     let executed = vote(timeline, second.id, node).and_then(|command| command.executed);
     let granted_ns = executed.map(|(at, _)| at.at_ns);
@@ -80,7 +88,10 @@ fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8
         Some(_) => format!("granted {l2} at {{granted}}"),
         None => format!("was counted for {l2}"),
     };
-    let key = timeline.key_of(first.id, node);
+    let key = match granted_ns {
+        Some(at_ns) => timeline.key_before(first.id, node, at_ns),
+        None => timeline.key_of(first.id, node),
+    };
     let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
     let sentence = match (key, due_ns, ended) {
         (None, _, _) => format!("{granted}; a key of {l1} was never there"),
@@ -94,7 +105,7 @@ fn one_node(timeline: &Timeline<'_>, first: &Attempt, second: &Attempt, node: u8
         (Some(key), _, Some(ended)) => format!(
             "{granted}, after {l1}’s key had {} at {{ended}}{}",
             how(ended.cause),
-            belief_too_long(timeline, first, key)
+            belief_too_long(timeline, first, key, at_ns)
         ),
     };
     let ended_ns = ended.map(|ended| ended.moment.at_ns);
@@ -145,7 +156,11 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
             Some(because) => format!("{because}, and it came back without the key"),
             None => format!("{name} restarted without the key at {at}"),
         },
-        KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed => {
+        KeyEnd::FailedOver => match fault(Family::Memory) {
+            Some(because) => format!("{because}, which did not have the key"),
+            None => format!("{name} failed over at {at} to a host that did not have the key"),
+        },
+        KeyEnd::Evicted | KeyEnd::Flushed => {
             fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
         }
         KeyEnd::Command => match ended.by {
@@ -166,7 +181,10 @@ fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
 }
 
 /// If the key ended in time, the belief lasted too long: why.
-fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key) -> String {
+fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u64) -> String {
+    if !first.beliefs.iter().any(|it| (it.from_ns..it.to_ns).contains(&at_ns)) {
+        return String::new();
+    }
     let host = timeline.scenario.client_host(first.id.client.into());
     let client = timeline.client_name(first.id.client);
     let end_ns = first.beliefs.last().map_or(key.set.at_ns, |belief| belief.to_ns);
@@ -199,7 +217,8 @@ pub(super) fn sections(
     {
         return after_the_lease(timeline, violation, first, second, over_ns);
     }
-    shared_nodes(timeline, first, second)
+    let at_ns = believed.map_or(violation.from_ns, |granted| granted.at_ns);
+    shared_nodes(timeline, first, second, at_ns)
 }
 
 /// The earlier lease was over, and its holder was in its section all the same.

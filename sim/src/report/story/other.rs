@@ -1,11 +1,12 @@
 //! The properties that are not about two overlapping intervals.
 
+use super::continuity::made_again;
 use super::{Clause, settled, stop_before};
 use crate::history::{AttemptId, EventKind, Writer};
 use crate::oracle::Violation;
 use crate::report::faults::{self, Family};
 use crate::report::text;
-use crate::report::timeline::{Timeline, Write};
+use crate::report::timeline::{Extension, Timeline, Write};
 use crate::scenario::Property;
 
 /// The headline, and what led to it.
@@ -26,17 +27,19 @@ pub(super) fn tell(
             let headline = format!("a command touched another’s key on {node} at {at}");
             (headline, touched(timeline, violation))
         }
-        Property::Continuity => {
-            let other = violation.second.map_or_else(String::new, |other| timeline.name(other));
-            let headline = format!(
-                "{first} was extended at {until} although {other} was granted at {at} in between"
-            );
-            (headline, Vec::new())
-        }
+        Property::Continuity => (
+            format!("{first} was extended at {until} although another was granted at {at}"),
+            vec![],
+        ),
         Property::SoundGrant => {
+            let extended = unsound_extension(timeline, violation);
+            let (what, whole) = match extended {
+                Some(_) => ("extended", "an extension"),
+                None => ("was granted", "a grant"),
+            };
             let headline =
-                format!("{client} was granted “{resource}” at {at} without what a grant needs");
-            (headline, unsound(timeline, violation.first))
+                format!("{client} {what} “{resource}” at {at} without what {whole} needs");
+            (headline, extended.unwrap_or_else(|| unsound(timeline, violation.first)))
         }
         Property::Tidy => {
             let headline = format!("{node} still holds a key of {first} at {at}");
@@ -159,6 +162,34 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
         ));
     }
     told
+}
+
+/// What an extension that the violation is about lacked; `None` if it is about a grant.
+fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Clause>> {
+    let attempt = timeline.attempt(violation.first)?;
+    let is_meant =
+        |round: &&Extension| round.extended.is_some_and(|(at, _)| at.at_ns == violation.from_ns);
+    let round = attempt.extensions.iter().find(is_meant)?;
+    let (settled, counted) = round.extended?;
+    let votes = counted.count_ones();
+    let few = if votes < u32::from(attempt.needed) { "too few: " } else { "" };
+    let nodes = match timeline.nodes_of(counted).as_slice() {
+        [] => String::from("no answer"),
+        names => text::list(names),
+    };
+    let (begun, needed) = (text::instant(round.began.at_ns), attempt.needed);
+    let told =
+        format!("its T1 was {begun}; it counted {nodes}, {few}{votes} of the {needed} it needs");
+    let mut clauses = vec![Clause::at(round.began, told)];
+    let over = attempt.beliefs.iter().rfind(|it| it.to_ns <= settled.at_ns);
+    if let Some(over) = over {
+        let (over, at) = (text::instant(over.to_ns), text::instant(settled.at_ns));
+        let told =
+            format!("the lease was over at {over}, before the extension was decided at {at}");
+        clauses.push(Clause::at(settled, told));
+    }
+    clauses.extend(made_again(timeline, attempt, settled, counted));
+    Some(clauses)
 }
 
 fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {

@@ -31,6 +31,25 @@ pub(super) fn beliefs(
     found
 }
 
+/// The same, of a lease whose deadline moves: each holds from its instant on.
+pub(super) fn growing(
+    segments: &[Segment],
+    deadlines: &[(u64, u64)],
+    until_ns: u64,
+) -> Vec<Interval> {
+    let mut found: Vec<Interval> = Vec::new();
+    for (place, &(from_ns, deadline_local_ns)) in deadlines.iter().enumerate() {
+        let next_ns = deadlines.get(place + 1).map_or(u64::MAX, |next| next.0);
+        for piece in beliefs(segments, from_ns, until_ns.min(next_ns), deadline_local_ns) {
+            match found.last_mut() {
+                Some(last) if last.to_ns == piece.from_ns => last.to_ns = piece.to_ns,
+                _ => found.push(piece),
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +81,14 @@ mod tests {
         let back = Segment { true_ns: 700, local_ns: 1_400, rate_ppb: 0 };
         let told = beliefs(&[TRUE, back], 20, 9_000, 1_500);
         assert_eq!(told, [interval(20, 500), interval(700, 800)]);
+    }
+
+    #[test]
+    fn an_extension_prolongs_it_and_one_that_comes_late_revives_it() {
+        let told = growing(&[TRUE], &[(20, 1_500), (100, 1_600)], 9_000);
+        assert_eq!(told, [interval(20, 600)]);
+        let told = growing(&[TRUE], &[(20, 1_500), (550, 1_700)], 9_000);
+        assert_eq!(told, [interval(20, 500), interval(550, 700)]);
     }
 
     #[test]

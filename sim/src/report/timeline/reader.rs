@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Absence, Attempt, Away, Command, Interval, Key, KeyEnded, Moment, Timeline, Trouble, Write,
-    belief,
+    Absence, Attempt, Away, Command, Extension, Interval, Key, KeyEnded, Moment, Timeline, Trouble,
+    Write, belief,
 };
 use crate::history::{AttemptId, Event, EventKind, HostIndex, OpKind, Segment, Writer};
 use crate::scenario::Scenario;
@@ -68,7 +68,8 @@ impl<'a> Reader<'a> {
             EventKind::Written { .. }
             | EventKind::Executed { .. }
             | EventKind::Delivered { .. }
-            | EventKind::KeyEnded { .. } => self.command(at, kind),
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. } => self.command(at, kind),
             EventKind::WriteSent { .. }
             | EventKind::WriteApplied { .. }
             | EventKind::WriteRejected { .. } => self.write(at, kind),
@@ -137,12 +138,20 @@ impl<'a> Reader<'a> {
             }
             EventKind::Executed { command, node, op, answer, changed, after, .. } => {
                 self.with_command(command, |it| it.executed = Some((at, answer)));
-                if changed && op != OpKind::Extend && after != Writer::Nobody {
-                    self.key_set(at, node, after);
+                let retimes = matches!(op, OpKind::Expire | OpKind::Extend);
+                match after {
+                    Writer::Nobody => {}
+                    _ if !changed => {}
+                    _ if retimes => self.key_retimed(at, node, after),
+                    _ => self.key_set(at, node, after),
                 }
             }
             EventKind::Delivered { command, .. } => {
                 self.with_command(command, |it| it.delivered = Some(at));
+            }
+            EventKind::KeyReturned { node, writer, .. } => {
+                let (ended, expected_ns) = (None, None);
+                self.timeline.keys.push(Key { node, writer, set: at, ended, expected_ns });
             }
             EventKind::KeyEnded { node, cause, by, .. } => {
                 let ended = KeyEnded { moment: at, cause, by };
@@ -162,12 +171,24 @@ impl<'a> Reader<'a> {
     }
 
     fn key_set(&mut self, at: Moment, node: u8, writer: Writer) {
-        let ttl_ns = match writer {
-            Writer::Attempt(id) => self.timeline.attempt(id).map(|attempt| attempt.ttl_ns),
-            Writer::Nobody | Writer::Operator => None,
-        };
-        let expected_ns = ttl_ns.and_then(|ttl_ns| at.at_ns.checked_add(ttl_ns));
+        let expected_ns = self.expected_ns(at, writer);
         self.timeline.keys.push(Key { node, writer, set: at, ended: None, expected_ns });
+    }
+
+    fn key_retimed(&mut self, at: Moment, node: u8, writer: Writer) {
+        let expected_ns = self.expected_ns(at, writer);
+        let mut keys = self.timeline.keys.iter_mut().rev();
+        if let Some(key) = keys.find(|key| key.node == node && key.ended.is_none()) {
+            key.expected_ns = expected_ns;
+        }
+    }
+
+    /// When a key of `writer` that is given its expiry now will end.
+    fn expected_ns(&self, at: Moment, writer: Writer) -> Option<u64> {
+        let Writer::Attempt(id) = writer else { return None };
+        let attempt = self.timeline.attempt(id)?;
+        let ttl_ns = attempt.extensions.last().map_or(attempt.ttl_ns, |round| round.ttl_ns);
+        at.at_ns.checked_add(ttl_ns)
     }
 
     fn write(&mut self, at: Moment, kind: EventKind) {
@@ -230,8 +251,36 @@ impl<'a> Reader<'a> {
                 self.entered.insert(attempt, at.at_ns);
             }
             EventKind::SectionLeft { attempt } => self.leave(attempt, at.at_ns),
+            other => self.extension(at, other),
+        }
+    }
+
+    fn extension(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::ExtensionBegan { attempt, ttl_ns, .. } => {
+                let (failed, extended, delivered) = (None, None, None);
+                let round = Extension { began: at, ttl_ns, failed, extended, delivered };
+                self.with(attempt, |it| it.extensions.push(round));
+            }
+            EventKind::ExtensionSettled { attempt, extended, counted, .. } => {
+                self.with_round(attempt, |round| match extended {
+                    true => round.extended = Some((at, counted)),
+                    false => round.failed = Some(at),
+                });
+            }
+            EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
+                self.with_round(attempt, |round| round.delivered = Some((at, deadline_local_ns)));
+            }
             _ => {}
         }
+    }
+
+    fn with_round(&mut self, id: AttemptId, change: impl FnOnce(&mut Extension)) {
+        self.with(id, |attempt| {
+            if let Some(round) = attempt.extensions.last_mut() {
+                change(round);
+            }
+        });
     }
 
     fn with(&mut self, id: AttemptId, change: impl FnOnce(&mut Attempt)) {
@@ -266,7 +315,12 @@ fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
     let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min();
     let segments = timeline.clocks.get(&(host, attempt.clock)).map_or(&[][..], Vec::as_slice);
     let until_ns = until_ns.unwrap_or(timeline.end_ns);
-    belief::beliefs(segments, delivered.at_ns, until_ns, deadline_local_ns)
+    let mut deadlines = vec![(delivered.at_ns, deadline_local_ns)];
+    for (at, deadline_local_ns) in attempt.extensions.iter().filter_map(|it| it.delivered) {
+        let known = deadlines.last().map_or(0, |known| known.1);
+        deadlines.push((at.at_ns, deadline_local_ns.max(known)));
+    }
+    belief::growing(segments, &deadlines, until_ns)
 }
 
 fn dead(power: bool) -> Absence {
@@ -292,5 +346,6 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         beliefs: Vec::new(),
         sections: Vec::new(),
         looks: Vec::new(),
+        extensions: Vec::new(),
     }
 }

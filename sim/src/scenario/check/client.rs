@@ -2,7 +2,7 @@
 
 use super::{CLIENTS_MAX, Check, STEPS_MAX};
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
-use crate::scenario::names::{self, SUBJECTS};
+use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS};
 
 /// The most attempts that one acquisition may ask for.
 const ATTEMPTS_MAX: u32 = 1_000;
@@ -52,10 +52,10 @@ impl Check<'_> {
             let at = format!("{at}.subject");
             self.wrong(&at, &message, "expected the name of a lock client").help = help;
         }
-        if client.subject == SUBJECTS[0] && client.connections.is_some() {
-            let message = "`redlock` manages its own connections";
+        if OWN_CONNECTIONS.contains(&client.subject.as_str()) && client.connections.is_some() {
+            let message = format!("`{}` manages its own connections", client.subject);
             let expected = "only for the other subjects";
-            self.wrong_key(&format!("{at}.connections"), message, expected);
+            self.wrong_key(&format!("{at}.connections"), &message, expected);
         }
     }
 

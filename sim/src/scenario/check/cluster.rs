@@ -36,8 +36,9 @@ impl Check<'_> {
             self.wrong("cluster.uptime", &message, "expected at most a year");
         }
         for node in cluster.node.keys() {
-            if !cluster.nodes.contains(node) {
-                let help = names::suggestion(node, cluster.nodes.iter().map(String::as_str));
+            let known = self.names(Hosts::NodesAndReplicas);
+            if !known.contains(&node.as_str()) {
+                let help = names::suggestion(node, known);
                 let message = format!("unknown node `{node}`");
                 let at = format!("cluster.node.{node}");
                 self.wrong_key(&at, &message, "expected one of `cluster.nodes`").help = help;
@@ -46,7 +47,7 @@ impl Check<'_> {
         for (host, clock) in &cluster.clocks {
             let at = format!("cluster.clocks.{host}");
             let before = self.found.len();
-            self.host(&at, host, Hosts::ClientsAndNodes);
+            self.host(&at, host, Hosts::Machines);
             self.found[before..].iter_mut().for_each(|complaint| complaint.on_key = true);
             self.shift(&format!("{at}.offset"), clock.offset);
             self.rate(&format!("{at}.rate-ppm"), clock.rate_ppm);

@@ -56,7 +56,7 @@ impl Check<'_> {
     fn cause(&mut self, at: &str, cause: &str) {
         let host_of = |kind: &str| cause.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')');
         if let Some(host) = host_of("clock") {
-            return self.host(at, host, Hosts::ClientsAndNodes);
+            return self.host(at, host, Hosts::Machines);
         }
         if let Some(host) = host_of("amnesia") {
             return self.host(at, host, Hosts::Nodes);

@@ -3,7 +3,8 @@
 use super::client::joined;
 use super::{Check, FAULTS_MAX, Hosts};
 use crate::scenario::model::{
-    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Point, Restarting,
+    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Persistence, Point, Restarting,
+    Stopwatch,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -127,15 +128,19 @@ impl Check<'_> {
             | FaultKind::Evict(it)
             | FaultKind::Flush(it)
             | FaultKind::MemoryFull(it)
-            | FaultKind::Snapshot(it)
             | FaultKind::Stall(it) => {
                 self.all_hosts(&host, &it.host, Hosts::Nodes);
             }
-            FaultKind::Failover(it) => self.failover(at, it),
-            FaultKind::Kill(it) | FaultKind::Power(it) => {
-                self.restarting(at, it, Hosts::ClientsAndNodes);
+            FaultKind::Snapshot(it) => {
+                self.all_hosts(&host, &it.host, Hosts::Nodes);
+                if fault.enabled {
+                    self.loads_snapshots(&host, &it.host);
+                }
             }
-            FaultKind::Shutdown(it) => self.restarting(at, it, Hosts::Nodes),
+            FaultKind::Failover(it) => self.failover(at, it),
+            FaultKind::Kill(it) => self.restarting(at, fault, it, Hosts::Machines),
+            FaultKind::Power(it) => self.restarting(at, fault, it, Hosts::Machines),
+            FaultKind::Shutdown(it) => self.restarting(at, fault, it, Hosts::NodesAndReplicas),
             FaultKind::Partition(it) => {
                 let [first, second] = &it.between;
                 self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
@@ -150,7 +155,7 @@ impl Check<'_> {
                 self.slew(&format!("{at}.by"), fault, it);
             }
             FaultKind::ClockRate(it) => {
-                self.all_hosts(&host, &it.host, Hosts::ClientsAndNodes);
+                self.all_hosts(&host, &it.host, Hosts::Machines);
                 self.rate(&format!("{at}.ppm"), it.ppm);
             }
         }
@@ -190,15 +195,60 @@ impl Check<'_> {
         }
     }
 
-    fn restarting(&mut self, at: &str, it: &Restarting, which: Hosts) {
+    fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting, which: Hosts) {
         self.all_hosts(&format!("{at}.host"), &it.host, which);
         if let Some(after) = it.restart_after {
             self.span(&format!("{at}.restart-after"), after);
         }
+        if it.measured_on != Stopwatch::True && it.restart_after.is_none() {
+            let message = "there is no delay to measure";
+            self.wrong_key(&format!("{at}.measured-on"), message, "only with `restart-after`");
+        }
+        if it.torn && fault.power.is_none() {
+            let message = "the kernel lives and tears nothing";
+            self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
+        }
+        if let Some(backup) = it.backup_of {
+            self.backup(&format!("{at}.backup-of"), fault, it, backup);
+        }
+    }
+
+    /// A backup was made, of a disk, before it is put back.
+    fn backup(&mut self, at: &str, fault: &Fault, it: &Restarting, backup: Span) {
+        self.span(at, backup);
+        match fault.at {
+            At::Time(begin) if backup > begin => {
+                let message = "a backup of the future";
+                self.wrong(at, message, &format!("expected at most {begin}"));
+            }
+            At::Time(_) => {}
+            At::Point(_) => {
+                let message = "`backup-of` is for faults that begin at a time";
+                self.wrong_key(at, message, "expected `at`, a time");
+            }
+        }
+        let clients = self.names(Hosts::Clients);
+        if let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str())) {
+            let message = format!("`{client}` keeps nothing on a disk");
+            self.wrong_key(at, &message, "only for a node or a replica");
+        }
+    }
+
+    /// Whether a restart of each of these nodes loads its last snapshot.
+    fn loads_snapshots(&mut self, at: &str, names: &HostNames) {
+        let cluster = &self.scenario.cluster;
+        let other = names.0.iter().find(|name| {
+            let own = cluster.node.get(*name).and_then(|node| node.persistence);
+            own.unwrap_or(cluster.persistence) != Persistence::Rdb
+        });
+        if let Some(name) = other {
+            let message = format!("`{name}` does not load snapshots");
+            self.wrong(at, &message, "expected a node whose persistence is `rdb`");
+        }
     }
 
     fn clock_by(&mut self, at: &str, it: &ClockBy) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::ClientsAndNodes);
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Machines);
         let by = format!("{at}.by");
         self.shift(&by, it.by);
         if it.by.0 == 0 {

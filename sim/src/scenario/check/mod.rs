@@ -87,7 +87,6 @@ enum Hosts {
     Clients,
     Nodes,
     NodesAndReplicas,
-    ClientsAndNodes,
     /// Every host that has clocks and processes of its own.
     Machines,
     All,
@@ -99,7 +98,6 @@ impl Hosts {
             Self::Clients => "a client",
             Self::Nodes => "a node",
             Self::NodesAndReplicas => "a node or a replica",
-            Self::ClientsAndNodes => "a client or a node",
             Self::Machines => "a client, a node or a replica",
             Self::All => "a client, a node, a replica or `store`",
         }
@@ -235,7 +233,6 @@ impl<'s> Check<'s> {
             Hosts::Clients => clients.collect(),
             Hosts::Nodes => nodes.collect(),
             Hosts::NodesAndReplicas => nodes.chain(replicas).collect(),
-            Hosts::ClientsAndNodes => clients.chain(nodes).collect(),
             Hosts::Machines => clients.chain(nodes).chain(replicas).collect(),
             Hosts::All => clients.chain(nodes).chain(replicas).chain(["store"]).collect(),
         }

@@ -13,7 +13,8 @@ pub struct Client {
     /// Which lock client it runs: `redlock` is ours.
     #[serde(default = "ours")]
     pub subject: String,
-    /// How it connects; each subject has its own habit. Not for `redlock`.
+    /// How it connects; each subject has its own habit. Not for `redlock`, `getset`
+    /// and the PHP class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// Its own TTL.

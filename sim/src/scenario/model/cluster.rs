@@ -18,6 +18,9 @@ pub struct Cluster {
     pub links: Vec<LinkSpec>,
     /// What a master keeps over a restart.
     pub persistence: Persistence,
+    /// When keys are deleted whose time has come and that nobody asks for.
+    #[serde(skip_serializing_if = "ActiveExpiry::is_default")]
+    pub active_expiry: ActiveExpiry,
     /// How the disks under the masters behave.
     pub disk: Disk,
     /// Replicas, each a host of its own.
@@ -40,6 +43,7 @@ impl Default for Cluster {
             network: Network::default(),
             links: Vec::new(),
             persistence: Persistence::None,
+            active_expiry: ActiveExpiry::default(),
             disk: Disk::default(),
             replicas: Vec::new(),
             node: BTreeMap::new(),
@@ -86,7 +90,7 @@ pub struct LinkSpec {
 }
 
 /// What a master keeps of what it acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
     /// Everything, whatever dies: `appendfsync always`; a reply waits for the sync.
@@ -100,6 +104,25 @@ pub enum Persistence {
     None,
     /// Snapshots alone; the last one is what is left.
     Rdb,
+}
+
+/// When a master deletes keys whose time has come and that nobody asks for. A key that is asked for
+/// counts as gone once the clock reads more than its time; the active cycle takes it as soon as the
+/// clock reads its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActiveExpiry {
+    /// The cycle comes a millisecond late, when the key counts as gone anyhow.
+    #[default]
+    Late,
+    /// It comes in the very millisecond.
+    Prompt,
+}
+
+impl ActiveExpiry {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How the disks under the masters behave.

@@ -7,7 +7,8 @@ mod lock;
 
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
 pub use cluster::{
-    ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica, Start,
+    ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
+    Start,
 };
 pub use fault::{
     At, ClockBy, ClockRate, Delay, Failover, Fault, FaultKind, HostAt, HostNames, Lost, Message,

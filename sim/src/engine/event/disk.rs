@@ -1,0 +1,242 @@
+//! When what a node keeps reaches its disk.
+//!
+//! `everysec`: once a second a sync of what is written begins in the background, if there is
+//! something to sync. While it is under way writes are postponed, for two seconds at most, and
+//! answers go out all the same.
+//!
+//! `always`: the process syncs before it answers and does nothing else meanwhile. What arrives
+//! during a sync is executed after it, in one turn, and shares the next one.
+
+use super::nodes::NodeHost;
+use super::plan::Plan;
+use super::stage::{Happening, Packet, Stage};
+use crate::history::EventKind;
+use crate::scenario::Persistence;
+use crate::subject::Response;
+use crate::world::{Arrival, Choice, Direction, Label};
+
+/// How long a write waits for a sync that is under way.
+const POSTPONED_MAX_NS: u64 = 2_000_000_000;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What a process has to do with its disk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DiskWork {
+    /// Counts processes: what was scheduled for an earlier one does not happen.
+    serial: u32,
+    /// How many faults keep syncs from finishing.
+    stalls: u8,
+    /// The sync under way would be done but for them.
+    is_late: bool,
+    is_sync_scheduled: bool,
+    /// When postponed writes are postponed no longer.
+    write_due_ns: Option<u64>,
+    /// Answers that wait for a sync, each with its connection.
+    held: Vec<(u16, Response)>,
+}
+
+/// What happens at a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DiskTurn {
+    BeginSync,
+    EndSync,
+    Write,
+}
+
+impl DiskWork {
+    fn forget(&mut self) {
+        self.serial += 1;
+        self.is_late = false;
+        self.is_sync_scheduled = false;
+        self.write_due_ns = None;
+        self.held.clear();
+    }
+
+    /// Back to the beginning of a run.
+    pub(super) fn reset(&mut self) {
+        self.forget();
+        (self.serial, self.stalls) = (0, 0);
+    }
+}
+
+impl NodeHost {
+    /// Whether the process executes nothing now.
+    pub(super) fn is_blocked(&self) -> bool {
+        let disk = self.master.disk();
+        self.stalls > 0 || (disk.is_syncing() && disk.storage().persistence == Persistence::Always)
+    }
+}
+
+impl Stage {
+    /// A node answers a command, once what it keeps of it is safe.
+    pub(super) fn answer(&mut self, plan: &Plan, connection: u16, server: u8, response: Response) {
+        if plan.nodes[usize::from(server)].answers_after_sync() {
+            self.nodes[usize::from(server)].disk.held.push((connection, response));
+        } else {
+            self.send_answer(plan, connection, response);
+        }
+    }
+
+    /// The process has done what there was to do, and turns to its disk.
+    pub(super) fn end_turn(&mut self, plan: &Plan, server: u8) {
+        let planned = &plan.nodes[usize::from(server)];
+        if plan.has_replicas() {
+            self.tell_replicas(plan, server);
+        }
+        if planned.storage.persistence == Persistence::Everysec {
+            self.schedule_disk(plan, server);
+        } else if planned.answers_after_sync() {
+            let host = &self.nodes[usize::from(server)];
+            if !host.master.is_running() || host.master.disk().is_syncing() {
+                return;
+            }
+            if host.master.disk().is_sync_due() {
+                self.begin_sync(plan, server);
+            } else {
+                self.send_held(plan, server);
+            }
+        }
+    }
+
+    pub(super) fn disk_turn(&mut self, plan: &Plan, server: u8, turn: DiskTurn, serial: u32) {
+        let at_ns = self.now_ns;
+        let host = &mut self.nodes[usize::from(server)];
+        if turn == DiskTurn::EndSync && plan.nodes[usize::from(server)].answers_after_sync() {
+            self.arrivals_due -= 1;
+        }
+        if serial != host.disk.serial || !host.master.is_running() {
+            return;
+        }
+        match turn {
+            DiskTurn::BeginSync => {
+                host.disk.is_sync_scheduled = false;
+                if host.master.disk().is_sync_due() && !host.master.disk().is_syncing() {
+                    self.begin_sync(plan, server);
+                }
+            }
+            DiskTurn::EndSync if host.disk.stalls > 0 => {
+                host.disk.is_late = true;
+                let planned = &plan.nodes[usize::from(server)];
+                if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
+                    self.record(EventKind::NodeStalled { node: planned.node });
+                }
+            }
+            DiskTurn::EndSync => self.end_sync(plan, server),
+            DiskTurn::Write if host.disk.write_due_ns == Some(at_ns) => {
+                host.disk.write_due_ns = None;
+                host.master.disk_mut().write();
+            }
+            DiskTurn::Write => {}
+        }
+    }
+
+    pub(super) fn stall_disk(&mut self, server: u8) {
+        self.nodes[usize::from(server)].disk.stalls += 1;
+    }
+
+    pub(super) fn unstall_disk(&mut self, plan: &Plan, server: u8) {
+        let work = &mut self.nodes[usize::from(server)].disk;
+        work.stalls -= 1;
+        if work.stalls == 0 && core::mem::take(&mut work.is_late) {
+            self.hung_disk_returns(plan, server);
+            self.end_sync(plan, server);
+        }
+    }
+
+    /// A process that waited for its disk executes again, or is gone.
+    fn hung_disk_returns(&mut self, plan: &Plan, server: u8) {
+        let (host, planned) = (&self.nodes[usize::from(server)], &plan.nodes[usize::from(server)]);
+        if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
+            self.record(EventKind::NodeUnstalled { node: planned.node });
+        }
+    }
+
+    /// The process is gone.
+    pub(super) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
+        if self.nodes[usize::from(server)].disk.is_late {
+            self.hung_disk_returns(plan, server);
+        }
+        self.nodes[usize::from(server)].disk.forget();
+    }
+
+    /// A snapshot is done, all of a sudden.
+    pub(super) fn snapshot(&mut self, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
+        if host.master.is_running() {
+            host.master.disk_mut().save();
+        }
+    }
+
+    /// What waited for a sync is answered.
+    pub(super) fn send_held(&mut self, plan: &Plan, server: u8) {
+        let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
+        for (connection, response) in held.drain(..) {
+            if self.network.connection(connection).served {
+                self.send_answer(plan, connection, response);
+            }
+        }
+        self.nodes[usize::from(server)].disk.held = held;
+    }
+
+    fn send_answer(&mut self, plan: &Plan, connection: u16, response: Response) {
+        let message = Arrival::Message(Packet::Response(response));
+        self.send(plan, connection, Direction::Down, message);
+    }
+
+    fn begin_sync(&mut self, plan: &Plan, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
+        host.master.disk_mut().begin_sync();
+        if plan.sync_takes_ns == 0 && host.disk.stalls == 0 {
+            return self.end_sync(plan, server);
+        }
+        // Somebody waits for the answers.
+        self.arrivals_due += u32::from(plan.nodes[usize::from(server)].answers_after_sync());
+        let serial = host.disk.serial;
+        let what = Happening::Disk { server, turn: DiskTurn::EndSync, serial };
+        self.queue.schedule(self.now_ns + plan.sync_takes_ns, what);
+    }
+
+    fn end_sync(&mut self, plan: &Plan, server: u8) {
+        let host = &mut self.nodes[usize::from(server)];
+        host.master.disk_mut().end_sync();
+        host.disk.write_due_ns = None;
+        if plan.nodes[usize::from(server)].answers_after_sync() {
+            self.send_held(plan, server);
+            self.drain_inbox(plan, server);
+            self.schedule_expiry(plan, server);
+        } else {
+            self.schedule_disk(plan, server);
+        }
+    }
+
+    /// What `everysec` has to do, and when.
+    fn schedule_disk(&mut self, plan: &Plan, server: u8) {
+        let now_ns = self.now_ns;
+        let host = &mut self.nodes[usize::from(server)];
+        if !host.master.is_running() {
+            return;
+        }
+        let (disk, serial) = (host.master.disk(), host.disk.serial);
+        if disk.is_write_postponed() && host.disk.write_due_ns.is_none() {
+            let due_ns = now_ns + POSTPONED_MAX_NS;
+            host.disk.write_due_ns = Some(due_ns);
+            let what = Happening::Disk { server, turn: DiskTurn::Write, serial };
+            self.queue.schedule(due_ns, what);
+        }
+        if disk.is_sync_due() && !disk.is_syncing() && !host.disk.is_sync_scheduled {
+            host.disk.is_sync_scheduled = true;
+            let drawn = || self.choices.below(Choice::of(Label::SyncPhase, server), SECOND_NS);
+            let phase_ns = plan.sync_at_ns.unwrap_or_else(drawn);
+            let what = Happening::Disk { server, turn: DiskTurn::BeginSync, serial };
+            self.queue.schedule(next_ns(phase_ns, now_ns), what);
+        }
+    }
+}
+
+/// The first instant after now that lies `phase_ns` past a full second.
+fn next_ns(phase_ns: u64, now_ns: u64) -> u64 {
+    let full_ns = now_ns - now_ns % SECOND_NS;
+    let this_ns = full_ns + phase_ns;
+    if this_ns > now_ns { this_ns } else { this_ns + SECOND_NS }
+}

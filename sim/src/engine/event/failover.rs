@@ -1,0 +1,131 @@
+//! A replica takes the place of its master.
+
+use super::nodes::{key_ended, key_returned};
+use super::plan::Plan;
+use super::replication::Role;
+use super::stage::{Input, Stage};
+use crate::history::{EventKind, KeyEnd};
+use crate::world::{Arrival, ConnectionState, Direction};
+
+impl Stage {
+    /// `to` is the node's master from now on, if it runs. The clients that are `told` let go of the
+    /// old one.
+    pub(super) fn fail_over(&mut self, plan: &Plan, node: u8, to: u8, told: u16) {
+        let old = self.masters[usize::from(node)];
+        if old == to || !self.nodes[usize::from(to)].master.is_running() {
+            return;
+        }
+        self.detach(plan, to);
+        self.masters[usize::from(node)] = to;
+        self.nodes[usize::from(to)].replication.role = Role::Master;
+        let old_runs = self.nodes[usize::from(old)].master.is_running();
+        let role = if old_runs { Role::Deposed } else { Role::Replica };
+        self.nodes[usize::from(old)].replication.role = role;
+        let host = plan.nodes[usize::from(to)].host;
+        self.record(EventKind::FailedOver { node, host });
+        self.tell_of_keys(plan, node, old, to);
+        if !old_runs {
+            self.node_is_up(node);
+        }
+        self.schedule_expiry(plan, to);
+        self.lead_other_replicas(plan, node, to);
+        for client in 0..self.clients.len() as u8 {
+            // The probe, which is the last one, comes when all is over.
+            let is_told =
+                usize::from(client) + 1 == self.clients.len() || told & (1 << client) != 0;
+            if is_told {
+                self.move_client(plan, client, node, (old, to));
+            }
+        }
+    }
+
+    /// Everybody knows; whoever was the node's master and is not steps down.
+    pub(super) fn end_failover(&mut self, plan: &Plan, node: u8) {
+        let master = self.masters[usize::from(node)];
+        for client in 0..self.clients.len() {
+            self.known[client * plan.node_count + usize::from(node)] = master;
+        }
+        for server in 0..plan.nodes.len() as u8 {
+            let host = &self.nodes[usize::from(server)];
+            if plan.nodes[usize::from(server)].node == node
+                && host.replication.role == Role::Deposed
+            {
+                self.forget_replication(plan, server);
+                self.close_connections(plan, server);
+                self.nodes[usize::from(server)].inbox.clear();
+                self.follow(plan, server, master);
+            }
+        }
+        self.lead_other_replicas(plan, node, master);
+    }
+
+    /// The replicas of the node that the master can reach, and that reach it, follow it.
+    fn lead_other_replicas(&mut self, plan: &Plan, node: u8, master: u8) {
+        let leader = plan.nodes[usize::from(master)].host.0;
+        for server in 0..plan.nodes.len() as u8 {
+            let planned = plan.nodes[usize::from(server)];
+            let host = planned.host.0;
+            let is_cut = self.network.is_cut(leader, host) || self.network.is_cut(host, leader);
+            let replication = &self.nodes[usize::from(server)].replication;
+            let follows_another = replication.role == Role::Replica && !replication.follows(master);
+            if planned.node == node && server != master && follows_another && !is_cut {
+                self.follow(plan, server, master);
+            }
+        }
+    }
+
+    /// Which of the lock's keys end by the failover, and which are there again.
+    fn tell_of_keys(&mut self, plan: &Plan, node: u8, old: u8, to: u8) {
+        let wall_ms = self.node_wall_ms(plan, to);
+        let Self { nodes, recorder, now_ns, returned, .. } = self;
+        let (old, new) = (&nodes[usize::from(old)].master, &nodes[usize::from(to)].master);
+        old.keyspace().compare(
+            new.keyspace(),
+            wall_ms,
+            KeyEnd::FailedOver,
+            |ended| {
+                if *ended.key == plan.key[..] {
+                    recorder.record(*now_ns, key_ended(node, &ended));
+                }
+            },
+            |key, entry| {
+                let lives = entry.expires_wall_ms.is_none_or(|when| wall_ms <= when);
+                if *key == plan.key[..] && lives {
+                    *returned = Some(key_returned(node, entry));
+                }
+            },
+        );
+        self.record_returned();
+    }
+
+    /// A client lets go of the old master, and dials the new one from now on.
+    fn move_client(&mut self, plan: &Plan, client: u8, node: u8, (old, to): (u8, u8)) {
+        self.known[usize::from(client) * plan.node_count + usize::from(node)] = to;
+        let old_host = plan.nodes[usize::from(old)].host.0;
+        let client_host = plan.node_count as u8 + client;
+        for number in self.network.numbers() {
+            let connection = self.network.connection_mut(number);
+            let ends = (connection.client, connection.server);
+            if ends == (client_host, old_host) && connection.state != ConnectionState::Closed {
+                connection.served = false;
+                self.network.reset(number);
+                self.give(client, Input::Closed(number));
+            }
+        }
+    }
+
+    /// The process closes all its connections.
+    pub(super) fn close_connections(&mut self, plan: &Plan, server: u8) {
+        let host = plan.nodes[usize::from(server)].host.0;
+        for number in self.network.numbers() {
+            let connection = self.network.connection_mut(number);
+            if connection.server != host || !connection.served {
+                continue;
+            }
+            connection.served = false;
+            if connection.state != ConnectionState::Closed {
+                self.send(plan, number, Direction::Down, Arrival::Closed);
+            }
+        }
+    }
+}

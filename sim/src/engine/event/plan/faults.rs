@@ -1,0 +1,151 @@
+//! Faults compiled for playing: what each does at each of its hosts, and when.
+
+use super::{
+    Begin, Death, Doing, End, Manner, PlannedFault, client_named, host_named, unsupported,
+};
+use crate::engine::Unsupported;
+use crate::history::{ClockKind, HostIndex};
+use crate::scenario::{At, Failover, FaultKind, HostNames, Restarting, Scenario, Stopwatch};
+
+pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
+    let mut faults = Vec::new();
+    for (place, fault) in scenario.faults.iter().enumerate() {
+        let begin = match &fault.at {
+            _ if !fault.enabled => continue,
+            At::Time(span) => Begin::At(span.0),
+            At::Point(point) => Begin::Before {
+                client: client_named(scenario, &point.client),
+                attempt: point.attempt,
+                point: point.before,
+                node: point.node.as_deref().map(|name| host_named(scenario, name).0),
+            },
+        };
+        let end = match (fault.until, fault.lasts) {
+            (Some(until), _) => End::At(until.0),
+            (None, Some(lasts)) => End::After(lasts.0),
+            (None, None) => End::Never,
+        };
+        let (doings, end) = planned_doings(scenario, fault.kind(), begin, end)?;
+        let last = doings.len().saturating_sub(1);
+        for (number, doing) in doings.into_iter().enumerate() {
+            let (opens, closes) = (number == 0, number == last);
+            faults.push(PlannedFault { place: place as u16, opens, closes, begin, end, doing });
+        }
+    }
+    Ok(faults)
+}
+
+/// What a fault does at each of its hosts, and when it ends.
+fn planned_doings(
+    scenario: &Scenario,
+    kind: FaultKind<'_>,
+    begin: Begin,
+    end: End,
+) -> Result<(Vec<Doing>, End), Unsupported> {
+    let group = |names: &[String]| {
+        names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
+    };
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
+        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
+    };
+    Ok(match kind {
+        FaultKind::ClockJump(it) => {
+            let by_ns = it.by.0;
+            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
+        }
+        FaultKind::ClockRate(it) => {
+            let rate_ppb = it.ppm * 1_000;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+        }
+        FaultKind::ClockSlew(it) => {
+            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+        }
+        FaultKind::Delay(it) => {
+            let (from, to) = (group(&it.from), group(&it.to));
+            (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
+        }
+        FaultKind::Delete(it) => {
+            (each(&it.host, &|host| Doing::Delete { node: host.0 }), End::Instantly)
+        }
+        FaultKind::DiskStall(it) => {
+            (each(&it.host, &|host| Doing::DiskStall { node: host.0 }), end)
+        }
+        FaultKind::Evict(it) => {
+            (each(&it.host, &|host| Doing::Evict { node: host.0 }), End::Instantly)
+        }
+        FaultKind::Flush(it) => {
+            (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
+        }
+        FaultKind::Failover(it) => planned_failover(scenario, it, end),
+        FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
+        FaultKind::MemoryFull(it) => {
+            (each(&it.host, &|host| Doing::MemoryFull { node: host.0 }), end)
+        }
+        FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost)?,
+        FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown)?,
+        FaultKind::Snapshot(it) => {
+            (each(&it.host, &|host| Doing::Snapshot { node: host.0 }), End::Instantly)
+        }
+        FaultKind::Partition(it) => {
+            let (from, to) = (group(&it.between[0]), group(&it.between[1]));
+            let (one_way, lost) = (it.one_way, it.lost);
+            (vec![Doing::Partition { from, to, one_way, lost }], end)
+        }
+        FaultKind::Pause(it) => {
+            (each(&it.host, &|host| Doing::Stop { host, suspended: false }), end)
+        }
+        FaultKind::Suspend(it) => {
+            (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
+        }
+        FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
+    })
+}
+
+/// Without an end the old master steps down at once, unless some clients go on with it.
+fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>, End) {
+    let node = host_named(scenario, &it.node).0;
+    let replica = scenario.cluster.replicas.iter().position(|replica| replica.id == it.to);
+    let to = replica.map_or(node, |place| (scenario.cluster.nodes.len() + place) as u8);
+    let bit = |name: &String| 1 << client_named(scenario, name);
+    let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
+    let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
+    (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
+}
+
+/// A death of each of its hosts, and the restart.
+fn planned_death(
+    scenario: &Scenario,
+    it: &Restarting,
+    manner: Manner,
+) -> Result<(Vec<Doing>, End), Unsupported> {
+    let death = Death { manner, torn: it.torn, backup_of_ns: it.backup_of.map(|at| at.0) };
+    let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
+    let end = match (it.restart_after, it.measured_on) {
+        (None, _) => End::Never,
+        (Some(_), _) if it.host.0.iter().any(is_client) => {
+            return Err(unsupported("restart-after of a client"));
+        }
+        (Some(after), Stopwatch::True) => End::After(after.0),
+        (Some(after), Stopwatch::Boot) => {
+            End::Measured { clock: ClockKind::Boot, after_ns: after.0 }
+        }
+        (Some(after), Stopwatch::Wall) => {
+            End::Measured { clock: ClockKind::Wall, after_ns: after.0 }
+        }
+    };
+    let dies = |name: &String| Doing::Die { host: host_named(scenario, name), death };
+    Ok((it.host.0.iter().map(dies).collect(), end))
+}
+
+/// How much faster the clocks run so that they gain `by_ns` between beginning and end.
+fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unsupported> {
+    let length_ns = match (begin, end) {
+        (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
+        (_, End::After(length)) => length,
+        _ => return Err(unsupported("clock-slew without an end")),
+    };
+    let ppb = i128::from(by_ns) * 1_000_000_000 / i128::from(length_ns.max(1));
+    let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
+    rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))
+}

@@ -1,0 +1,378 @@
+//! Replicas: who follows whom, and what a master and its replicas say to each other.
+//!
+//! A replica dials its master as soon as there is one to dial, gets a copy of everything, and from
+//! then on each effect; it acknowledges what it has done. All of that travels over the network.
+
+use super::nodes::NodeHost;
+use super::plan::Plan;
+use super::stage::{Happening, Packet, Stage};
+use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::master::Entry;
+use crate::subject::{Request, Response, Word};
+use crate::world::{Arrival, ConnectionState, Direction};
+
+/// What a server is to its node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The node's master.
+    #[default]
+    Master,
+    /// It was, and does not know better.
+    Deposed,
+    /// It follows the master.
+    Replica,
+}
+
+/// A server's part in replication.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Replication {
+    pub(super) role: Role,
+    /// As a replica: which server it follows, and the connection to it.
+    follows: u8,
+    upstream: Option<u16>,
+    /// As a master: its replicas.
+    links: Vec<Link>,
+    /// As a master: clients that wait for them.
+    waits: Vec<Wait>,
+    /// What those clients asked for afterwards.
+    behind: Vec<(u16, Request)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    connection: u16,
+    /// Up to where it was sent the stream.
+    sent: u32,
+    acknowledged: u32,
+}
+
+/// A `WAIT` that is not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    serial: u32,
+    connection: u16,
+    request: Request,
+    /// The place in the stream that replicas must have reached.
+    target: u32,
+    replicas: u8,
+}
+
+impl Replication {
+    /// Back to the beginning of a run.
+    pub(super) fn reset(&mut self, role: Role, follows: u8) {
+        self.role = role;
+        self.follows = follows;
+        self.upstream = None;
+        self.forget();
+    }
+
+    /// The process is gone, or nobody's master any more.
+    fn forget(&mut self) {
+        self.links.clear();
+        self.waits.clear();
+        self.behind.clear();
+    }
+
+    /// Whether it follows that server.
+    pub(super) fn follows(&self, server: u8) -> bool {
+        self.follows == server
+    }
+
+    fn acknowledged(&self, target: u32) -> usize {
+        self.links.iter().filter(|link| link.acknowledged >= target).count()
+    }
+
+    /// Whether commands of this connection wait behind an earlier one.
+    pub(super) fn is_waiting(&self, connection: u16) -> bool {
+        self.waits.iter().any(|wait| wait.connection == connection)
+    }
+
+    pub(super) fn wait_behind(&mut self, connection: u16, request: Request) {
+        self.behind.push((connection, request));
+    }
+}
+
+impl NodeHost {
+    /// Whether what it does is what its node does.
+    pub(super) fn is_master(&self) -> bool {
+        self.replication.role == Role::Master
+    }
+}
+
+impl Stage {
+    /// Every replica follows its master when a run begins.
+    pub(super) fn begin_replication(&mut self, plan: &Plan) {
+        self.masters = core::array::from_fn(|node| node as u8);
+        self.starts = [0; 9];
+        self.known.clear();
+        for _ in 0..self.clients.len() {
+            self.known.extend(0..plan.node_count as u8);
+        }
+        self.wrote.clear();
+        (self.waits, self.attachments) = (0, 0);
+        for server in 0..plan.nodes.len() as u8 {
+            let planned = plan.nodes[usize::from(server)];
+            let role =
+                if usize::from(server) < plan.node_count { Role::Master } else { Role::Replica };
+            let host = &mut self.nodes[usize::from(server)];
+            host.replication.reset(role, planned.node);
+            if plan.has_replicas() {
+                host.master.begin_stream();
+            }
+            if role == Role::Replica {
+                let number = self.dial_master(plan, server, planned.node);
+                let connection = self.network.connection_mut(number);
+                connection.state = ConnectionState::Open;
+                connection.served = true;
+                let link = Link { connection: number, sent: 0, acknowledged: 0 };
+                self.nodes[usize::from(planned.node)].replication.links.push(link);
+            }
+        }
+    }
+
+    fn dial_master(&mut self, plan: &Plan, replica: u8, master: u8) -> u16 {
+        let host = |server: u8| plan.nodes[usize::from(server)].host.0;
+        self.attachments += 1;
+        let number = self.network.dial(host(replica), host(master), 0, self.attachments);
+        self.nodes[usize::from(replica)].replication.upstream = Some(number);
+        number
+    }
+
+    /// The replica dials the server that it follows, if both run.
+    pub(super) fn attach(&mut self, plan: &Plan, replica: u8) {
+        self.detach(plan, replica);
+        let master = self.nodes[usize::from(replica)].replication.follows;
+        let runs = |server: u8| self.nodes[usize::from(server)].master.is_running();
+        if runs(replica) && runs(master) {
+            let number = self.dial_master(plan, replica, master);
+            self.send(plan, number, Direction::Up, Arrival::Handshake);
+        }
+    }
+
+    /// The replica lets go of its master.
+    pub(super) fn detach(&mut self, plan: &Plan, replica: u8) {
+        let upstream = self.nodes[usize::from(replica)].replication.upstream.take();
+        let Some(number) = upstream else { return };
+        self.network.client_gone(number);
+        let master = plan.server_at(self.network.connection(number).server);
+        let master = master.expect("replicas follow servers");
+        let links = &mut self.nodes[usize::from(master)].replication.links;
+        links.retain(|link| link.connection != number);
+    }
+
+    /// What has not reached the replicas is gone with the host, which may not even have sent it.
+    pub(super) fn lose_stream(&mut self, server: u8) {
+        for link in &self.nodes[usize::from(server)].replication.links {
+            self.network.reset(link.connection);
+        }
+    }
+
+    /// The server's process is gone, or is no master any more.
+    pub(super) fn forget_replication(&mut self, plan: &Plan, server: u8) {
+        self.nodes[usize::from(server)].replication.forget();
+        if plan.has_replicas() {
+            self.detach(plan, server);
+        }
+    }
+
+    /// A server runs again: it follows the node's master, or is followed.
+    pub(super) fn rejoin(&mut self, plan: &Plan, server: u8) {
+        if !plan.has_replicas() {
+            return;
+        }
+        if !self.nodes[usize::from(server)].is_master() {
+            let node = plan.nodes[usize::from(server)].node;
+            self.follow(plan, server, self.masters[usize::from(node)]);
+        }
+        for replica in 0..plan.nodes.len() as u8 {
+            let replication = &self.nodes[usize::from(replica)].replication;
+            if replication.role == Role::Replica && replication.follows == server {
+                self.attach(plan, replica);
+            }
+        }
+    }
+
+    /// From now on the server is a replica of another.
+    pub(super) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
+        let replication = &mut self.nodes[usize::from(replica)].replication;
+        (replication.role, replication.follows) = (Role::Replica, master);
+        self.attach(plan, replica);
+    }
+
+    /// A replica asks to be told everything.
+    pub(super) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
+        let host = &mut self.nodes[usize::from(server)];
+        if host.replication.role == Role::Replica {
+            return self.send(plan, connection, Direction::Down, Arrival::Closed);
+        }
+        let sent = host.master.copy_to_stream();
+        host.replication.links.push(Link { connection, sent, acknowledged: 0 });
+        self.network.connection_mut(connection).served = true;
+        self.tell_replicas(plan, server);
+    }
+
+    /// Sends every replica what it has not been sent.
+    pub(super) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
+        let to = self.nodes[usize::from(server)].master.stream().len();
+        for place in 0..self.nodes[usize::from(server)].replication.links.len() {
+            let link = &mut self.nodes[usize::from(server)].replication.links[place];
+            let from = core::mem::replace(&mut link.sent, to);
+            let connection = link.connection;
+            if from < to {
+                let effects = Arrival::Message(Packet::Effects { from, to });
+                self.send(plan, connection, Direction::Down, effects);
+            }
+        }
+    }
+
+    /// Something arrived at a replica from its master.
+    pub(super) fn replica_hears(
+        &mut self,
+        plan: &Plan,
+        replica: u8,
+        number: u16,
+        what: Arrival<Packet>,
+    ) {
+        let place = usize::from(replica);
+        if self.nodes[place].replication.upstream != Some(number) {
+            return;
+        }
+        match what {
+            Arrival::Message(Packet::Effects { from, to }) => {
+                let master = plan.server_at(self.network.connection(number).server);
+                let master = usize::from(master.expect("replicas follow servers"));
+                let [follower, leader] =
+                    self.nodes.get_disjoint_mut([place, master]).expect("nobody follows itself");
+                follower.master.follow(&leader.master, from, to);
+                let done = Arrival::Message(Packet::Acknowledged { to });
+                self.send(plan, number, Direction::Up, done);
+                self.end_turn(plan, replica);
+            }
+            Arrival::Closed => self.detach(plan, replica),
+            Arrival::Handshake | Arrival::Message(_) => {}
+        }
+    }
+
+    /// A replica has done what it was told up to a place in the stream.
+    pub(super) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
+        let replication = &mut self.nodes[usize::from(server)].replication;
+        let link = replication.links.iter_mut().find(|link| link.connection == number);
+        let Some(link) = link else { return };
+        link.acknowledged = link.acknowledged.max(to);
+        while let Some(place) = self.nodes[usize::from(server)].satisfied_wait() {
+            self.finish_wait(plan, server, place);
+        }
+    }
+
+    /// A connection asks for everything that it wrote to be on so many replicas.
+    pub(super) fn wait_for_replicas(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        request: Request,
+        (replicas, timeout_ms): (u8, u64),
+    ) {
+        let target = self.wrote.get(usize::from(connection)).copied().unwrap_or(0);
+        self.waits += 1;
+        let serial = self.waits;
+        let wait = Wait { serial, connection, request, target, replicas };
+        let host = &mut self.nodes[usize::from(server)];
+        host.replication.waits.push(wait);
+        if let Some(place) = host.satisfied_wait() {
+            self.finish_wait(plan, server, place);
+        } else if timeout_ms > 0 {
+            let at_ns = self.now_ns + timeout_ms * 1_000_000;
+            self.queue.schedule(at_ns, Happening::WaitEnds { server, serial });
+        }
+    }
+
+    /// The wait is over, if it was not before.
+    pub(super) fn end_wait(&mut self, plan: &Plan, server: u8, serial: u32) {
+        let waits = &self.nodes[usize::from(server)].replication.waits;
+        if let Some(place) = waits.iter().position(|wait| wait.serial == serial) {
+            self.finish_wait(plan, server, place);
+            self.end_turn(plan, server);
+        }
+    }
+
+    fn finish_wait(&mut self, plan: &Plan, server: u8, place: usize) {
+        let host = &mut self.nodes[usize::from(server)];
+        let Wait { connection, request, target, .. } = host.replication.waits.remove(place);
+        let count = host.replication.acknowledged(target);
+        let answered = Word::Integer(count as i64);
+        self.answer_without_key(plan, server, connection, &request, answered);
+        loop {
+            let replication = &mut self.nodes[usize::from(server)].replication;
+            if replication.is_waiting(connection) {
+                return;
+            }
+            let next = replication.behind.iter().position(|(whose, _)| *whose == connection);
+            let Some(next) = next else { return };
+            let (_, request) = replication.behind.remove(next);
+            self.execute(plan, connection, request);
+        }
+    }
+
+    /// Tells and sends an answer to something that leaves the key as it is.
+    pub(super) fn answer_without_key(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        request: &Request,
+        word: Word,
+    ) {
+        let Request { command, attempt, ask, .. } = *request;
+        let op = ask.op();
+        let response = Response { command, attempt, op, word };
+        let node = plan.nodes[usize::from(server)].node;
+        let stored = self.stored(plan, node);
+        let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
+        let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
+        let answer = response.answer();
+        self.record(EventKind::Executed {
+            command,
+            attempt,
+            node,
+            op,
+            answer,
+            changed: false,
+            before: writer,
+            after: writer,
+            expires_wall_ms,
+        });
+        self.answer(plan, connection, server, response);
+        let is_vote = op == OpKind::Set && answer == Answer::Yes;
+        if is_vote && self.nodes[usize::from(server)].replication.role == Role::Deposed {
+            let by = Writer::Nobody;
+            let (writer, cause) = (Writer::Attempt(attempt), crate::history::KeyEnd::FailedOver);
+            self.record(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: u64::MAX });
+        }
+    }
+
+    /// The lock's key as the node has it.
+    fn stored(&self, plan: &Plan, node: u8) -> Option<&Entry> {
+        let server = self.masters[usize::from(node)];
+        self.nodes[usize::from(server)].master.keyspace().stored(&plan.key)
+    }
+
+    /// The connection has written up to the end of the server's stream.
+    pub(super) fn note_written(&mut self, server: u8, connection: u16) {
+        let place = usize::from(connection);
+        if self.wrote.len() <= place {
+            self.wrote.resize(place + 1, 0);
+        }
+        self.wrote[place] = self.nodes[usize::from(server)].master.stream().len();
+    }
+}
+
+impl NodeHost {
+    /// The place of a wait for as many replicas as there are now.
+    fn satisfied_wait(&self) -> Option<usize> {
+        let Replication { waits, .. } = &self.replication;
+        waits.iter().position(|wait| {
+            self.replication.acknowledged(wait.target) >= usize::from(wait.replicas)
+        })
+    }
+}

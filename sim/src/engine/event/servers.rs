@@ -1,0 +1,176 @@
+//! How servers die, and when and how they come back.
+
+use super::nodes::{key_ended, key_returned};
+use super::plan::{Death, Doing, Manner, Plan};
+use super::replication::Role;
+use super::stage::{Happening, MeasuredRestart, Stage};
+use crate::history::{ClockKind, EventKind};
+use crate::master::run_id;
+use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
+
+impl Stage {
+    /// The delay of a restart begins, on a clock of the host.
+    pub(super) fn measure_restart(
+        &mut self,
+        doing: Doing,
+        fault: u16,
+        clock: ClockKind,
+        after_ns: u64,
+    ) {
+        let Doing::Die { host, .. } = doing else { unreachable!("only a restart is measured") };
+        let due_local_ns = self.clocks[host.get()].read(clock, self.now_ns) + after_ns;
+        let restart = MeasuredRestart { fault, host, clock, due_local_ns };
+        self.restarts.push(restart);
+        self.schedule_restart(restart);
+    }
+
+    pub(super) fn schedule_restart(&mut self, restart: MeasuredRestart) {
+        let MeasuredRestart { fault, host, clock, due_local_ns } = restart;
+        if let Some(at_ns) = self.clocks[host.get()].true_at(clock, due_local_ns) {
+            self.queue.schedule(at_ns.max(self.now_ns), Happening::FaultEnds(fault));
+        }
+    }
+
+    /// Whether the clock says so now, which it may have been expected to say at another time.
+    pub(super) fn is_restart_due(&mut self, fault: u16) -> bool {
+        let place = self.restarts.iter().position(|it| it.fault == fault);
+        let due = place.filter(|&place| {
+            let MeasuredRestart { host, clock, due_local_ns, .. } = self.restarts[place];
+            self.clocks[host.get()].read(clock, self.now_ns) >= due_local_ns
+        });
+        due.map(|place| self.restarts.swap_remove(place)).is_some()
+    }
+
+    /// A copy of what is written is made, for the fault at `place`.
+    pub(super) fn back_up(&mut self, plan: &Plan, place: u16) {
+        if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
+            && let Some(server) = plan.server_at(host.0)
+        {
+            self.nodes[usize::from(server)].master.disk_mut().back_up(place);
+        }
+    }
+
+    pub(super) fn server_dies(&mut self, plan: &Plan, server: u8, place: u16, death: Death) {
+        let power = death.manner == Manner::PowerLost;
+        if self.nodes[usize::from(server)].master.is_running() {
+            if death.manner == Manner::ShutDown {
+                // It answers what it has executed before it goes.
+                self.send_held(plan, server);
+            }
+            self.disk_after(server, place, death);
+            self.nodes[usize::from(server)].inbox.clear();
+            self.forget_disk_work(plan, server);
+            if power {
+                self.lose_stream(server);
+            }
+            self.forget_replication(plan, server);
+            let node = plan.nodes[usize::from(server)].node;
+            if self.nodes[usize::from(server)].is_master() {
+                self.record(EventKind::NodeDown { node, power });
+            }
+        } else if !self.nodes[usize::from(server)].dark {
+            self.disk_after(server, place, death);
+        }
+        self.nodes[usize::from(server)].dark |= power;
+        let host = plan.nodes[usize::from(server)].host.0;
+        for number in self.network.numbers() {
+            let connection = self.network.connection_mut(number);
+            if connection.server != host || !connection.served {
+                continue;
+            }
+            connection.served = false;
+            // The kernel of a dead process says goodbye; a dead host says nothing.
+            if !power && connection.state != ConnectionState::Closed {
+                self.send(plan, number, Direction::Down, Arrival::Closed);
+            }
+        }
+    }
+
+    /// The process is gone, if it was not before, and this is left of what it kept.
+    fn disk_after(&mut self, server: u8, place: u16, death: Death) {
+        let Self { nodes, choices, .. } = self;
+        let master = &mut nodes[usize::from(server)].master;
+        match death.manner {
+            Manner::Killed if master.is_running() => master.kill(),
+            Manner::ShutDown if master.is_running() => master.shut_down(),
+            Manner::Killed | Manner::ShutDown => {}
+            Manner::PowerLost if death.torn => {
+                let choice = Choice { node: server, ..Choice::of(Label::TornTail, place as u8) };
+                master.power_torn(|count| choices.below(choice, count as u64) as usize);
+            }
+            Manner::PowerLost => master.power(),
+        }
+        if death.backup_of_ns.is_some() {
+            master.disk_mut().restore(place);
+        }
+    }
+
+    pub(super) fn server_restarts(&mut self, plan: &Plan, server: u8) {
+        let was_dark = core::mem::take(&mut self.nodes[usize::from(server)].dark);
+        if self.nodes[usize::from(server)].master.is_running() {
+            return;
+        }
+        self.load(plan, server);
+        if self.nodes[usize::from(server)].replication.role == Role::Deposed {
+            self.nodes[usize::from(server)].replication.role = Role::Replica;
+        }
+        if self.nodes[usize::from(server)].is_master() {
+            self.node_is_up(plan.nodes[usize::from(server)].node);
+        }
+        self.rejoin(plan, server);
+        self.end_turn(plan, server);
+        self.schedule_expiry(plan, server);
+        if !was_dark {
+            return;
+        }
+        // A client that still believes in the old connection hears from the new kernel that there
+        // is none, when it sends something or sends it again.
+        let host = plan.nodes[usize::from(server)].host.0;
+        for number in self.network.numbers() {
+            let connection = self.network.connection(number);
+            let is_client = plan.server_at(connection.client).is_none();
+            let is_open = connection.state != ConnectionState::Closed;
+            if connection.server == host && is_client && is_open {
+                self.send(plan, number, Direction::Down, Arrival::Closed);
+            }
+        }
+    }
+
+    /// A new process loads what the disk kept.
+    fn load(&mut self, plan: &Plan, server: u8) {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let incarnation = self.nodes[usize::from(server)].master.incarnation() + 1;
+        let run_id = run_id(server, incarnation);
+        let node = plan.nodes[usize::from(server)].node;
+        let tells = self.nodes[usize::from(server)].is_master();
+        let Self { nodes, recorder, now_ns, returned, .. } = self;
+        nodes[usize::from(server)].master.restart(
+            run_id,
+            wall_ms,
+            |ended| {
+                if tells && *ended.key == plan.key[..] {
+                    recorder.record(*now_ns, key_ended(node, &ended));
+                }
+            },
+            |key, entry| {
+                if tells && *key == plan.key[..] {
+                    *returned = Some(key_returned(node, entry));
+                }
+            },
+        );
+        self.record_returned();
+    }
+
+    /// The node has a process again.
+    pub(super) fn node_is_up(&mut self, node: u8) {
+        self.starts[usize::from(node)] += 1;
+        let incarnation = self.starts[usize::from(node)];
+        self.record(EventKind::NodeUp { node, incarnation });
+    }
+
+    pub(super) fn record_returned(&mut self) {
+        if let Some(kind) = self.returned.take() {
+            self.record(kind);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Extensions: what is believed, what is sound, who was there in between, and what is to blame.
+
+use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
+use crate::history::{Answer, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer};
+use crate::oracle::{Judgement, Oracle};
+use crate::scenario::Property::{
+    Continuity, DeadlockFree, ExclusiveSection, MutualExclusion, SoundGrant,
+};
+
+const C: HostIndex = HostIndex(2);
+
+/// C1 believes from 2 ms to 9 898 ms.
+fn c1_holds() -> Tale {
+    let mut tale = Tale::new();
+    tale.with_extensions(3).acquires(C1, "ABC");
+    tale
+}
+
+#[test]
+fn an_extension_moves_the_end_of_the_belief() {
+    let mut tale = c1_holds();
+    tale.at(5_000).extends(C1, "ABC").at(10_100).acquires(C2, "CDE").at(30_000);
+    let found = tale.violation(MutualExclusion);
+    assert_eq!((found.from_ns, found.to_ns), (10_102 * MS, (5_000 + TTL_MS - DRIFT_MS) * MS));
+}
+
+#[test]
+fn an_extension_never_ends_a_belief_early() {
+    let mut tale = c1_holds();
+    tale.at(100).prolongs(C1, 0).at(9_000).acquires(C2, "CDE").at(30_000);
+    let found = tale.violation(MutualExclusion);
+    assert_eq!((found.from_ns, found.to_ns), (9_002 * MS, 9_898 * MS));
+}
+
+#[test]
+fn an_extension_delivered_late_revives_the_belief() {
+    let mut tale = c1_holds();
+    tale.at(5_000).begins_extension(C1).at(5_001).retimes(C1, C1, "ABC");
+    let until_ns = tale.extended_until_ns(C1);
+    tale.at(9_950).succeeds(C1, "ABC", until_ns).at(9_960).prolongs(C1, until_ns);
+    tale.at(10_000).acquires(C2, "CDE").at(30_000);
+    assert_eq!(tale.violation(MutualExclusion).from_ns, 10_002 * MS);
+}
+
+#[test]
+fn what_was_released_or_lost_is_not_revived() {
+    let mut released = c1_holds();
+    released.at(500).releases(C1).prolongs(C1, u64::MAX).acquires(C2, "CDE");
+    assert_eq!(released.finds(MutualExclusion), Judgement::Holds);
+    let mut lost = c1_holds();
+    lost.at(500).tell(EventKind::LostDelivered { attempt: C1 });
+    lost.prolongs(C1, u64::MAX).acquires(C2, "CDE");
+    assert_eq!(lost.finds(MutualExclusion), Judgement::Holds);
+}
+
+#[test]
+fn a_sound_extension_holds() {
+    let mut tale = c1_holds();
+    tale.at(9_000).extends(C1, "ABC").at(18_000).extends(C1, "ABC");
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+    assert_eq!(tale.finds(Continuity), Judgement::Holds);
+}
+
+#[test]
+fn an_extension_on_a_minority_is_unsound() {
+    let mut tale = c1_holds();
+    let found = tale.at(9_000).extends(C1, "AB").violation(SoundGrant);
+    assert_eq!((found.from_ns, found.first, found.second), (9_002 * MS, C1, None));
+    assert_eq!(tale.blame(SoundGrant), ["none"]);
+}
+
+#[test]
+fn an_extension_timed_from_its_answers_is_unsound() {
+    let mut tale = c1_holds();
+    tale.at(9_000).begins_extension(C1).at(9_001).retimes(C1, C1, "ABC").at(9_002);
+    let until_ns = tale.extended_until_ns(C1);
+    tale.succeeds(C1, "ABC", until_ns + MS);
+    assert!(tale.finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn answers_at_the_old_deadline_are_too_late() {
+    for (answered_ms, sound) in [(9_897, true), (9_898, false)] {
+        let mut tale = c1_holds();
+        tale.at(9_000).begins_extension(C1).at(answered_ms).retimes(C1, C1, "ABC");
+        let until_ns = tale.extended_until_ns(C1);
+        tale.succeeds(C1, "ABC", until_ns);
+        assert_eq!(tale.finds(SoundGrant) == Judgement::Holds, sound, "{answered_ms}");
+    }
+}
+
+#[test]
+fn an_extension_decided_at_the_old_deadline_is_too_late() {
+    let mut tale = c1_holds();
+    tale.at(9_000).begins_extension(C1).at(9_001).retimes(C1, C1, "ABC");
+    let until_ns = tale.extended_until_ns(C1);
+    tale.at(9_898).succeeds(C1, "ABC", until_ns);
+    assert!(tale.finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn an_extension_of_which_nothing_is_left_is_unsound() {
+    let mut tale = Tale::new();
+    tale.with_extensions(1).clock = ClockKind::Wall;
+    tale.acquires(C1, "ABC").at(5_000).begins_extension(C1).at(5_001).retimes(C1, C1, "ABC");
+    let now_ns = tale.reads_ns(host(C1), ClockKind::Wall);
+    tale.succeeds(C1, "ABC", now_ns);
+    assert!(tale.finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn answers_of_an_earlier_round_do_not_count() {
+    let mut tale = c1_holds();
+    tale.at(4_000).begins_extension(C1);
+    let late = tale.writes(C1, 'C', OpKind::Extend);
+    tale.at(5_000).begins_extension(C1).retimes(C1, C1, "AB");
+    let own = (Writer::Attempt(C1), Writer::Attempt(C1));
+    tale.executes((late, C1, 'C', OpKind::Extend), Answer::Yes, own).counts_as_change();
+    tale.hears((late, C1, 'C', OpKind::Extend), Answer::Yes);
+    let until_ns = tale.extended_until_ns(C1);
+    assert!(tale.succeeds(C1, "ABC", until_ns).finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn a_repaired_key_does_not_count_at_once() {
+    let mut tale = c1_holds();
+    tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    tale.at(2_000).sets(C1, "C").at(3_000).extends(C1, "ABC");
+    assert!(tale.finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn a_repaired_key_counts_after_a_round_without_it() {
+    let mut tale = Tale::new();
+    tale.with_extensions(3).acquires(C1, "ABCD");
+    tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    tale.at(2_000).sets(C1, "C").at(3_000).extends(C1, "ABD");
+    tale.at(4_000).extends(C1, "ABC");
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
+fn a_key_set_again_during_a_round_counts_neither_in_it_nor_in_the_next() {
+    let mut tale = Tale::new();
+    tale.with_extensions(3).acquires(C1, "ABCD");
+    tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    tale.at(2_000).begins_extension(C1).sets(C1, "C").retimes(C1, C1, "ABD");
+    let until_ns = tale.extended_until_ns(C1);
+    tale.succeeds(C1, "ABD", until_ns).at(4_000).extends(C1, "ABC");
+    assert!(tale.finds(SoundGrant).is_violated());
+}
+
+#[test]
+fn without_an_extension_continuity_is_vacuous() {
+    let mut tale = c1_holds();
+    tale.at(1_100).acquires(C2, "CDE").at(5_000).begins_extension(C1);
+    tale.tell(EventKind::ExtensionSettled {
+        attempt: C1,
+        round: 1,
+        extended: false,
+        counted: 0,
+        deadline_local_ns: 0,
+    });
+    assert_eq!(tale.at(30_000).finds(Continuity), Judgement::Vacuous);
+}
+
+/// Catalogue E3: C1 overslept, C2 came and went, and C1 sets its keys again.
+fn recreated(decided_ms: u64) -> Tale {
+    let mut tale = c1_holds();
+    tale.at(5_000).stops(C1).at(10_002).expires(C1, "ABC");
+    tale.at(decided_ms - 2).acquires(C2, "ABC").at(decided_ms + 100).releases(C2);
+    tale.unlocks(C2, "ABC");
+    tale
+}
+
+#[test]
+fn a_grant_between_a_grant_and_its_extension_breaks_continuity_and_no_overlap_is_needed() {
+    let mut tale = recreated(10_102);
+    tale.at(11_000).continues(C1).begins_extension(C1).at(11_001).sets(C1, "ABC").at(11_002);
+    let until_ns = tale.extended_until_ns(C1);
+    tale.succeeds(C1, "ABC", until_ns).prolongs(C1, until_ns).at(30_000);
+    let found = tale.violation(Continuity);
+    assert_eq!((found.first, found.second), (C1, Some(C2)));
+    assert_eq!((found.from_ns, found.to_ns), (10_102 * MS, 11_002 * MS));
+    assert_eq!(tale.blame(Continuity), ["none"]);
+    assert!(tale.finds(SoundGrant).is_violated());
+    assert_eq!(tale.finds(MutualExclusion), Judgement::Holds);
+}
+
+#[test]
+fn a_grant_after_t1_of_the_extension_is_not_in_between() {
+    for (t1_ms, holds) in [(10_101, true), (10_102, false)] {
+        let mut tale = c1_holds();
+        tale.at(5_000).stops(C1).at(10_002).expires(C1, "ABC").at(10_100).begins(C2);
+        if t1_ms == 10_101 {
+            tale.at(10_101).begins_extension(C1).at(10_102).decides(C2, "ABC");
+        } else {
+            tale.at(10_102).decides(C2, "ABC").begins_extension(C1);
+        }
+        let until_ns = tale.extended_until_ns(C1);
+        tale.at(10_110).succeeds(C1, "ABC", until_ns);
+        assert_eq!(tale.finds(Continuity) == Judgement::Holds, holds, "{t1_ms}");
+    }
+}
+
+#[test]
+fn a_lease_that_came_before_or_is_released_already_does_not_matter() {
+    let mut tale = Tale::new();
+    tale.with_extensions(1).acquires(C1, "ABC").at(100).releases(C1).unlocks(C1, "ABC");
+    tale.at(200).acquires(C2, "ABC").at(5_000).extends(C2, "ABC");
+    assert_eq!(tale.finds(Continuity), Judgement::Holds);
+}
+
+#[test]
+fn continuity_is_blamed_on_what_let_the_other_in_even_if_the_key_was_made_again_since() {
+    let mut tale = Tale::new();
+    tale.with_extensions(1).acquires(C1, "ABC");
+    tale.at(1_000).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
+    tale.at(1_100).acquires(C2, "CDE").at(1_200).releases(C2).unlocks(C2, "CDE");
+    tale.at(1_300).sets(C1, "C").at(2_000).extends(C1, "ABC").at(30_000);
+    assert_eq!(tale.blame(Continuity), ["amnesia(C)"]);
+    assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"]);
+}
+
+#[test]
+fn the_node_is_timed_from_the_last_retiming_of_the_key() {
+    let mut tale = c1_holds();
+    // What the clock gained before the extension does not shorten what it was given then.
+    tale.at(4_000).steps(C, ClockKind::Wall, 500).at(5_000).extends(C1, "ABC");
+    tale.at(15_002).expires(C1, "C").at(15_100).acquires(C2, "CDE").at(15_200);
+    let until_ns = tale.extended_until_ns(C1);
+    tale.prolongs(C1, until_ns + 1_000 * MS).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
+
+    let mut since = c1_holds();
+    since.at(5_000).extends(C1, "ABC").at(6_000).steps(C, ClockKind::Wall, 10_000);
+    since.at(6_001).expires(C1, "C").at(6_100).acquires(C2, "CDE").at(30_000);
+    assert_eq!(since.blame(MutualExclusion), ["clock(C)"]);
+}
+
+#[test]
+fn the_client_is_timed_from_t1_of_the_extension_that_the_lease_rests_on() {
+    let set_back_at = |ms: u64| {
+        let mut tale = Tale::new();
+        tale.with_extensions(1).clock = ClockKind::Wall;
+        tale.acquires(C1, "ABC");
+        let steps = |tale: &mut Tale| {
+            tale.steps(host(C1), ClockKind::Wall, -500);
+        };
+        if ms < 5_000 {
+            steps(tale.at(ms));
+            tale.at(5_000).extends(C1, "ABC");
+        } else {
+            tale.at(5_000).extends(C1, "ABC").at(ms);
+            steps(&mut tale);
+        }
+        let until_ns = tale.extended_until_ns(C1);
+        tale.prolongs(C1, until_ns + 1_000 * MS);
+        tale.at(15_002).expires(C1, "ABC").at(15_100).acquires(C2, "ABC");
+        tale.at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(set_back_at(4_000), ["none"]);
+    assert_eq!(set_back_at(6_000), ["clock(c1)"]);
+}
+
+#[test]
+fn a_failed_extension_leaves_what_the_lease_rests_on() {
+    let mut tale = Tale::new();
+    tale.with_extensions(1).clock = ClockKind::Wall;
+    tale.acquires(C1, "ABC").at(4_000).steps(host(C1), ClockKind::Wall, -5_000);
+    tale.at(5_000).begins_extension(C1);
+    tale.at(10_002).expires(C1, "ABC").at(10_100).acquires(C2, "ABC").at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(c1)"]);
+}
+
+#[test]
+fn a_section_under_an_extension_that_was_over_when_decided_is_the_clients_fault() {
+    let mut tale = c1_holds();
+    tale.at(8_000).begins_extension(C1).at(8_001).retimes(C1, C1, "ABC").stops(C1);
+    tale.at(18_002).expires(C1, "ABC").acquires(C2, "ABC").enters(C2);
+    let until_ns = tale.extended_until_ns(C1);
+    tale.at(19_000).continues(C1).succeeds(C1, "ABC", until_ns).prolongs(C1, until_ns).enters(C1);
+    assert_eq!(tale.at(19_100).blame(ExclusiveSection), ["none"]);
+}
+
+/// C1 extends every 5 s until `until_ms`, and C2 tries all the while.
+fn keeps_extending(until_ms: u64) -> Tale {
+    let mut tale = c1_holds();
+    for (number, ms) in (1..).zip((100..until_ms).step_by(100)) {
+        tale.at(ms);
+        if ms % 5_000 == 0 {
+            tale.extends(C1, "ABC");
+        }
+        let id = crate::history::AttemptId { number, ..C2 };
+        tale.at(ms + 10).begins(id).at(ms + 60).settles(id, Settlement::Taken);
+    }
+    tale
+}
+
+#[test]
+fn a_lease_that_is_extended_within_the_bound_is_no_deadlock_and_one_beyond_it_is() {
+    // Three extensions and the grant, 40 s from the grant, and then 10 567 ms.
+    assert_eq!(keeps_extending(50_000).finds(DeadlockFree), Judgement::Vacuous);
+    let mut beyond = keeps_extending(51_000);
+    let found = beyond.violation(DeadlockFree);
+    assert_eq!((found.from_ns, found.first.client), (40_002 * MS, C2.client));
+    assert_eq!(beyond.blame(DeadlockFree), ["none"]);
+}
+
+#[test]
+fn what_extensions_there_were_is_counted() {
+    let mut tale = c1_holds();
+    tale.at(5_000).extends(C1, "ABC").at(6_000).begins_extension(C1);
+    let mut oracle = Oracle::new(&tale.scenario, &[]);
+    tale.events().iter().for_each(|event| oracle.observe(event));
+    assert_eq!((oracle.counters().extensions, oracle.counters().extended), (2, 1));
+}
+
+#[test]
+fn a_node_that_failed_over_expires_keys_by_its_new_masters_clock() {
+    let mut tale = Tale::new();
+    let replica = toml::from_str("id = 'C2'\nof = 'C'").expect("a replica");
+    tale.scenario.cluster.replicas.push(replica);
+    let new = tale.scenario.replica_host(0);
+    tale.sets_clock(new, ClockKind::Wall, 1_009_000, 0).acquires(C1, "ABC");
+    tale.at(500).tell(EventKind::FailedOver { node: node('C'), host: new });
+    tale.at(1_002).expires(C1, "C").at(1_100).acquires(C2, "CDE").at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(C2)"]);
+}
+
+#[test]
+fn a_key_left_behind_by_a_failover_is_amnesia() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::FailedOver, Writer::Nobody);
+    tale.at(1_100).acquires(C3, "CDE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"]);
+}

@@ -1,0 +1,148 @@
+//! The picture of drift: how wrong the clocks of both sides may be, as the runs have it and as the
+//! closed form has it.
+
+use super::svg::{Area, PX, Svg, escape};
+
+/// What became of one pair of rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// How slow the holder's clocks were, in parts per million.
+    pub client_ppm: u32,
+    /// How fast the master's clocks were, in parts per million.
+    pub node_ppm: u32,
+    /// How many of the runs violated mutual exclusion.
+    pub violated: u64,
+    /// How many runs there were.
+    pub runs: u64,
+}
+
+const LEFT: i64 = 120 * PX;
+const TOP: i64 = 100 * PX;
+const CELL: i64 = 26 * PX;
+
+/// Of 10 s: a share of one per cent and 2 ms are given up, and masters count in milliseconds.
+const BELIEF_NS: i64 = 10_000_000_000 - 100_000_000 - 2_000_000;
+const KEY_NS: i64 = 10_000_000_000 - 1_000_000;
+
+const MILLION: i64 = 1_000_000;
+
+/// The picture as a file of its own. Cells lie on a grid of equal steps from 0.
+#[must_use]
+pub fn drift_svg(cells: &[Cell]) -> String {
+    let step_ppm = cells.iter().map(|cell| cell.client_ppm).filter(|&ppm| ppm > 0).min();
+    let step_ppm = i64::from(step_ppm.unwrap_or(1));
+    let most_ppm = cells.iter().map(|it| it.client_ppm.max(it.node_ppm)).max().unwrap_or(0);
+    let columns = i64::from(most_ppm) / step_ppm + 1;
+    let grid = Grid { step_ppm, columns };
+    let mut svg = Svg::default();
+    svg.text("title", (20 * PX, 36 * PX), "How far may clocks drift apart?");
+    let lead = "A lease of 10 s gives up 1 % and 2 ms. Each square is a run in which a second \
+                client asks just before the first stops believing.";
+    svg.text("lead", (20 * PX, 58 * PX), lead);
+    for cell in cells {
+        grid.square(&mut svg, cell);
+    }
+    grid.boundary(&mut svg);
+    grid.axes(&mut svg);
+    let bottom = TOP + columns * CELL;
+    let key = "green: no seed overlaps · red: every seed · dashed: some, by the phase of the \
+               master's millisecond · line: the closed form";
+    svg.text("what", (20 * PX, bottom + 62 * PX), key);
+    frame(&svg.into_body(), (LEFT + columns * CELL + 230 * PX, bottom + 80 * PX))
+}
+
+#[derive(Clone, Copy)]
+struct Grid {
+    step_ppm: i64,
+    columns: i64,
+}
+
+impl Grid {
+    /// Where the middle of the square for a rate is: right for the client, up for the master.
+    fn along(self, ppm: i64) -> i64 {
+        CELL / 2 + ppm * CELL / self.step_ppm
+    }
+
+    fn square(self, svg: &mut Svg, cell: &Cell) {
+        let x = LEFT + self.along(i64::from(cell.client_ppm)) - CELL / 2;
+        let up = self.along(i64::from(cell.node_ppm)) + CELL / 2;
+        let y = TOP + self.columns * CELL - up;
+        let class = match cell.violated {
+            0 => "good",
+            violated if violated == cell.runs => "bad",
+            _ => "none",
+        };
+        let area = Area { x: x + PX, y: y + PX, width: CELL - 2 * PX, height: CELL - 2 * PX };
+        let told = format!(
+            "client {} slow, master {} fast: {} of {} runs overlap",
+            percent(i64::from(cell.client_ppm)),
+            percent(i64::from(cell.node_ppm)),
+            cell.violated,
+            cell.runs
+        );
+        svg.rect(class, area, &told);
+    }
+
+    /// The master's rate, in parts per million, up to which a client's rate is covered.
+    fn covered_ppm(client_ppm: i64) -> i64 {
+        // (1 + ρi) = (TTL − 1 ms)(1 − ρc) / (TTL(1 − f) − pad)
+        let scaled = i128::from(KEY_NS) * i128::from(MILLION - client_ppm) / i128::from(BELIEF_NS);
+        scaled as i64 - MILLION
+    }
+
+    /// The closed form, point by point, as far as the grid goes.
+    fn boundary(self, svg: &mut Svg) {
+        let most_ppm = (self.columns - 1) * self.step_ppm;
+        let point = |client_ppm: i64| {
+            let node_ppm = Self::covered_ppm(client_ppm);
+            let y = TOP + self.columns * CELL - self.along(node_ppm);
+            (0..=most_ppm).contains(&node_ppm).then_some((LEFT + self.along(client_ppm), y))
+        };
+        let points: Vec<_> = (0..=most_ppm).step_by(100).filter_map(point).collect();
+        for pair in points.windows(2) {
+            svg.line("flip", pair[0], pair[1]);
+        }
+    }
+
+    fn axes(self, svg: &mut Svg) {
+        let bottom = TOP + self.columns * CELL;
+        for step in (0..self.columns).step_by(5) {
+            let label = percent(step * self.step_ppm);
+            let middle = self.along(step * self.step_ppm);
+            svg.text("step", (LEFT + middle, bottom + 16 * PX), &label);
+            svg.text("step", (LEFT - 28 * PX, bottom - middle + 4 * PX), &label);
+        }
+        let right = LEFT + self.columns * CELL;
+        svg.text(
+            "phase",
+            (LEFT + self.columns * CELL / 2, bottom + 38 * PX),
+            "holder's clocks slow by",
+        );
+        svg.text("what", (20 * PX, TOP - 12 * PX), "master's clocks fast by");
+        for (place, line) in
+            ["above the line", "the key is gone", "before the holder", "stops believing"]
+                .into_iter()
+                .enumerate()
+        {
+            let y = TOP + (40 + 18 * place as i64) * PX;
+            svg.text("what", (right + 20 * PX, y), line);
+        }
+    }
+}
+
+/// `0.5 %`.
+fn percent(ppm: i64) -> String {
+    format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1_000)
+}
+
+fn frame(body: &str, (width, height): (i64, i64)) -> String {
+    let (width, height) = (width / PX, height / PX);
+    let title = escape("Which drift of a holder's and of a master's clocks a lease covers");
+    let style = include_str!("picture.css").trim_end();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\"><title>{title}</title>\
+         <style>{style}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\
+         {body}</svg>\n"
+    )
+}

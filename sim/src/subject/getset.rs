@@ -1,0 +1,330 @@
+//! The lock that the page of `SETNX` once described: the key holds the time at which it is over,
+//! and whoever reads a time in the past takes the key over with `GETSET`.
+//!
+//! The time is the writer's wall clock's and is compared with the reader's. The key has no TTL.
+
+use std::collections::VecDeque;
+
+use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+
+use super::policy::nanos;
+use super::transport::Transport;
+use super::{
+    Action, Ask, Connect, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route,
+    Settings, Word,
+};
+use crate::history::{AttemptId, ClockKind, OpKind, Settlement};
+
+const MS_NS: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Due,
+    Trying { timeout_boot_ns: u64 },
+    Waiting { until_boot_ns: u64 },
+    Decided,
+    Held { lost: bool },
+}
+
+/// A client of the `SETNX`/`GETSET` lock on the first node.
+#[derive(Clone, Debug)]
+pub struct GetSetClient {
+    settings: Settings,
+    transport: Transport,
+    actions: VecDeque<Action>,
+    state: State,
+    patience: Patience,
+    failures: u32,
+    attempt: AttemptId,
+    jitter: u64,
+    /// What the key is to hold: when the lease is over, on the wall clock.
+    expiry_ms: u64,
+    look_again_boot_ns: u64,
+}
+
+impl GetSetClient {
+    /// A client of the first node.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            transport: Transport::default(),
+            actions: VecDeque::with_capacity(8),
+            state: State::Idle,
+            patience: Patience::Attempts(1),
+            failures: 0,
+            attempt: AttemptId::default(),
+            jitter: 0,
+            expiry_ms: 0,
+            look_again_boot_ns: 0,
+        }
+    }
+
+    /// Back to the beginning of a run.
+    pub fn reset(&mut self, warm: bool) {
+        self.transport.reset(Connect::Pooled, warm);
+        self.actions.clear();
+        self.state = State::Idle;
+    }
+
+    pub(super) fn profile(&self) -> Profile {
+        Profile { nodes: 1, lanes: 1, quorum: 1, expires: false, gives_up_drift: false }
+    }
+
+    pub(super) fn acquire(&mut self, patience: Patience) {
+        assert_eq!(self.state, State::Idle, "one use of the lock at a time");
+        self.patience = patience;
+        self.failures = 0;
+        self.due();
+    }
+
+    pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
+        if self.state != State::Due {
+            return;
+        }
+        self.attempt = fresh.attempt;
+        self.jitter = fresh.jitter;
+        let timeout_boot_ns = now.boot_ns + nanos(self.settings.node_timeout);
+        self.state = State::Trying { timeout_boot_ns };
+        self.stamp(now);
+        self.send(Ask::Set { ttl_ms: None });
+    }
+
+    pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
+        if self.state != State::Decided {
+            return None;
+        }
+        self.state = State::Held { lost: false };
+        let deadline_ns = self.deadline_ns();
+        self.look_again_boot_ns = now.boot_ns + deadline_ns.saturating_sub(now.lease_ns);
+        let (attempt, clock) = (self.attempt, ClockKind::Wall);
+        Some(Delivered { attempt, clock, deadline_ns, fencing_token: None })
+    }
+
+    pub(super) fn is_alive(&self, now: Now) -> bool {
+        matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns()
+    }
+
+    /// Deletes the key, unless it may be another's by now. There is no other way to tell.
+    pub(super) fn release(&mut self, now: Now) {
+        match core::mem::replace(&mut self.state, State::Idle) {
+            State::Held { .. } if now.lease_ns < self.deadline_ns() => self.send(Ask::Delete),
+            State::Trying { .. } | State::Decided => {
+                let (attempt, outcome) = (self.attempt, Settlement::Cancelled);
+                self.actions.push_back(Action::AttemptSettled { attempt, outcome });
+                self.actions.push_back(Action::GaveUp);
+            }
+            State::Due | State::Waiting { .. } => self.actions.push_back(Action::GaveUp),
+            State::Held { .. } | State::Idle => {}
+        }
+    }
+
+    pub(super) fn handle_connected(&mut self, route: Route, _now: Now) {
+        self.transport.connected(route, &mut self.actions);
+    }
+
+    pub(super) fn handle_closed(&mut self, route: Route, _now: Now) {
+        self.transport.closed(route);
+    }
+
+    pub(super) fn handle_response(&mut self, _route: Route, response: Response, now: Now) {
+        if response.attempt != self.attempt || !matches!(self.state, State::Trying { .. }) {
+            return;
+        }
+        let is_over = |token: &Token| written_in(token) < now.lease_ns / MS_NS;
+        match (response.op, response.word) {
+            (OpKind::Set, Word::Integer(1)) => self.decide(),
+            (OpKind::Set, Word::Integer(0)) => self.send(Ask::Get),
+            (OpKind::Get, Word::Value { token, .. }) if is_over(&token) => {
+                self.stamp(now);
+                self.send(Ask::GetSet);
+            }
+            (OpKind::GetSet, Word::Nil) => self.decide(),
+            // Who finds a time to come has lost the race, and has moved the winner's expiry a little.
+            (OpKind::GetSet, Word::Value { token, .. }) if is_over(&token) => self.decide(),
+            _ => self.fail(Settlement::Taken, now),
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Now) {
+        match self.state {
+            State::Trying { timeout_boot_ns } if timeout_boot_ns <= now.boot_ns => {
+                self.fail(Settlement::TooFewNodes, now);
+            }
+            State::Waiting { until_boot_ns } if until_boot_ns <= now.boot_ns => self.due(),
+            State::Held { lost: false } if self.look_again_boot_ns <= now.boot_ns => {
+                let left_ns = self.deadline_ns().saturating_sub(now.lease_ns);
+                self.look_again_boot_ns = now.boot_ns + left_ns;
+                if left_ns == 0 {
+                    self.state = State::Held { lost: true };
+                    self.actions.push_back(Action::Lost { attempt: self.attempt });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(super) fn poll_timeout_boot_ns(&self) -> Option<u64> {
+        match self.state {
+            State::Trying { timeout_boot_ns } => Some(timeout_boot_ns),
+            State::Waiting { until_boot_ns } => Some(until_boot_ns),
+            State::Held { lost: false } => Some(self.look_again_boot_ns),
+            State::Idle | State::Due | State::Decided | State::Held { lost: true } => None,
+        }
+    }
+
+    fn due(&mut self) {
+        self.state = State::Due;
+        self.actions.push_back(Action::AttemptDue);
+    }
+
+    fn stamp(&mut self, now: Now) {
+        self.expiry_ms = now.lease_ns / MS_NS + self.settings.ttl.as_millis() as u64;
+    }
+
+    fn deadline_ns(&self) -> u64 {
+        self.expiry_ms * MS_NS
+    }
+
+    fn send(&mut self, ask: Ask) {
+        let command = (self.attempt, ask, holding(self.expiry_ms));
+        self.transport.send(Connect::Pooled, 0, command, &mut self.actions);
+    }
+
+    fn decide(&mut self) {
+        self.state = State::Decided;
+        let mut counted = NodeMask::EMPTY;
+        counted.insert(NodeIndex::new(0));
+        let (attempt, deadline_ns) = (self.attempt, self.deadline_ns());
+        self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
+    }
+
+    fn fail(&mut self, outcome: Settlement, now: Now) {
+        let attempt = self.attempt;
+        self.actions.push_back(Action::AttemptSettled { attempt, outcome });
+        self.failures += 1;
+        let wait =
+            self.settings.retry.after(self.failures, core::time::Duration::ZERO, self.jitter);
+        let until_boot_ns = now.boot_ns + nanos(wait);
+        let again = match self.patience {
+            Patience::Attempts(most) => self.failures < most,
+            Patience::UntilBoot(end_ns) => until_boot_ns < end_ns,
+        };
+        if again {
+            self.state = State::Waiting { until_boot_ns };
+        } else {
+            self.state = State::Idle;
+            self.actions.push_back(Action::GaveUp);
+        }
+    }
+}
+
+/// A value that holds a time.
+fn holding(wall_ms: u64) -> Token {
+    let mut bytes = [0; Token::LENGTH];
+    bytes[..8].copy_from_slice(&wall_ms.to_le_bytes());
+    Token::from_bytes(bytes)
+}
+
+fn written_in(token: &Token) -> u64 {
+    let mut wall_ms = [0; 8];
+    wall_ms.copy_from_slice(&token.as_bytes()[..8]);
+    u64::from_le_bytes(wall_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use redlock_client::protocol::RetryDelay;
+
+    use super::*;
+
+    const WALL_MS: u64 = 1_000_000;
+
+    fn now(ms: u64) -> Now {
+        Now { boot_ns: ms * MS_NS, lease_ns: (WALL_MS + ms) * MS_NS }
+    }
+
+    /// A client whose SETNX was refused, 1 s after the beginning.
+    fn refused() -> GetSetClient {
+        let ms = Duration::from_millis;
+        let mut client = GetSetClient::new(Settings {
+            nodes: 5,
+            ttl: ms(10_000),
+            drift: ms(102),
+            node_timeout: ms(50),
+            retry: RetryDelay { first: ms(5), longest: ms(5) },
+            extensions_max: 1,
+        });
+        client.reset(true);
+        client.acquire(Patience::Attempts(1));
+        let fresh = FreshAttempt { attempt: AttemptId::default(), token: holding(0), jitter: 0 };
+        client.begin(fresh, now(1_000));
+        answer(&mut client, Ask::Set { ttl_ms: None }, Word::Integer(0));
+        client
+    }
+
+    fn answer(client: &mut GetSetClient, ask: Ask, word: Word) {
+        let attempt = AttemptId::default();
+        let response = Response { command: 0, attempt, op: ask.op(), word };
+        client.handle_response(Route { node: 0, lane: 0, epoch: 1 }, response, now(1_000));
+    }
+
+    fn value(ms: u64) -> Word {
+        Word::Value { token: holding(WALL_MS + ms), own: false }
+    }
+
+    fn last(client: &mut GetSetClient) -> Action {
+        core::iter::from_fn(|| client.poll_action()).last().unwrap()
+    }
+
+    #[test]
+    fn the_key_holds_when_the_lease_is_over() {
+        let mut client = refused();
+        assert!(matches!(last(&mut client), Action::Write { ask: Ask::Get, .. }));
+        assert_eq!(client.expiry_ms, WALL_MS + 11_000);
+    }
+
+    #[test]
+    fn a_time_to_come_is_a_refusal() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(1_000));
+        assert_eq!(last(&mut client), Action::GaveUp);
+    }
+
+    #[test]
+    fn a_time_in_the_past_is_taken_over() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(999));
+        assert!(matches!(last(&mut client), Action::Write { ask: Ask::GetSet, .. }));
+        answer(&mut client, Ask::GetSet, value(999));
+        assert!(matches!(last(&mut client), Action::Decided { .. }));
+    }
+
+    #[test]
+    fn who_was_slower_with_getset_has_lost() {
+        let mut client = refused();
+        answer(&mut client, Ask::Get, value(999));
+        answer(&mut client, Ask::GetSet, value(11_000));
+        assert_eq!(last(&mut client), Action::GaveUp);
+    }
+
+    #[test]
+    fn a_lease_that_is_over_is_not_released() {
+        for (released_ms, deletes) in [(10_999, true), (11_000, false)] {
+            let mut client = refused();
+            answer(&mut client, Ask::Get, value(0));
+            answer(&mut client, Ask::GetSet, Word::Nil);
+            client.deliver(now(1_000)).unwrap();
+            client.release(now(released_ms));
+            let last = last(&mut client);
+            assert_eq!(matches!(last, Action::Write { ask: Ask::Delete, .. }), deletes);
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The PHP class that articles on this lock pass around: one blocking call after the other.
+//!
+//! Everything happens in one thread: it asks a node, waits for the answer for as long as the socket
+//! allows, and asks the next one. Time is the wall clock's. A lost connection is an exception, which
+//! leaves `lock()` where it stands: nothing is released. What it returns is a duration.
+//!
+//! T1 is read before the first attempt connects, the class reads it after: its first lease is
+//! shorter here, by the time it takes to connect.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+
+use super::policy::nanos;
+use super::{
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Settings, Word,
+};
+use crate::history::{AttemptId, ClockKind, Settlement};
+
+/// Tries of one call of `lock()`; they share a token.
+const TRIES: u32 = 3;
+
+/// The wait between tries is drawn between these.
+const RETRY_LEAST_MS: u64 = 100;
+const RETRY_MOST_MS: u64 = 200;
+
+/// The third number of each server in the examples of the class.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// `default_socket_timeout` of PHP, and what it is used for: the wait for an answer.
+pub(super) const SOCKET_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What the class does, node after node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Connect,
+    Lock,
+    UnlockAfterFailure,
+    Unlock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Due,
+    /// Waits for the answer of a node, or for its connection to open.
+    Blocked {
+        task: Task,
+        node: usize,
+        dials: bool,
+        timeout_boot_ns: u64,
+    },
+    Sleeping {
+        until_boot_ns: u64,
+    },
+    Decided {
+        left_ns: u64,
+    },
+    Held {
+        lost: bool,
+    },
+}
+
+/// A connection of the class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Instance {
+    epoch: u32,
+    is_open: bool,
+}
+
+/// The PHP class and the loop that calls it.
+#[derive(Clone, Debug)]
+pub struct PhpClient {
+    settings: Settings,
+    socket_timeout: Duration,
+    instances: Vec<Instance>,
+    /// How many of them the class has: those that connected before the first that did not.
+    known: usize,
+    actions: VecDeque<Action>,
+    state: State,
+    patience: Patience,
+    /// The application wants the lock while the class still unlocks.
+    wanted: Option<Patience>,
+    tries: u32,
+    tries_of_call: u32,
+    fresh: FreshAttempt,
+    agreed: NodeMask,
+    t1_ns: u64,
+    deadline_ns: u64,
+    look_again_boot_ns: u64,
+}
+
+impl PhpClient {
+    /// A client of `settings.nodes` nodes that waits for an answer for `socket_timeout`.
+    #[must_use]
+    pub fn new(settings: Settings, socket_timeout: Duration) -> Self {
+        let attempt = AttemptId::default();
+        let token = Token::from_bytes([0; Token::LENGTH]);
+        Self {
+            settings,
+            socket_timeout,
+            instances: vec![Instance::default(); settings.nodes],
+            known: 0,
+            actions: VecDeque::with_capacity(16),
+            state: State::Idle,
+            patience: Patience::Attempts(1),
+            wanted: None,
+            tries: 0,
+            tries_of_call: 0,
+            fresh: FreshAttempt { attempt, token, jitter: 0 },
+            agreed: NodeMask::EMPTY,
+            t1_ns: 0,
+            deadline_ns: 0,
+            look_again_boot_ns: 0,
+        }
+    }
+
+    /// Back to the beginning of a run. With `warm`, the class has connected before.
+    pub fn reset(&mut self, warm: bool) {
+        self.instances.fill(Instance { epoch: u32::from(warm), is_open: warm });
+        self.known = if warm { self.settings.nodes } else { 0 };
+        self.actions.clear();
+        self.state = State::Idle;
+        self.wanted = None;
+    }
+
+    pub(super) fn profile(&self) -> Profile {
+        let nodes = self.settings.nodes;
+        let quorum = self.quorum_doubled().div_ceil(2);
+        Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
+    }
+
+    /// `min(n, n / 2 + 1)`, in floats; twice that is an integer.
+    fn quorum_doubled(&self) -> usize {
+        let nodes = self.settings.nodes;
+        (2 * nodes).min(nodes + 2)
+    }
+
+    pub(super) fn acquire(&mut self, patience: Patience) {
+        if self.state != State::Idle {
+            self.wanted = Some(patience);
+            return;
+        }
+        self.patience = patience;
+        self.tries = 0;
+        self.tries_of_call = 0;
+        self.due();
+    }
+
+    pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
+        if self.state != State::Due {
+            return;
+        }
+        let token = if self.tries_of_call == 0 { fresh.token } else { self.fresh.token };
+        self.fresh = FreshAttempt { token, ..fresh };
+        self.tries += 1;
+        self.tries_of_call += 1;
+        self.agreed = NodeMask::EMPTY;
+        self.t1_ns = now.lease_ns;
+        self.go_on(if self.known == 0 { Task::Connect } else { Task::Lock }, 0, now);
+    }
+
+    pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
+        let State::Decided { left_ns } = self.state else { return None };
+        self.state = State::Held { lost: false };
+        self.deadline_ns = now.lease_ns.saturating_add(left_ns);
+        self.look_again_boot_ns = now.boot_ns.saturating_add(left_ns);
+        let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
+        Some(Delivered { attempt, clock: ClockKind::Wall, deadline_ns, fencing_token: None })
+    }
+
+    pub(super) fn is_alive(&self, now: Now) -> bool {
+        matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns
+    }
+
+    /// Unlocks; a script that is in the middle of `lock()` ends, and its sockets with it.
+    pub(super) fn release(&mut self, now: Now) {
+        self.wanted = None;
+        match self.state {
+            State::Held { .. } => return self.go_on(Task::Unlock, 0, now),
+            State::Blocked { task: Task::Unlock, .. } => {
+                self.actions.push_back(Action::GaveUp);
+                return;
+            }
+            State::Blocked { task, node, .. } => {
+                self.hang_up(node);
+                if task != Task::UnlockAfterFailure {
+                    self.settle(Settlement::Cancelled);
+                }
+            }
+            State::Decided { .. } => self.settle(Settlement::Cancelled),
+            State::Idle | State::Due | State::Sleeping { .. } => {}
+        }
+        self.state = State::Idle;
+        self.actions.push_back(Action::GaveUp);
+    }
+
+    pub(super) fn handle_connected(&mut self, route: Route, now: Now) {
+        let State::Blocked { task, node, dials: true, .. } = self.state else { return };
+        if !self.is_of(route, node) {
+            return;
+        }
+        self.instances[node].is_open = true;
+        if task == Task::Connect {
+            self.known = node + 1;
+            self.go_on(task, node + 1, now);
+        } else {
+            self.ask(task, node, now);
+        }
+    }
+
+    pub(super) fn handle_closed(&mut self, route: Route, now: Now) {
+        let node = usize::from(route.node);
+        if !self.is_of(route, node) {
+            return;
+        }
+        self.instances[node].is_open = false;
+        if let State::Blocked { task, node: awaited, .. } = self.state
+            && awaited == node
+        {
+            self.throw(task, now);
+        }
+    }
+
+    pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
+        let State::Blocked { task, node, dials: false, .. } = self.state else { return };
+        if !self.is_of(route, node) {
+            return;
+        }
+        if task == Task::Lock && response.word == Word::Ok {
+            self.agreed.insert(NodeIndex::new(node));
+        }
+        self.go_on(task, node + 1, now);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Now) {
+        match self.state {
+            State::Blocked { task, node, timeout_boot_ns, .. }
+                if timeout_boot_ns <= now.boot_ns =>
+            {
+                self.hang_up(node);
+                self.throw(task, now);
+            }
+            State::Sleeping { until_boot_ns } if until_boot_ns <= now.boot_ns => {
+                self.try_again(now);
+            }
+            State::Held { lost: false } if self.look_again_boot_ns <= now.boot_ns => {
+                let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
+                self.look_again_boot_ns = now.boot_ns + left_ns;
+                if left_ns == 0 {
+                    self.state = State::Held { lost: true };
+                    self.actions.push_back(Action::Lost { attempt: self.fresh.attempt });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(super) fn poll_timeout_boot_ns(&self) -> Option<u64> {
+        match self.state {
+            State::Blocked { timeout_boot_ns, .. } => Some(timeout_boot_ns),
+            State::Sleeping { until_boot_ns } => Some(until_boot_ns),
+            State::Held { lost: false } => Some(self.look_again_boot_ns),
+            State::Idle | State::Due | State::Decided { .. } | State::Held { lost: true } => None,
+        }
+    }
+
+    fn due(&mut self) {
+        self.state = State::Due;
+        self.actions.push_back(Action::AttemptDue);
+    }
+
+    fn is_of(&self, route: Route, node: usize) -> bool {
+        usize::from(route.node) == node && route.epoch == self.instances[node].epoch
+    }
+
+    /// Goes on with the task at `node`, or with what comes after it.
+    fn go_on(&mut self, task: Task, node: usize, now: Now) {
+        match task {
+            Task::Connect if node < self.settings.nodes => self.dial(task, node, now),
+            Task::Connect => self.go_on(Task::Lock, 0, now),
+            _ if node < self.known => self.ask(task, node, now),
+            Task::Lock => self.decide(now),
+            Task::UnlockAfterFailure => self.sleep(now),
+            Task::Unlock => self.finish(),
+        }
+    }
+
+    fn dial(&mut self, task: Task, node: usize, now: Now) {
+        self.instances[node].epoch += 1;
+        self.actions.push_back(Action::Dial(self.route(node)));
+        let timeout_boot_ns = now.boot_ns + nanos(CONNECT_TIMEOUT);
+        self.state = State::Blocked { task, node, dials: true, timeout_boot_ns };
+    }
+
+    /// A lost connection is opened again when it is used.
+    fn ask(&mut self, task: Task, node: usize, now: Now) {
+        if !self.instances[node].is_open {
+            return self.dial(task, node, now);
+        }
+        let ask = match task {
+            Task::Connect | Task::Lock => {
+                Ask::Set { ttl_ms: Some(self.settings.ttl.as_millis() as u64) }
+            }
+            Task::Unlock | Task::UnlockAfterFailure => Ask::CompareAndDelete,
+        };
+        let FreshAttempt { attempt, token, .. } = self.fresh;
+        self.actions.push_back(Action::Write { route: self.route(node), attempt, ask, token });
+        let timeout_boot_ns = now.boot_ns.saturating_add(nanos(self.socket_timeout));
+        self.state = State::Blocked { task, node, dials: false, timeout_boot_ns };
+    }
+
+    /// `now` is T2: every instance has answered.
+    fn decide(&mut self, now: Now) {
+        let ttl_ns = nanos(self.settings.ttl);
+        let drift_ns = nanos(self.settings.drift);
+        self.deadline_ns = (self.t1_ns + ttl_ns).saturating_sub(drift_ns);
+        let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
+        if 2 * self.agreed.len() >= self.quorum_doubled() && left_ns > 0 {
+            self.state = State::Decided { left_ns };
+            let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
+            let counted = self.agreed;
+            self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
+            return;
+        }
+        let slow = 2 * self.agreed.len() >= self.quorum_doubled();
+        self.settle(if slow { Settlement::TooSlow } else { Settlement::Taken });
+        self.go_on(Task::UnlockAfterFailure, 0, now);
+    }
+
+    /// An exception leaves the call, and with it everything that was still to be done.
+    fn throw(&mut self, task: Task, now: Now) {
+        match task {
+            Task::Connect | Task::Lock => self.settle(Settlement::TooFewNodes),
+            Task::UnlockAfterFailure => {}
+            Task::Unlock => return self.finish(),
+        }
+        self.tries_of_call = TRIES;
+        match self.patience {
+            Patience::Attempts(_) => self.give_up(),
+            Patience::UntilBoot(_) => self.sleep(now),
+        }
+    }
+
+    fn settle(&mut self, outcome: Settlement) {
+        let attempt = self.fresh.attempt;
+        self.actions.push_back(Action::AttemptSettled { attempt, outcome });
+    }
+
+    fn sleep(&mut self, now: Now) {
+        let choices = u128::from(RETRY_MOST_MS - RETRY_LEAST_MS + 1);
+        let drawn = (u128::from(self.fresh.jitter) * choices) >> 64;
+        let delay_ns = (RETRY_LEAST_MS + drawn as u64) * 1_000_000;
+        self.state = State::Sleeping { until_boot_ns: now.boot_ns + delay_ns };
+    }
+
+    fn try_again(&mut self, now: Now) {
+        if self.tries_of_call == TRIES {
+            self.tries_of_call = 0;
+        }
+        let again = match self.patience {
+            Patience::Attempts(most) => self.tries < most,
+            Patience::UntilBoot(end_ns) => now.boot_ns < end_ns,
+        };
+        if again { self.due() } else { self.give_up() }
+    }
+
+    fn give_up(&mut self) {
+        self.state = State::Idle;
+        self.actions.push_back(Action::GaveUp);
+    }
+
+    /// `unlock()` has returned, or thrown.
+    fn finish(&mut self) {
+        self.state = State::Idle;
+        if let Some(patience) = self.wanted.take() {
+            self.acquire(patience);
+        }
+    }
+
+    fn hang_up(&mut self, node: usize) {
+        self.instances[node].is_open = false;
+        self.actions.push_back(Action::Reset(self.route(node)));
+    }
+
+    fn route(&self, node: usize) -> Route {
+        Route { node: node as u8, lane: 0, epoch: self.instances[node].epoch }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! What the class does, call by call.
+
+use redlock_client::protocol::RetryDelay;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const SET: Ask = Ask::Set { ttl_ms: Some(10_000) };
+const RELEASE: Ask = Ask::CompareAndDelete;
+
+struct Bench {
+    client: PhpClient,
+    now_ms: u64,
+    attempts: u16,
+    seen: Vec<Action>,
+}
+
+impl Bench {
+    fn new(nodes: usize, warm: bool) -> Self {
+        let ms = Duration::from_millis;
+        let settings = Settings {
+            nodes,
+            ttl: ms(10_000),
+            drift: ms(102),
+            node_timeout: ms(50),
+            retry: RetryDelay { first: ms(5), longest: ms(5) },
+            extensions_max: 1,
+        };
+        let mut client = PhpClient::new(settings, SOCKET_TIMEOUT);
+        client.reset(warm);
+        Self { client, now_ms: 0, attempts: 0, seen: Vec::new() }
+    }
+
+    fn now(&self) -> Now {
+        Now { boot_ns: self.now_ms * MS, lease_ns: self.now_ms * MS }
+    }
+
+    /// Begins the try that is due.
+    fn begin(&mut self) {
+        assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
+        self.attempts += 1;
+        let attempt = AttemptId { client: 0, number: self.attempts };
+        let token = Token::from_bytes([self.attempts as u8; Token::LENGTH]);
+        self.client.begin(FreshAttempt { attempt, token, jitter: 0 }, self.now());
+    }
+
+    /// Everything that it asks for, the last of which must be a command; which, and where.
+    fn asked(&mut self) -> (u8, Ask, Token) {
+        self.drain();
+        match self.seen.last() {
+            Some(&Action::Write { route, ask, token, .. }) => (route.node, ask, token),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(action) = self.client.poll_action() {
+            self.seen.push(action);
+        }
+    }
+
+    fn answer(&mut self, word: Word) {
+        let (node, ask, _) = self.asked();
+        let attempt = AttemptId { client: 0, number: self.attempts };
+        let route = Route { node, lane: 0, epoch: self.client.instances[usize::from(node)].epoch };
+        let response = Response { command: 0, attempt, op: ask.op(), word };
+        self.client.handle_response(route, response, self.now());
+        self.drain();
+    }
+
+    fn close(&mut self, node: u8) {
+        let epoch = self.client.instances[usize::from(node)].epoch;
+        self.client.handle_closed(Route { node, lane: 0, epoch }, self.now());
+        self.drain();
+    }
+
+    fn open(&mut self, node: u8) {
+        let epoch = self.client.instances[usize::from(node)].epoch;
+        self.client.handle_connected(Route { node, lane: 0, epoch }, self.now());
+        self.drain();
+    }
+
+    fn outcomes(&self) -> Vec<Settlement> {
+        let outcome = |action: &Action| match action {
+            Action::AttemptSettled { outcome, .. } => Some(*outcome),
+            _ => None,
+        };
+        self.seen.iter().filter_map(outcome).collect()
+    }
+
+    fn releases(&self) -> usize {
+        let is_release = |it: &&Action| matches!(it, Action::Write { ask: RELEASE, .. });
+        self.seen.iter().filter(is_release).count()
+    }
+
+    /// The one decision, if there is one: whose votes.
+    fn counted(&self) -> Option<u16> {
+        self.seen.iter().find_map(|action| match action {
+            Action::Decided { counted, .. } => Some(counted.bits()),
+            _ => None,
+        })
+    }
+}
+
+/// One call of `lock()` over `nodes` nodes, of which the first `agreeing` say yes.
+fn try_once(nodes: usize, agreeing: usize) -> Bench {
+    let mut bench = Bench::new(nodes, true);
+    bench.client.acquire(Patience::Attempts(3));
+    bench.begin();
+    for node in 0..nodes {
+        bench.answer(if node < agreeing { Word::Ok } else { Word::Nil });
+    }
+    bench
+}
+
+#[test]
+fn half_of_five_and_one_are_three_and_a_half() {
+    for (nodes, agreeing, granted) in
+        [(5, 3, false), (5, 4, true), (3, 2, false), (3, 3, true), (4, 3, true), (1, 1, true)]
+    {
+        let bench = try_once(nodes, agreeing);
+        assert_eq!(bench.counted().is_some(), granted, "{agreeing} of {nodes}");
+    }
+}
+
+#[test]
+fn nodes_are_asked_one_after_the_other() {
+    let mut bench = Bench::new(3, true);
+    bench.client.acquire(Patience::Attempts(3));
+    bench.begin();
+    for node in 0..3 {
+        let (asked, ask, _) = bench.asked();
+        assert_eq!((asked, ask), (node, SET));
+        bench.answer(Word::Ok);
+    }
+    assert_eq!(bench.counted(), Some(0b111));
+}
+
+#[test]
+fn a_call_is_three_tries_with_one_token_and_the_next_call_has_another() {
+    let mut bench = Bench::new(3, true);
+    bench.client.acquire(Patience::Attempts(4));
+    let mut tokens = Vec::new();
+    for _ in 0..4 {
+        bench.begin();
+        tokens.push(bench.asked().2);
+        (0..3).for_each(|_| bench.answer(Word::Nil));
+        (0..3).for_each(|_| bench.answer(Word::Integer(0)));
+        bench.now_ms += 200;
+        bench.client.handle_timeout(bench.now());
+    }
+    assert!(tokens[0] == tokens[1] && tokens[1] == tokens[2] && tokens[2] != tokens[3]);
+}
+
+#[test]
+fn the_next_try_begins_when_every_release_was_answered_and_after_a_random_delay() {
+    let mut bench = try_once(3, 1);
+    bench.now_ms = 1_000;
+    for node in 0..3 {
+        let (asked, ask, _) = bench.asked();
+        assert_eq!((asked, ask), (node, RELEASE));
+        assert_eq!(
+            bench.client.poll_timeout_boot_ns(),
+            Some(if node == 0 { 60_000 } else { 61_000 } * MS)
+        );
+        bench.answer(Word::Integer(0));
+    }
+    // 100 ms to 200 ms, and the jitter is the least.
+    assert_eq!(bench.client.poll_timeout_boot_ns(), Some(1_100 * MS));
+}
+
+#[test]
+fn a_silent_node_is_waited_for_until_the_socket_times_out_and_nothing_is_released() {
+    let mut bench = Bench::new(3, true);
+    bench.client.acquire(Patience::Attempts(3));
+    bench.begin();
+    bench.answer(Word::Ok);
+    bench.asked();
+    bench.now_ms = 59_999;
+    bench.client.handle_timeout(bench.now());
+    bench.drain();
+    assert_eq!(bench.outcomes(), []);
+    bench.now_ms = 60_000;
+    bench.client.handle_timeout(bench.now());
+    bench.drain();
+    assert_eq!(bench.outcomes(), [Settlement::TooFewNodes]);
+    assert_eq!(bench.releases(), 0);
+    assert_eq!(bench.seen.last(), Some(&Action::GaveUp), "an exception ends the call");
+}
+
+#[test]
+fn a_lost_connection_is_an_exception_that_releases_nothing() {
+    let mut bench = Bench::new(3, true);
+    bench.client.acquire(Patience::Attempts(3));
+    bench.begin();
+    bench.answer(Word::Ok);
+    bench.close(1);
+    assert_eq!((bench.outcomes().len(), bench.releases()), (1, 0));
+}
+
+#[test]
+fn a_connection_that_was_lost_before_is_opened_again() {
+    let mut bench = Bench::new(3, true);
+    bench.close(0);
+    bench.client.acquire(Patience::Attempts(3));
+    bench.begin();
+    bench.drain();
+    assert!(matches!(bench.seen.last(), Some(Action::Dial(Route { node: 0, epoch: 2, .. }))));
+    bench.open(0);
+    assert_eq!(bench.asked().0, 0);
+}
+
+#[test]
+fn a_class_that_could_not_connect_everywhere_keeps_what_it_has() {
+    let mut bench = Bench::new(3, false);
+    bench.client.acquire(Patience::UntilBoot(u64::MAX));
+    bench.begin();
+    bench.drain();
+    bench.open(0);
+    bench.open(1);
+    bench.close(2);
+    assert_eq!(bench.outcomes(), [Settlement::TooFewNodes]);
+    bench.now_ms = 200;
+    bench.client.handle_timeout(bench.now());
+    bench.begin();
+    bench.answer(Word::Ok);
+    bench.answer(Word::Ok);
+    assert_eq!(bench.outcomes().len(), 2, "two of two are too few of three");
+}
+
+#[test]
+fn what_it_returns_is_a_duration() {
+    let mut bench = try_once(3, 3);
+    bench.now_ms = 20_000;
+    let delivered = bench.client.deliver(bench.now()).unwrap();
+    assert_eq!(delivered.deadline_ns, (20_000 + 10_000 - 102) * MS);
+}
+
+#[test]
+fn who_wants_the_lock_while_the_class_unlocks_has_to_wait() {
+    let mut bench = try_once(3, 3);
+    bench.client.deliver(bench.now());
+    bench.client.release(bench.now());
+    bench.client.acquire(Patience::Attempts(1));
+    bench.answer(Word::Integer(1));
+    bench.answer(Word::Integer(1));
+    assert!(!bench.seen.contains(&Action::AttemptDue));
+    bench.answer(Word::Integer(1));
+    assert_eq!(bench.seen.last(), Some(&Action::AttemptDue));
+}

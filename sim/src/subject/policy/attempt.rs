@@ -1,0 +1,189 @@
+//! One attempt of a policy client: who is asked, what the answers mean, how it ends.
+
+use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+
+use super::client::{State, Vote};
+use super::{
+    Asking, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, Settling, Then, TokenFrom, nanos,
+};
+use crate::history::Settlement;
+use crate::subject::{Action, Ask, FreshAttempt, Now, Patience, Word};
+
+impl PolicyClient {
+    pub(super) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
+        let mut stamp = [0; Token::LENGTH];
+        stamp[..8].copy_from_slice(&(now.lease_ns / 1_000_000).to_le_bytes());
+        match self.policy.token {
+            TokenFrom::Attempt => fresh.token,
+            TokenFrom::Client => *self.first_token.get_or_insert(fresh.token),
+            TokenFrom::WallClock => Token::from_bytes(stamp),
+            TokenFrom::WallClockAndClient => {
+                stamp[8] = fresh.attempt.client;
+                Token::from_bytes(stamp)
+            }
+        }
+    }
+
+    /// Decides who is asked, and how many of them have to agree.
+    pub(super) fn choose_voters(&mut self) {
+        self.votes.fill(Vote::Unasked);
+        let mut voters = self.settings.nodes;
+        if self.policy.quorum == Quorum::MajorityOfConnected {
+            let connected = self.transports.iter().filter(|it| it.is_open()).count();
+            if connected > 0 {
+                voters = connected;
+                for (vote, transport) in self.votes.iter_mut().zip(&self.transports) {
+                    *vote = if transport.is_open() { Vote::Unasked } else { Vote::No };
+                }
+            }
+        }
+        self.needed = self.quorum_of(voters);
+    }
+
+    pub(super) fn ask_next(&mut self, now: Now) {
+        let timeout_ns = match self.policy.has_node_timeout {
+            true => now.boot_ns + nanos(self.settings.node_timeout),
+            false => u64::MAX,
+        };
+        self.state = State::Trying { timeout_boot_ns: timeout_ns };
+        for node in 0..self.settings.nodes {
+            if self.votes[node] != Vote::Unasked {
+                continue;
+            }
+            self.votes[node] = Vote::Pending;
+            self.send(node, self.set(now));
+            if self.policy.then == Then::ExpirePipelined {
+                self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() });
+            }
+            if self.policy.asking == Asking::Sequential {
+                return;
+            }
+        }
+    }
+
+    /// The command that sets the key.
+    pub(super) fn set(&self, now: Now) -> Ask {
+        let ttl_ms = self.ttl_ms();
+        match (self.policy.expiry, self.policy.fencing) {
+            (Expiry::Never, _) => Ask::Set { ttl_ms: None },
+            (Expiry::Px, Fencing::Counters) => Ask::SetAndCount { ttl_ms },
+            (Expiry::Px, _) => Ask::Set { ttl_ms: Some(ttl_ms) },
+            (Expiry::PxAt, _) => Ask::SetUntil { wall_ms: now.lease_ns / 1_000_000 + ttl_ms },
+        }
+    }
+
+    fn ttl_ms(&self) -> u64 {
+        self.settings.ttl.as_millis() as u64
+    }
+
+    pub(super) fn set_answered(&mut self, node: usize, word: Word, now: Now) {
+        if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
+            return;
+        }
+        let count = match word {
+            Word::Ok => 0,
+            Word::Integer(count @ 1..) => count as u64,
+            _ => return self.vote(node, Vote::No, now),
+        };
+        self.counters[node] = count;
+        match self.policy.then {
+            Then::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
+            // Its answer has to come before the node timeout, which began with the SET.
+            Then::Wait { .. } => {
+                let timeout_ms = self.settings.node_timeout.as_millis() as u64 / 2;
+                self.send(node, Ask::Wait { replicas: 1, timeout_ms });
+            }
+            Then::ExpirePipelined | Then::Nothing => self.vote(node, Vote::Yes, now),
+        }
+    }
+
+    pub(super) fn vote(&mut self, node: usize, vote: Vote, now: Now) {
+        if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
+            return;
+        }
+        self.votes[node] = vote;
+        self.settle(Settlement::Taken, now);
+    }
+
+    /// Decides if that can be done, or asks on.
+    pub(super) fn settle(&mut self, refusal: Settlement, now: Now) {
+        let count = |wanted| self.votes.iter().filter(|&&vote| vote == wanted).count();
+        let (yes, pending, unasked) =
+            (count(Vote::Yes), count(Vote::Pending), count(Vote::Unasked));
+        let open = pending + unasked;
+        let is_certain = yes >= self.needed || yes + open < self.needed;
+        if open == 0 || (is_certain && self.policy.settling == Settling::WhenCertain) {
+            if yes >= self.needed {
+                self.decide(now);
+            } else {
+                self.fail(refusal, self.policy.release_after_failure, now);
+            }
+        } else if pending == 0 {
+            self.ask_next(now);
+        }
+    }
+
+    /// `now` is T2.
+    fn decide(&mut self, now: Now) {
+        self.deadline_ns = match self.expires() {
+            true => self.deadline_from(self.t1_ns, nanos(self.settings.ttl)),
+            false => u64::MAX,
+        };
+        let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
+        if self.policy.checks_validity && left_ns == 0 {
+            return self.fail(Settlement::TooSlow, self.policy.release_when_too_slow, now);
+        }
+        self.state = State::Decided { left_ns };
+        let counted = mask(&self.votes);
+        self.fencing_token = match self.policy.fencing {
+            Fencing::Nowhere => None,
+            Fencing::Counters => {
+                let votes = self.votes.iter().zip(&self.counters);
+                votes.filter(|(vote, _)| **vote == Vote::Yes).map(|(_, &count)| count).max()
+            }
+            Fencing::WallClock => Some(now.lease_ns / 1_000_000),
+        };
+        let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
+        self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
+    }
+
+    /// When a lease is over whose keys live for `ttl_ns` from `from_ns` at least.
+    pub(super) fn deadline_from(&self, from_ns: u64, ttl_ns: u64) -> u64 {
+        let drift_ns = if self.policy.gives_up_drift { nanos(self.settings.drift) } else { 0 };
+        (from_ns + ttl_ns).saturating_sub(drift_ns)
+    }
+
+    pub(super) fn fail(&mut self, outcome: Settlement, released: ReleaseTo, now: Now) {
+        self.unlock(released);
+        let attempt = self.fresh.attempt;
+        self.actions.push_back(Action::AttemptSettled { attempt, outcome });
+        self.failures += 1;
+        let delay = match self.policy.fixed_retry {
+            Some(delay) => delay,
+            None => {
+                let jitter = self.fresh.jitter;
+                self.settings.retry.after(self.failures, core::time::Duration::ZERO, jitter)
+            }
+        };
+        let until_boot_ns = now.boot_ns + nanos(delay);
+        let again = match self.patience {
+            Patience::Attempts(most) => self.failures < most,
+            Patience::UntilBoot(end_ns) => until_boot_ns < end_ns,
+        };
+        if again {
+            self.state = State::Waiting { until_boot_ns };
+        } else {
+            self.state = State::Idle;
+            self.actions.push_back(Action::GaveUp);
+        }
+    }
+}
+
+/// The nodes that said yes.
+pub(super) fn mask(votes: &[Vote]) -> NodeMask {
+    let mut agreed = NodeMask::EMPTY;
+    for (node, _) in votes.iter().enumerate().filter(|(_, vote)| **vote == Vote::Yes) {
+        agreed.insert(NodeIndex::new(node));
+    }
+    agreed
+}

@@ -1,0 +1,320 @@
+//! The machine that follows a policy: attempts, the lease, its release.
+
+use std::collections::VecDeque;
+
+use redlock_client::protocol::Token;
+
+use super::extension::Rounds;
+use super::{
+    Clock, Connect, Errors, Expiry, Fencing, Lasting, Policy, Quorum, ReleaseTo, Settings, Then,
+    TokenFrom, Unlock,
+};
+use crate::history::{AttemptId, OpKind, Settlement};
+use crate::subject::transport::Transport;
+use crate::subject::{
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Idle,
+    Due,
+    /// `timeout_boot_ns`: when those who are being asked are given up; `u64::MAX`: never.
+    Trying {
+        timeout_boot_ns: u64,
+    },
+    Waiting {
+        until_boot_ns: u64,
+    },
+    Decided {
+        left_ns: u64,
+    },
+    Held {
+        lost: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vote {
+    Unasked,
+    Pending,
+    Yes,
+    No,
+}
+
+/// A client that follows a [`Policy`].
+#[derive(Clone, Debug)]
+pub struct PolicyClient {
+    pub(super) policy: Policy,
+    pub(super) settings: Settings,
+    pub(super) transports: Vec<Transport>,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) state: State,
+    pub(super) patience: Patience,
+    pub(super) failures: u32,
+    pub(super) fresh: FreshAttempt,
+    pub(super) first_token: Option<Token>,
+    pub(super) votes: Vec<Vote>,
+    /// Votes that this attempt needs.
+    pub(super) needed: usize,
+    /// What each node's counter said when the key was set.
+    pub(super) counters: Vec<u64>,
+    pub(super) fencing_token: Option<u64>,
+    pub(super) t1_ns: u64,
+    pub(super) deadline_ns: u64,
+    /// When to compare the lease clock with the deadline again.
+    pub(super) look_again_boot_ns: u64,
+    pub(super) rounds: Rounds,
+}
+
+impl PolicyClient {
+    /// A client of `settings.nodes` nodes.
+    ///
+    /// # Panics
+    ///
+    /// If the policy takes the wall clock's time from another clock.
+    #[must_use]
+    pub fn new(policy: Policy, mut settings: Settings) -> Self {
+        let stamps = policy.expiry == Expiry::PxAt
+            || policy.fencing == Fencing::WallClock
+            || matches!(policy.token, TokenFrom::WallClock | TokenFrom::WallClockAndClient);
+        assert!(!stamps || policy.clock == Clock::Wall, "a stamp is of the wall clock");
+        if policy.one_node {
+            settings.nodes = 1;
+        }
+        let attempt = AttemptId::default();
+        let token = Token::from_bytes([0; Token::LENGTH]);
+        Self {
+            policy,
+            settings,
+            transports: vec![Transport::default(); settings.nodes],
+            actions: VecDeque::with_capacity(16),
+            state: State::Idle,
+            patience: Patience::Attempts(1),
+            failures: 0,
+            fresh: FreshAttempt { attempt, token, jitter: 0 },
+            first_token: None,
+            votes: vec![Vote::No; settings.nodes],
+            needed: 0,
+            counters: vec![0; settings.nodes],
+            fencing_token: None,
+            t1_ns: 0,
+            deadline_ns: 0,
+            look_again_boot_ns: 0,
+            rounds: Rounds::new(settings.nodes),
+        }
+    }
+
+    /// Back to the beginning of a run.
+    pub fn reset(&mut self, warm: bool) {
+        for transport in &mut self.transports {
+            transport.reset(self.policy.connect, warm);
+        }
+        self.actions.clear();
+        self.state = State::Idle;
+        self.first_token = None;
+        self.rounds.reset();
+    }
+
+    /// The knobs.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(in crate::subject) fn profile(&self) -> Profile {
+        Profile {
+            nodes: self.settings.nodes,
+            lanes: match self.policy.connect {
+                Connect::FreshPerCommand => 0,
+                Connect::Pooled | Connect::Resending => 1,
+                Connect::SecondForRelease => 2,
+            },
+            quorum: self.quorum_of(self.settings.nodes),
+            expires: self.expires(),
+            gives_up_drift: self.policy.gives_up_drift,
+        }
+    }
+
+    pub(super) fn expires(&self) -> bool {
+        self.policy.expiry != Expiry::Never
+            || matches!(self.policy.then, Then::Expire | Then::ExpirePipelined)
+    }
+
+    pub(super) fn quorum_of(&self, nodes: usize) -> usize {
+        match self.policy.quorum {
+            Quorum::Of(votes) => votes,
+            Quorum::Majority | Quorum::MajorityOfConnected => nodes / 2 + 1,
+        }
+    }
+
+    pub(in crate::subject) fn acquire(&mut self, patience: Patience) {
+        assert_eq!(self.state, State::Idle, "one use of the lock at a time");
+        self.patience = patience;
+        self.failures = 0;
+        self.due();
+    }
+
+    pub(in crate::subject) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
+        if self.state != State::Due {
+            return;
+        }
+        self.fresh = FreshAttempt { token: self.token(fresh, now), ..fresh };
+        self.t1_ns = now.lease_ns;
+        self.fencing_token = None;
+        self.choose_voters();
+        self.state = State::Trying { timeout_boot_ns: u64::MAX };
+        self.ask_next(now);
+    }
+
+    pub(in crate::subject) fn deliver(&mut self, now: Now) -> Option<Delivered> {
+        let State::Decided { left_ns } = self.state else { return None };
+        self.state = State::Held { lost: false };
+        self.rounds.begin_lease();
+        if self.policy.lasting == Lasting::Duration {
+            self.deadline_ns = now.lease_ns.saturating_add(left_ns);
+        }
+        let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
+        self.look_again_boot_ns = now.boot_ns.saturating_add(left_ns);
+        Some(Delivered {
+            attempt: self.fresh.attempt,
+            clock: self.policy.clock.kind(),
+            deadline_ns: self.deadline_ns,
+            fencing_token: self.fencing_token,
+        })
+    }
+
+    pub(in crate::subject) fn is_alive(&self, now: Now) -> bool {
+        matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns
+    }
+
+    pub(in crate::subject) fn release(&mut self, _now: Now) {
+        let attempt = self.fresh.attempt;
+        self.rounds.stop();
+        match core::mem::replace(&mut self.state, State::Idle) {
+            State::Held { .. } => self.unlock(ReleaseTo::Everyone),
+            State::Trying { .. } | State::Decided { .. } => {
+                self.unlock(self.policy.release_after_failure);
+                let outcome = Settlement::Cancelled;
+                self.actions.push_back(Action::AttemptSettled { attempt, outcome });
+                self.actions.push_back(Action::GaveUp);
+            }
+            State::Due | State::Waiting { .. } => self.actions.push_back(Action::GaveUp),
+            State::Idle => {}
+        }
+    }
+
+    pub(in crate::subject) fn handle_connected(&mut self, route: Route, _now: Now) {
+        self.transports[usize::from(route.node)].connected(route, &mut self.actions);
+    }
+
+    pub(in crate::subject) fn handle_closed(&mut self, route: Route, now: Now) {
+        let node = usize::from(route.node);
+        self.transports[node].closed(route);
+        self.rounds.forget(node);
+        let awaited = matches!(self.state, State::Trying { .. })
+            && self.votes[node] == Vote::Pending
+            && !(self.policy.connect == Connect::SecondForRelease && route.lane == 1);
+        match self.policy.errors {
+            Errors::AbortAttempt if awaited => {
+                self.fail(Settlement::TooFewNodes, ReleaseTo::Nobody, now);
+            }
+            Errors::CountAsNo if awaited => self.vote(node, Vote::No, now),
+            Errors::AbortAttempt | Errors::CountAsNo | Errors::Unheard => {}
+        }
+    }
+
+    pub(in crate::subject) fn handle_response(
+        &mut self,
+        route: Route,
+        response: Response,
+        now: Now,
+    ) {
+        let node = usize::from(route.node);
+        let is_current = response.attempt == self.fresh.attempt;
+        match (response.op, response.word) {
+            (OpKind::Get, Word::Value { own: true, .. }) => {
+                let command = (response.attempt, Ask::Delete, self.fresh.token);
+                let transport = &mut self.transports[node];
+                transport.send(self.policy.connect, route.node, command, &mut self.actions);
+            }
+            (OpKind::Set | OpKind::Extend, word) if is_current && self.rounds.are_under_way() => {
+                self.extension_answered(node, response.op, word, now);
+            }
+            (OpKind::Set, word) if is_current => self.set_answered(node, word, now),
+            (OpKind::Expire, word) if is_current && self.policy.then == Then::Expire => {
+                let vote = if word == Word::Integer(1) { Vote::Yes } else { Vote::No };
+                self.vote(node, vote, now);
+            }
+            (OpKind::Extend, _) => self.rounds.answered_late(node),
+            (OpKind::Wait, word) if is_current => {
+                let ignored = matches!(self.policy.then, Then::Wait { ignored: true });
+                let enough = ignored || matches!(word, Word::Integer(1..));
+                self.vote(node, if enough { Vote::Yes } else { Vote::No }, now);
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::subject) fn handle_timeout(&mut self, now: Now) {
+        match self.state {
+            State::Trying { timeout_boot_ns } if timeout_boot_ns <= now.boot_ns => {
+                for vote in self.votes.iter_mut().filter(|vote| **vote == Vote::Pending) {
+                    *vote = Vote::No;
+                }
+                self.settle(Settlement::TooFewNodes, now);
+            }
+            State::Waiting { until_boot_ns } if until_boot_ns <= now.boot_ns => self.due(),
+            State::Held { .. } => self.watch(now),
+            _ => {}
+        }
+    }
+
+    pub(in crate::subject) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(in crate::subject) fn poll_timeout_boot_ns(&self) -> Option<u64> {
+        match self.state {
+            State::Trying { timeout_boot_ns } if timeout_boot_ns < u64::MAX => {
+                Some(timeout_boot_ns)
+            }
+            State::Waiting { until_boot_ns } => Some(until_boot_ns),
+            State::Held { lost } => {
+                let watched = !lost && self.deadline_ns < u64::MAX;
+                let look_again = watched.then_some(self.look_again_boot_ns);
+                [look_again, self.rounds.timeout_boot_ns()].into_iter().flatten().min()
+            }
+            _ => None,
+        }
+    }
+
+    fn due(&mut self) {
+        self.state = State::Due;
+        self.actions.push_back(Action::AttemptDue);
+    }
+
+    pub(super) fn unlock(&mut self, whom: ReleaseTo) {
+        let ask = match self.policy.unlock {
+            Unlock::CompareAndDelete => Ask::CompareAndDelete,
+            Unlock::Delete => Ask::Delete,
+            Unlock::GetThenDelete => Ask::Get,
+        };
+        for node in 0..self.settings.nodes {
+            let wanted = match whom {
+                ReleaseTo::Acknowledged => self.votes[node] == Vote::Yes,
+                ReleaseTo::Everyone => true,
+                ReleaseTo::Nobody => false,
+            };
+            if wanted {
+                self.send(node, ask);
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self, node: usize, ask: Ask) {
+        let command = (self.fresh.attempt, ask, self.fresh.token);
+        let transport = &mut self.transports[node];
+        transport.send(self.policy.connect, node as u8, command, &mut self.actions);
+    }
+}

@@ -1,0 +1,185 @@
+//! How a policy client extends its lease.
+
+use redlock_client::protocol::{NodeIndex, NodeMask};
+
+use super::attempt::mask;
+use super::client::{State, Vote};
+use super::{PolicyClient, ReleaseTo, nanos};
+use crate::history::OpKind;
+use crate::subject::{Action, Ask, Now, Word};
+
+/// An extension that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    t1_ns: u64,
+    ttl_ns: u64,
+    timeout_boot_ns: u64,
+}
+
+/// The extensions of one lease.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    current: Option<Round>,
+    votes: Vec<Vote>,
+    /// Extensions that each node has yet to answer: only the answer to the last one counts.
+    unanswered: Vec<u32>,
+    /// Nodes that have yet to answer the SET of a missing key.
+    setting_again: NodeMask,
+    succeeded: u32,
+}
+
+impl Rounds {
+    pub(super) fn new(nodes: usize) -> Self {
+        let (votes, unanswered) = (vec![Vote::No; nodes], vec![0; nodes]);
+        Self { current: None, votes, unanswered, setting_again: NodeMask::EMPTY, succeeded: 0 }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.unanswered.fill(0);
+        self.begin_lease();
+    }
+
+    pub(super) fn begin_lease(&mut self) {
+        self.succeeded = 0;
+        self.stop();
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.current = None;
+    }
+
+    pub(super) fn are_under_way(&self) -> bool {
+        self.current.is_some()
+    }
+
+    pub(super) fn timeout_boot_ns(&self) -> Option<u64> {
+        self.current.map(|round| round.timeout_boot_ns)
+    }
+
+    /// A connection to the node is gone, and with it the answers that were to come.
+    pub(super) fn forget(&mut self, node: usize) {
+        self.unanswered[node] = 0;
+    }
+
+    /// An extension that nobody waits for any more was answered.
+    pub(super) fn answered_late(&mut self, node: usize) {
+        self.unanswered[node] = self.unanswered[node].saturating_sub(1);
+    }
+}
+
+impl PolicyClient {
+    /// Begins an extension, or refuses to.
+    pub(in crate::subject) fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
+        let State::Held { lost } = self.state else { return false };
+        let rules = self.policy.extending;
+        let is_over = lost || now.lease_ns >= self.deadline_ns;
+        let is_used_up = rules.is_bounded && self.rounds.succeeded >= self.settings.extensions_max;
+        if self.rounds.are_under_way() || is_used_up || (rules.only_while_valid && is_over) {
+            return false;
+        }
+        let timeout_boot_ns = now.boot_ns + nanos(self.settings.node_timeout);
+        self.rounds.current = Some(Round { t1_ns: now.lease_ns, ttl_ns, timeout_boot_ns });
+        self.rounds.votes.fill(Vote::Pending);
+        self.rounds.setting_again = NodeMask::EMPTY;
+        for node in 0..self.settings.nodes {
+            self.rounds.unanswered[node] += 1;
+            self.send(node, Ask::Extend { ttl_ms: ttl_ns / 1_000_000 });
+        }
+        true
+    }
+
+    /// A node has answered the extension, or the SET that was to bring a missing key back.
+    pub(super) fn extension_answered(&mut self, node: usize, op: OpKind, word: Word, now: Now) {
+        let Some(round) = self.rounds.current else { return };
+        let index = NodeIndex::new(node);
+        let is_awaited = if op == OpKind::Extend {
+            self.rounds.answered_late(node);
+            self.rounds.unanswered[node] == 0
+        } else {
+            self.rounds.setting_again.contains(index)
+        };
+        if !is_awaited || self.rounds.votes[node] != Vote::Pending {
+            return;
+        }
+        let yes = matches!(word, Word::Ok | Word::Integer(1..));
+        if !yes && op == OpKind::Extend && self.policy.extending.recreates {
+            self.rounds.setting_again.insert(index);
+            return self.send(node, Ask::Set { ttl_ms: Some(round.ttl_ns / 1_000_000) });
+        }
+        self.rounds.votes[node] = if yes { Vote::Yes } else { Vote::No };
+        self.settle_extension(round, now);
+    }
+
+    /// Looks at the clock: the extension may have taken too long, the lease may be over.
+    pub(super) fn watch(&mut self, now: Now) {
+        if let Some(round) = self.rounds.current
+            && round.timeout_boot_ns <= now.boot_ns
+        {
+            for vote in self.rounds.votes.iter_mut().filter(|vote| **vote == Vote::Pending) {
+                *vote = Vote::No;
+            }
+            self.settle_extension(round, now);
+        }
+        if self.state != (State::Held { lost: false }) || now.boot_ns < self.look_again_boot_ns {
+            return;
+        }
+        let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
+        self.look_again_boot_ns = now.boot_ns + left_ns;
+        if left_ns > 0 {
+            return;
+        }
+        match self.rounds.current {
+            // It would rather have the lease for longer than know that it is over.
+            Some(round) if !self.policy.extending.only_while_valid => {
+                self.look_again_boot_ns = round.timeout_boot_ns;
+            }
+            _ => {
+                self.state = State::Held { lost: true };
+                self.actions.push_back(Action::Lost { attempt: self.fresh.attempt });
+            }
+        }
+    }
+
+    fn settle_extension(&mut self, round: Round, now: Now) {
+        let count = |wanted| self.rounds.votes.iter().filter(|&&vote| vote == wanted).count();
+        let (yes, pending) = (count(Vote::Yes), count(Vote::Pending));
+        let needed = if self.policy.extending.by_any { 1 } else { self.needed };
+        if yes >= needed {
+            self.conclude_extension(round, now);
+        } else if yes + pending < needed {
+            self.extension_failed();
+        }
+    }
+
+    /// Enough nodes still had the key.
+    fn conclude_extension(&mut self, round: Round, now: Now) {
+        let rules = self.policy.extending;
+        let from_ns = if rules.from_reply { now.lease_ns } else { round.t1_ns };
+        let deadline_ns = self.deadline_from(from_ns, round.ttl_ns).max(self.deadline_ns);
+        let was_over =
+            self.state != (State::Held { lost: false }) || now.lease_ns >= self.deadline_ns;
+        let too_late = (rules.only_while_valid && was_over)
+            || (rules.checks_validity && now.lease_ns >= deadline_ns);
+        if too_late {
+            return self.extension_failed();
+        }
+        self.rounds.current = None;
+        self.rounds.succeeded += 1;
+        self.state = State::Held { lost: false };
+        self.deadline_ns = deadline_ns;
+        let left_ns = deadline_ns.saturating_sub(now.lease_ns);
+        self.look_again_boot_ns = now.boot_ns + left_ns;
+        let extended = Some((mask(&self.rounds.votes), deadline_ns));
+        let attempt = self.fresh.attempt;
+        self.actions.push_back(Action::ExtensionSettled { attempt, extended });
+    }
+
+    fn extension_failed(&mut self) {
+        self.rounds.current = None;
+        let attempt = self.fresh.attempt;
+        self.actions.push_back(Action::ExtensionSettled { attempt, extended: None });
+        if self.policy.extending.unlocks_after_failure {
+            self.unlock(ReleaseTo::Everyone);
+        }
+    }
+}

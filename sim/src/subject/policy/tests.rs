@@ -1,0 +1,345 @@
+//! A rule a test: what each knob makes of the machine.
+
+mod extension;
+
+use redlock_client::protocol::{NodeMask, RetryDelay, Token};
+
+use super::*;
+use crate::history::{AttemptId, Settlement};
+use crate::subject::{
+    Action, Ask, FreshAttempt, Kind, Now, Patience, Response, Route, Word, kind, token_of,
+};
+
+const MS: u64 = 1_000_000;
+const TTL_MS: u64 = 10_000;
+
+/// A client of a preset, driven by hand. All of its clocks show the same.
+struct Bench {
+    client: PolicyClient,
+    now_ms: u64,
+    attempts: u16,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let Some(Kind::Policy(policy)) = kind(name) else { panic!("{name} is no policy") };
+        let ms = Duration::from_millis;
+        let retry = RetryDelay { first: ms(5), longest: ms(5) };
+        let (ttl, drift, node_timeout) = (ms(TTL_MS), ms(102), ms(50));
+        let settings = Settings { nodes: 5, ttl, drift, node_timeout, retry, extensions_max: 2 };
+        let mut client = PolicyClient::new(policy, settings);
+        client.reset(true);
+        Self { client, now_ms: 0, attempts: 0 }
+    }
+
+    fn now(&self) -> Now {
+        Now { boot_ns: self.now_ms * MS, lease_ns: self.now_ms * MS }
+    }
+
+    fn acquire(&mut self) -> Vec<(u8, Ask, Token)> {
+        self.client.acquire(Patience::Attempts(2));
+        self.begin()
+    }
+
+    /// Begins the attempt that is due, and says what was written.
+    fn begin(&mut self) -> Vec<(u8, Ask, Token)> {
+        assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
+        self.attempts += 1;
+        let attempt = AttemptId { client: 3, number: self.attempts };
+        let token = token_of(attempt, u64::from(self.attempts));
+        self.client.begin(FreshAttempt { attempt, token, jitter: 0 }, self.now());
+        self.written()
+    }
+
+    fn actions(&mut self) -> Vec<Action> {
+        core::iter::from_fn(|| self.client.poll_action()).collect()
+    }
+
+    fn written(&mut self) -> Vec<(u8, Ask, Token)> {
+        let written = |action| match action {
+            Action::Write { route, ask, token, .. } => (route.node, ask, token),
+            other => panic!("{other:?}"),
+        };
+        self.actions().into_iter().map(written).collect()
+    }
+
+    /// The nodes that were asked something, and what.
+    fn asked(&mut self) -> Vec<(u8, Ask)> {
+        self.written().into_iter().map(|(node, ask, _)| (node, ask)).collect()
+    }
+
+    fn answer(&mut self, node: u8, ask: Ask, word: Word) {
+        let attempt = AttemptId { client: 3, number: self.attempts };
+        let response = Response { command: 0, attempt, op: ask.op(), word };
+        self.client.handle_response(route(node), response, self.now());
+    }
+
+    fn answer_each(&mut self, nodes: core::ops::Range<u8>, ask: Ask, word: Word) {
+        nodes.for_each(|node| self.answer(node, ask, word));
+    }
+
+    fn at(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        self.client.handle_timeout(self.now());
+    }
+
+    /// Gets the lease: A, B and C say yes at 2 ms.
+    fn granted(name: &str) -> Self {
+        let mut bench = Self::new(name);
+        bench.acquire();
+        bench.now_ms = 2;
+        bench.answer_each(0..3, SET, Word::Ok);
+        assert!(matches!(bench.actions()[..], [Action::Decided { .. }]));
+        bench.client.deliver(bench.now()).expect("it was granted");
+        bench
+    }
+
+    fn extend(&mut self) -> Vec<(u8, Ask)> {
+        assert!(self.client.extend(TTL_MS * MS, self.now()));
+        self.asked()
+    }
+
+    /// How the extension was decided.
+    fn extended(&mut self) -> Option<Option<(NodeMask, u64)>> {
+        self.actions().into_iter().find_map(|action| match action {
+            Action::ExtensionSettled { extended, .. } => Some(extended),
+            _ => None,
+        })
+    }
+}
+
+const SET: Ask = Ask::Set { ttl_ms: Some(TTL_MS) };
+const SETNX: Ask = Ask::Set { ttl_ms: None };
+const EXPIRE: Ask = Ask::Expire { ttl_ms: TTL_MS };
+const EXTEND: Ask = Ask::Extend { ttl_ms: TTL_MS };
+
+fn route(node: u8) -> Route {
+    Route { node, lane: 0, epoch: 1 }
+}
+
+fn outcome(actions: &[Action]) -> Option<Settlement> {
+    actions.iter().find_map(|action| match action {
+        Action::AttemptSettled { outcome, .. } => Some(*outcome),
+        _ => None,
+    })
+}
+
+fn releases(actions: &[Action]) -> usize {
+    let is_release = |it: &&Action| matches!(it, Action::Write { ask: Ask::CompareAndDelete, .. });
+    actions.iter().filter(is_release).count()
+}
+
+fn is_granted(actions: &[Action]) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Decided { .. }))
+}
+
+#[test]
+fn the_literal_algorithm_asks_all_at_once_and_takes_the_third_yes() {
+    let mut bench = Bench::new("redlock-literal");
+    let asked: Vec<u8> = bench.acquire().iter().map(|(node, ..)| *node).collect();
+    assert_eq!(asked, [0, 1, 2, 3, 4]);
+    bench.answer_each(0..2, SET, Word::Ok);
+    assert!(bench.actions().is_empty());
+    bench.now_ms = 7;
+    bench.answer(2, SET, Word::Ok);
+    let [Action::Decided { counted, deadline_ns, .. }] = bench.actions()[..] else { panic!() };
+    assert_eq!((counted.bits(), deadline_ns), (0b00111, (TTL_MS - 102) * MS));
+}
+
+#[test]
+fn sequential_asks_one_after_the_other_and_gives_each_a_node_timeout() {
+    let mut bench = Bench::new("redlock-sequential");
+    assert_eq!(bench.acquire().len(), 1);
+    bench.answer(0, SET, Word::Ok);
+    assert_eq!(bench.asked(), [(1, SET)]);
+    bench.at(49);
+    assert_eq!(bench.asked(), []);
+    bench.at(50);
+    assert_eq!(bench.asked(), [(2, SET)]);
+    // Too late to count.
+    bench.answer(1, SET, Word::Ok);
+    bench.answer(2, SET, Word::Ok);
+    assert_eq!(bench.asked(), [(3, SET)]);
+    bench.at(99);
+    assert_eq!(bench.asked(), []);
+    bench.at(100);
+    assert_eq!(bench.asked(), [(4, SET)]);
+    bench.answer(4, SET, Word::Ok);
+    let [Action::Decided { counted, .. }] = bench.actions()[..] else { panic!() };
+    assert_eq!(counted.bits(), 0b10101);
+}
+
+#[test]
+fn stopping_at_the_quorum_leaves_the_rest_unasked() {
+    let mut bench = Bench::new("redlock-stops-at-quorum");
+    bench.acquire();
+    for node in 0..2 {
+        bench.answer(node, SET, Word::Ok);
+        assert_eq!(bench.asked(), [(node + 1, SET)]);
+    }
+    bench.answer(2, SET, Word::Ok);
+    assert!(matches!(bench.actions()[..], [Action::Decided { .. }]));
+}
+
+#[test]
+fn without_a_node_timeout_the_last_answer_is_waited_for() {
+    let mut bench = Bench::new("redlock-no-node-timeout");
+    bench.acquire();
+    bench.answer_each(0..4, SET, Word::Ok);
+    assert_eq!(bench.client.poll_timeout_boot_ns(), None);
+    bench.at(60_000);
+    assert!(bench.actions().is_empty());
+    bench.client.handle_closed(route(4), bench.now());
+    assert_eq!(outcome(&bench.actions()), Some(Settlement::TooSlow));
+}
+
+#[test]
+fn an_error_that_aborts_releases_nothing() {
+    let mut bench = Bench::new("redlock-aborts-on-error");
+    bench.acquire();
+    bench.answer(0, SET, Word::Ok);
+    bench.client.handle_closed(route(1), bench.now());
+    let actions = bench.actions();
+    assert_eq!((outcome(&actions), releases(&actions)), (Some(Settlement::TooFewNodes), 0));
+}
+
+#[test]
+fn only_the_connected_are_asked_and_count() {
+    let mut bench = Bench::new("redlock-connected-quorum");
+    (2..5).for_each(|node| bench.client.handle_closed(route(node), bench.now()));
+    let asked: Vec<u8> = bench.acquire().iter().map(|(node, ..)| *node).collect();
+    assert_eq!(asked, [0, 1]);
+    bench.answer_each(0..2, SET, Word::Ok);
+    assert!(is_granted(&bench.actions()));
+}
+
+#[test]
+fn a_majority_that_is_too_slow_is_kept_only_by_who_keeps_it() {
+    for (name, released) in [("redlock-literal", 5), ("redlock-too-slow-keeps", 0)] {
+        let mut bench = Bench::new(name);
+        bench.acquire();
+        bench.answer_each(0..2, SET, Word::Ok);
+        bench.now_ms = TTL_MS - 102;
+        bench.answer(2, SET, Word::Ok);
+        let actions = bench.actions();
+        assert_eq!(outcome(&actions), Some(Settlement::TooSlow), "{name}");
+        assert_eq!(releases(&actions), released, "{name}");
+    }
+}
+
+#[test]
+fn a_failure_for_another_reason_is_released_by_who_keeps_slow_majorities() {
+    let mut bench = Bench::new("redlock-too-slow-keeps");
+    bench.acquire();
+    bench.answer_each(0..3, SET, Word::Nil);
+    assert_eq!(releases(&bench.actions()), 5);
+}
+
+#[test]
+fn expire_follows_a_yes_and_is_the_vote() {
+    let mut bench = Bench::new("setnx-then-expire");
+    assert_eq!(bench.acquire().iter().map(|it| it.1).collect::<Vec<_>>(), [SETNX]);
+    bench.answer(0, SETNX, Word::Integer(1));
+    assert_eq!(bench.asked(), [(0, EXPIRE)]);
+    bench.answer(0, EXPIRE, Word::Integer(1));
+    assert!(is_granted(&bench.actions()));
+}
+
+#[test]
+fn expire_does_not_follow_a_no() {
+    let mut bench = Bench::new("setnx-then-expire");
+    bench.acquire();
+    bench.answer(0, SETNX, Word::Integer(0));
+    assert_eq!(outcome(&bench.actions()), Some(Settlement::Taken));
+}
+
+#[test]
+fn a_pipelined_expire_goes_out_whatever_the_answer() {
+    let mut bench = Bench::new("setnx-and-expire-pipelined");
+    assert_eq!(bench.acquire().iter().map(|it| it.1).collect::<Vec<_>>(), [SETNX, EXPIRE]);
+    bench.answer(0, SETNX, Word::Integer(1));
+    assert!(is_granted(&bench.actions()));
+}
+
+#[test]
+fn too_few_replicas_are_a_failure_unless_they_are_ignored() {
+    let wait = Ask::Wait { replicas: 1, timeout_ms: 25 };
+    for (name, replicas, granted) in [
+        ("unique-id-wait", 1, true),
+        ("unique-id-wait", 0, false),
+        ("unique-id-wait-ignored", 0, true),
+    ] {
+        let mut bench = Bench::new(name);
+        bench.acquire();
+        bench.answer(0, SET, Word::Ok);
+        assert_eq!(bench.asked(), [(0, wait)], "{name}");
+        bench.answer(0, wait, Word::Integer(replicas));
+        let actions = bench.actions();
+        assert_eq!(is_granted(&actions), granted, "{name} {replicas}");
+        assert_eq!(releases(&actions), usize::from(!granted), "{name} {replicas}");
+    }
+}
+
+#[test]
+fn tokens_of_the_clock_are_equal_in_one_millisecond_and_an_id_tells_them_apart() {
+    let token = |name: &str, now_ms: u64| {
+        let mut bench = Bench::new(name);
+        bench.now_ms = now_ms;
+        bench.acquire()[0].2
+    };
+    assert_eq!(token("redlock-timestamp-token", 7), token("timestamp-token", 7));
+    assert_ne!(token("redlock-timestamp-token", 7), token("redlock-timestamp-token", 8));
+    let with_id = token("redlock-timestamp-and-id-token", 7);
+    assert_eq!((with_id.as_bytes()[0], with_id.as_bytes()[8]), (7, 3));
+}
+
+#[test]
+fn one_token_stays_for_the_next_attempt_and_a_fresh_one_does_not() {
+    for (name, same) in [("redlock-one-token", true), ("redlock-literal", false)] {
+        let mut bench = Bench::new(name);
+        let first = bench.acquire()[0].2;
+        bench.answer_each(0..3, SET, Word::Nil);
+        bench.actions();
+        bench.at(100);
+        assert_eq!(bench.begin()[0].2 == first, same, "{name}");
+    }
+}
+
+#[test]
+fn pxat_is_stamped_with_the_clients_time() {
+    let mut bench = Bench::new("redlock-pxat");
+    bench.now_ms = 1_234;
+    assert_eq!(bench.acquire()[0].1, Ask::SetUntil { wall_ms: 1_234 + TTL_MS });
+}
+
+#[test]
+fn the_largest_counted_number_is_the_fencing_token() {
+    let mut bench = Bench::new("redlock-counter-max");
+    let ask = Ask::SetAndCount { ttl_ms: TTL_MS };
+    assert_eq!(bench.acquire()[0].1, ask);
+    bench.answer(4, ask, Word::Nil);
+    for (node, count) in [(0, 3), (1, 8), (2, 5)] {
+        bench.answer(node, ask, Word::Integer(count));
+    }
+    // Not counted any more.
+    bench.answer(3, ask, Word::Integer(9));
+    let delivered = bench.client.deliver(bench.now()).unwrap();
+    assert_eq!(delivered.fencing_token, Some(8));
+}
+
+#[test]
+fn a_token_of_the_wall_clock_is_t2() {
+    let mut bench = Bench::new("redlock-wall-clock-token");
+    bench.acquire();
+    bench.now_ms = 42;
+    bench.answer_each(0..3, SET, Word::Ok);
+    assert_eq!(bench.client.deliver(bench.now()).unwrap().fencing_token, Some(42));
+}
+
+#[test]
+#[should_panic(expected = "a stamp is of the wall clock")]
+fn stamps_of_another_clock_are_refused() {
+    let Some(Kind::Policy(policy)) = kind("redlock-pxat") else { panic!() };
+    let settings = Bench::new("redlock-literal").client.settings;
+    let _ = PolicyClient::new(Policy { clock: Clock::Boot, ..policy }, settings);
+}
