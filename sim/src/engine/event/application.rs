@@ -6,7 +6,7 @@ use super::stage::{Packet, Stage};
 use crate::history::EventKind;
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::Point;
-use crate::subject::Patience;
+use crate::subject::{Now, Patience};
 use crate::world::{Arrival, Direction};
 
 impl Process {
@@ -54,7 +54,10 @@ impl Process {
     fn perform(&mut self, plan: &Plan, stage: &mut Stage, op: Op) {
         let now = self.now(stage);
         match (op, self.held) {
+            // Who has the lease already does not ask for it.
+            (Op::Acquire(_), Some(held)) if !held.lost => {}
             (Op::Acquire(acquire), _) => {
+                self.release(stage, now);
                 let patience = match (acquire.wait, acquire.attempts, acquire.until) {
                     (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.0),
                     (_, Some(attempts), _) => Patience::Attempts(attempts),
@@ -83,18 +86,22 @@ impl Process {
             (Op::Extend { ttl_ns }, Some(Held { attempt, .. })) => {
                 self.extend(stage, attempt, ttl_ns);
             }
-            (Op::Release, Some(Held { attempt, .. })) => {
-                self.leave(stage);
-                self.held = None;
-                stage.record(EventKind::ReleaseCalled { attempt });
-                self.subject.release(now);
-            }
+            (Op::Release, Some(_)) => self.release(stage, now),
             (Op::Read, Some(Held { attempt, fencing_token, .. })) => {
                 self.waiting = Waiting::ForVersion;
                 let request = StoreRequest::Read { attempt, fencing_token };
                 self.ask_store(plan, stage, request);
             }
             (Op::Write { blind }, Some(held)) => self.write_store(plan, stage, held, blind),
+        }
+    }
+
+    /// Gives the lease back, if there is one.
+    fn release(&mut self, stage: &mut Stage, now: Now) {
+        self.leave(stage);
+        if let Some(Held { attempt, .. }) = self.held.take() {
+            stage.record(EventKind::ReleaseCalled { attempt });
+            self.subject.release(now);
         }
     }
 

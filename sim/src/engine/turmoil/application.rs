@@ -88,6 +88,11 @@ impl Application {
     }
 
     async fn acquire(&mut self, acquire: Acquire) {
+        // Who has the lease already does not ask for it.
+        if self.held.as_ref().is_some_and(|held| held.lease.is_valid()) {
+            return;
+        }
+        self.release().await;
         let resource = self.world.plan.scenario.lock.resource.as_str();
         let wanted = self.redlock.acquire(resource);
         let wanted = match (acquire.wait, acquire.attempts, acquire.until) {

@@ -49,7 +49,7 @@ pub struct Step {
     /// Not before this true time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
-    /// Acquire the lock.
+    /// Acquire the lock, unless the client has the lease already; one that is over is released first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquire: Option<Acquire>,
     /// Ask the lease; go on at the next `release` if it is over.

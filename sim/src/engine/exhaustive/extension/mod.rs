@@ -12,6 +12,7 @@
 //! nodes of three: what is asked of the rule is that it makes nothing worse.
 
 mod holder;
+mod node;
 mod policy;
 mod print;
 mod production;
@@ -19,11 +20,12 @@ mod wording;
 mod world;
 
 pub use holder::{Both, Holder};
+pub use node::Executed;
 pub use policy::Policy;
 pub use print::story;
 pub use production::Production;
 pub use wording::{Repair, Wording, Young};
-pub use world::{Act, Bounds, Executed, Extension, Step, World, violations};
+pub use world::{Act, Bounds, Extension, Step, World, violations};
 
 /// Three nodes: the fewest with a majority that survives the loss of one.
 pub const NODES: usize = 3;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{Answer, Heard, Holder, NODES, Request, Told};
+use super::node::{Executed, Key, Message, Node};
+use super::{Heard, Holder, NODES, Request, Told};
 use crate::engine::exhaustive::Model;
 
 /// What is wrong with a state. Each counterexample names one.
@@ -48,17 +49,6 @@ pub enum Act {
     Stray(usize),
 }
 
-/// Commands that a node executes, one after the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Executed {
-    /// How many.
-    pub count: u8,
-    /// Which of them (bits, the first lowest) are SETs; the others prolong the key.
-    pub sets: u16,
-    /// Which of them it did; to the others the key stood in the way, or was not there.
-    pub done: u16,
-}
-
 /// One thing that happens, what nodes execute just before it, and whether the other client is
 /// granted the lock just after it.
 ///
@@ -74,48 +64,6 @@ pub struct Step {
     pub act: Act,
     /// The other client is granted the lock, and releases it.
     pub granted: bool,
-}
-
-impl Executed {
-    fn and(self, message: Message) -> Self {
-        let bit = |flag: bool| u16::from(flag) << self.count;
-        let done = message.answer == Some(Answer::Done);
-        Self {
-            count: self.count + 1,
-            sets: self.sets | bit(message.request == Request::Set),
-            done: self.done | bit(done),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    Free,
-    /// The holder's, gone at this tick.
-    Ours(u8),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Message {
-    request: Request,
-    /// Once it is executed.
-    answer: Option<Answer>,
-}
-
-/// The most commands without an answer on one connection: one a round, and a SET behind each.
-const MESSAGES_MAX: usize = 9;
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    key: Key,
-    queue: [Option<Message>; MESSAGES_MAX],
-    /// A SET of a connection that was cut may be executed yet.
-    stray: bool,
-    /// The latest success counted it (the grant is one), and it has forgotten the key since T1.
-    counted: bool,
-    forgot: bool,
-    /// It has forgotten the key since T1 of the round that is under way.
-    forgot_in_round: bool,
 }
 
 /// Everything at one moment.
@@ -148,20 +96,13 @@ pub struct Extension<H> {
 
 impl<H: Holder> World<H> {
     fn new(holder: H, ttl: u8) -> Self {
-        let node = |key, first, counted| Node {
-            key,
-            queue: [first, None, None, None, None, None, None, None, None],
-            stray: false,
-            counted,
-            forgot: false,
-            forgot_in_round: false,
-        };
-        let set = Message { request: Request::Set, answer: None };
-        let granting = node(Key::Ours(ttl), None, true);
+        let granting = Node { counted: true, ..Node::new(Key::Ours(ttl)) };
+        let mut third = Node::new(Key::Free);
+        third.receive(Request::Set);
         Self {
             holder: Rc::new(holder),
             now: 0,
-            nodes: [granting, granting, node(Key::Free, Some(set), false)],
+            nodes: [granting, granting, third],
             rounds: 0,
             forgets: 0,
             cuts: 0,
@@ -307,9 +248,7 @@ impl<H: Holder> World<H> {
     fn hear(&mut self, told: Told) {
         match told {
             Told::Write(place, request) => {
-                let queue = &mut self.nodes[place].queue;
-                let free = queue.iter_mut().find(|it| it.is_none()).expect("rounds are bounded");
-                *free = Some(Message { request, answer: None });
+                self.nodes[place].receive(request);
             }
             Told::Extended { counted, .. } => {
                 for (node, counted) in self.nodes.iter_mut().zip(counted) {
@@ -329,25 +268,8 @@ impl<H: Holder> World<H> {
     }
 
     fn encode_node(&self, place: usize) -> u64 {
-        let node = &self.nodes[place];
-        let key = match node.key {
-            Key::Free => 0,
-            Key::Ours(until) => 1 + u64::from(until - self.now),
-        };
-        let queue = node.queue.iter().flatten().fold(0, |queue, message| {
-            let kind = match message.request {
-                Request::Set => 0,
-                Request::Extend { round } if round == self.rounds => 1,
-                Request::Extend { .. } => 2,
-            };
-            let answer = message.answer.map_or(0, |answer| 1 + answer as u64);
-            queue << 4 | 1 + kind + 3 * answer
-        });
-        let in_round = self.holder.is_extending() && node.forgot_in_round;
-        let forgot = node.counted && node.forgot;
-        let flags = [node.stray, node.counted, forgot, in_round];
-        let flags = flags.iter().fold(0, |flags, &flag| flags << 1 | u64::from(flag));
-        self.holder.encode_node(place, self.now) | flags << 8 | key << 12 | queue << 20
+        let node = self.nodes[place].encode(self.now, self.rounds, self.holder.is_extending());
+        self.holder.encode_node(place, self.now) | node << 8
     }
 
     fn encode(&self) -> u64 {
@@ -362,62 +284,6 @@ impl<H: Holder> World<H> {
         let flags = flags.iter().fold(0, |flags, &flag| flags << 1 | u64::from(flag));
         let used = u64::from(self.forgets) << 8 | u64::from(self.cuts) << 10;
         self.holder.encode(self.now) | (flags | used) << 48
-    }
-}
-
-impl Node {
-    /// The place of the next command that it has to execute.
-    fn next(&self) -> Option<usize> {
-        self.queue.iter().position(|it| it.is_some_and(|it| it.answer.is_none()))
-    }
-
-    /// All the ways in which it can execute commands now, none of them first.
-    fn ways(&self, until: u8) -> Vec<(Executed, Self)> {
-        let mut ways = vec![(Executed::default(), *self)];
-        let mut done = 0;
-        while let Some(&(executed, node)) = ways.get(done) {
-            done += 1;
-            for refused in [false, true] {
-                let mut next = node;
-                if let Some(message) = next.execute(until, refused) {
-                    ways.push((executed.and(message), next));
-                }
-            }
-        }
-        ways
-    }
-
-    /// Executes the next command, if there is one; with `refused` a SET that meets another key.
-    fn execute(&mut self, until: u8, refused: bool) -> Option<Message> {
-        let place = self.next()?;
-        let request = self.queue[place]?.request;
-        let could_be_refused = request == Request::Set && self.key == Key::Free;
-        if refused && !could_be_refused {
-            return None;
-        }
-        let done = match request {
-            Request::Set => !refused && self.set(until),
-            Request::Extend { .. } => self.extend(until),
-        };
-        let answer = Some(if done { Answer::Done } else { Answer::Refused });
-        self.queue[place] = Some(Message { request, answer });
-        self.queue[place]
-    }
-
-    fn set(&mut self, until: u8) -> bool {
-        let free = self.key == Key::Free;
-        if free {
-            self.key = Key::Ours(until);
-        }
-        free
-    }
-
-    fn extend(&mut self, until: u8) -> bool {
-        let ours = matches!(self.key, Key::Ours(_));
-        if ours {
-            self.key = Key::Ours(until);
-        }
-        ours
     }
 }
 
