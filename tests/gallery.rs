@@ -3,10 +3,6 @@
 //!
 //! `BLESS=1 cargo test --test gallery` writes them anew, and lists what changed (never in CI).
 
-#[path = "drift/grid.rs"]
-#[expect(dead_code, reason = "the rest is for the test of the closed form")]
-mod grid;
-
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -18,7 +14,6 @@ use redlock_sim::search::{Campaign, CaseResult, Engine};
 const GALLERY: &str = "../reports/gallery";
 const HISTORY: &str = "../docs/history.md";
 const PICTURE: &str = "../docs/pause-sweep.svg";
-const DRIFT: &str = "../docs/drift-boundary.svg";
 const README: &str = "../README.md";
 const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
@@ -76,15 +71,6 @@ fn what_is_committed_is_what_the_runs_give() {
     assert_eq!(std::fs::read_to_string(PICTURE).unwrap_or_default(), svg, "{PICTURE} differs");
     let committed = std::fs::read_to_string(README).expect("there is a README");
     assert_eq!(committed, fresh, "the table of the README differs");
-}
-
-#[test]
-fn the_picture_of_drift_is_what_the_runs_give() {
-    let drift = report::drift::drift_svg(&grid::cells());
-    if blesses() {
-        std::fs::write(DRIFT, &drift).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(DRIFT).unwrap_or_default(), drift, "{DRIFT} differs");
 }
 
 #[test]

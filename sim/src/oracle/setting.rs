@@ -75,7 +75,7 @@ impl Setting {
         let slack_ns = SLACK_NS + 2 * round_trip_ns;
         let attempt_ns = node_timeout_ns.saturating_mul(nodes as u64) + slack_ns;
         let release_ns = give_up_ns + node_timeout_ns + slack_ns;
-        let ttl_ns = longest_ttl_ns(scenario);
+        let ttl_ns = scenario.fleet_max_ttl().0;
         let drift = scenario.lock.drift;
         let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
         let drift_ns = u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0);
@@ -115,13 +115,4 @@ impl Setting {
     pub(super) fn is_judged(&self, client: u8) -> bool {
         usize::from(client) < self.probe
     }
-}
-
-/// The longest time that a key may live by the lock's own settings, whatever a subject sets.
-fn longest_ttl_ns(scenario: &Scenario) -> u64 {
-    let own = scenario.clients.iter().filter_map(|client| client.ttl);
-    let told = scenario.lock.fleet_max_ttl;
-    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
-    let extended = steps.filter_map(|step| step.extend?.ttl);
-    own.chain(told).chain(extended).fold(scenario.lock.ttl, core::cmp::Ord::max).0
 }

@@ -190,6 +190,22 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[lock]", "[[cluster.replica]]\nid = \"R\"\nof = \"F\"\n[lock]"),
     ("[lock]", "[[cluster.replica]]\nid = \"c1\"\nof = \"C\"\n[lock]"),
     ("clock-jump = { host = \"C\", by = \"10s\" }", "failover = { node = \"C\", to = \"D\" }"),
+    (
+        "clock-jump = { host = \"C\", by = \"10s\" }",
+        "failover = { node = \"C\", to = \"C\", told = [\"c3\"] }",
+    ),
+    // Groups of hosts.
+    ("host = \"C\"", "host = []"),
+    ("host = \"C\"", "host = [\"C\", \"C\"]"),
+    ("host = \"C\"", "host = [\"C\", \"F\"]"),
+    ("host = \"C\"", "host = 3"),
+    // Extensions.
+    ("{ hold = \"2s\" }", "{ extend = { times = 0 } }"),
+    ("{ hold = \"2s\" }", "{ extend = { ttl = \"1500us\" } }"),
+    ("{ hold = \"2s\" }", "{ extend = { evry = \"1s\" } }"),
+    ("{ hold = \"2s\" }", "{ extend = {}, hold = \"2s\" }"),
+    ("ttl      = \"10s\"", "ttl      = \"10s\"\nextensions-max = -1"),
+    ("network = {", "active-expiry = \"early\"\nnetwork = {"),
     // Expectations.
     ("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"sometimes\""),
     (

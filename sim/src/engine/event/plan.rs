@@ -2,8 +2,6 @@
 
 mod faults;
 
-use core::time::Duration;
-
 use redlock_client::protocol::{self, RetryDelay};
 
 use self::faults::planned_faults;
@@ -214,7 +212,7 @@ pub(in crate::engine) struct Plan {
 impl Plan {
     pub(in crate::engine) fn new(case: &Case) -> Result<Self, Unsupported> {
         let scenario = case.scenario.clone();
-        let fleet_ns = fleet_max_ttl_ns(&scenario);
+        let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
         let faults = planned_faults(&scenario)?;
         let last_ns = last_time_named(&scenario);
@@ -278,7 +276,7 @@ impl Plan {
         let is_probe = place == scenario.clients.len();
         let client = &scenario.clients[if is_probe { 0 } else { place }];
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
-        let fleet_max_ttl = Duration::from_nanos(fleet_max_ttl_ns(scenario));
+        let fleet_max_ttl = scenario.fleet_max_ttl().duration();
         let nodes = scenario.cluster.nodes.len();
         let settings = Settings {
             nodes,
@@ -316,12 +314,6 @@ impl Plan {
 
 fn kind_of(client: &Client) -> Kind {
     kind(&client.subject).expect("a valid scenario names a known subject")
-}
-
-fn fleet_max_ttl_ns(scenario: &Scenario) -> u64 {
-    let own = scenario.clients.iter().filter_map(|client| client.ttl);
-    let longest = own.chain([scenario.lock.ttl]).max().map_or(0, |ttl| ttl.0);
-    scenario.lock.fleet_max_ttl.map_or(longest, |told| told.0)
 }
 
 fn planned_ops(client: &Client, ttl: Span) -> Vec<PlannedOp> {

@@ -258,3 +258,32 @@ fn a_subject_of_one_node_minds_only_that_node() {
     let elsewhere = |kind: &EventKind| matches!(kind, EventKind::Written { node: 1.., .. });
     assert_eq!(count(&kept, elsewhere), 0);
 }
+
+#[test]
+fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
+    for subject in crate::scenario::SUBJECTS {
+        let text = format!(
+            r#"
+            schema = 1
+            name = "test"
+            title = "test"
+            [lock]
+            ttl = "1s"
+            [[client]]
+            id = "c1"
+            subject = "{subject}"
+            steps = [
+                {{ at = "0s", acquire = {{ attempts = 3 }} }}, {{ acquire = {{}} }},
+                {{ sleep = "3s" }}, {{ acquire = {{}} }}, {{ acquire = {{}} }}, {{ release = {{}} }},
+            ]"#
+        );
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+        let mut kept = Vec::new();
+        Engine::new(&case).unwrap().run(0, Some(&mut kept));
+        let granted = count(&kept, |kind| matches!(kind, EventKind::GrantDelivered { .. }));
+        let released = count(&kept, |kind| matches!(kind, EventKind::ReleaseCalled { .. }));
+        assert!((1..=2).contains(&granted) || subject == "unique-id-wait", "{subject}: {granted}");
+        assert_eq!(granted, released, "{subject}");
+    }
+}

@@ -22,13 +22,12 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
     let scenario = &plan.scenario;
     let lock = &scenario.lock;
     let ttl = |client: &scenario::Client| client.ttl.unwrap_or(lock.ttl);
-    let longest = scenario.clients.iter().map(ttl).max().unwrap_or(lock.ttl).max(lock.ttl);
     let own = scenario.clients.get(place).unwrap_or(&scenario.clients[0]);
     let nodes = (0..plan.nodes.len()).map(|node| format!("redis://{}", node_name(node)));
     Redlock::builder()
         .nodes(nodes)
         .ttl(ttl(own).duration())
-        .fleet_max_ttl(lock.fleet_max_ttl.unwrap_or(longest).duration())
+        .fleet_max_ttl(scenario.fleet_max_ttl().duration())
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())
         .restart_guard(lock.restart_guard.into())

@@ -161,7 +161,13 @@ impl<'s> Check<'s> {
         let Some(fleet) = lock.fleet_max_ttl else { return };
         self.ttl("lock.fleet-max-ttl", fleet);
         let clients = self.scenario.clients.iter().enumerate();
-        let own = clients.filter_map(|(place, it)| Some((format!("client.{place}.ttl"), it.ttl?)));
+        let own = clients.flat_map(|(place, it)| {
+            let at = format!("client.{place}");
+            let steps = it.steps.iter().enumerate().filter_map(move |(step, it)| {
+                Some((format!("{at}.steps.{step}.extend.ttl"), it.extend?.ttl?))
+            });
+            it.ttl.map(|ttl| (format!("client.{place}.ttl"), ttl)).into_iter().chain(steps)
+        });
         let all: Vec<_> = own.chain([(String::from("lock.ttl"), lock.ttl)]).collect();
         for (place, ttl) in all {
             if ttl > fleet {

@@ -138,6 +138,16 @@ impl Default for Run {
 pub const CLIENTS_MAX: usize = 8;
 
 impl Scenario {
+    /// The longest TTL that any client uses: `lock.fleet-max-ttl`, or else the largest in the file.
+    #[must_use]
+    pub fn fleet_max_ttl(&self) -> Span {
+        let steps = self.clients.iter().flat_map(|client| &client.steps);
+        let extended = steps.filter_map(|step| step.extend?.ttl);
+        let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
+        let longest = own.fold(self.lock.ttl, Ord::max);
+        self.lock.fleet_max_ttl.unwrap_or(longest)
+    }
+
     /// How many hosts there are: nodes, clients, the probe, the store, replicas.
     #[must_use]
     pub fn host_count(&self) -> usize {
