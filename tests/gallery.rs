@@ -19,17 +19,17 @@ const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
 /// The pages that show the exchange of 2016 and one of each other kind.
 const PAGES: [&str; 12] = [
+    "asynchronous-replica",
     "canonical",
     "client-wall-clock-set-back",
     "delayed-write",
-    "get-then-del",
     "ideal-lease-service",
     "node-clock-jump",
     "pause-after-the-check",
     "pause-in-flight",
     "pause-sweep",
+    "recreated-key",
     "restart-without-persistence",
-    "suspend-defeats-step-3",
     "token-reused",
 ];
 

@@ -17,7 +17,7 @@ struct Line {
     fenced: &'static str,
 }
 
-const LINES: [Line; 9] = [
+const LINES: [Line; 12] = [
     Line {
         assumption: "no process stops between its check and its section (K1)",
         scenario: "pause-after-the-check",
@@ -47,11 +47,32 @@ const LINES: [Line; 9] = [
         fenced: "fencing-tokens-save-the-resource",
     },
     Line {
+        assumption: "no clock is wrong by ten per cent (K8)",
+        scenario: "ten-percent",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "-",
+    },
+    Line {
         assumption: "no master forgets what it acknowledged (K3)",
         scenario: "restart-without-persistence",
         literal: "the-literal-algorithm",
         ours: "quarantine",
         fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        assumption: "no host of a master that syncs once a second loses power (D2)",
+        scenario: "appendfsync-everysec",
+        literal: "the-literal-algorithm",
+        ours: "quarantine",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no replica takes the place of one of the masters (D12)",
+        scenario: "replica-within-redlock",
+        literal: "the-literal-algorithm",
+        ours: "quarantine",
+        fenced: "-",
     },
     Line {
         assumption: "no write is under way for long (K7)",
