@@ -36,8 +36,7 @@ pub fn drift_svg(cells: &[Cell]) -> String {
     let grid = Grid { step_ppm, columns };
     let mut svg = Svg::default();
     svg.text("title", (20 * PX, 36 * PX), "How far may clocks drift apart?");
-    let lead = "A lease of 10 s gives up 1 % and 2 ms. Each square is a run in which a second \
-                client asks just before the first stops believing.";
+    let lead = "A lease of 10 s gives up 1 % and 2 ms. Another client asks just before its end.";
     svg.text("lead", (20 * PX, 58 * PX), lead);
     for cell in cells {
         grid.square(&mut svg, cell);
@@ -45,10 +44,13 @@ pub fn drift_svg(cells: &[Cell]) -> String {
     grid.boundary(&mut svg);
     grid.axes(&mut svg);
     let bottom = TOP + columns * CELL;
-    let key = "green: no seed overlaps · red: every seed · dashed: some, by the phase of the \
-               master's millisecond · line: the closed form";
-    svg.text("what", (20 * PX, bottom + 62 * PX), key);
-    frame(&svg.into_body(), (LEFT + columns * CELL + 230 * PX, bottom + 80 * PX))
+    let key = [
+        "green: the beliefs of the two overlap for no seed · red: for every seed",
+        "dashed: for some, by where in its millisecond the master's clock is · line: the closed form",
+    ];
+    svg.text("what", (20 * PX, bottom + 62 * PX), key[0]);
+    svg.text("what", (20 * PX, bottom + 80 * PX), key[1]);
+    frame(&svg.into_body(), (LEFT + columns * CELL + 230 * PX, bottom + 98 * PX))
 }
 
 #[derive(Clone, Copy)]
