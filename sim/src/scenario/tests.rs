@@ -94,13 +94,6 @@ fn a_written_scenario_reads_as_it_was() {
 }
 
 #[test]
-fn the_subjects_are_those_that_there_are() {
-    let mut known = SUBJECTS;
-    known.sort_unstable();
-    assert_eq!(known, crate::subject::NAMES);
-}
-
-#[test]
 fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
     use crate::subject::{Kind, kind};
     for name in SUBJECTS {

@@ -186,6 +186,17 @@ pub enum Patience {
     UntilBoot(u64),
 }
 
+impl Patience {
+    /// Whether another attempt may begin at `next_boot_ns`, after so many failures.
+    #[must_use]
+    pub const fn allows(self, failures: u32, next_boot_ns: u64) -> bool {
+        match self {
+            Self::Attempts(most) => failures < most,
+            Self::UntilBoot(end_ns) => next_boot_ns < end_ns,
+        }
+    }
+}
+
 /// A lease as the application gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {

@@ -211,11 +211,7 @@ impl GetSetClient {
         let wait =
             self.settings.retry.after(self.failures, core::time::Duration::ZERO, self.jitter);
         let until_boot_ns = now.boot_ns + nanos(wait);
-        let again = match self.patience {
-            Patience::Attempts(most) => self.failures < most,
-            Patience::UntilBoot(end_ns) => until_boot_ns < end_ns,
-        };
-        if again {
+        if self.patience.allows(self.failures, until_boot_ns) {
             self.state = State::Waiting { until_boot_ns };
         } else {
             self.state = State::Idle;

@@ -22,7 +22,7 @@ pub use policy::{
     Asking, Clock, Connect, Errors, Expiry, Extending, Fencing, Lasting, Policy, PolicyClient,
     Quorum, ReleaseTo, Settings, Settling, Then, TokenFrom, Unlock,
 };
-pub use presets::{Kind, NAMES, kind};
+pub use presets::{Kind, kind};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 

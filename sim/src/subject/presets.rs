@@ -8,55 +8,6 @@ use super::policy::{
     Settling, Then, TokenFrom, Unlock,
 };
 
-/// The names that a scenario may give as `subject`.
-pub const NAMES: [&str; 45] = [
-    "counter-on-one-redis",
-    "get-then-del",
-    "getset",
-    "lease-service",
-    "lease-service-duration",
-    "php-redlock",
-    "php-redlock-short-timeout",
-    "redlock",
-    "redlock-aborts-on-error",
-    "redlock-connected-quorum",
-    "redlock-counter-max",
-    "redlock-duration",
-    "redlock-extend-from-reply",
-    "redlock-extend-minority",
-    "redlock-extend-recreates",
-    "redlock-extend-unchecked",
-    "redlock-extend-unlimited",
-    "redlock-extend-unlocks",
-    "redlock-literal",
-    "redlock-monotonic-clock",
-    "redlock-no-jitter",
-    "redlock-no-node-timeout",
-    "redlock-no-release",
-    "redlock-no-step-3",
-    "redlock-one-token",
-    "redlock-pxat",
-    "redlock-quorum-2",
-    "redlock-release-acknowledged",
-    "redlock-resends",
-    "redlock-resends-and-extends-late",
-    "redlock-sequential",
-    "redlock-stops-at-quorum",
-    "redlock-timestamp-and-id-token",
-    "redlock-timestamp-token",
-    "redlock-too-slow-keeps",
-    "redlock-wall-clock",
-    "redlock-wall-clock-token",
-    "set-plain-del",
-    "setnx",
-    "setnx-and-expire-pipelined",
-    "setnx-then-expire",
-    "timestamp-token",
-    "unique-id",
-    "unique-id-wait",
-    "unique-id-wait-ignored",
-];
-
 /// What a subject is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -251,10 +202,11 @@ fn redlock_extending(name: &str) -> Option<Policy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::SUBJECTS;
 
     #[test]
     fn every_name_has_a_kind_and_one_is_ours() {
-        for name in NAMES {
+        for name in SUBJECTS {
             assert!(kind(name).is_some(), "{name}");
             assert_eq!(kind(name) == Some(Kind::Ours), name == "redlock", "{name}");
         }
@@ -264,15 +216,15 @@ mod tests {
     #[test]
     fn every_name_is_told_to_those_who_write_scenarios() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md"));
-        for name in NAMES {
+        for name in SUBJECTS {
             assert!(readme.contains(&format!("`{name}`")), "{name}");
         }
     }
 
     #[test]
     fn no_two_names_mean_the_same() {
-        for (place, name) in NAMES.iter().enumerate() {
-            for other in &NAMES[..place] {
+        for (place, name) in SUBJECTS.iter().enumerate() {
+            for other in &SUBJECTS[..place] {
                 assert_ne!(kind(name), kind(other), "{name}, {other}");
             }
         }

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::replication::Role;
 use super::stage::{Input, Stage};
 use crate::history::{EventKind, KeyEnd};
-use crate::world::{Arrival, ConnectionState, Direction};
+use crate::world::ConnectionState;
 
 impl Stage {
     /// `to` is the node's master from now on, if it runs. The clients that are `told` let go of the
@@ -51,7 +51,7 @@ impl Stage {
                 && host.replication.role == Role::Deposed
             {
                 self.forget_replication(plan, server);
-                self.close_connections(plan, server);
+                self.drop_connections(plan, server, true);
                 self.nodes[usize::from(server)].inbox.clear();
                 self.follow(plan, server, master);
             }
@@ -110,21 +110,6 @@ impl Stage {
                 connection.served = false;
                 self.network.reset(number);
                 self.give(client, Input::Closed(number));
-            }
-        }
-    }
-
-    /// The process closes all its connections.
-    pub(super) fn close_connections(&mut self, plan: &Plan, server: u8) {
-        let host = plan.nodes[usize::from(server)].host.0;
-        for number in self.network.numbers() {
-            let connection = self.network.connection_mut(number);
-            if connection.server != host || !connection.served {
-                continue;
-            }
-            connection.served = false;
-            if connection.state != ConnectionState::Closed {
-                self.send(plan, number, Direction::Down, Arrival::Closed);
             }
         }
     }

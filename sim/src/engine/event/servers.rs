@@ -72,6 +72,12 @@ impl Stage {
             self.disk_after(server, place, death);
         }
         self.nodes[usize::from(server)].dark |= power;
+        // The kernel of a dead process says goodbye; a dead host says nothing.
+        self.drop_connections(plan, server, !power);
+    }
+
+    /// Nobody serves the connections of `server` any more.
+    pub(super) fn drop_connections(&mut self, plan: &Plan, server: u8, says_goodbye: bool) {
         let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
@@ -79,8 +85,7 @@ impl Stage {
                 continue;
             }
             connection.served = false;
-            // The kernel of a dead process says goodbye; a dead host says nothing.
-            if !power && connection.state != ConnectionState::Closed {
+            if says_goodbye && connection.state != ConnectionState::Closed {
                 self.send(plan, number, Direction::Down, Arrival::Closed);
             }
         }

@@ -7,7 +7,7 @@ use super::{
     Asking, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, Settling, Then, TokenFrom, nanos,
 };
 use crate::history::Settlement;
-use crate::subject::{Action, Ask, FreshAttempt, Now, Patience, Word};
+use crate::subject::{Action, Ask, FreshAttempt, Now, Word};
 
 impl PolicyClient {
     pub(super) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
@@ -166,11 +166,7 @@ impl PolicyClient {
             }
         };
         let until_boot_ns = now.boot_ns + nanos(delay);
-        let again = match self.patience {
-            Patience::Attempts(most) => self.failures < most,
-            Patience::UntilBoot(end_ns) => until_boot_ns < end_ns,
-        };
-        if again {
+        if self.patience.allows(self.failures, until_boot_ns) {
             self.state = State::Waiting { until_boot_ns };
         } else {
             self.state = State::Idle;
