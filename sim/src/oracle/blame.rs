@@ -9,16 +9,21 @@
 //! - *lost* by a restart, a failover, a flush, an eviction: the node's amnesia;
 //! - *expired*. Measured from when the key was timed last, by its SET or an extension, the node's
 //!   wall clock has gained `g` on true time by then, and measured from T1, of the attempt or of the
-//!   extension that the deadline rests on, the lease's clock has lost `l`. With `g + l` within what the lease gives
-//!   up for drift the key outlives the belief, so the client is wrong. Beyond it, whichever of the
-//!   two exceeds the allowance alone is to blame, or both where only their sum does. (The node is
-//!   timed from the SET and not from T1 since what its clock does before the SET does not shorten
-//!   the key.) After a failover the node's clock is that of the host that is its master;
+//!   extension that the deadline rests on, the lease's clock has lost `l`. With `g + l` within what
+//!   the lease gives up for drift the key outlives the belief, so the client is wrong. Beyond it,
+//!   whichever of the two exceeds the allowance alone is to blame, or both where only their sum
+//!   does. (The node is timed from the SET and not from T1 since what its clock does before the SET
+//!   does not shorten the key.) After a failover the node's clock is that of the host that is its
+//!   master;
 //! - *never there*, and the client is wrong; as it is where the later lease's key never was.
 //!
 //! The blame is the union over these nodes. Where the client is wrong at some of them and faults
 //! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
 //! which the client is wrong; else it would not have been granted but for the client.
+//!
+//! A node that the earlier lease counted once, and an extension did without, is no excuse for the
+//! client and no fault of its: but what a fault took from it let the later lease in as well, and is
+//! blamed beside the others.
 //!
 //! It is found out as the overlap begins, or as the later lease is granted: keys that ended can be
 //! made again later.
@@ -42,8 +47,15 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         cause.iter().for_each(|it| blamed.add(it));
     }
     let excused = later.counted & !client_is_wrong_at;
-    let faults_suffice = client_is_wrong_at == 0 || excused.count_ones() >= later.needed;
-    if faults_suffice { blamed } else { Blamed::NONE }
+    if client_is_wrong_at != 0 && excused.count_ones() < later.needed {
+        return Blamed::NONE;
+    }
+    if !blamed.is_none() {
+        for node in nodes_in(earlier.counted_once & later.counted) {
+            of_node(facts, first, second, node).iter().for_each(|it| blamed.add(it));
+        }
+    }
+    blamed
 }
 
 /// Why the key that was first on `node` made way for the other.

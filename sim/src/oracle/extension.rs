@@ -114,6 +114,7 @@ impl Facts {
             if attempt.confirmed_round().count_ones() >= attempt.needed.max(1) {
                 attempt.repaired &= !attempt.round.repaired_before;
             }
+            attempt.counted_once = (attempt.counted_once | attempt.counted) & !counted;
             attempt.counted = counted;
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided |= over;

@@ -30,6 +30,8 @@ pub(super) struct Attempt {
     pub confirmed_by: u16,
     /// The nodes whose votes the client counted, last: for the grant, or for an extension.
     pub counted: u16,
+    /// Those that it counted before that, and no longer does.
+    pub counted_once: u16,
     /// When it was decided; [`NEVER`] if it was not.
     pub decided_ns: u64,
     /// When the lease is over, as it was decided last.
@@ -63,6 +65,7 @@ const BLANK: Attempt = Attempt {
     set_on: 0,
     confirmed_by: 0,
     counted: 0,
+    counted_once: 0,
     decided_ns: NEVER,
     deadline_local_ns: 0,
     over_when_decided: false,
