@@ -367,10 +367,11 @@ impl Link {
         let overdue = overdue.map(|it| it.since.after(self.config.node_timeout)).min();
         let unwritten = self.pipeline.range(self.written..);
         let stale = unwritten.filter_map(|it| it.write_before).min();
-        [connection, self.gives_up_at(), overdue, stale, self.debts.next_timeout()]
-            .into_iter()
-            .flatten()
-            .min()
+        let timeouts = [self.gives_up_at(), overdue, stale, self.debts.next_timeout()];
+        timeouts.into_iter().fold(connection, |first, other| match (first, other) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        })
     }
 
     /// A node that owes an answer beyond the node timeout gets no new SET and no extension until it

@@ -47,9 +47,12 @@ pub enum Ask {
         /// How many.
         replicas: u8,
         /// How long at most.
-        timeout_ms: u64,
+        timeout_ms: u32,
     },
 }
+
+// Requests are copied at every step of their way: what they ask for is two words.
+const _: () = assert!(size_of::<Ask>() <= 16);
 
 impl Ask {
     /// As a history tells it.

@@ -169,6 +169,7 @@ impl Stage {
     }
 
     /// What waited for a sync is answered.
+    #[cold]
     pub(super) fn send_held(&mut self, plan: &Plan, server: u8) {
         let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
         for (connection, response) in held.drain(..) {
@@ -184,6 +185,7 @@ impl Stage {
         self.send(plan, connection, Direction::Down, message);
     }
 
+    #[cold]
     fn begin_sync(&mut self, plan: &Plan, server: u8) {
         let host = &mut self.nodes[usize::from(server)];
         host.master.disk_mut().begin_sync();
@@ -211,6 +213,7 @@ impl Stage {
     }
 
     /// What `everysec` has to do, and when.
+    #[cold]
     fn schedule_disk(&mut self, plan: &Plan, server: u8) {
         let now_ns = self.now_ns;
         let host = &mut self.nodes[usize::from(server)];

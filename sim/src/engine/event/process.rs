@@ -471,6 +471,7 @@ impl Process {
         }
     }
 
+    #[inline]
     pub(super) fn now(&self, stage: &Stage) -> Now {
         stage.read_clocks(self.host, self.subject.lease_clock())
     }

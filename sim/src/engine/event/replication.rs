@@ -200,6 +200,7 @@ impl Stage {
     }
 
     /// A replica asks to be told everything.
+    #[cold]
     pub(super) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
         let host = &mut self.nodes[usize::from(server)];
         if host.replication.role == Role::Replica {
@@ -212,6 +213,7 @@ impl Stage {
     }
 
     /// Sends every replica what it has not been sent.
+    #[cold]
     pub(super) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
         let to = self.nodes[usize::from(server)].master.stream().len();
         for place in 0..self.nodes[usize::from(server)].replication.links.len() {
@@ -226,6 +228,7 @@ impl Stage {
     }
 
     /// Something arrived at a replica from its master.
+    #[cold]
     pub(super) fn replica_hears(
         &mut self,
         plan: &Plan,
@@ -254,6 +257,7 @@ impl Stage {
     }
 
     /// A replica has done what it was told up to a place in the stream.
+    #[cold]
     pub(super) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
         let replication = &mut self.nodes[usize::from(server)].replication;
         let link = replication.links.iter_mut().find(|link| link.connection == number);
@@ -265,13 +269,14 @@ impl Stage {
     }
 
     /// A connection asks for everything that it wrote to be on so many replicas.
+    #[cold]
     pub(super) fn wait_for_replicas(
         &mut self,
         plan: &Plan,
         server: u8,
         connection: u16,
         request: Request,
-        (replicas, timeout_ms): (u8, u64),
+        (replicas, timeout_ms): (u8, u32),
     ) {
         let target = self.wrote.get(usize::from(connection)).copied().unwrap_or(0);
         self.waits += 1;
@@ -282,7 +287,7 @@ impl Stage {
         if let Some(place) = host.satisfied_wait() {
             self.finish_wait(plan, server, place);
         } else if timeout_ms > 0 {
-            let at_ns = self.now_ns + timeout_ms * 1_000_000;
+            let at_ns = self.now_ns + u64::from(timeout_ms) * 1_000_000;
             self.queue.schedule(at_ns, Happening::WaitEnds { server, serial });
         }
     }
@@ -315,6 +320,7 @@ impl Stage {
     }
 
     /// Tells and sends an answer to something that leaves the key as it is.
+    #[cold]
     pub(super) fn answer_without_key(
         &mut self,
         plan: &Plan,
@@ -358,6 +364,7 @@ impl Stage {
     }
 
     /// The connection has written up to the end of the server's stream.
+    #[cold]
     pub(super) fn note_written(&mut self, server: u8, connection: u16) {
         let place = usize::from(connection);
         if self.wrote.len() <= place {

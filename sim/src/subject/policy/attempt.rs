@@ -90,7 +90,8 @@ impl PolicyClient {
             Then::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
             // Its answer has to come before the node timeout, which began with the SET.
             Then::Wait { .. } => {
-                let timeout_ms = self.settings.node_timeout.as_millis() as u64 / 2;
+                // A node timeout is an hour at the most.
+                let timeout_ms = self.settings.node_timeout.as_millis() as u32 / 2;
                 self.send(node, Ask::Wait { replicas: 1, timeout_ms });
             }
             Then::ExpirePipelined | Then::Nothing => self.vote(node, Vote::Yes, now),
