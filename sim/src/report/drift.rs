@@ -1,7 +1,8 @@
 //! The picture of drift: how wrong the clocks of both sides may be, as the runs have it and as the
 //! closed form has it.
 
-use super::svg::{Area, PX, Svg, escape};
+use super::picture::frame;
+use super::svg::{Area, PX, Svg};
 
 /// What became of one pair of rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,9 @@ pub fn drift_svg(cells: &[Cell]) -> String {
     ];
     svg.text("what", (20 * PX, bottom + 62 * PX), key[0]);
     svg.text("what", (20 * PX, bottom + 80 * PX), key[1]);
-    frame(&svg.into_body(), (LEFT + columns * CELL + 230 * PX, bottom + 98 * PX))
+    let title = "Which drift of a holder's and of a master's clocks a lease covers";
+    let size = (LEFT + columns * CELL + 230 * PX, bottom + 98 * PX);
+    frame(title, &svg.into_body(), size)
 }
 
 #[derive(Clone, Copy)]
@@ -135,16 +138,4 @@ impl Grid {
 /// `0.5 %`.
 fn percent(ppm: i64) -> String {
     format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1_000)
-}
-
-fn frame(body: &str, (width, height): (i64, i64)) -> String {
-    let (width, height) = (width / PX, height / PX);
-    let title = escape("Which drift of a holder's and of a master's clocks a lease covers");
-    let style = include_str!("picture.css").trim_end();
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         width=\"{width}\" height=\"{height}\" role=\"img\"><title>{title}</title>\
-         <style>{style}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\
-         {body}</svg>\n"
-    )
 }

@@ -125,7 +125,9 @@ pub fn sweep_svg(cells: &[Cell]) -> String {
     let bottom = TOP + ROW * ROWS.len() as i64;
     let key = "✓ no harm in any run · ✗ violated · – no such step · ┃ where the verdict flips";
     svg.text("what", (20 * PX, bottom + 28 * PX), key);
-    frame(&svg.into_body(), bottom + 46 * PX)
+    let title = "A pause before each step of an acquisition: the literal algorithm, this client, and a \
+                 resource that checks fencing tokens";
+    frame(title, &svg.into_body(), (WIDTH, bottom + 46 * PX))
 }
 
 /// Whether any of the runs that a cell stands for did harm; `None` if there was none.
@@ -160,12 +162,10 @@ fn square(svg: &mut Svg, x: i64, y: i64, verdict: Option<bool>) {
     svg.text(&format!("word {class}"), (x + CELL / 2, y + 47 * PX), word);
 }
 
-fn frame(body: &str, height: i64) -> String {
-    let (width, height) = (WIDTH / PX, height / PX);
-    let title = escape(
-        "A pause before each step of an acquisition: the literal algorithm, this client, and a \
-         resource that checks fencing tokens",
-    );
+/// A picture as a file of its own: paper, style and `title` around `body`.
+pub(super) fn frame(title: &str, body: &str, (width, height): (i64, i64)) -> String {
+    let (width, height) = (width / PX, height / PX);
+    let title = escape(title);
     let style = include_str!("picture.css").trim_end();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
