@@ -1,0 +1,3 @@
+//! The client against real servers.
+
+fn main() {}
