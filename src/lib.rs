@@ -26,6 +26,7 @@ mod acquire;
 mod builder;
 mod client;
 mod driver;
+mod endpoint;
 mod error;
 mod introduction;
 mod lease;
