@@ -74,7 +74,7 @@ fn an_acquisition_tries_again_until_the_lock_is_free() {
     assert!(world.poll(&mut acquiring).is_none());
     world.each_node(|node| node.delete("res"));
     assert!(world.block_on(acquiring).is_ok());
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVAL SET");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA SET");
 }
 
 #[test]
