@@ -130,3 +130,6 @@ async fn read_error(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

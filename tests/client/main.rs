@@ -124,6 +124,32 @@ fn a_frame_beyond_the_limits_costs_the_connection_and_no_more() {
 }
 
 #[test]
+fn an_old_server_serves() {
+    let world = World::new();
+    world.each_node(|node| node.is_old = true);
+    let redlock = world.client();
+    let lease = world.poll(&mut acquiring(&redlock, "res")).unwrap().unwrap();
+    world.settle();
+    assert_eq!(world.block_on(lease.release()), Released::Confirmed);
+    assert_eq!(world.holders("res"), 0);
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA EVAL");
+}
+
+#[test]
+fn scripts_that_are_flushed_are_sent_again() {
+    let world = World::new();
+    let redlock = world.client();
+    for executed in ["INFO SET EVALSHA EVAL", "INFO SET EVALSHA EVAL SET EVALSHA EVAL"] {
+        let lease = world.poll(&mut acquiring(&redlock, "res")).unwrap().unwrap();
+        world.settle();
+        world.each_node(|node| node.has_scripts = false);
+        assert_eq!(world.block_on(lease.release()), Released::Confirmed);
+        assert_eq!(world.node("a", |node| node.executed.join(" ")), executed);
+    }
+    assert_eq!(world.node("a", |node| node.accepted), 1, "on the same connection");
+}
+
+#[test]
 fn a_dropped_acquisition_gives_back_what_it_may_have() {
     let world = World::new();
     let redlock = world.client();
