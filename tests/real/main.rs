@@ -1,3 +1,98 @@
-//! The client against real servers.
+//! The client against real `redis-server` processes.
+//!
+//! Every test starts its own servers. Without `redis-server` on PATH the tests are ignored, and say
+//! so; with `REDLOCK_REQUIRE_REDIS=1` that is a failure. With `CI=true` the long ones take their
+//! full time.
 
-fn main() {}
+#![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
+#![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
+
+mod cycle;
+mod fleet;
+mod outage;
+mod server;
+mod wait;
+
+use std::future::Future;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// A test of this target.
+#[derive(Clone, Copy)]
+struct Test {
+    name: &'static str,
+    run: fn(),
+    /// It has the machine to itself: it loads it, or measures what it does to it.
+    alone: bool,
+}
+
+impl Test {
+    const fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    fn run(self) {
+        static MACHINE: RwLock<()> = RwLock::new(());
+        if self.alone {
+            let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+            (self.run)();
+        } else {
+            let _together = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+            (self.run)();
+        }
+    }
+}
+
+/// Tests that run at the same time: most of them wait most of the time.
+const TOGETHER: usize = 4;
+
+/// No test takes longer than this, unless it hangs.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// An `async` test, which runs on a runtime of its own.
+macro_rules! on_tokio {
+    ($test:ident) => {
+        crate::Test {
+            name: concat!(module_path!(), "::", stringify!($test)),
+            run: || crate::run($test()),
+            alone: false,
+        }
+    };
+}
+use on_tokio;
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(TOGETHER);
+    let missing = server::missing();
+    let required = std::env::var_os("REDLOCK_REQUIRE_REDIS").is_some_and(|value| value == "1");
+    let tests = [cycle::TESTS, outage::TESTS].concat();
+    let trials = tests.into_iter().map(|test| {
+        let name = test.name.trim_start_matches("real::");
+        Trial::ignorable_test(name, move || match missing {
+            Some(why) if required => Err(Failed::from(why)),
+            Some(why) => Ok(Completion::ignored_with(why)),
+            None => {
+                test.run();
+                Ok(Completion::Completed)
+            }
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+/// Runs `test` on a runtime of its own.
+fn run(test: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        tokio::time::timeout(LIMIT, test).await.expect("the test hangs");
+    });
+}
+
+/// Whether the long tests take their full time.
+fn is_thorough() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
