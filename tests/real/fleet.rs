@@ -3,10 +3,10 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use redlock_client::{Builder, Lease, Redlock, RestartGuard};
+use redlock_client::{Builder, Lease, Redlock, Released, RestartGuard};
 
 use crate::server::Server;
-use crate::wait::eventually;
+use crate::wait::{comes_true, eventually};
 
 /// The TTL of every lease, unless a test says otherwise: longer than any test of outages needs, so
 /// that nothing that works only because a key has expired passes for a release.
@@ -20,7 +20,12 @@ pub(crate) struct Fleet(Vec<Server>);
 
 impl Fleet {
     pub(crate) fn of(size: usize) -> Self {
-        Self((0..size).map(|_| Server::start(&[])).collect())
+        Self::with(size, &[])
+    }
+
+    /// Servers with further options.
+    pub(crate) fn with(size: usize, options: &[&str]) -> Self {
+        Self((0..size).map(|_| Server::start(options)).collect())
     }
 
     pub(crate) fn urls(&self) -> Vec<String> {
@@ -42,6 +47,13 @@ impl Fleet {
         self.0.iter().map(Server::keys).collect()
     }
 
+    /// Gives `redlock` a connection to every server.
+    pub(crate) async fn connect(&self, redlock: &Redlock) {
+        let lease = redlock.acquire("connect").await.expect("a fleet in order");
+        self.all_hold("connect", &lease).await;
+        assert_eq!(lease.release().await, Released::Confirmed);
+    }
+
     /// Ready once every server holds the key `name` of `lease`: a lease begins when a majority does.
     pub(crate) async fn all_hold(&self, name: &str, lease: &Lease) {
         for server in &self.0 {
@@ -55,8 +67,10 @@ impl Fleet {
 
     /// Ready once no server has a key; `within` is below the TTL where releases are to do it.
     pub(crate) async fn empties(&self, within: Duration) {
-        eventually("the servers are empty", within, || self.keys().iter().sum::<usize>() == 0)
-            .await;
+        for server in &self.0 {
+            let empty = comes_true(within, || server.keys() == 0).await;
+            assert!(empty, "left on {}: {:?}", server.url(), server.names());
+        }
     }
 }
 

@@ -10,8 +10,11 @@
 mod cycle;
 mod fleet;
 mod outage;
+mod proxy;
+mod refusals;
 mod server;
 mod wait;
+mod wire;
 
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
@@ -68,7 +71,7 @@ fn main() {
     arguments.test_threads.get_or_insert(TOGETHER);
     let missing = server::missing();
     let required = std::env::var_os("REDLOCK_REQUIRE_REDIS").is_some_and(|value| value == "1");
-    let tests = [cycle::TESTS, outage::TESTS].concat();
+    let tests = [cycle::TESTS, outage::TESTS, refusals::TESTS, wire::TESTS].concat();
     let trials = tests.into_iter().map(|test| {
         let name = test.name.trim_start_matches("real::");
         Trial::ignorable_test(name, move || match missing {

@@ -27,7 +27,7 @@ async fn survives(fail: fn(&mut Server), repair: fn(&mut Server)) {
         let (one, other) = (fleet.client(), fleet.client());
         let lease = one.acquire("res").await.unwrap();
         // The other client's connections are open, too.
-        other.acquire("warm").await.unwrap().release().await;
+        fleet.connect(&other).await;
         fleet[..failures].iter_mut().for_each(fail);
         assert_taken(&other).await;
         assert!(lease.check(TTL / 4).is_ok());
@@ -86,7 +86,7 @@ async fn refuses(fail: fn(&mut Server)) {
     let node_timeout = Duration::from_millis(500);
     let build = || fleet.builder().node_timeout(node_timeout).build().unwrap();
     let (warm, cold) = (build(), build());
-    warm.acquire("warm").await.unwrap().release().await;
+    fleet.connect(&warm).await;
     fleet[..3].iter_mut().for_each(fail);
     for redlock in [warm, cold] {
         let began = Instant::now();

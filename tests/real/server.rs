@@ -108,8 +108,14 @@ impl Server {
 
     /// How many keys there are.
     pub(crate) fn keys(&self) -> usize {
-        // Expired keys count until somebody looks at them.
-        self.ask::<Vec<Vec<u8>>>("KEYS *").len()
+        self.names().len()
+    }
+
+    /// The names of the keys. DBSIZE would count those that have expired, until somebody looks at
+    /// them.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names: Vec<Vec<u8>> = self.ask("KEYS *");
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     /// The connections other than the one that asks.

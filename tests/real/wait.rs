@@ -15,10 +15,18 @@ pub(crate) fn until(what: &str, within: Duration, mut condition: impl FnMut() ->
 }
 
 /// Ready once `condition` holds.
-pub(crate) async fn eventually(what: &str, within: Duration, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, within: Duration, condition: impl FnMut() -> bool) {
+    assert!(comes_true(within, condition).await, "{what}: not within {within:?}");
+}
+
+/// Whether `condition` holds in time.
+pub(crate) async fn comes_true(within: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + within;
     while !condition() {
-        assert!(Instant::now() < end, "{what}: not within {within:?}");
+        if Instant::now() >= end {
+            return false;
+        }
         tokio::time::sleep(GLANCE).await;
     }
+    true
 }
