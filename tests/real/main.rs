@@ -7,7 +7,9 @@
 #![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
 
+mod cancellation;
 mod cycle;
+mod dropping;
 mod fleet;
 mod outage;
 mod proxy;
@@ -21,6 +23,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use tokio::runtime::Builder;
 
 /// A test of this target.
 #[derive(Clone, Copy)]
@@ -54,25 +57,54 @@ const TOGETHER: usize = 4;
 /// No test takes longer than this, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// An `async` test, which runs on a runtime of its own.
-macro_rules! on_tokio {
-    ($test:ident) => {
+/// Names a test of this file, and says where it runs.
+macro_rules! test {
+    ($test:ident, $run:expr) => {
         crate::Test {
             name: concat!(module_path!(), "::", stringify!($test)),
-            run: || crate::run($test()),
+            run: $run,
             alone: false,
         }
     };
 }
-use on_tokio;
+
+/// An `async` test, on a runtime of its own.
+macro_rules! on_tokio {
+    ($test:ident) => {
+        crate::test!($test, || crate::run(crate::many_threads(), $test()))
+    };
+}
+
+/// An `async` test, on a runtime of one thread that looks at its sockets after every poll.
+macro_rules! on_one_thread {
+    ($test:ident) => {
+        crate::test!($test, || crate::run(crate::one_thread(), $test()))
+    };
+}
+
+/// A test that has its own runtimes, or none.
+macro_rules! on_threads {
+    ($test:ident) => {
+        crate::test!($test, $test)
+    };
+}
+use {on_one_thread, on_threads, on_tokio, test};
+
+const TESTS: &[&[Test]] = &[
+    cancellation::TESTS,
+    cycle::TESTS,
+    dropping::TESTS,
+    outage::TESTS,
+    refusals::TESTS,
+    wire::TESTS,
+];
 
 fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
     let missing = server::missing();
     let required = std::env::var_os("REDLOCK_REQUIRE_REDIS").is_some_and(|value| value == "1");
-    let tests = [cycle::TESTS, outage::TESTS, refusals::TESTS, wire::TESTS].concat();
-    let trials = tests.into_iter().map(|test| {
+    let trials = TESTS.concat().into_iter().map(|test| {
         let name = test.name.trim_start_matches("real::");
         Trial::ignorable_test(name, move || match missing {
             Some(why) if required => Err(Failed::from(why)),
@@ -86,10 +118,20 @@ fn main() {
     libtest_mimic::run(&arguments, trials.collect()).exit();
 }
 
-/// Runs `test` on a runtime of its own.
-fn run(test: impl Future<Output = ()>) {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(2).enable_all().build().expect("a runtime");
+fn many_threads() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2);
+    builder
+}
+
+fn one_thread() -> Builder {
+    let mut builder = Builder::new_current_thread();
+    builder.event_interval(1);
+    builder
+}
+
+fn run(mut runtime: Builder, test: impl Future<Output = ()>) {
+    let runtime = runtime.enable_all().build().expect("a runtime");
     runtime.block_on(async {
         tokio::time::timeout(LIMIT, test).await.expect("the test hangs");
     });

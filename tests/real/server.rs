@@ -118,6 +118,14 @@ impl Server {
         names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
+    /// How often `command` was executed.
+    pub(crate) fn calls(&self, command: &str) -> usize {
+        let stats: String = self.ask("INFO commandstats");
+        let prefix = format!("cmdstat_{command}:calls=");
+        let calls = stats.lines().find_map(|line| line.strip_prefix(&prefix)?.split(',').next());
+        calls.map_or(0, |calls| calls.parse().expect("a number"))
+    }
+
     /// The connections other than the one that asks.
     pub(crate) fn connections(&self) -> Vec<u64> {
         let field = |line: &str, name: &str| -> Option<String> {
