@@ -160,6 +160,7 @@ impl Driver {
         self.last_turn(|state, _| {
             state.timer = Task::default();
             state.armed = None;
+            state.wake_all();
         });
     }
 
@@ -314,6 +315,12 @@ impl Driver {
 }
 
 impl State {
+    /// A task has ended, perhaps with its runtime: those who wait on another one start it again
+    /// there. Nobody else would.
+    fn wake_all(&mut self) {
+        self.uses.wake_all(&mut self.wakes);
+    }
+
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()
