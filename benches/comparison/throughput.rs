@@ -66,7 +66,8 @@ fn measure<C: Client>(
 ) {
     servers.clear();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(WORKERS).enable_all().build().expect("threads");
+    let runtime =
+        builder.worker_threads(WORKERS).thread_name(C::NAME).enable_all().build().expect("threads");
     let client = Arc::new(runtime.block_on(connect));
     cycle_for(&runtime, &client, WARM_UP);
     let (cpu, server_cpu, began) = (process::cpu(), servers.cpu(), Instant::now());
