@@ -102,6 +102,8 @@ impl<'a> Acquire<'a> {
             retry: settings.retry,
             limit,
             extensions_max: 0,
+            keep_alive: None,
+            plain_extensions: false,
         }
     }
 

@@ -135,6 +135,8 @@ impl std::error::Error for AcquireError {}
 pub enum LostReason {
     /// Its deadline has passed, or is about to.
     DeadlinePassed,
+    /// Its deadline has passed, or is about to: it may be kept alive for no longer.
+    KeepAliveEnded,
     /// So many nodes lost the key that others can have a majority.
     KeysGone,
     /// It was released.
@@ -145,6 +147,7 @@ impl fmt::Display for LostReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::DeadlinePassed => "the lease's deadline has passed",
+            Self::KeepAliveEnded => "the lease may be kept alive for no longer",
             Self::KeysGone => "so many nodes lost the key that others can have a majority",
             Self::Released => "the lease was released",
         })
@@ -158,6 +161,7 @@ impl From<protocol::LostReason> for LostReason {
         match reason {
             protocol::LostReason::DeadlinePassed => Self::DeadlinePassed,
             protocol::LostReason::KeysGone => Self::KeysGone,
+            protocol::LostReason::KeepAliveEnded => Self::KeepAliveEnded,
         }
     }
 }
