@@ -25,11 +25,17 @@ pub(crate) trait Client: Send + Sync + 'static {
 pub(crate) struct Ours(pub(crate) Redlock);
 
 impl Ours {
+    /// As patient with a node as the peer is, so that no stall of this machine counts as a fault.
     pub(crate) async fn connect(urls: Vec<String>) -> Self {
+        Self::with_node_timeout(urls, Duration::from_millis(500)).await
+    }
+
+    pub(crate) async fn with_node_timeout(urls: Vec<String>, node_timeout: Duration) -> Self {
         let redlock = Redlock::builder()
             .nodes(urls)
             .ttl(TTL)
             .fleet_max_ttl(TTL)
+            .node_timeout(node_timeout)
             // The servers have just been started by this program, and hold nothing.
             .restart_guard(RestartGuard::DelayedRestart)
             .build()

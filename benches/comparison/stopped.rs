@@ -10,6 +10,7 @@ use crate::report::{Demand, Report, Rounds, heading, quantile};
 use crate::servers::Servers;
 
 const NODES: usize = 5;
+const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const HEALTHY: Duration = Duration::from_millis(600);
 /// Long enough for the client to give the connection up and to dial again in vain.
 const STOPPED: Duration = Duration::from_millis(1_500);
@@ -32,7 +33,8 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     let [mut ours, mut peer] = [(); 2].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         let urls = servers.urls(NODES);
-        measure(round, servers, STOPPED, Ours::connect(urls.clone()), &mut ours);
+        let connect = Ours::with_node_timeout(urls.clone(), DEFAULT_NODE_TIMEOUT);
+        measure(round, servers, STOPPED, connect, &mut ours);
         measure(round, servers, PEER_STOPPED, Peer::connect(urls), &mut peer);
     }
     let row = |of: fn(&Figures) -> &Rounds| {
