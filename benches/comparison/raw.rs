@@ -166,7 +166,14 @@ async fn serve(
 ) {
     let (mut outgoing, mut answered) = (Vec::new(), Vec::new());
     let mut incoming = vec![0; 64 * 1_024];
+    let mut deferred = false;
     poll_fn(|context| {
+        // Whoever else is ready speaks first: what all of them have to say goes out together.
+        if !core::mem::replace(&mut deferred, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        deferred = false;
         loop {
             {
                 let mut queue = lane.lock();
