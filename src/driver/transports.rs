@@ -2,6 +2,7 @@
 
 use core::task::Context;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 
@@ -19,6 +20,8 @@ pub(super) struct Node {
     /// What was written on it and not answered, oldest first. Replies have no names of their own.
     pub(super) unanswered: VecDeque<(Operation, Option<Token>)>,
     pub(super) eligible_from: Option<BootInstant>,
+    /// The last error of the node or its connection, in its own words.
+    pub(super) last_error: Option<Arc<str>>,
     pub(super) task: Task,
 }
 

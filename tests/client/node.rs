@@ -152,8 +152,14 @@ impl Node {
             "EVAL" => {
                 assert!(arguments[1].starts_with(b"if redis.call('get'"));
                 let owned = self.value(&arguments[3], now) == Some(&arguments[4][..]);
-                if owned {
-                    self.keys.remove(&arguments[3]);
+                match arguments.get(5) {
+                    _ if !owned => {}
+                    None => drop(self.keys.remove(&arguments[3])),
+                    Some(ttl_ms) => {
+                        let ttl_ms = String::from_utf8(ttl_ms.clone()).unwrap().parse().unwrap();
+                        let until = &mut self.keys.get_mut(&arguments[3]).unwrap().1;
+                        *until = (*until).max(now + Duration::from_millis(ttl_ms));
+                    }
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()
             }
