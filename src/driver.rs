@@ -4,20 +4,23 @@
 //! what they say, unlock, wake. The clock is read while the lock is held, so readings never go back
 //! from one turn to the next. Nothing is decided here.
 
+mod extensions;
 mod names;
 mod pipeline;
+mod standing;
 mod transports;
 mod uses;
 
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+pub(crate) use self::extensions::Extender;
 use self::names::Names;
 use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
 use crate::environment::{Endpoint, Environment};
-use crate::error::AcquireErrorKind;
+use crate::error::{AcquireError, AcquireErrorKind};
 use crate::node::NodeTask;
 use crate::observer::{Event as Told, Observer};
 use crate::protocol::{
@@ -44,6 +47,10 @@ pub(crate) struct State {
     armed: Option<BootInstant>,
     /// The last handle is gone: the tasks end once nothing is owed any more.
     closing: bool,
+    /// Nothing more is to be acquired.
+    closed: bool,
+    /// Who waits for the end.
+    closers: Vec<Waker>,
     wakes: Vec<Waker>,
 }
 
@@ -79,6 +86,8 @@ impl Driver {
             timer: Task::default(),
             armed: None,
             closing: false,
+            closed: false,
+            closers: Vec::new(),
             wakes: Vec::new(),
         };
         Self { environment, observer, endpoints, state: Mutex::new(state) }
@@ -160,18 +169,21 @@ impl Driver {
     }
 
     /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
-    /// the instant from which on waiting counts.
+    /// the instant from which on waiting counts. Refused after the client was closed.
     pub(crate) fn open(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
-    ) -> LockId {
+    ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
+            if state.closed {
+                return Err(AcquireError::new(AcquireErrorKind::Closed));
+            }
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
             state.uses.open(lock, resource, config.ttl);
-            lock
+            Ok(lock)
         })
     }
 
@@ -209,6 +221,7 @@ impl Driver {
             for node in &mut state.nodes {
                 node.task.wake(&mut state.wakes);
             }
+            state.wakes.append(&mut state.closers);
         }
     }
 
@@ -244,15 +257,22 @@ impl Driver {
     fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
         match event {
             Event::AttemptDue(lock) => self.begin(state, lock),
-            Event::AttemptFailed { token, reason, .. } => {
+            Event::AttemptFailed { lock, token, reason, ballot } => {
+                state.uses.attempt_failed(lock, ballot);
                 self.tell(&Told::AttemptFailed { owner: token, reason });
             }
             Event::Decided { lock, token, counted, deadline } => {
                 self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
                 state.uses.decided(lock, &mut state.wakes);
             }
-            // Nothing here extends a lease.
-            Event::Extended { .. } | Event::ExtensionFailed { .. } => {}
+            Event::Extended { lock, token, counted, deadline } => {
+                self.tell(&Told::Extended { owner: token, counted, deadline });
+                state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
+            }
+            Event::ExtensionFailed { lock, token, reason } => {
+                self.tell(&Told::ExtensionFailed { owner: token, reason });
+                state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
+            }
             Event::GaveUp { lock, reason } => {
                 let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));

@@ -41,6 +41,9 @@ pub enum Op {
         token: Token,
         /// The time to live, whole milliseconds.
         ttl: Duration,
+        /// A node that can may be asked by a plain owner-checked SET, which does shorten if it is
+        /// executed late: the lease counts no node then that one could be late at.
+        plain: bool,
     },
     /// `INFO`: say which process you are. Always the first command of a connection.
     Introduce,

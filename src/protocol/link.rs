@@ -405,7 +405,7 @@ impl Link {
 
     fn place_of(&self, id: Option<CommandId>) -> Option<usize> {
         let id = id?;
-        self.pipeline.iter().position(|pending| pending.id == id)
+        self.pipeline.iter().rposition(|pending| pending.id == id)
     }
 
     fn own_id(&mut self) -> CommandId {

@@ -1,13 +1,17 @@
 //! One use of the lock: attempts until one is granted, then the lease, then its release.
 
+mod ballot;
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod extension;
+mod renewal;
 mod terms;
 
 use core::time::Duration;
 
+pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
+use self::renewal::Renewal;
 pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
 };
@@ -32,6 +36,8 @@ pub(crate) enum Happened {
 /// Where a use of the lock stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Another use of the same client is ahead.
+    Queued,
     /// The next attempt is to begin when the driver has drawn its randomness.
     Due,
     Trying,
@@ -78,6 +84,9 @@ pub(crate) struct Lock {
     /// The longest that a key of the current attempt was asked to live.
     key_ttl: Duration,
     extension: Extension,
+    renewal: Renewal,
+    /// What the nodes have said to the current attempt.
+    ballot: Ballot,
     /// Serial of the current attempt's SET to the first node; the others follow.
     first_set: u32,
     next_serial: u32,
@@ -103,6 +112,8 @@ impl Lock {
             votes: [Vote::NotSent; MAX_NODES],
             key_ttl: config.ttl,
             extension: Extension::NONE,
+            renewal: Renewal::default(),
+            ballot: Ballot::default(),
             first_set: 0,
             next_serial: 0,
             to_extend: NodeMask::EMPTY,
@@ -132,6 +143,24 @@ impl Lock {
         self.deadline
     }
 
+    /// Waits until another use of the same client is out of the way.
+    pub(crate) fn queue(&mut self) {
+        assert_eq!(self.phase, Phase::Due, "only what has not begun can wait");
+        self.phase = Phase::Queued;
+    }
+
+    /// Nobody is ahead any more: the first attempt is due, unless the time for it is over.
+    pub(crate) fn come_to_the_head(&mut self, now: BootInstant) {
+        assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
+        let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
+        self.phase = if late { Phase::Ended } else { Phase::Due };
+    }
+
+    /// Whether the next use in line need not wait for this one any more.
+    pub(crate) fn is_out_of_the_way(&self) -> bool {
+        matches!(self.phase, Phase::Releasing(_) | Phase::Ended | Phase::Held { lost: Some(_) })
+    }
+
     pub(crate) fn token(&self) -> Token {
         self.fresh.token
     }
@@ -145,9 +174,7 @@ impl Lock {
     /// counts as past its deadline.
     pub(crate) fn remaining(&self, now: BootInstant) -> Result<Duration, LostReason> {
         match self.phase {
-            Phase::Held { lost: None } => {
-                remaining(self.deadline, now).ok_or(LostReason::DeadlinePassed)
-            }
+            Phase::Held { lost: None } => remaining(self.deadline, now).ok_or(self.why_over()),
             Phase::Held { lost: Some(reason) } => Err(reason),
             _ => Err(LostReason::DeadlinePassed),
         }
@@ -165,6 +192,7 @@ impl Lock {
         self.votes = [Vote::Pending; MAX_NODES];
         self.key_ttl = self.config.ttl;
         self.extension = Extension::NONE;
+        self.ballot = Ballot::default();
         self.first_set = self.next_serial;
         self.next_serial += 2 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();
@@ -178,7 +206,6 @@ impl Lock {
         outcome: Result<Reply, NoAnswer>,
         eligible_from: Option<BootInstant>,
         now: BootInstant,
-        round_trip: Duration,
     ) -> Option<Happened> {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             self.confirm(node, outcome);
@@ -201,7 +228,10 @@ impl Lock {
             Err(NoAnswer::NotSent) => Vote::NotSent,
         };
         match self.phase {
-            Phase::Trying => self.settle(now, round_trip).map(Happened::Settled),
+            Phase::Trying => {
+                self.record_answer(node, outcome, now);
+                self.settle(now).map(Happened::Settled)
+            }
             Phase::Decided | Phase::Held { .. } => {
                 self.set_settled(node, outcome.is_ok());
                 self.look_for_loss()
@@ -214,28 +244,47 @@ impl Lock {
     pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<Happened> {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
-            Phase::Held { lost: None } if self.lost_at() <= now => {
-                return Some(self.lose(LostReason::DeadlinePassed));
+            Phase::Queued if matches!(self.config.limit, Limit::Until(end) if end <= now) => {
+                self.phase = Phase::Ended;
             }
+            // A caller that never fetches its lease must not keep the next in line waiting.
+            Phase::Decided if !self.is_worth_having(now) => {
+                return Some(Happened::Settled(Err(AttemptError::TooSlow)));
+            }
+            Phase::Held { lost: None } if self.lost_at() <= now => {
+                return Some(self.lose(self.why_over()));
+            }
+            Phase::Held { lost: None } => return self.renew(now),
             _ => {}
         }
         None
     }
 
+    fn why_over(&self) -> LostReason {
+        if self.renewal.is_exhausted() {
+            LostReason::KeepAliveEnded
+        } else {
+            LostReason::DeadlinePassed
+        }
+    }
+
     /// Hands the grant to the caller, if it is still worth something at `now`. The caller may have
     /// been stopped since the decision (catalogue K6).
-    pub(crate) fn deliver(
-        &mut self,
-        now: BootInstant,
-        round_trip: Duration,
-    ) -> Result<Grant, AttemptError> {
+    pub(crate) fn deliver(&mut self, now: BootInstant) -> Result<Grant, AttemptError> {
         assert_eq!(self.phase, Phase::Decided, "a grant is delivered once, when it is decided");
         if !self.is_worth_having(now) {
-            self.fail(now, round_trip);
             return Err(AttemptError::TooSlow);
         }
         self.phase = Phase::Held { lost: None };
+        self.start_keeping(now);
         Ok(Grant { deadline: self.deadline, token: self.fresh.token })
+    }
+
+    /// Lets the keys live until they expire by themselves.
+    pub(crate) fn leave(&mut self) {
+        assert!(matches!(self.phase, Phase::Held { .. }), "only a lease can be left");
+        self.cancel_round();
+        self.phase = Phase::Ended;
     }
 
     /// Gives back whatever the current attempt has or may have, and tries no more.
@@ -247,7 +296,7 @@ impl Lock {
                 self.confirming = self.to_release;
                 self.phase = Phase::Releasing(ReleaseOutcome::default());
             }
-            Phase::Due | Phase::Waiting { .. } => self.phase = Phase::Ended,
+            Phase::Queued | Phase::Due | Phase::Waiting { .. } => self.phase = Phase::Ended,
             Phase::Releasing(_) | Phase::Ended => {}
         }
     }
@@ -256,7 +305,8 @@ impl Lock {
     pub(crate) fn poll_send(&mut self) -> Option<Send> {
         let (resource, token, key_ttl) = (self.resource, self.fresh.token, self.key_ttl);
         if let Some(node) = self.to_extend.pop() {
-            let op = Op::Extend { resource, token, ttl: self.extension.ttl() };
+            let plain = self.extension.is_plain();
+            let op = Op::Extend { resource, token, ttl: self.extension.ttl(), plain };
             let id = self.command(self.extend_serial(node));
             let write_before = Some(self.deadline);
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
@@ -283,7 +333,15 @@ impl Lock {
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
         match self.phase {
             Phase::Waiting { until } => Some(until),
-            Phase::Held { lost: None } => Some(self.lost_at()),
+            Phase::Queued => match self.config.limit {
+                Limit::Until(end) => Some(end),
+                Limit::Attempts(_) => None,
+            },
+            Phase::Decided => Some(self.deadline.before(self.config.min_validity)),
+            Phase::Held { lost: None } => {
+                let lost_at = self.lost_at();
+                Some(self.renewal.next().map_or(lost_at, |next| next.min(lost_at)))
+            }
             _ => None,
         }
     }
@@ -301,11 +359,7 @@ impl Lock {
 
     /// Settles the attempt as soon as its outcome is certain, either way: what the remaining nodes
     /// may still say costs no waiting.
-    fn settle(
-        &mut self,
-        now: BootInstant,
-        round_trip: Duration,
-    ) -> Option<Result<(), AttemptError>> {
+    fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
         let quorum = self.config.nodes.quorum();
         let counted = self.voting(Vote::Counted).len();
         if counted >= quorum {
@@ -314,15 +368,12 @@ impl Lock {
                 self.phase = Phase::Decided;
                 return Some(Ok(()));
             }
-            self.fail(now, round_trip);
             return Some(Err(AttemptError::TooSlow));
         }
         if counted + self.voting(Vote::Pending).len() >= quorum {
             return None;
         }
-        let reason = self.why_not();
-        self.fail(now, round_trip);
-        Some(Err(reason))
+        Some(Err(self.why_not()))
     }
 
     fn why_not(&self) -> AttemptError {
@@ -338,16 +389,52 @@ impl Lock {
 
     /// Ends the attempt: everything that it may have set is released, on *every* node that may
     /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
-    fn fail(&mut self, now: BootInstant, round_trip: Duration) {
+    /// After one that failed for nodes in quarantine that is when a majority counts again,
+    /// `quorum_from`, if that is known.
+    pub(crate) fn fail(
+        &mut self,
+        reason: AttemptError,
+        round_trip: Duration,
+        quorum_from: Option<BootInstant>,
+        now: BootInstant,
+    ) {
         self.release_everywhere();
         self.failures += 1;
-        let until =
-            now.after(self.config.retry.after(self.failures, round_trip, self.fresh.jitter));
+        let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
+        let waits_for = quorum_from.filter(|_| reason == AttemptError::Quarantined);
+        let until = waits_for.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
             Limit::Until(end) => until < end,
         };
         self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
+    }
+
+    /// What the nodes had said to the attempt; a node that had not said anything is pending.
+    pub(crate) fn ballot(&self) -> Ballot {
+        let mut ballot = self.ballot;
+        for node in self.voting(Vote::Pending).iter() {
+            ballot.record(node, NodeVerdict::Pending);
+        }
+        ballot
+    }
+
+    fn record_answer(
+        &mut self,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+        now: BootInstant,
+    ) {
+        let verdict = match (self.votes[node.get()], outcome) {
+            (Vote::Counted, _) => NodeVerdict::Granted,
+            (Vote::Ineligible, _) => NodeVerdict::NotCounted,
+            (Vote::Refused, _) => NodeVerdict::Taken,
+            (_, Ok(_)) => NodeVerdict::Error,
+            (_, Err(NoAnswer::NotSent)) => NodeVerdict::NotAsked,
+            (_, Err(NoAnswer::Unknown)) => NodeVerdict::Silent,
+        };
+        self.ballot.record(node, verdict);
+        self.ballot.heard(node, self.t1, now);
     }
 
     fn release_everywhere(&mut self) {

@@ -9,6 +9,7 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod command;
+mod lines;
 mod link;
 mod lock;
 mod node_set;
@@ -18,6 +19,7 @@ mod retry;
 #[cfg(test)]
 mod testing;
 mod time;
+mod timers;
 mod token;
 mod validity;
 
@@ -26,11 +28,12 @@ pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use link::LinkConfig;
 pub use lock::{
-    AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
+    AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,
+    ReleaseOutcome,
 };
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
-pub use restart::{Introduction, RestartGuard, RunId};
+pub use restart::{Introduction, RestartGuard, RunId, Standing};
 pub use retry::RetryDelay;
 pub use time::BootInstant;
 pub use token::Token;

@@ -1,116 +1,24 @@
 //! All the links of a client and all its locks, and the routes between them.
 
-use core::time::Duration;
-use std::collections::VecDeque;
+mod route;
+mod told;
 
-use super::command::{CommandId, LockId, Op, Reply, ResourceId};
-use super::link::{Link, LinkCommand, LinkConfig, Note};
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::{BinaryHeap, VecDeque};
+
+pub use self::told::{Command, Event};
+use super::command::{LockId, Reply, ResourceId};
+use super::lines::Lines;
+use super::link::{Link, LinkConfig, Note};
 use super::lock::{
-    AttemptError, ExtendError, Fresh, Grant, Happened, Lock, LockConfig, LostReason, Phase,
-    ReleaseOutcome,
+    AttemptError, ExtendError, Fresh, Grant, Happened, Limit, Lock, LockConfig, LostReason, Phase,
 };
 use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+use super::restart::Standing;
 use super::time::BootInstant;
+use super::timers::Timers;
 use super::token::Token;
-
-/// What the driver is to do to a node's transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Open a connection, and say how it went under this epoch.
-    Dial {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-    },
-    /// Drop the connection at once, unsent bytes and all. Nothing of it is to be reported any more.
-    Reset {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-    },
-    /// Write the command. It counts as written for good.
-    Write {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-        /// Names the command.
-        id: CommandId,
-        /// What to write.
-        op: Op,
-    },
-}
-
-/// What the driver is to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The driver is to draw randomness and call [`NodeSet::begin`].
-    AttemptDue(LockId),
-    /// An attempt failed; whatever it may have set is being released.
-    AttemptFailed {
-        /// The use of the lock.
-        lock: LockId,
-        /// The attempt's token.
-        token: Token,
-        /// Why.
-        reason: AttemptError,
-    },
-    /// An attempt was granted; the driver is to call [`NodeSet::deliver`] when it hands the lease
-    /// to the caller.
-    Decided {
-        /// The use of the lock.
-        lock: LockId,
-        /// The attempt's token.
-        token: Token,
-        /// The nodes whose votes were counted.
-        counted: NodeMask,
-        /// When the lease will be over.
-        deadline: BootInstant,
-    },
-    /// There will be no further attempt, and nothing more is said of this use of the lock.
-    GaveUp {
-        /// The use of the lock.
-        lock: LockId,
-        /// Why the last attempt failed.
-        reason: AttemptError,
-    },
-    /// The lease was extended.
-    Extended {
-        /// The use of the lock.
-        lock: LockId,
-        /// The lease's token.
-        token: Token,
-        /// The nodes whose answers were counted.
-        counted: NodeMask,
-        /// When the lease will be over now.
-        deadline: BootInstant,
-    },
-    /// An extension failed. The lease is what it was.
-    ExtensionFailed {
-        /// The use of the lock.
-        lock: LockId,
-        /// The lease's token.
-        token: Token,
-        /// Why.
-        reason: ExtendError,
-    },
-    /// The lease is over, whether or not the caller has noticed.
-    Lost {
-        /// The use of the lock.
-        lock: LockId,
-        /// Why.
-        reason: LostReason,
-    },
-    /// The lease was released, and nothing more is said of this use of the lock.
-    Released {
-        /// The use of the lock.
-        lock: LockId,
-        /// What the nodes answered.
-        outcome: ReleaseOutcome,
-    },
-}
 
 /// The protocol of one client: a value that is told what happened and says what to do.
 ///
@@ -133,6 +41,10 @@ pub struct NodeSet {
     nodes: NodeCount,
     links: Vec<Link>,
     slots: Vec<Slot>,
+    /// Slots without a lock, the first one on top.
+    free: BinaryHeap<Reverse<u32>>,
+    timers: Timers,
+    lines: Lines,
     notes: VecDeque<Note>,
     events: VecDeque<Event>,
     clock: BootInstant,
@@ -145,6 +57,8 @@ pub struct NodeSet {
 struct Slot {
     generation: u32,
     lock: Option<Lock>,
+    /// It stands in the line of its resource.
+    in_line: bool,
 }
 
 impl NodeSet {
@@ -160,6 +74,9 @@ impl NodeSet {
             nodes,
             links: nodes.iter().map(|node| Link::new(node, links[node.get()])).collect(),
             slots: Vec::with_capacity(4),
+            free: BinaryHeap::with_capacity(4),
+            timers: Timers::default(),
+            lines: Lines::default(),
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
@@ -181,6 +98,9 @@ impl NodeSet {
             link.reset_to(idle);
         }
         self.slots.clear();
+        self.free.clear();
+        self.timers.clear();
+        self.lines.clear();
         self.notes.clear();
         self.events.clear();
         self.clock = idle.clock;
@@ -205,6 +125,19 @@ impl NodeSet {
         if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
     }
 
+    /// When the lease of `lock` is over; `None` while it has none.
+    #[must_use]
+    pub fn deadline(&self, lock: LockId) -> Option<BootInstant> {
+        let lock = self.lock(lock)?;
+        matches!(lock.phase(), Phase::Held { .. }).then(|| lock.deadline())
+    }
+
+    /// The longest of the recent round trips to `node`; zero while there was none.
+    #[must_use]
+    pub fn round_trip(&self, node: NodeIndex) -> Duration {
+        self.links[node.get()].round_trip()
+    }
+
     /// T1 of the current attempt of `lock`.
     #[must_use]
     pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
@@ -221,6 +154,24 @@ impl NodeSet {
     #[must_use]
     pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
         self.links[node.get()].eligible_from()
+    }
+
+    /// Whether the votes of `node` count for an attempt that begins at `now`.
+    #[must_use]
+    pub fn standing(&self, node: NodeIndex, now: BootInstant) -> Standing {
+        match self.eligible_from(node) {
+            None => Standing::NotKnown,
+            Some(from) if from > now => Standing::Quarantined(from.since(now)),
+            Some(_) => Standing::Counts,
+        }
+    }
+
+    /// Whether so many nodes are connected and count at `now` that an attempt can succeed.
+    #[must_use]
+    pub fn has_quorum(&self, now: BootInstant) -> bool {
+        let counts =
+            |&node: &NodeIndex| self.is_open(node) && self.standing(node, now) == Standing::Counts;
+        self.nodes.iter().filter(counts).count() >= self.nodes.quorum()
     }
 
     /// Whether commands to `node` can be written.
@@ -241,6 +192,12 @@ impl NodeSet {
         let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         locks.any(|lock| lock.resource() == resource)
             || self.links.iter().any(|link| link.speaks_of(resource))
+    }
+
+    /// Whether no answer is awaited from `node`, and it is owed no release.
+    #[must_use]
+    pub fn is_settled(&self, node: NodeIndex) -> bool {
+        self.links[node.get()].is_idle()
     }
 
     /// Whether no answer is awaited from any node and none is owed a release.
@@ -291,17 +248,24 @@ impl NodeSet {
             self.links[node.get()].handle_timeout(now, &mut self.notes);
             self.route(now);
         }
-        for slot in 0..self.slots.len() {
-            let Some(lock) = self.slots[slot].lock.as_mut() else {
-                continue;
-            };
-            let id = lock.id();
-            let (waiting, token) = (matches!(lock.phase(), Phase::Waiting { .. }), lock.token());
-            if let Some(happened) = lock.handle_timeout(now) {
-                self.tell(id, token, happened);
-            } else if waiting && lock.phase() == Phase::Due {
-                self.events.push_back(Event::AttemptDue(id));
+        while let Some(slot) = self.timers.take_due(now) {
+            let lock = self.slots[slot as usize].lock.as_mut();
+            let lock = lock.expect("a slot without a lock waits for nothing");
+            let (id, before, token) = (lock.id(), lock.phase(), lock.token());
+            let happened = lock.handle_timeout(now);
+            match (before, lock.phase()) {
+                (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
+                (Phase::Queued, Phase::Ended) => {
+                    let reason = AttemptError::Taken;
+                    self.events.push_back(Event::GaveUp { lock: id, reason });
+                }
+                _ => {}
             }
+            if let Some(happened) = happened {
+                self.tell(id, token, happened);
+            }
+            self.carry(id, now);
+            self.route(now);
         }
     }
 
@@ -311,23 +275,34 @@ impl NodeSet {
         self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
-    /// A new use of the lock on `resource`; its first attempt is due.
+    /// A new use of the lock on `resource`. Its first attempt is due at once, unless other uses of
+    /// this client are ahead and the limit is an instant: then it waits in line for its turn. A limit
+    /// of attempts asks the nodes, whoever is ahead.
     ///
     /// # Panics
     ///
     /// If the TTL is zero or the number of nodes is not this client's.
     pub fn open(&mut self, resource: ResourceId, config: LockConfig) -> LockId {
         assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
-        let free = self.slots.iter().position(|slot| slot.lock.is_none());
-        let slot = free.unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, lock: None });
-            self.slots.len() - 1
-        });
+        let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot as usize);
+        if slot == self.slots.len() {
+            self.slots.push(Slot { generation: 0, lock: None, in_line: false });
+        }
         let entry = &mut self.slots[slot];
         entry.generation += 1;
         let id = LockId { slot: slot as u32, generation: entry.generation };
-        entry.lock = Some(Lock::new(id, resource, config));
-        self.events.push_back(Event::AttemptDue(id));
+        let lock = entry.lock.insert(Lock::new(id, resource, config));
+        let is_first = self.lines.is_empty(resource);
+        if is_first || matches!(config.limit, Limit::Until(_)) {
+            entry.in_line = true;
+            self.lines.join(resource, id);
+        }
+        if is_first || !entry.in_line {
+            self.events.push_back(Event::AttemptDue(id));
+        } else {
+            lock.queue();
+            self.timers.arm(id.slot, lock.poll_timeout());
+        }
         id
     }
 
@@ -350,18 +325,34 @@ impl NodeSet {
     /// released then, and a further attempt follows if the limit allows one.
     pub fn deliver(&mut self, lock: LockId, now: BootInstant) -> Result<Grant, AttemptError> {
         self.advance(now);
-        let round_trip = self.round_trip();
         let machine = self.lock_mut(lock).filter(|it| it.phase() == Phase::Decided);
         let Some(machine) = machine else {
             return Err(AttemptError::Cancelled);
         };
-        let (token, delivered) = (machine.token(), machine.deliver(now, round_trip));
+        let (token, delivered) = (machine.token(), machine.deliver(now));
         if let Err(reason) = delivered {
-            self.failed(lock, token, reason);
-            self.carry(lock, now);
-            self.route(now);
+            self.fail(lock, token, reason);
         }
+        self.carry(lock, now);
+        self.route(now);
         delivered
+    }
+
+    /// Lets the lease of `lock` end by itself: its keys live until they expire. Nothing more is said
+    /// of this use of the lock. Nothing happens if there is no lease.
+    pub fn leave(&mut self, lock: LockId, now: BootInstant) {
+        self.advance(now);
+        let machine = self.lock_mut(lock).filter(|it| matches!(it.phase(), Phase::Held { .. }));
+        let Some(machine) = machine else {
+            return;
+        };
+        let (token, extending) = (machine.token(), machine.is_extending());
+        machine.leave();
+        if extending {
+            self.tell(lock, token, Happened::Extended(Err(ExtendError::Cancelled)));
+        }
+        self.carry(lock, now);
+        self.route(now);
     }
 
     /// Begins to extend the lease of `lock` to `ttl` from `now`, which is read before anything is
@@ -398,7 +389,7 @@ impl NodeSet {
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };
-        let (before, token) = (machine.phase(), machine.token());
+        let (before, token, ballot) = (machine.phase(), machine.token(), machine.ballot());
         let extending = machine.is_extending();
         machine.release();
         if extending {
@@ -407,9 +398,9 @@ impl NodeSet {
         match before {
             Phase::Trying | Phase::Decided => {
                 let reason = AttemptError::Cancelled;
-                self.events.push_back(Event::AttemptFailed { lock, token, reason });
+                self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
             }
-            Phase::Due | Phase::Waiting { .. } => {
+            Phase::Queued | Phase::Due | Phase::Waiting { .. } => {
                 let reason = AttemptError::Cancelled;
                 self.events.push_back(Event::GaveUp { lock, reason });
             }
@@ -417,46 +408,6 @@ impl NodeSet {
         }
         self.carry(lock, now);
         self.route(now);
-    }
-
-    /// What a transport is to do next.
-    pub fn poll_command(&mut self) -> Option<Command> {
-        let now = self.clock;
-        while let Some(node) = self.touched.iter().next() {
-            let command = self.links[node.get()].poll_command(now, &mut self.notes);
-            if command.is_none() {
-                self.touched.remove(node);
-                self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
-            }
-            // What was dropped as too late may have consequences at this very link.
-            self.route(now);
-            match command {
-                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
-                Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
-                Some(LinkCommand::Write { epoch, id, op }) => {
-                    return Some(Command::Write { node, epoch, id, op });
-                }
-                None => {}
-            }
-        }
-        None
-    }
-
-    /// What the driver is to know next.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.nodes.iter().filter_map(|node| {
-            let known = !self.touched.contains(node);
-            let link = &self.links[node.get()];
-            if known { self.timeouts[node.get()] } else { link.poll_timeout() }
-        });
-        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref()?.poll_timeout());
-        links.chain(locks).min()
     }
 
     /// Whether nothing is left to be polled or routed.
@@ -475,11 +426,6 @@ impl NodeSet {
         self.slots.iter().map(|slot| slot.lock.as_ref())
     }
 
-    fn touch(&mut self, node: NodeIndex) -> &mut Link {
-        self.touched.insert(node);
-        &mut self.links[node.get()]
-    }
-
     fn advance(&mut self, now: BootInstant) {
         assert!(now >= self.clock, "the clock went back");
         self.clock = now;
@@ -494,80 +440,6 @@ impl NodeSet {
         let slot = self.slots.get_mut(id.slot as usize)?;
         slot.lock.as_mut().filter(|_| slot.generation == id.generation)
     }
-
-    fn round_trip(&self) -> Duration {
-        self.links.iter().map(Link::round_trip).max().unwrap_or_default()
-    }
-
-    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
-    /// A loop, for a connection that is lost tells a thousand things at once.
-    fn route(&mut self, now: BootInstant) {
-        while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
-            let Some(lock) = id.lock else { continue };
-            let eligible_from = self.links[node.get()].eligible_from();
-            let round_trip = self.round_trip();
-            let Some(machine) = self.lock_mut(lock) else {
-                continue;
-            };
-            let token = machine.token();
-            let happened =
-                machine.handle_outcome(id, node, outcome, eligible_from, now, round_trip);
-            if let Some(happened) = happened {
-                self.tell(lock, token, happened);
-            }
-            self.carry(lock, now);
-        }
-    }
-
-    fn tell(&mut self, lock: LockId, token: Token, happened: Happened) {
-        let machine = self.lock(lock).expect("it has just said so");
-        let deadline = machine.deadline();
-        let event = match happened {
-            Happened::Settled(Ok(())) => {
-                Event::Decided { lock, token, counted: machine.counted(), deadline }
-            }
-            Happened::Settled(Err(reason)) => return self.failed(lock, token, reason),
-            Happened::Extended(Ok(counted)) => Event::Extended { lock, token, counted, deadline },
-            Happened::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
-            Happened::Lost { reason, extending } => {
-                if extending {
-                    let reason = ExtendError::Lost(reason);
-                    self.events.push_back(Event::ExtensionFailed { lock, token, reason });
-                }
-                Event::Lost { lock, reason }
-            }
-        };
-        self.events.push_back(event);
-    }
-
-    fn failed(&mut self, lock: LockId, token: Token, reason: AttemptError) {
-        self.events.push_back(Event::AttemptFailed { lock, token, reason });
-        if self.lock(lock).is_some_and(|machine| machine.phase() == Phase::Ended) {
-            self.events.push_back(Event::GaveUp { lock, reason });
-        }
-    }
-
-    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
-    /// tell in return waits for [`NodeSet::route`].
-    fn carry(&mut self, lock: LockId, now: BootInstant) {
-        while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
-            self.touched.insert(send.node);
-            self.links[send.node.get()].send(send, now, &mut self.notes);
-        }
-        let Some(machine) = self.lock_mut(lock) else {
-            return;
-        };
-        if let Some(outcome) = machine.poll_released() {
-            self.events.push_back(Event::Released { lock, outcome });
-        }
-        if machine_ended(self.lock(lock)) {
-            self.slots[lock.slot as usize].lock = None;
-        }
-    }
-}
-
-fn machine_ended(lock: Option<&Lock>) -> bool {
-    lock.is_some_and(|lock| lock.phase() == Phase::Ended)
 }
 
 #[cfg(test)]

@@ -58,6 +58,8 @@ pub(super) fn link_config() -> LinkConfig {
 pub(super) fn lock_config(nodes: usize) -> LockConfig {
     LockConfig {
         extensions_max: 4,
+        keep_alive: None,
+        plain_extensions: false,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -277,7 +279,7 @@ impl World {
     }
 
     pub(super) fn prolong(byte: u8) -> Op {
-        Op::Extend { resource: RESOURCE, token: token(byte), ttl: TTL }
+        Op::Extend { resource: RESOURCE, token: token(byte), ttl: TTL, plain: false }
     }
 
     pub(super) fn set(byte: u8) -> Op {

@@ -7,7 +7,7 @@ use core::time::Duration;
 /// The clock counts time asleep and never goes back (`CLOCK_BOOTTIME` on Linux). The type keeps
 /// readings of any other clock out of the arithmetic of leases: catalogue C1, C2 and C8 are what
 /// happens when a wall clock or a clock that stops during suspend gets in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootInstant(u64);
 
 impl BootInstant {

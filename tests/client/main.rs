@@ -1,7 +1,11 @@
 //! The client from its public face to the bytes, against nodes in memory and a clock that the test
 //! moves. Nothing here waits in real time.
 
+mod closing;
+mod extension;
+mod line;
 mod node;
+mod work;
 mod world;
 
 use std::pin::Pin;

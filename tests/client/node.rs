@@ -176,11 +176,21 @@ impl Node {
             "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
             "EVAL" | "EVALSHA" => {
                 self.has_scripts = true;
-                let release = if name == "EVAL" { "if redis.call('get'" } else { "b998f9df" };
-                assert!(arguments[1].starts_with(release.as_bytes()));
+                let script = match (name.as_str(), arguments.len()) {
+                    ("EVAL", _) => "if redis.call('get'",
+                    (_, 5) => "b998f9df",
+                    _ => "e37e0986",
+                };
+                assert!(arguments[1].starts_with(script.as_bytes()));
                 let owned = self.value(&arguments[3], now) == Some(&arguments[4][..]);
-                if owned {
-                    self.keys.remove(&arguments[3]);
+                match arguments.get(5) {
+                    _ if !owned => {}
+                    None => drop(self.keys.remove(&arguments[3])),
+                    Some(ttl_ms) => {
+                        let ttl_ms = String::from_utf8(ttl_ms.clone()).unwrap().parse().unwrap();
+                        let until = &mut self.keys.get_mut(&arguments[3]).unwrap().1;
+                        *until = (*until).max(now + Duration::from_millis(ttl_ms));
+                    }
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()
             }

@@ -131,6 +131,7 @@ impl World {
         let mut context = Context::from_waker(&waker);
         self.shared.woken.0.store(true, Ordering::Relaxed);
         while self.shared.woken.0.swap(false, Ordering::Relaxed) {
+            self.shared.clock.sleepers.lock().unwrap().clear();
             self.step(&mut context);
         }
     }
@@ -141,6 +142,7 @@ impl World {
         let mut context = Context::from_waker(&waker);
         loop {
             self.shared.woken.0.store(false, Ordering::Relaxed);
+            self.shared.clock.sleepers.lock().unwrap().clear();
             if let Poll::Ready(output) = pin!(&mut *future).poll(&mut context) {
                 return Some(output);
             }
@@ -166,7 +168,6 @@ impl World {
     }
 
     fn step(&self, context: &mut Context<'_>) {
-        self.shared.clock.sleepers.lock().unwrap().clear();
         // Taken out meanwhile: a task may spawn another one.
         let mut tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());

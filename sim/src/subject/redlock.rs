@@ -63,6 +63,8 @@ impl RedlockClient {
             retry,
             limit: Limit::Attempts(1),
             extensions_max: lock.extensions_max,
+            keep_alive: None,
+            plain_extensions: false,
         };
         Self { machine: cold.clone(), cold, warm: None, lock_config, lock: None, client }
     }

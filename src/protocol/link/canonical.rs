@@ -51,7 +51,9 @@ impl Link {
     fn encode_pending(&self, pending: &Pending, out: &mut Encoder) {
         let (kind, about, ttl) = match pending.op {
             Op::Introduce => (0, None, None),
-            Op::Extend { resource, token, ttl } => (1, Some((resource, token)), Some(ttl)),
+            Op::Extend { resource, token, ttl, plain } => {
+                (if plain { 4 } else { 1 }, Some((resource, token)), Some(ttl))
+            }
             Op::Release { resource, token } => (2, Some((resource, token)), None),
             Op::Set { resource, token, ttl } => (3, Some((resource, token)), Some(ttl)),
         };

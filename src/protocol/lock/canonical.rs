@@ -29,12 +29,14 @@ impl Lock {
             }
             Phase::Releasing(_) => out.word(5),
             Phase::Ended => out.word(6),
+            Phase::Queued => out.word(7),
         }
         out.word(u64::from(self.failures));
         out.ahead(self.deadline);
         out.word(self.key_ttl.as_nanos() as u64);
         out.token(self.fresh.token);
         self.extension.encode(out);
+        self.renewal.encode(out);
     }
 
     /// What is about `node`.

@@ -36,6 +36,8 @@ enum Round {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
     round: Round,
+    /// The caller asked for the round: it counts against the limit.
+    is_callers: bool,
     successes: u32,
     /// Serial of the round's command to the first node; those to the others and the repairs follow.
     first: u32,
@@ -52,6 +54,14 @@ pub(super) struct Extension {
     young: NodeMask,
     /// Those of them whose key was known when the round began.
     ripening: NodeMask,
+    /// The round is asked for by plain SETs where nodes have them.
+    plain: bool,
+    /// The longest that a plain SET has asked for.
+    plain_longest: Duration,
+    /// Nodes that a plain SET has been sent to whose answer is unknown: it may be late.
+    plain_unheard: NodeMask,
+    /// Nodes at which a late plain SET would shorten what was asked for since.
+    overshadowed: NodeMask,
     /// Serials of the last repairs.
     repairs: [Option<u32>; MAX_NODES],
 }
@@ -60,6 +70,7 @@ impl Extension {
     /// No round so far.
     pub(super) const NONE: Self = Self {
         round: Round::None,
+        is_callers: false,
         successes: 0,
         first: 0,
         ttl: Duration::ZERO,
@@ -69,11 +80,19 @@ impl Extension {
         lacked: NodeMask::EMPTY,
         young: NodeMask::EMPTY,
         ripening: NodeMask::EMPTY,
+        plain: false,
+        plain_longest: Duration::ZERO,
+        plain_unheard: NodeMask::EMPTY,
+        overshadowed: NodeMask::EMPTY,
         repairs: [None; MAX_NODES],
     };
 
     pub(super) fn ttl(&self) -> Duration {
         self.ttl
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
     }
 
     pub(super) fn repair_serial(&self, node: NodeIndex) -> Option<u32> {
@@ -90,6 +109,7 @@ impl Extension {
         out.word(self.round as u64);
         out.word(u64::from(self.successes));
         out.word(self.ttl.as_nanos() as u64);
+        out.word(self.plain_longest.as_nanos() as u64);
         if self.round == Round::UnderWay {
             out.ahead(self.deadline);
         }
@@ -106,6 +126,10 @@ impl Extension {
             out.flag(self.had.contains(node));
             out.flag(self.ripening.contains(node));
         }
+        if !self.plain_longest.is_zero() {
+            out.flag(self.plain_unheard.contains(node));
+            out.flag(self.overshadowed.contains(node));
+        }
     }
 }
 
@@ -115,8 +139,9 @@ impl Lock {
         self.extension.round == Round::UnderWay
     }
 
-    /// Begins a round. `now` is its T1: it is read before any command of the round exists. A round
-    /// that cannot succeed is settled at once; what its answers show may still end the lease.
+    /// Begins a round that the caller asks for. `now` is its T1: it is read before any command of the
+    /// round exists. A round that cannot succeed is settled at once; what its answers show may still
+    /// end the lease.
     pub(crate) fn extend(
         &mut self,
         ttl: Duration,
@@ -129,14 +154,22 @@ impl Lock {
         if self.extension.successes >= self.config.extensions_max {
             return Err(ExtendError::TooMany);
         }
-        let deadline = deadline(now, ttl, self.config.drift);
-        if deadline <= self.deadline {
+        if deadline(now, ttl, self.config.drift) <= self.deadline {
             return Err(ExtendError::WouldShorten);
         }
-        let nodes = self.config.nodes;
+        let happened = self.begin_round(ttl, now);
+        self.extension.is_callers = true;
+        Ok(happened)
+    }
+
+    /// Begins a round that would move the deadline.
+    pub(super) fn begin_round(&mut self, ttl: Duration, now: BootInstant) -> Option<Happened> {
+        let (nodes, deadline) = (self.config.nodes, deadline(now, ttl, self.config.drift));
+        self.plan_plain(ttl);
         self.key_ttl = self.key_ttl.max(ttl);
         self.extension = Extension {
             round: Round::UnderWay,
+            is_callers: false,
             first: self.next_serial,
             ttl,
             deadline,
@@ -148,7 +181,26 @@ impl Lock {
         };
         self.next_serial += 2 * nodes.get() as u32;
         self.to_extend = nodes.all();
-        Ok(self.settle_round(now))
+        self.settle_round(now)
+    }
+
+    /// Decides whether the round may be asked for by plain SETs. They set the time to live whatever
+    /// it is: one that asks for less than was asked for before would shorten. One that asks for the
+    /// most so far can only do that when it is executed after a longer one was asked for, which
+    /// therefore counts no node at which that can happen.
+    fn plan_plain(&mut self, ttl: Duration) {
+        let plain = self.config.plain_extensions && ttl >= self.key_ttl;
+        let it = &mut self.extension;
+        if it.plain {
+            it.plain_unheard = it.plain_unheard.union(it.awaited);
+        }
+        if ttl > it.plain_longest {
+            it.overshadowed = it.overshadowed.union(it.plain_unheard);
+        }
+        if plain {
+            it.plain_longest = ttl;
+        }
+        it.plain = plain;
     }
 
     /// Whether `serial` names the latest round's command to `node`.
@@ -175,6 +227,9 @@ impl Lock {
         match outcome {
             Ok(Reply::Integer(1..)) => self.key_was_there(node),
             Ok(Reply::Integer(_)) => self.key_was_missing(node),
+            Err(NoAnswer::Unknown) if self.extension.plain => {
+                self.extension.plain_unheard.insert(node);
+            }
             _ => {}
         }
         self.look_for_loss().or_else(|| self.settle_round(now))
@@ -219,6 +274,10 @@ impl Lock {
         let under_way = self.is_extending();
         if under_way {
             self.extension.round = round;
+            match round {
+                Round::Succeeded => self.keep_on(),
+                _ => self.renewal.round_failed(),
+            }
         }
         under_way
     }
@@ -263,10 +322,10 @@ impl Lock {
         let counted = self.extension.had.intersection(trusted);
         if counted.len() >= quorum {
             assert!(self.extension.deadline > self.deadline, "an extension never shortens");
-            self.end_round(Round::Succeeded);
-            self.extension.successes += 1;
-            self.extension.young = self.extension.young.without(self.extension.ripening);
             self.deadline = self.extension.deadline;
+            self.end_round(Round::Succeeded);
+            self.extension.successes += u32::from(self.extension.is_callers);
+            self.extension.young = self.extension.young.without(self.extension.ripening);
             self.repair(now);
             return Some(Happened::Extended(Ok(counted)));
         }
@@ -297,7 +356,7 @@ impl Lock {
     /// Nodes whose "it is there" proves that it was there since the grant.
     fn trusted(&self) -> NodeMask {
         let there = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
-        there.without(self.extension.young)
+        there.without(self.extension.young).without(self.extension.overshadowed)
     }
 
     /// Nodes that lack the key, and on the way to which there is none.

@@ -25,7 +25,14 @@ pub struct LockConfig {
     pub limit: Limit,
     /// How many extensions of one lease may succeed. Without a bound a holder that hangs keeps
     /// everybody out for ever (specification, "Making the algorithm more reliable"; catalogue E8).
+    /// Those by which the machine itself keeps the lease alive do not count.
     pub extensions_max: u32,
+    /// For how long from its grant on the machine keeps the lease alive by itself; `None`: not at
+    /// all. No extension asks for more than this allows.
+    pub keep_alive: Option<Duration>,
+    /// Whether an extension may be asked for by a plain owner-checked SET where the node has one
+    /// ([`Op::Extend`](crate::protocol::Op::Extend)).
+    pub plain_extensions: bool,
 }
 
 /// When a use of the lock stops trying.
@@ -79,6 +86,8 @@ pub enum LostReason {
     /// So many nodes said that the key is not there, or somebody else's, that others can have a
     /// majority.
     KeysGone,
+    /// Its deadline has passed, or is about to: it may be kept alive for no longer.
+    KeepAliveEnded,
 }
 
 /// Why a lease was not extended. Its deadline stays what it was.
@@ -109,7 +118,6 @@ pub struct ReleaseOutcome {
     pub deleted: NodeMask,
     /// Nodes that said that the key was not there, or was somebody else's.
     pub absent: NodeMask,
-    /// Nodes that did not answer in time, or with an error. A release that may not have been heard
-    /// is tried again by the link, one that was answered by an error is not.
+    /// Nodes that did not answer in time, or with an error. The link tries again.
     pub unconfirmed: NodeMask,
 }

@@ -24,7 +24,22 @@ fn begun() -> (Lock, Vec<Send>) {
 }
 
 fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<Happened> {
-    lock.handle_outcome(set.id, set.node, outcome, ELIGIBLE, at_ms(1_001), Duration::ZERO)
+    tell_of(lock, set, outcome, ELIGIBLE)
+}
+
+/// What [`NodeSet`](crate::protocol::NodeSet) does: an attempt that failed is ended.
+fn tell_of(
+    lock: &mut Lock,
+    set: Send,
+    outcome: Result<Reply, NoAnswer>,
+    eligible_from: Option<BootInstant>,
+) -> Option<Happened> {
+    let now = at_ms(1_001);
+    let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
+    if let Some(Happened::Settled(Err(reason))) = happened {
+        lock.fail(reason, Duration::ZERO, None, now);
+    }
+    happened
 }
 
 #[test]
@@ -111,8 +126,7 @@ fn why_an_attempt_failed_names_what_was_in_the_way() {
     for &set in &sets[..2] {
         let young = Some(at_ms(1_000).after(Duration::from_nanos(1)));
         let outcome = Ok(Reply::Ok);
-        let settled =
-            lock.handle_outcome(set.id, set.node, outcome, young, at_ms(1_001), Duration::ZERO);
+        let settled = tell_of(&mut lock, set, outcome, young);
         assert!(settled.is_none_or(|it| it == Happened::Settled(Err(Quarantined))));
     }
     assert!(matches!(lock.phase(), Phase::Waiting { .. }));
@@ -126,7 +140,7 @@ fn a_lease_is_lost_two_milliseconds_or_a_hundredth_early() {
         lock.begin(fresh(1), at_ms(1_000));
         let set = sends(&mut lock)[0];
         assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(Happened::Settled(Ok(()))));
-        let grant = lock.deliver(at_ms(1_001), Duration::ZERO).expect("granted");
+        let grant = lock.deliver(at_ms(1_001)).expect("granted");
         let lost_at = grant.deadline.before(Duration::from_micros(margin_us));
         assert_eq!(lock.poll_timeout(), Some(lost_at));
         assert_eq!(lock.handle_timeout(lost_at.before(Duration::from_nanos(1))), None);

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::protocol::command::Op;
 use crate::protocol::lock::Limit;
 use crate::protocol::restart::RunId;
 use crate::protocol::testing::{NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
@@ -22,6 +23,8 @@ enum Do {
     Extend(usize, u64),
     Open(usize),
     Pass(u64),
+    /// Acquires, and tries again for this long, behind whoever is ahead.
+    Queue(u64),
     Release(usize),
     /// After this time the oldest lease is extended, and these nodes answer all they were asked.
     Round(u64, [bool; NODES]),
@@ -44,6 +47,7 @@ fn what() -> impl Strategy<Value = Do> {
         8 => any().prop_map(Do::Open),
         4 => (0..60_u64).prop_map(Do::Pass),
         1 => (0..4_000_u64).prop_map(Do::Pass),
+        2 => (0..500_u64).prop_map(Do::Queue),
         3 => (0..4_usize).prop_map(Do::Release),
         1 => any().prop_map(Do::Restart),
         6 => (0..2_000_u64, prop::array::uniform3(prop::bool::weighted(0.8)))
@@ -56,7 +60,7 @@ fn what() -> impl Strategy<Value = Do> {
 /// A world and what its application knows.
 struct Play {
     world: World,
-    tokens: u8,
+    tokens: u16,
     run: u8,
     decided: Vec<LockId>,
     held: Vec<(LockId, BootInstant)>,
@@ -97,6 +101,11 @@ impl Play {
         match what {
             Do::Acquire => {
                 let limit = Limit::Attempts(2);
+                world.client.open(RESOURCE, LockConfig { limit, ..lock_config(NODES) });
+                world.drain();
+            }
+            Do::Queue(wait) => {
+                let limit = Limit::Until(world.now.after(ms(wait)));
                 world.client.open(RESOURCE, LockConfig { limit, ..lock_config(NODES) });
                 world.drain();
             }
@@ -215,7 +224,11 @@ impl Play {
                 match event {
                     Event::AttemptDue(lock) => {
                         self.tokens += 1;
-                        self.world.begin(lock, self.tokens);
+                        let mut token = [0; Token::LENGTH];
+                        token[..2].copy_from_slice(&self.tokens.to_le_bytes());
+                        let fresh = Fresh { token: Token::from_bytes(token), jitter: u64::MAX };
+                        self.world.client.begin(lock, fresh, self.world.now);
+                        self.world.drain();
                     }
                     Event::Decided { lock, token, deadline, .. } => {
                         self.decided.push(lock);
@@ -251,7 +264,13 @@ impl Play {
         for (lock, _) in core::mem::take(&mut self.held) {
             self.world.release(lock);
         }
-        for _ in 0..60 {
+        self.tend(60);
+        assert!(ms(60 * 50) < TTL / 2, "or keys would go by themselves");
+    }
+
+    /// Every node answers at once, for `rounds` node timeouts.
+    fn tend(&mut self, rounds: u32) {
+        for _ in 0..rounds {
             while !self.decided.is_empty() {
                 self.deliver();
             }
@@ -267,7 +286,6 @@ impl Play {
             }
             self.go(Do::Pass(NODE_TIMEOUT.as_millis() as u64));
         }
-        assert!(ms(60 * 50) < TTL / 2, "or keys would go by themselves");
     }
 }
 
@@ -322,6 +340,10 @@ fn play(steps: Vec<Do>, granted: bool) -> Result<(), TestCaseError> {
     for (index, it) in play.world.nodes.iter().enumerate() {
         prop_assert!(it.key.is_none() || play.world.now > it.expires, "a key on {}", index);
         prop_assert_eq!(play.world.client.owed(node(index)), 0);
+    }
+    if play.world.client.uses(RESOURCE) {
+        // Somebody waits until a majority counts again.
+        play.tend(210);
     }
     prop_assert!(!play.world.client.uses(RESOURCE));
     prop_assert_eq!(play.world.client.poll_timeout(), None);

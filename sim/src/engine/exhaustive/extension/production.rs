@@ -50,6 +50,8 @@ impl Production {
             retry: RetryDelay::default(),
             limit: Limit::Attempts(1),
             extensions_max: u32::from(rounds_max),
+            keep_alive: None,
+            plain_extensions: false,
         };
         let mut machine = NodeSet::new(&[link; NODES]);
         machine.connect(instant(0));

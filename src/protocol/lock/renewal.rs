@@ -1,0 +1,117 @@
+//! Keeping a lease alive: extensions that the machine begins by itself, up to a limit.
+//!
+//! The first round begins when about a third of the TTL has passed, so that several can fail before
+//! anything is lost. Rounds of many leases are spread by a share of randomness each.
+
+use core::time::Duration;
+
+use super::{Happened, Lock};
+use crate::protocol::time::BootInstant;
+use crate::protocol::validity::deadline;
+
+/// Which part of the TTL passes between the beginnings of two rounds; after a failed one.
+const PERIOD: u32 = 3;
+const PERIOD_AFTER_FAILURE: u32 = 12;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Renewal {
+    /// Nothing is asked for beyond this instant.
+    until: BootInstant,
+    /// When the next round begins.
+    next: Option<BootInstant>,
+    /// The limit allows no further round.
+    exhausted: bool,
+    /// The round under way asks for all that the limit allows.
+    last: bool,
+    rounds: u32,
+}
+
+impl Renewal {
+    pub(super) fn next(&self) -> Option<BootInstant> {
+        self.next
+    }
+
+    /// Whether the lease ends because it may be kept alive for no longer.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    pub(super) fn round_failed(&mut self) {
+        self.last = false;
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode(&self, out: &mut crate::protocol::canonical::Encoder) {
+        out.flag(self.exhausted);
+        out.flag(self.next.is_some());
+        if let Some(next) = self.next {
+            out.ahead(next);
+            out.ahead(self.until);
+            out.word(u64::from(self.rounds));
+            out.flag(self.last);
+        }
+    }
+}
+
+impl Lock {
+    /// The lease is in the caller's hands from `now` on.
+    pub(super) fn start_keeping(&mut self, now: BootInstant) {
+        self.renewal = Renewal::default();
+        if let Some(at_most) = self.config.keep_alive {
+            self.renewal.until = now.after(at_most);
+            self.keep_on();
+        }
+    }
+
+    /// Begins the next round if it is time for one.
+    pub(super) fn renew(&mut self, now: BootInstant) -> Option<Happened> {
+        if self.renewal.next.is_none_or(|at| at > now) {
+            return None;
+        }
+        if self.is_extending() {
+            // The caller's own round comes first; what becomes of it decides when the next is due.
+            self.try_again_later(now);
+            return None;
+        }
+        let left = self.renewal.until.since(now);
+        let whole_ms = Duration::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let ttl = self.config.ttl.min(whole_ms);
+        if deadline(now, ttl, self.config.drift) <= self.deadline {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+            return None;
+        }
+        self.renewal.last = ttl < self.config.ttl;
+        // Until its outcome is known; a round that is never settled is tried again.
+        self.try_again_later(now);
+        self.begin_round(ttl, now)
+    }
+
+    /// A round, the caller's or one of these, has moved the deadline.
+    pub(super) fn keep_on(&mut self) {
+        if self.config.keep_alive.is_none() || self.renewal.exhausted {
+            return;
+        }
+        if core::mem::take(&mut self.renewal.last) {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+            return;
+        }
+        let period = self.spread(self.config.ttl / PERIOD);
+        self.renewal.next = Some(self.deadline.before(self.config.ttl - period));
+    }
+
+    fn try_again_later(&mut self, now: BootInstant) {
+        let period = self.spread(self.config.ttl / PERIOD_AFTER_FAILURE);
+        self.renewal.next = Some(now.after(period));
+    }
+
+    /// `period`, a tenth of it more or less.
+    fn spread(&mut self, period: Duration) -> Duration {
+        self.renewal.rounds += 1;
+        // The round's number is mixed in by Fibonacci hashing: one draw serves all rounds.
+        let mixed = (self.fresh.jitter ^ u64::from(self.renewal.rounds))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let fifth = (period / 5).as_nanos() * u128::from(mixed) >> 64;
+        let share = Duration::from_nanos(u64::try_from(fifth).unwrap_or(u64::MAX));
+        period - period / 10 + share
+    }
+}

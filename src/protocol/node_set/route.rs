@@ -1,0 +1,166 @@
+//! The routes between the links and the locks.
+
+use super::{Command, Event, NodeSet};
+use crate::protocol::command::LockId;
+use crate::protocol::link::{Link, LinkCommand, Note};
+use crate::protocol::lock::{AttemptError, ExtendError, Happened, Lock, Phase};
+use crate::protocol::quorum::{MAX_NODES, NodeIndex};
+use crate::protocol::time::BootInstant;
+use crate::protocol::token::Token;
+
+impl NodeSet {
+    /// What a transport is to do next.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        let now = self.clock;
+        while let Some(node) = self.touched.iter().next() {
+            let command = self.links[node.get()].poll_command(now, &mut self.notes);
+            if command.is_none() {
+                self.touched.remove(node);
+                self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
+            }
+            // What was dropped as too late may have consequences at this very link.
+            self.route(now);
+            match command {
+                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
+                Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
+                Some(LinkCommand::Write { epoch, id, op }) => {
+                    return Some(Command::Write { node, epoch, id, op });
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// What the driver is to know next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<BootInstant> {
+        let links = self.nodes.iter().filter_map(|node| {
+            let known = !self.touched.contains(node);
+            let link = &self.links[node.get()];
+            if known { self.timeouts[node.get()] } else { link.poll_timeout() }
+        });
+        links.chain(self.timers.next()).min()
+    }
+
+    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
+    /// A loop, for a connection that is lost tells a thousand things at once.
+    pub(super) fn route(&mut self, now: BootInstant) {
+        while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
+            let Some(lock) = id.lock else { continue };
+            let eligible_from = self.links[node.get()].eligible_from();
+            let Some(machine) = self.lock_mut(lock) else {
+                continue;
+            };
+            let token = machine.token();
+            if let Some(happened) = machine.handle_outcome(id, node, outcome, eligible_from, now) {
+                self.tell(lock, token, happened);
+            }
+            self.carry(lock, now);
+        }
+    }
+
+    pub(super) fn tell(&mut self, lock: LockId, token: Token, happened: Happened) {
+        let machine = self.lock(lock).expect("it has just said so");
+        let deadline = machine.deadline();
+        let event = match happened {
+            Happened::Settled(Ok(())) => {
+                Event::Decided { lock, token, counted: machine.counted(), deadline }
+            }
+            Happened::Settled(Err(reason)) => return self.fail(lock, token, reason),
+            Happened::Extended(Ok(counted)) => Event::Extended { lock, token, counted, deadline },
+            Happened::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
+            Happened::Lost { reason, extending } => {
+                if extending {
+                    let reason = ExtendError::Lost(reason);
+                    self.events.push_back(Event::ExtensionFailed { lock, token, reason });
+                }
+                Event::Lost { lock, reason }
+            }
+        };
+        self.events.push_back(event);
+    }
+
+    /// The attempt of `lock` failed; the next one is arranged for, if there is to be one.
+    pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
+        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
+        let (quorum_from, now) = (self.quorum_from(), self.clock);
+        let machine = self.lock_mut(lock).expect("it has just failed");
+        let ballot = machine.ballot();
+        machine.fail(reason, round_trip, quorum_from, now);
+        let gave_up = machine.phase() == Phase::Ended;
+        self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
+        if gave_up {
+            self.events.push_back(Event::GaveUp { lock, reason });
+        }
+    }
+
+    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
+    /// tell in return waits for [`NodeSet::route`].
+    pub(super) fn carry(&mut self, lock: LockId, now: BootInstant) {
+        while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
+            self.touched.insert(send.node);
+            self.links[send.node.get()].send(send, now, &mut self.notes);
+        }
+        let Some(machine) = self.lock_mut(lock) else {
+            return;
+        };
+        let (resource, gone) = (machine.resource(), machine.is_out_of_the_way());
+        if let Some(outcome) = machine.poll_released() {
+            self.events.push_back(Event::Released { lock, outcome });
+        }
+        let machine = self.lock(lock).expect("it was there");
+        let (timeout, ended) = (machine.poll_timeout(), machine.phase() == Phase::Ended);
+        self.timers.arm(lock.slot, timeout);
+        let slot = &mut self.slots[lock.slot as usize];
+        if ended {
+            slot.lock = None;
+            self.free.push(core::cmp::Reverse(lock.slot));
+        }
+        // Behind the releases, so that the next in line finds the keys gone.
+        if gone && core::mem::take(&mut slot.in_line) {
+            let next = self.lines.leave(resource, lock);
+            self.advance_line(next, now);
+        }
+    }
+
+    /// Lets the first in line for whom it is not too late attempt.
+    fn advance_line(&mut self, mut head: Option<LockId>, now: BootInstant) {
+        while let Some(lock) = head {
+            let machine = self.lock_mut(lock).expect("who stands in line is there");
+            machine.come_to_the_head(now);
+            if machine.phase() == Phase::Due {
+                self.timers.arm(lock.slot, None);
+                return self.events.push_back(Event::AttemptDue(lock));
+            }
+            let resource = machine.resource();
+            self.events.push_back(Event::GaveUp { lock, reason: AttemptError::Taken });
+            self.slots[lock.slot as usize].in_line = false;
+            head = self.lines.leave(resource, lock);
+            self.carry(lock, now);
+        }
+    }
+
+    /// From which instant on a majority of the nodes counts, if nothing changes; `None`: never.
+    #[must_use]
+    pub fn quorum_from(&self) -> Option<BootInstant> {
+        let mut from = [None; MAX_NODES];
+        let mut known = 0;
+        for instant in self.links.iter().filter_map(Link::eligible_from) {
+            from[known] = Some(instant);
+            known += 1;
+        }
+        from[..known].sort_unstable();
+        from[..known].get(self.nodes.quorum() - 1).copied().flatten()
+    }
+
+    pub(super) fn touch(&mut self, node: NodeIndex) -> &mut Link {
+        self.touched.insert(node);
+        &mut self.links[node.get()]
+    }
+}
