@@ -74,8 +74,13 @@ impl Builder {
         }
     }
 
-    /// The nodes, as `redis://host:port`: independent masters, an odd number of them, at most
-    /// nine. Every client must be given the same ones.
+    /// The nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`
+    /// (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. What else is in a user, a
+    /// password or a path than letters, digits, `-`, `_`, `.` and `~` is written `%` and two
+    /// hexadecimal digits.
+    ///
+    /// They must be independent masters, an odd number of them, at most nine. Every client must be
+    /// given the same ones.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();
         self
@@ -172,7 +177,7 @@ impl Builder {
     ///
     /// If something required is missing, or what is given cannot be safe.
     pub fn build(self) -> Result<Redlock, BuildError> {
-        let endpoints = self.endpoints()?;
+        let mut endpoints = self.endpoints()?;
         let nodes = match NodeCount::new(endpoints.len()) {
             Some(nodes) => nodes,
             None if endpoints.is_empty() => return Err(BuildError::NoNodes),
@@ -206,6 +211,7 @@ impl Builder {
             fleet_max_ttl,
             drift: self.drift,
         };
+        endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
         let mut links = vec![link; endpoints.len()];
         for &(place, guard) in &self.guards {
             let nodes = links.len();
@@ -223,7 +229,7 @@ impl Builder {
         let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
         for (place, url) in self.nodes.iter().enumerate() {
             let endpoint: Endpoint = url.parse()?;
-            if endpoints.contains(&endpoint) {
+            if endpoints.iter().any(|other| other.is_same_node(&endpoint)) {
                 let endpoint = endpoint.to_string();
                 return Err(BuildError::DuplicateNode { place, endpoint });
             }

@@ -25,12 +25,16 @@
 mod acquire;
 mod builder;
 mod client;
+mod dial;
 mod driver;
+mod endpoint;
 mod error;
+mod handshake;
 mod health;
 mod introduction;
 mod lease;
 mod node;
+mod printable;
 mod resp;
 mod timer;
 

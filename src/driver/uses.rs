@@ -205,6 +205,13 @@ impl Uses {
         }
     }
 
+    /// Wakes everybody who waits for anything: their polls start the tasks that do not run.
+    pub(super) fn wake_all(&self, wakes: &mut Vec<Waker>) {
+        for entry in self.table.values() {
+            wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
+        }
+    }
+
     fn of(&mut self, lock: LockId) -> &mut Use {
         self.table.get_mut(&lock).expect("a use is known until its end has been fetched")
     }
