@@ -11,6 +11,7 @@ mod cancellation;
 mod cycle;
 mod dropping;
 mod fleet;
+mod inspection;
 mod outage;
 mod proxy;
 mod refusals;
@@ -94,6 +95,7 @@ const TESTS: &[&[Test]] = &[
     cancellation::TESTS,
     cycle::TESTS,
     dropping::TESTS,
+    inspection::TESTS,
     outage::TESTS,
     refusals::TESTS,
     wire::TESTS,
