@@ -27,16 +27,17 @@ pub(crate) const TESTS: &[Test] = &[
     on_one_thread!(waiting_for_the_loss_may_be_dropped_after_any_poll),
 ];
 
-type Victim = Pin<Box<dyn Future<Output = ()>>>;
+/// A future that is to be dropped.
+struct Victim(Pin<Box<dyn Future<Output = ()>>>);
 
 fn victim<T>(future: impl Future<Output = T> + 'static) -> Victim {
-    Box::pin(async move { drop(future.await) })
+    Victim(Box::pin(async move { drop(future.await) }))
 }
 
 /// Polls `victim` at most so many times, then drops it. The number of polls.
 async fn polled(mut victim: Victim, most: usize) -> usize {
     for polls in 1..=most {
-        let polled = poll_fn(|context| Poll::Ready(victim.as_mut().poll(context))).await;
+        let polled = poll_fn(|context| Poll::Ready(victim.0.as_mut().poll(context))).await;
         if polled.is_ready() {
             return polls;
         }
