@@ -8,7 +8,9 @@ use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
 use crate::observer::Observer;
-use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+use crate::protocol::{
+    Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
+};
 
 /// Configures a [`Redlock`].
 ///
@@ -52,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) drift: Drift,
     pub(crate) retry: RetryDelay,
     pub(crate) extensions_max: u32,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) guards: [RestartGuard; MAX_NODES],
 }
 
 impl Builder {
@@ -74,8 +78,13 @@ impl Builder {
         }
     }
 
-    /// The nodes, as `redis://host:port`: independent masters, an odd number of them, at most
-    /// nine. Every client must be given the same ones.
+    /// The nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`
+    /// (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. What else is in a user, a
+    /// password or a path than letters, digits, `-`, `_`, `.` and `~` is written `%` and two
+    /// hexadecimal digits.
+    ///
+    /// They must be independent masters, an odd number of them, at most nine. Every client must be
+    /// given the same ones.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();
         self
@@ -172,7 +181,7 @@ impl Builder {
     ///
     /// If something required is missing, or what is given cannot be safe.
     pub fn build(self) -> Result<Redlock, BuildError> {
-        let endpoints = self.endpoints()?;
+        let mut endpoints = self.endpoints()?;
         let nodes = match NodeCount::new(endpoints.len()) {
             Some(nodes) => nodes,
             None if endpoints.is_empty() => return Err(BuildError::NoNodes),
@@ -190,6 +199,8 @@ impl Builder {
             drift: self.drift,
             retry: self.retry,
             extensions_max: self.extensions_max,
+            connect_timeout: self.connect_timeout,
+            guards: self.guards(nodes)?,
         };
         settings.validate(ttl, settings.min_validity(ttl))?;
         if fleet_max_ttl > TTL_MAX {
@@ -206,14 +217,24 @@ impl Builder {
             fleet_max_ttl,
             drift: self.drift,
         };
-        let mut links = vec![link; endpoints.len()];
-        for &(place, guard) in &self.guards {
-            let nodes = links.len();
-            let link = links.get_mut(place);
-            link.ok_or(BuildError::GuardWithoutNode { place, nodes })?.restart_guard = guard;
-        }
+        endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
+        let guarded =
+            |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
+        let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let driver = Driver::new(self.environment, self.observer, endpoints, &links);
         Ok(Redlock::new(driver, settings))
+    }
+
+    /// What is promised of each node.
+    fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
+        let mut guards = [self.restart_guard; MAX_NODES];
+        for &(place, guard) in &self.guards {
+            if place >= nodes.get() {
+                return Err(BuildError::GuardWithoutNode { place, nodes: nodes.get() });
+            }
+            guards[place] = guard;
+        }
+        Ok(guards)
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {
@@ -223,7 +244,7 @@ impl Builder {
         let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
         for (place, url) in self.nodes.iter().enumerate() {
             let endpoint: Endpoint = url.parse()?;
-            if endpoints.contains(&endpoint) {
+            if endpoints.iter().any(|other| other.is_same_node(&endpoint)) {
                 let endpoint = endpoint.to_string();
                 return Err(BuildError::DuplicateNode { place, endpoint });
             }

@@ -6,6 +6,7 @@
 
 mod extensions;
 mod names;
+mod pipeline;
 mod standing;
 mod transports;
 mod uses;
@@ -21,12 +22,10 @@ pub(crate) use self::uses::Watch;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::node::NodeTask;
-use crate::observer::{Event as Told, Observer, Operation};
+use crate::observer::{Event as Told, Observer};
 use crate::protocol::{
-    BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Op,
-    Token,
+    BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
-use crate::resp;
 use crate::timer::TimerTask;
 
 /// The machines of one client, and the world around them.
@@ -244,28 +243,12 @@ impl Driver {
             }
             Command::Reset { node, epoch } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.disconnect(state, node);
+                self.reset(state, node);
                 node
             }
             Command::Write { node, epoch, op, .. } => {
-                let (operation, owner, resource) = match op {
-                    Op::Extend { token, resource, .. } => {
-                        (Operation::Extend, Some(token), Some(resource))
-                    }
-                    Op::Introduce => (Operation::Introduce, None, None),
-                    Op::Release { token, resource } => {
-                        (Operation::Release, Some(token), Some(resource))
-                    }
-                    Op::Set { token, resource, .. } => {
-                        (Operation::Set, Some(token), Some(resource))
-                    }
-                };
-                let name = resource.map_or(&[][..], |resource| state.names.name(resource));
-                let entry = &mut state.nodes[node.get()];
-                debug_assert_eq!(entry.epoch, Some(epoch), "an unknown epoch");
-                resp::encode(&mut entry.outgoing, &op, name);
-                entry.unanswered.push_back((operation, owner));
-                self.tell(&Told::Written { node, operation, owner });
+                debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.write(state, node, op);
                 node
             }
         };

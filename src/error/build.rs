@@ -54,20 +54,32 @@ pub enum OptionError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// There is a user or a password.
-    #[error("credentials are not supported yet")]
-    Credentials,
+    /// The database is no number.
+    #[error("expected the number of a database")]
+    Database,
+    /// A `%` is not followed by two hexadecimal digits.
+    #[error("expected two hexadecimal digits after each `%`")]
+    Escape,
+    /// There is a fragment.
+    #[error("a `#` has no meaning here: written `%23`, it may be part of a password or a path")]
+    Fragment,
     /// The host is missing or has characters that no host has.
     #[error("expected a host name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// There is something behind the port.
-    #[error("nothing may follow the port: databases and options are not supported yet")]
+    /// It is `rediss://`, and the crate was built without the feature `tls`.
+    #[error("`rediss://` needs the feature `tls` of redlock-client")]
+    NoTls,
+    /// There is an option that is not known.
+    #[error("the only option is `db`, and only of `unix://`")]
+    Option,
+    /// There is no absolute path.
+    #[error("expected an absolute path, as in `unix:///run/redis.sock`")]
     Path,
     /// The port is no number from 1 to 65535.
     #[error("expected a port from 1 to 65535")]
     Port,
-    /// It does not begin with `redis://`.
-    #[error("expected `redis://host:port`")]
+    /// The scheme is not known.
+    #[error("expected `redis://host:port`, `rediss://host:port` or `unix:///path`")]
     Scheme,
 }
 

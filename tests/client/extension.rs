@@ -108,7 +108,7 @@ fn a_lease_that_is_kept_alive_outlives_its_ttl_up_to_the_limit() {
     assert_eq!(world.block_on(lease.lost()), LostReason::KeepAliveEnded);
     let lived = world.now() - begun;
     assert!(lived > 59 * SECOND && lived <= 60 * SECOND, "{lived:?}");
-    let sent = world.node("a", |node| node.executed.iter().filter(|it| *it == "EVAL").count());
+    let sent = world.node("a", |node| node.executed.iter().filter(|it| *it == "EVALSHA").count());
     assert!((15..=25).contains(&sent), "{sent} extensions");
 }
 

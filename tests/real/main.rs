@@ -13,6 +13,7 @@ mod cycle;
 mod dropping;
 mod fleet;
 mod hanging;
+mod inspection;
 mod interlock;
 mod outage;
 mod proxy;
@@ -101,6 +102,7 @@ const TESTS: &[&[Test]] = &[
     dropping::TESTS,
     hanging::TESTS,
     interlock::TESTS,
+    inspection::TESTS,
     outage::TESTS,
     refusals::TESTS,
     soak::TESTS,
