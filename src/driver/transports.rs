@@ -20,9 +20,9 @@ pub(super) struct Node {
     pub(super) outgoing: BytesMut,
     /// What was written on it and not answered.
     pub(super) pipeline: Pipeline,
-    /// What went wrong last, in the server's words or the system's, fit to be shown.
-    pub(super) last_error: Option<Arc<str>>,
     pub(super) eligible_from: Option<BootInstant>,
+    /// The last error of the node or its connection, in its own words, fit to be shown.
+    pub(super) last_error: Option<Arc<str>>,
     pub(super) task: Task,
 }
 
