@@ -227,11 +227,11 @@ impl Lock {
             Ok(_) | Err(NoAnswer::Unknown) => Vote::Unknown,
             Err(NoAnswer::NotSent) => Vote::NotSent,
         };
+        if matches!(self.phase, Phase::Trying | Phase::Decided) {
+            self.record_answer(node, outcome, now);
+        }
         match self.phase {
-            Phase::Trying => {
-                self.record_answer(node, outcome, now);
-                self.settle(now).map(Happened::Settled)
-            }
+            Phase::Trying => self.settle(now).map(Happened::Settled),
             Phase::Decided | Phase::Held { .. } => {
                 self.set_settled(node, outcome.is_ok());
                 self.look_for_loss()
@@ -389,20 +389,17 @@ impl Lock {
 
     /// Ends the attempt: everything that it may have set is released, on *every* node that may
     /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
-    /// After one that failed for nodes in quarantine that is when a majority counts again,
-    /// `quorum_from`, if that is known.
+    /// That is `not_before` an instant, if one is known before which it cannot succeed.
     pub(crate) fn fail(
         &mut self,
-        reason: AttemptError,
         round_trip: Duration,
-        quorum_from: Option<BootInstant>,
+        not_before: Option<BootInstant>,
         now: BootInstant,
     ) {
         self.release_everywhere();
         self.failures += 1;
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let waits_for = quorum_from.filter(|_| reason == AttemptError::Quarantined);
-        let until = waits_for.map_or(now, |from| from.max(now)).after(delay);
+        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
             Limit::Until(end) => until < end,

@@ -167,12 +167,20 @@ impl NodeSet {
         self.links[node.get()].owes()
     }
 
-    /// Whether any use of the lock speaks of `resource`, or any command or debt of a link.
+    /// Names every resource that a use of the lock speaks of, or a command or debt of a link; some
+    /// more than once.
+    pub fn for_each_resource(&self, mut mark: impl FnMut(ResourceId)) {
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        locks.for_each(|lock| mark(lock.resource()));
+        self.links.iter().for_each(|link| link.for_each_resource(&mut mark));
+    }
+
+    /// Whether [`NodeSet::for_each_resource`] names `resource`.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
-        let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
-        locks.any(|lock| lock.resource() == resource)
-            || self.links.iter().any(|link| link.speaks_of(resource))
+        let mut used = false;
+        self.for_each_resource(|it| used |= it == resource);
+        used
     }
 
     /// Whether no answer is awaited from any node and none is owed a release.
@@ -219,9 +227,11 @@ impl NodeSet {
     pub fn handle_timeout(&mut self, now: BootInstant) {
         self.advance(now);
         for node in self.nodes.iter() {
-            self.touched.insert(node);
-            self.links[node.get()].handle_timeout(now, &mut self.notes);
-            self.route(now);
+            if self.link_timeout(node).is_some_and(|at| at <= now) {
+                self.touched.insert(node);
+                self.links[node.get()].handle_timeout(now, &mut self.notes);
+                self.route(now);
+            }
         }
         while let Some(slot) = self.timers.take_due(now) {
             let lock = self.slots[slot as usize].lock.as_mut();

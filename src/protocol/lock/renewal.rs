@@ -76,14 +76,20 @@ impl Lock {
         let left = self.renewal.until.since(now);
         let whole_ms = Duration::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
         let ttl = self.config.ttl.min(whole_ms);
-        if deadline(now, ttl, self.config.drift) <= self.deadline {
-            (self.renewal.next, self.renewal.exhausted) = (None, true);
-            return None;
+        let is_last = ttl < self.config.ttl;
+        if deadline(now, ttl, self.config.drift) > self.deadline {
+            self.renewal.last = is_last;
+            // In case it fails: a success says itself when the next is due.
+            self.try_again_later(now);
+            return self.begin_round(ttl, now);
         }
-        self.renewal.last = ttl < self.config.ttl;
-        // Until its outcome is known; a round that is never settled is tried again.
-        self.try_again_later(now);
-        self.begin_round(ttl, now)
+        if is_last {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+        } else {
+            // The drift allowed eats what has passed of the lease so far.
+            self.try_again_later(now);
+        }
+        None
     }
 
     /// A round, the caller's or one of these, has moved the deadline.

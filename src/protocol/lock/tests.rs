@@ -36,8 +36,8 @@ fn tell_of(
 ) -> Option<Happened> {
     let now = at_ms(1_001);
     let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
-    if let Some(Happened::Settled(Err(reason))) = happened {
-        lock.fail(reason, Duration::ZERO, None, now);
+    if let Some(Happened::Settled(Err(_))) = happened {
+        lock.fail(Duration::ZERO, None, now);
     }
     happened
 }
