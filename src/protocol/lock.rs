@@ -66,6 +66,8 @@ enum Vote {
     Ineligible,
     /// Written, and unanswered in time: the key may be there.
     Unknown,
+    /// Answered by an error: nothing was set, and nothing is on its way.
+    Failed,
 }
 
 /// The machine of one use of the lock. [`NodeSet`](super::NodeSet) carries its wishes to the links.
@@ -165,6 +167,11 @@ impl Lock {
         self.fresh.token
     }
 
+    /// T1 and TTL of the last extension that was begun here and not by the caller.
+    pub(crate) fn renewed(&self) -> Option<(BootInstant, Duration)> {
+        self.renewal.round()
+    }
+
     /// The nodes whose votes count for the current attempt.
     pub(crate) fn counted(&self) -> NodeMask {
         self.voting(Vote::Counted)
@@ -224,7 +231,8 @@ impl Lock {
             Ok(Reply::Ok) if eligible => Vote::Counted,
             Ok(Reply::Ok) => Vote::Ineligible,
             Ok(Reply::Nil) => Vote::Refused,
-            Ok(_) | Err(NoAnswer::Unknown) => Vote::Unknown,
+            Ok(_) => Vote::Failed,
+            Err(NoAnswer::Unknown) => Vote::Unknown,
             Err(NoAnswer::NotSent) => Vote::NotSent,
         };
         if matches!(self.phase, Phase::Trying | Phase::Decided) {
@@ -233,7 +241,7 @@ impl Lock {
         match self.phase {
             Phase::Trying => self.settle(now).map(Happened::Settled),
             Phase::Decided | Phase::Held { .. } => {
-                self.set_settled(node, outcome.is_ok());
+                self.set_settled(node);
                 self.look_for_loss()
             }
             _ => None,
@@ -377,7 +385,8 @@ impl Lock {
     }
 
     fn why_not(&self) -> AttemptError {
-        let unreachable = self.voting(Vote::Unknown).len() + self.voting(Vote::NotSent).len();
+        let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
+        let unreachable = silent.union(self.voting(Vote::Failed)).len();
         if unreachable > self.config.nodes.tolerated() {
             AttemptError::TooFewNodes
         } else if !self.voting(Vote::Refused).is_empty() {

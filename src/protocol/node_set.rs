@@ -143,6 +143,13 @@ impl NodeSet {
         self.lock(lock).map(Lock::t1)
     }
 
+    /// T1 and TTL of the last extension by which the lease of `lock` was kept alive
+    /// ([`LockConfig::keep_alive`]), whatever became of it; `None` while there was none.
+    #[must_use]
+    pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
+        self.lock(lock).and_then(Lock::renewed)
+    }
+
     /// The token of the current attempt of `lock`.
     #[must_use]
     pub fn token(&self, lock: LockId) -> Option<Token> {
@@ -411,6 +418,11 @@ impl NodeSet {
         self.slots.iter().map(|slot| slot.lock.as_ref())
     }
 
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn place_in_line(&self, lock: &Lock) -> Option<usize> {
+        self.lines.place_of(lock.resource(), lock.id())
+    }
+
     fn advance(&mut self, now: BootInstant) {
         assert!(now >= self.clock, "the clock went back");
         self.clock = now;
@@ -427,6 +439,8 @@ impl NodeSet {
     }
 }
 
+#[cfg(test)]
+mod queue_tests;
 #[cfg(test)]
 mod random_tests;
 #[cfg(test)]
