@@ -1,14 +1,14 @@
 //! Acquiring the lock.
 
-use core::future::{Future, IntoFuture};
-use core::pin::Pin;
+use core::future::{Future, IntoFuture, poll_fn};
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::borrow::Cow;
 
 use crate::client::Redlock;
 use crate::environment::BoxFuture;
-use crate::error::{AcquireError, AcquireErrorKind};
+use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
 use crate::protocol::{BootInstant, Limit, LockConfig, LockId};
 
@@ -37,6 +37,24 @@ impl<'a> From<&'a [u8]> for Resource<'a> {
     }
 }
 
+/// Keeps a lease alive while its holder works: extensions that begin by themselves whenever about a
+/// third of the TTL has passed.
+///
+/// A limit is required: without one a holder that hangs keeps everybody out for ever (catalogue E8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    at_most: Duration,
+}
+
+impl KeepAlive {
+    /// For at most this long from the grant on. Then the lease ends, with
+    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded).
+    #[must_use]
+    pub const fn at_most(at_most: Duration) -> Self {
+        Self { at_most }
+    }
+}
+
 /// An acquisition that has not begun: add options, then `.await` it.
 ///
 /// Dropping the future while it runs gives back whatever it may have acquired.
@@ -48,6 +66,7 @@ pub struct Acquire<'a> {
     ttl: Duration,
     min_validity: Option<Duration>,
     stop: Stop,
+    keep_alive: Option<KeepAlive>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +79,7 @@ enum Stop {
 impl<'a> Acquire<'a> {
     pub(crate) fn new(redlock: &'a Redlock, resource: Resource<'a>) -> Self {
         let ttl = redlock.settings().ttl;
-        Self { redlock, resource, ttl, min_validity: None, stop: Stop::ByDefault }
+        Self { redlock, resource, ttl, min_validity: None, stop: Stop::ByDefault, keep_alive: None }
     }
 
     /// How long the keys live, instead of the client's TTL.
@@ -87,6 +106,41 @@ impl<'a> Acquire<'a> {
         self
     }
 
+    /// Keeps the lease alive by itself.
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.keep_alive = Some(keep_alive);
+        self
+    }
+
+    /// Acquires the lock, does `work` under it, and releases it.
+    ///
+    /// The work is dropped as soon as the lease is over. Dropping the future drops the work and
+    /// releases the lease, and so does a panic.
+    ///
+    /// # Errors
+    ///
+    /// If the lock was not acquired, or the lease ended before the work did. Work that was done too
+    /// late is handed back as [`WithError::LostAfter`].
+    pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
+        let lease = self.await.map_err(WithError::Acquire)?;
+        let done = {
+            let (mut lost, mut work) = (lease.lost(), pin!(work(&lease)));
+            poll_fn(|context| {
+                if let Poll::Ready(reason) = Pin::new(&mut lost).poll(context) {
+                    return Poll::Ready(Err(WithError::Lost(reason)));
+                }
+                let value = core::task::ready!(work.as_mut().poll(context));
+                Poll::Ready(match lease.check(Duration::ZERO) {
+                    Ok(()) => Ok(value),
+                    Err(_) => Err(WithError::LostAfter(value)),
+                })
+            })
+            .await
+        };
+        lease.release().await;
+        done
+    }
+
     fn config(&self, now: BootInstant) -> LockConfig {
         let settings = self.redlock.settings();
         let limit = match self.stop {
@@ -101,9 +155,9 @@ impl<'a> Acquire<'a> {
             min_validity: self.least_validity(),
             retry: settings.retry,
             limit,
-            extensions_max: 0,
-            keep_alive: None,
-            plain_extensions: false,
+            extensions_max: settings.extensions_max,
+            keep_alive: self.keep_alive.map(|it| it.at_most),
+            plain_extensions: true,
         }
     }
 
@@ -111,11 +165,25 @@ impl<'a> Acquire<'a> {
         self.min_validity.unwrap_or_else(|| self.redlock.settings().min_validity(self.ttl))
     }
 
-    /// Whether the options are safe and can be met.
-    fn is_valid(&self) -> bool {
-        self.resource.0.len() <= RESOURCE_BYTES_MAX
-            && !matches!(self.stop, Stop::Attempts(0))
-            && self.redlock.settings().validate(self.ttl, self.least_validity()).is_ok()
+    /// Refuses options that are not safe or cannot be met.
+    fn validate(&self) -> Result<(), OptionError> {
+        let (ttl, bytes) = (self.ttl, self.resource.0.len());
+        if bytes == 0 {
+            return Err(OptionError::EmptyResource);
+        }
+        if bytes > RESOURCE_BYTES_MAX {
+            return Err(OptionError::ResourceTooLong { bytes, most: RESOURCE_BYTES_MAX });
+        }
+        if matches!(self.stop, Stop::Attempts(0)) {
+            return Err(OptionError::NoAttempts);
+        }
+        self.redlock.settings().validate(ttl, self.least_validity())?;
+        match self.keep_alive {
+            Some(KeepAlive { at_most }) if at_most <= ttl => {
+                Err(OptionError::KeepAlive { at_most, ttl })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -125,12 +193,10 @@ impl<'a> IntoFuture for Acquire<'a> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            if !self.is_valid() {
-                return Err(AcquireError::new(AcquireErrorKind::Invalid));
-            }
+            self.validate()?;
             let driver = self.redlock.driver();
             driver.start_tasks();
-            let lock = driver.open(&self.resource.0, |now| self.config(now));
+            let lock = driver.open(&self.resource.0, |now| self.config(now))?;
             Acquiring { redlock: self.redlock, lock: Some(lock) }.await
         })
     }
@@ -152,10 +218,7 @@ impl Future for Acquiring<'_> {
         driver.start_tasks();
         let acquired = core::task::ready!(driver.poll_acquired(lock, context));
         self.lock = None;
-        Poll::Ready(match acquired {
-            Ok(grant) => Ok(Lease::new(self.redlock.clone(), lock, grant)),
-            Err(kind) => Err(AcquireError::new(kind)),
-        })
+        Poll::Ready(acquired.map(|grant| Lease::new(self.redlock.clone(), lock, grant)))
     }
 }
 

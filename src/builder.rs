@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
-use crate::error::{BuildError, TtlError};
+use crate::error::{BuildError, OptionError, TtlError};
 use crate::observer::Observer;
-use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+use crate::protocol::{
+    Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
+};
 
 /// Configures a [`Redlock`].
 ///
@@ -19,6 +21,7 @@ use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, Ret
 /// | node_timeout | the smaller of 50 ms and ttl / 10 |
 /// | connect_timeout | 500 ms |
 /// | min_validity | ttl / 4 |
+/// | extensions_max | 1 000 |
 /// | restart_guard | [`RestartGuard::Quarantine`] |
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it builds"]
@@ -31,6 +34,8 @@ pub struct Builder {
     connect_timeout: Duration,
     min_validity: Option<Duration>,
     restart_guard: RestartGuard,
+    guards: Vec<(usize, RestartGuard)>,
+    extensions_max: u32,
     drift: Drift,
     retry: RetryDelay,
     environment: Arc<dyn Environment>,
@@ -48,6 +53,9 @@ pub(crate) struct Settings {
     pub(crate) min_validity: Option<Duration>,
     pub(crate) drift: Drift,
     pub(crate) retry: RetryDelay,
+    pub(crate) extensions_max: u32,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) guards: [RestartGuard; MAX_NODES],
 }
 
 impl Builder {
@@ -61,6 +69,8 @@ impl Builder {
             connect_timeout: Duration::from_millis(500),
             min_validity: None,
             restart_guard: RestartGuard::default(),
+            guards: Vec::new(),
+            extensions_max: DEFAULT_EXTENSIONS_MAX,
             drift: Drift::default(),
             retry: RetryDelay::default(),
             environment: Arc::new(TokioEnvironment),
@@ -68,8 +78,13 @@ impl Builder {
         }
     }
 
-    /// The nodes, as `redis://host:port`: independent masters, an odd number of them, at most
-    /// nine. Every client must be given the same ones.
+    /// The nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`
+    /// (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. What else is in a user, a
+    /// password or a path than letters, digits, `-`, `_`, `.` and `~` is written `%` and two
+    /// hexadecimal digits.
+    ///
+    /// They must be independent masters, an odd number of them, at most nine. Every client must be
+    /// given the same ones.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();
         self
@@ -114,10 +129,24 @@ impl Builder {
         self
     }
 
-    /// What you promise of the nodes' memory. The default promises nothing; the others are safe
-    /// only as far as the promise is true.
+    /// What you promise of every node's memory. The default promises nothing; the others are safe
+    /// only as far as the promise is true (catalogue K3, D2).
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = guard;
+        self
+    }
+
+    /// What you promise of the memory of the node at `place` in the list, instead of what
+    /// [`Builder::restart_guard`] says of all.
+    pub fn restart_guard_of(mut self, place: usize, guard: RestartGuard) -> Self {
+        self.guards.push((place, guard));
+        self
+    }
+
+    /// How often the holder of one lease may extend it. What keeps it alive by itself does not
+    /// count: that has a limit of its own.
+    pub fn extensions_max(mut self, most: u32) -> Self {
+        self.extensions_max = most;
         self
     }
 
@@ -152,7 +181,7 @@ impl Builder {
     ///
     /// If something required is missing, or what is given cannot be safe.
     pub fn build(self) -> Result<Redlock, BuildError> {
-        let endpoints = self.endpoints()?;
+        let mut endpoints = self.endpoints()?;
         let nodes = match NodeCount::new(endpoints.len()) {
             Some(nodes) => nodes,
             None if endpoints.is_empty() => return Err(BuildError::NoNodes),
@@ -169,8 +198,18 @@ impl Builder {
             min_validity: self.min_validity,
             drift: self.drift,
             retry: self.retry,
+            extensions_max: self.extensions_max,
+            connect_timeout: self.connect_timeout,
+            guards: self.guards(nodes)?,
         };
         settings.validate(ttl, settings.min_validity(ttl))?;
+        if fleet_max_ttl > TTL_MAX {
+            return Err(OptionError::Ttl { ttl: fleet_max_ttl, why: TtlError::Absurd }.into());
+        }
+        let connect_timeout = self.connect_timeout;
+        if !(CONNECT_TIMEOUT_MIN..=CONNECT_TIMEOUT_MAX).contains(&connect_timeout) {
+            return Err(OptionError::ConnectTimeout { connect_timeout }.into());
+        }
         let link = LinkConfig {
             node_timeout: settings.node_timeout,
             connect_timeout: self.connect_timeout,
@@ -178,9 +217,24 @@ impl Builder {
             fleet_max_ttl,
             drift: self.drift,
         };
-        let links = vec![link; endpoints.len()];
+        endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
+        let guarded =
+            |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
+        let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let driver = Driver::new(self.environment, self.observer, endpoints, &links);
         Ok(Redlock::new(driver, settings))
+    }
+
+    /// What is promised of each node.
+    fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
+        let mut guards = [self.restart_guard; MAX_NODES];
+        for &(place, guard) in &self.guards {
+            if place >= nodes.get() {
+                return Err(BuildError::GuardWithoutNode { place, nodes: nodes.get() });
+            }
+            guards[place] = guard;
+        }
+        Ok(guards)
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {
@@ -190,7 +244,7 @@ impl Builder {
         let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
         for (place, url) in self.nodes.iter().enumerate() {
             let endpoint: Endpoint = url.parse()?;
-            if endpoints.contains(&endpoint) {
+            if endpoints.iter().any(|other| other.is_same_node(&endpoint)) {
                 let endpoint = endpoint.to_string();
                 return Err(BuildError::DuplicateNode { place, endpoint });
             }
@@ -201,6 +255,12 @@ impl Builder {
 }
 
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
+const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// The longest TTL that is taken for meant.
+const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
+/// Extensions that one lease may be given by its holder, unless it is said otherwise.
+const DEFAULT_EXTENSIONS_MAX: u32 = 1_000;
 
 impl Settings {
     /// What an acquisition with `ttl` demands of its lease, unless it says otherwise.
@@ -214,27 +274,36 @@ impl Settings {
     }
 
     /// Refuses what cannot be safe, or can never succeed.
-    pub(crate) fn validate(&self, ttl: Duration, min_validity: Duration) -> Result<(), BuildError> {
-        let why = if ttl.is_zero() {
-            Some(TtlError::Zero)
-        } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
-            Some(TtlError::SubMillisecond)
-        } else if ttl > self.fleet_max_ttl {
-            Some(TtlError::BeyondFleet)
-        } else {
-            None
-        };
-        if let Some(why) = why {
-            return Err(BuildError::Ttl { ttl, why });
-        }
+    pub(crate) fn validate(
+        &self,
+        ttl: Duration,
+        min_validity: Duration,
+    ) -> Result<(), OptionError> {
+        self.validate_ttl(ttl)?;
         let node_timeout = self.node_timeout;
         if node_timeout.is_zero() || node_timeout >= ttl / 4 {
-            return Err(BuildError::NodeTimeout { node_timeout, ttl });
+            return Err(OptionError::NodeTimeout { node_timeout, ttl });
         }
         if min_validity >= ttl {
-            return Err(BuildError::MinValidity { min_validity, ttl });
+            return Err(OptionError::MinValidity { min_validity, ttl });
         }
         Ok(())
+    }
+
+    /// Refuses a TTL that Redis or the fleet cannot keep.
+    pub(crate) fn validate_ttl(&self, ttl: Duration) -> Result<(), OptionError> {
+        let why = if ttl.is_zero() {
+            TtlError::Zero
+        } else if ttl > TTL_MAX {
+            TtlError::Absurd
+        } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
+            TtlError::SubMillisecond
+        } else if ttl > self.fleet_max_ttl {
+            TtlError::BeyondFleet
+        } else {
+            return Ok(());
+        };
+        Err(OptionError::Ttl { ttl, why })
     }
 }
 
@@ -275,8 +344,9 @@ mod tests {
             (Duration::ZERO, TtlError::Zero),
             (Duration::from_micros(1_500), TtlError::SubMillisecond),
             (30 * SECOND + MS, TtlError::BeyondFleet),
+            (Duration::MAX, TtlError::Absurd),
         ] {
-            assert_eq!(refused(builder().ttl(ttl)), BuildError::Ttl { ttl, why });
+            assert_eq!(refused(builder().ttl(ttl)), OptionError::Ttl { ttl, why }.into());
         }
     }
 

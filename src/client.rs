@@ -1,11 +1,17 @@
 //! The client.
 
 use core::fmt;
+use core::future::poll_fn;
+use core::task::Poll;
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::acquire::{Acquire, Resource};
 use crate::builder::{Builder, Settings};
 use crate::driver::Driver;
+use crate::error::Closed;
+use crate::health::Health;
+use crate::inspect::{self, Inspection};
 
 /// A Redlock client of a fixed list of nodes. Clones share connections.
 ///
@@ -47,6 +53,42 @@ impl Redlock {
     pub async fn connect(&self) {
         self.driver().start_tasks();
         self.driver().connect();
+    }
+
+    /// What the client knows of its nodes. Neither asks them nor waits.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.driver().health()
+    }
+
+    /// Asks every node what an operator should know before anybody relies on it: who it is, whether it
+    /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
+    /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
+    /// half a second.
+    pub async fn inspect(&self) -> Inspection {
+        inspect::inspect(self.driver(), self.settings()).await
+    }
+
+    /// Ends every lease and acquisition of this client and all its clones, and waits until every
+    /// node has confirmed, but no longer than `within`.
+    ///
+    /// Leases are over at once, with [`LostReason::Closed`](crate::LostReason::Closed); later
+    /// acquisitions are refused. Dropping the future leaves the rest to the background.
+    pub async fn close(&self, within: Duration) -> Closed {
+        let driver = self.driver();
+        driver.start_tasks();
+        driver.shut();
+        let environment = driver.environment();
+        let mut patience = environment.sleep_until(environment.now().after(within));
+        poll_fn(|context| {
+            driver.start_tasks();
+            match driver.poll_shut(context) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => patience.as_mut().poll(context),
+            }
+        })
+        .await;
+        Closed { left: driver.unsettled() }
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {

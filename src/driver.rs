@@ -4,26 +4,30 @@
 //! what they say, unlock, wake. The clock is read while the lock is held, so readings never go back
 //! from one turn to the next. Nothing is decided here.
 
+mod extensions;
 mod names;
+mod pipeline;
+mod standing;
 mod transports;
 mod uses;
+mod wakes;
 
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+pub(crate) use self::extensions::Extender;
 use self::names::Names;
 use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
+use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
-use crate::error::AcquireErrorKind;
+use crate::error::{AcquireError, AcquireErrorKind};
 use crate::node::NodeTask;
-use crate::observer::{Event as Told, Observer, Operation};
+use crate::observer::{Event as Told, Observer};
 use crate::protocol::{
-    BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Op,
-    Token,
+    BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
-use crate::resp;
 use crate::timer::TimerTask;
 
 /// The machines of one client, and the world around them.
@@ -45,7 +49,11 @@ pub(crate) struct State {
     armed: Option<BootInstant>,
     /// The last handle is gone: the tasks end once nothing is owed any more.
     closing: bool,
-    wakes: Vec<Waker>,
+    /// Nothing more is to be acquired.
+    closed: bool,
+    /// Who waits for the end.
+    closers: Vec<Waker>,
+    wakes: Wakes,
 }
 
 /// A background task, as far as others see it.
@@ -56,7 +64,7 @@ struct Task {
 }
 
 impl Task {
-    fn wake(&mut self, wakes: &mut Vec<Waker>) {
+    fn wake(&mut self, wakes: &mut Wakes) {
         wakes.extend(self.waker.take());
     }
 
@@ -80,7 +88,9 @@ impl Driver {
             timer: Task::default(),
             armed: None,
             closing: false,
-            wakes: Vec::new(),
+            closed: false,
+            closers: Vec::new(),
+            wakes: Wakes::default(),
         };
         Self { environment, observer, endpoints, state: Mutex::new(state) }
     }
@@ -105,7 +115,7 @@ impl Driver {
         self.pump(&mut state, now);
         let wakes = core::mem::take(&mut state.wakes);
         drop(state);
-        wakes.into_iter().for_each(Waker::wake);
+        wakes.wake();
         result
     }
 
@@ -152,6 +162,7 @@ impl Driver {
         self.last_turn(|state, _| {
             state.timer = Task::default();
             state.armed = None;
+            state.wake_all();
         });
     }
 
@@ -161,18 +172,21 @@ impl Driver {
     }
 
     /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
-    /// the instant from which on waiting counts.
+    /// the instant from which on waiting counts. Refused after the client was closed.
     pub(crate) fn open(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
-    ) -> LockId {
+    ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
+            if state.closed {
+                return Err(AcquireError::new(AcquireErrorKind::Closed));
+            }
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
             state.uses.open(lock, resource, config.ttl);
-            lock
+            Ok(lock)
         })
     }
 
@@ -203,13 +217,17 @@ impl Driver {
             };
             self.hear(state, event, now);
         }
-        if state.machine.poll_timeout() != state.armed || state.is_finished() {
+        let next = state.machine.poll_timeout();
+        // A timer that fires before there is something to do does no harm; it is set again then.
+        let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
+        if is_earlier || state.is_finished() {
             state.timer.wake(&mut state.wakes);
         }
         if state.is_finished() {
             for node in &mut state.nodes {
                 node.task.wake(&mut state.wakes);
             }
+            state.wakes.extend(state.closers.drain(..));
         }
     }
 
@@ -230,28 +248,12 @@ impl Driver {
             }
             Command::Reset { node, epoch } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.disconnect(state, node);
+                self.reset(state, node);
                 node
             }
             Command::Write { node, epoch, op, .. } => {
-                let (operation, owner, resource) = match op {
-                    Op::Extend { token, resource, .. } => {
-                        (Operation::Extend, Some(token), Some(resource))
-                    }
-                    Op::Introduce => (Operation::Introduce, None, None),
-                    Op::Release { token, resource } => {
-                        (Operation::Release, Some(token), Some(resource))
-                    }
-                    Op::Set { token, resource, .. } => {
-                        (Operation::Set, Some(token), Some(resource))
-                    }
-                };
-                let name = resource.map_or(&[][..], |resource| state.names.name(resource));
-                let entry = &mut state.nodes[node.get()];
-                debug_assert_eq!(entry.epoch, Some(epoch), "an unknown epoch");
-                resp::encode(&mut entry.outgoing, &op, name);
-                entry.unanswered.push_back((operation, owner));
-                self.tell(&Told::Written { node, operation, owner });
+                debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.write(state, node, op);
                 node
             }
         };
@@ -261,15 +263,22 @@ impl Driver {
     fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
         match event {
             Event::AttemptDue(lock) => self.begin(state, lock),
-            Event::AttemptFailed { token, reason, .. } => {
+            Event::AttemptFailed { lock, token, reason, ballot } => {
+                state.uses.attempt_failed(lock, ballot);
                 self.tell(&Told::AttemptFailed { owner: token, reason });
             }
             Event::Decided { lock, token, counted, deadline } => {
                 self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
                 state.uses.decided(lock, &mut state.wakes);
             }
-            // Nothing here extends a lease.
-            Event::Extended { .. } | Event::ExtensionFailed { .. } => {}
+            Event::Extended { lock, token, counted, deadline } => {
+                self.tell(&Told::Extended { owner: token, counted, deadline });
+                state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
+            }
+            Event::ExtensionFailed { lock, token, reason } => {
+                self.tell(&Told::ExtensionFailed { owner: token, reason });
+                state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
+            }
             Event::GaveUp { lock, reason } => {
                 let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));
@@ -290,27 +299,33 @@ impl Driver {
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
     fn begin(&self, state: &mut State, lock: LockId) {
-        let mut token = [0; Token::LENGTH];
-        let mut jitter = [0; 8];
         let environment = &self.environment;
-        let drawn = environment.fill_random(&mut token);
-        let drawn = drawn.and_then(|()| environment.fill_random(&mut jitter));
+        let mut random = [0; Token::LENGTH + size_of::<u64>()];
+        let drawn = environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
         let t1 = environment.now();
         if drawn.is_err() {
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
             return state.machine.release(lock, t1);
         }
-        let owner = Token::from_bytes(token);
+        let (token, jitter) = random.split_first_chunk().expect("it is longer than a token");
+        let jitter = jitter.first_chunk().expect("eight bytes follow the token");
+        let owner = Token::from_bytes(*token);
         state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
         self.tell(&Told::AttemptBegan { owner, resource, t1, ttl });
-        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(jitter) };
+        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }
 }
 
 impl State {
+    /// A task has ended, perhaps with its runtime: those who wait on another one start it again
+    /// there. Nobody else would.
+    fn wake_all(&mut self) {
+        self.uses.wake_all(&mut self.wakes);
+    }
+
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()

@@ -3,6 +3,30 @@
 use core::time::Duration;
 
 use crate::protocol::{Introduction, RunId};
+use crate::resp::Form;
+
+/// From which version on Valkey has `DELIFEQ`, and Redis `DELEX`.
+const DELIFEQ_SINCE: Version = (9, 0);
+const DELEX_SINCE: Version = (8, 4);
+
+/// The first two numbers of a version.
+type Version = (u32, u32);
+
+/// The form in which the server compares and then acts best. It may turn out not to take it.
+pub(crate) fn preferred_form(info: &[u8]) -> Form {
+    // Valkey gives the version of Redis that it is compatible with, too.
+    match (version(info, b"valkey_version"), version(info, b"redis_version")) {
+        (Some(version), _) if version >= DELIFEQ_SINCE => Form::Delifeq,
+        (None, Some(version)) if version >= DELEX_SINCE => Form::Delex,
+        _ => Form::Named,
+    }
+}
+
+fn version(info: &[u8], name: &[u8]) -> Option<Version> {
+    let mut numbers = core::str::from_utf8(field(info, name)?).ok()?.split('.');
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
+}
 
 /// The fields of `info` that matter, or `None` unless all of them are there and make sense.
 pub(crate) fn parse(info: &[u8]) -> Option<Introduction> {
@@ -18,7 +42,7 @@ pub(crate) fn parse(info: &[u8]) -> Option<Introduction> {
 }
 
 /// The value of the first line `name:value`.
-fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     info.split(|&byte| byte == b'\n').find_map(|line| {
         let value = line.strip_prefix(name)?.strip_prefix(b":")?;
         Some(value.strip_suffix(b"\r").unwrap_or(value))
@@ -67,5 +91,22 @@ mod tests {
             assert_eq!(parse(INFO.replacen(from, to, 1).as_bytes()), None, "{from} -> {to}");
         }
         assert_eq!(parse(b""), None);
+    }
+
+    #[test]
+    fn native_commands_are_used_from_the_version_on_that_has_them() {
+        for (info, form) in [
+            ("redis_version:8.4.0\r\n", Form::Delex),
+            ("redis_version:8.10.1\r\n", Form::Delex),
+            ("redis_version:9.0-rc1\r\n", Form::Named),
+            ("redis_version:8.3.9\r\n", Form::Named),
+            ("redis_version:7.2.4\r\nvalkey_version:9.0.0\r\n", Form::Delifeq),
+            ("redis_version:7.2.4\r\nvalkey_version:8.1.3\r\n", Form::Named),
+            ("redis_version:9.0.0\r\nvalkey_version:8.1.3\r\n", Form::Named),
+            ("redis_version:x\r\n", Form::Named),
+            ("", Form::Named),
+        ] {
+            assert_eq!(preferred_form(info.as_bytes()), form, "{info}");
+        }
     }
 }

@@ -1,16 +1,16 @@
 //! The lock, while it is held.
 
 use core::fmt;
-use core::future::{Future, poll_fn};
-use core::pin::Pin;
+use core::future::{Future, IntoFuture, poll_fn};
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
 use crate::client::Redlock;
-use crate::driver::{Driver, Watch};
-use crate::error::{LostReason, NodeAnswer, Released};
-use crate::protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token};
+use crate::driver::{Driver, Extender, Watch};
+use crate::error::{ExtendError, LostReason, Released};
+use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome, Token};
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -50,7 +50,7 @@ impl Lease {
     /// When the lease is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
-        Deadline(self.grant.deadline)
+        Deadline(self.driver().deadline(self.lock).unwrap_or(self.grant.deadline))
     }
 
     /// How much is left of the lease: a snapshot that is too long as soon as it is looked at.
@@ -59,7 +59,8 @@ impl Lease {
         if !self.is_valid() {
             return Duration::ZERO;
         }
-        self.grant.deadline.since(self.driver().environment().now())
+        let deadline = self.deadline().0;
+        deadline.since(self.driver().environment().now())
     }
 
     /// Whether the lease is alive at this instant.
@@ -83,6 +84,51 @@ impl Lease {
         Lost { driver: Arc::clone(self.driver()), lock: self.lock, watch: None }
     }
 
+    /// Does `work` as long as the lease is alive; the work is dropped when the lease is over. Dropping
+    /// the future drops the work and keeps the lease.
+    ///
+    /// # Errors
+    ///
+    /// If the lease was over before the work was done.
+    pub async fn guard<F: IntoFuture>(&self, work: F) -> Result<F::Output, LostReason> {
+        let (mut lost, mut work) = (self.lost(), pin!(work.into_future()));
+        poll_fn(|context| {
+            if let Poll::Ready(reason) = Pin::new(&mut lost).poll(context) {
+                return Poll::Ready(Err(reason));
+            }
+            let value = core::task::ready!(work.as_mut().poll(context));
+            Poll::Ready(self.check(Duration::ZERO).map(|()| value))
+        })
+        .await
+    }
+
+    /// Makes the lease end `ttl` from now, less drift. It succeeds if a majority has had the key all
+    /// the time and says so before the lease is over; it never shortens the lease.
+    ///
+    /// If another extension is under way, this one begins after it. Dropped half-way, keys may live
+    /// longer; the deadline moves only if the nodes' answers come in time.
+    ///
+    /// # Errors
+    ///
+    /// The lease is then what it was: its deadline has not moved, unless it was lost meanwhile.
+    pub async fn extend(&self, ttl: Duration) -> Result<Deadline, ExtendError> {
+        self.redlock.settings().validate_ttl(ttl)?;
+        let mut extending = Extending { lease: self, ttl, extender: None };
+        let extended = poll_fn(|context| extending.poll(context)).await;
+        extended.map(Deadline).map_err(|reason| {
+            let lost = self.check(Duration::ZERO).err();
+            lost.map_or_else(|| ExtendError::new(reason, ttl), ExtendError::lost)
+        })
+    }
+
+    /// Lets the lease end by itself: its keys live until they expire. For work that must not be done
+    /// again before its time, done or not.
+    pub fn leave_until_expiry(self) -> Deadline {
+        let deadline = self.deadline();
+        self.driver().leave(self.lock);
+        deadline
+    }
+
     /// What the nodes hold for this lease.
     #[must_use]
     pub fn owner(&self) -> &OwnerToken {
@@ -92,9 +138,12 @@ impl Lease {
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
     pub async fn release(self) -> Released {
-        self.driver().start_tasks();
         self.driver().release(self.lock);
-        let outcome = poll_fn(|context| self.driver().poll_released(self.lock, context)).await;
+        let outcome = poll_fn(|context| {
+            self.driver().start_tasks();
+            self.driver().poll_released(self.lock, context)
+        });
+        let outcome = outcome.await;
         released(outcome, self.driver())
     }
 
@@ -106,11 +155,7 @@ impl Lease {
 fn released(outcome: ReleaseOutcome, driver: &Driver) -> Released {
     let ReleaseOutcome { deleted, unconfirmed, .. } = outcome;
     if !unconfirmed.is_empty() {
-        let answer = |node| NodeAnswer {
-            place: crate::protocol::NodeIndex::get(node),
-            node: driver.endpoint(node).to_string(),
-        };
-        return Released::Unconfirmed(unconfirmed.iter().map(answer).collect());
+        return Released::Unconfirmed(driver.unconfirmed(unconfirmed));
     }
     if deleted.is_empty() { Released::AlreadyExpired } else { Released::Confirmed }
 }
@@ -126,6 +171,29 @@ impl fmt::Debug for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.driver().abandon(self.lock);
+    }
+}
+
+/// An extension that is asked for, or waits for its turn.
+struct Extending<'a> {
+    lease: &'a Lease,
+    ttl: Duration,
+    extender: Option<Extender>,
+}
+
+impl Extending<'_> {
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<BootInstant, protocol::ExtendError>> {
+        let Self { lease, ttl, extender } = self;
+        lease.driver().start_tasks();
+        lease.driver().poll_extended(lease.lock, *ttl, extender, context)
+    }
+}
+
+impl Drop for Extending<'_> {
+    fn drop(&mut self) {
+        if let Some(extender) = self.extender {
+            self.lease.driver().forget_extender(self.lease.lock, extender);
+        }
     }
 }
 

@@ -25,11 +25,17 @@
 mod acquire;
 mod builder;
 mod client;
+mod dial;
 mod driver;
+mod endpoint;
 mod error;
+mod handshake;
+mod health;
+mod inspect;
 mod introduction;
 mod lease;
 mod node;
+mod printable;
 mod resp;
 mod timer;
 
@@ -54,12 +60,14 @@ pub mod protocol;
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
 mod protocol;
 
-pub use acquire::{Acquire, RESOURCE_BYTES_MAX, Resource};
+pub use acquire::{Acquire, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use error::{
-    AcquireError, AcquireErrorKind, BuildError, EndpointError, LostReason, NodeAnswer, Released,
-    TtlError,
+    AcquireError, AcquireErrorKind, BuildError, Closed, EndpointError, ExtendError,
+    ExtendErrorKind, LostReason, NodeAnswer, OptionError, Released, TtlError, WithError,
 };
+pub use health::{Health, NodeHealth, Standing};
+pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
 pub use lease::{Deadline, Lease, Lost, OwnerToken};
-pub use protocol::RestartGuard;
+pub use protocol::{NodeVerdict, RestartGuard};

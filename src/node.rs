@@ -1,25 +1,24 @@
 //! The task of one node: dials, writes, reads. It moves bytes and decides nothing.
 
 use core::future::Future;
-use core::pin::Pin;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWrite};
 
+use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::environment::{BoxFuture, Stream};
-use crate::protocol::{NodeIndex, Reply};
-use crate::resp::Decoder;
-
-/// Bytes read at once.
-const CHUNK: usize = 4_096;
+use crate::printable::printable;
+use crate::protocol::NodeIndex;
+use crate::resp::{Decoder, Malformed};
 
 enum Transport {
     None,
-    Dialing { epoch: u32, dial: BoxFuture<'static, io::Result<Box<dyn Stream>>> },
+    Dialing { epoch: u32, dial: BoxFuture<'static, Result<Dialed, DialError>> },
     Open(Connection),
 }
 
@@ -33,8 +32,16 @@ struct Connection {
     decoder: Decoder,
 }
 
-/// The connection is gone.
-struct Closed;
+/// Why a connection is gone.
+#[derive(Debug, thiserror::Error)]
+enum Closed {
+    #[error("the server closed the connection")]
+    ByServer,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+}
 
 impl Transport {
     fn epoch(&self) -> Option<u32> {
@@ -65,7 +72,7 @@ impl NodeTask {
                 let (driver, node) = (Arc::clone(&self.driver), self.node);
                 let dial =
                     Box::pin(
-                        async move { driver.environment().connect(driver.endpoint(node)).await },
+                        async move { dial(&**driver.environment(), driver.endpoint(node)).await },
                     );
                 Transport::Dialing { epoch, dial }
             }
@@ -78,21 +85,18 @@ impl NodeTask {
         };
         let epoch = *epoch;
         match core::task::ready!(dial.as_mut().poll(context)) {
-            Ok(stream) => {
+            Ok(Dialed { stream, decoder }) => {
                 self.transport = Transport::Open(Connection {
                     epoch,
                     stream,
                     outgoing: BytesMut::new(),
                     writable: true,
                     unflushed: false,
-                    decoder: Decoder::default(),
+                    decoder,
                 });
                 self.driver.connected(self.node, epoch);
             }
-            Err(error) => {
-                tracing::debug!(node = self.node.get(), %error, "cannot connect");
-                self.close();
-            }
+            Err(error) => self.close(error.text()),
         }
         Poll::Ready(())
     }
@@ -102,13 +106,18 @@ impl NodeTask {
             return Poll::Pending;
         };
         let polled = connection.poll(&self.driver, self.node, context);
-        polled.map(|read| read.unwrap_or_else(|Closed| self.close()))
+        polled.map(|read| {
+            if let Err(error) = read {
+                self.close(printable(error.to_string().as_bytes(), &[]));
+            }
+        })
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, why: Arc<str>) {
         if let Some(epoch) = self.transport.epoch() {
+            tracing::debug!(node = self.node.get(), %why, "no connection");
             self.transport = Transport::None;
-            self.driver.closed(self.node, epoch);
+            self.driver.closed(self.node, epoch, why);
         }
     }
 }
@@ -122,27 +131,11 @@ impl Connection {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Closed>> {
         self.write(driver, node, context)?;
-        let mut chunk = [0; CHUNK];
-        let mut chunk = ReadBuf::new(&mut chunk);
-        let read = core::task::ready!(Pin::new(&mut self.stream).poll_read(context, &mut chunk));
-        if read.is_err() || chunk.filled().is_empty() {
-            return Poll::Ready(Err(Closed));
+        let read = pin!(self.stream.read_buf(self.decoder.room()));
+        if core::task::ready!(read.poll(context)?) == 0 {
+            return Poll::Ready(Err(Closed::ByServer));
         }
-        self.decoder.push(chunk.filled());
-        let mut replies: Vec<Reply> = Vec::new();
-        let end = loop {
-            match self.decoder.next() {
-                Ok(Some(reply)) => replies.push(reply),
-                Ok(None) => break Ok(()),
-                // Whose answer this was is in doubt, and so is every later one (catalogue N5).
-                Err(error) => {
-                    tracing::warn!(node = node.get(), %error, "dropping the connection");
-                    break Err(Closed);
-                }
-            }
-        };
-        driver.replies(node, self.epoch, &replies);
-        Poll::Ready(end)
+        Poll::Ready(Ok(driver.replies(node, self.epoch, &mut self.decoder)?))
     }
 
     fn write(
@@ -155,7 +148,8 @@ impl Connection {
         while !self.outgoing.is_empty() {
             match Pin::new(&mut *stream).poll_write(context, &self.outgoing) {
                 Poll::Ready(Ok(written)) if written > 0 => self.outgoing.advance(written),
-                Poll::Ready(_) => return Err(Closed),
+                Poll::Ready(Ok(_)) => return Err(Closed::ByServer),
+                Poll::Ready(Err(error)) => return Err(error.into()),
                 Poll::Pending => break,
             }
             self.unflushed = true;
@@ -163,7 +157,7 @@ impl Connection {
         if self.unflushed && self.outgoing.is_empty() {
             match Pin::new(stream).poll_flush(context) {
                 Poll::Ready(Ok(())) => self.unflushed = false,
-                Poll::Ready(Err(_)) => return Err(Closed),
+                Poll::Ready(Err(error)) => return Err(error.into()),
                 Poll::Pending => {}
             }
         }

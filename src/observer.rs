@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use crate::protocol::{AttemptError, BootInstant, NodeIndex, NodeMask, ReleaseOutcome, Token};
+use crate::protocol::{
+    AttemptError, BootInstant, ExtendError, NodeIndex, NodeMask, ReleaseOutcome, Token,
+};
 
 /// Sees everything that a client does, in the order in which its protocol machines see it.
 ///
@@ -34,6 +36,12 @@ pub enum Event<'a> {
     Decided { owner: Token, counted: NodeMask, t2: BootInstant, deadline: BootInstant },
     /// The caller has the lease.
     Delivered { owner: Token, deadline: BootInstant },
+    /// The lease was extended by the nodes `counted`.
+    Extended { owner: Token, counted: NodeMask, deadline: BootInstant },
+    /// The lease was not extended; it is what it was.
+    ExtensionFailed { owner: Token, reason: ExtendError },
+    /// The caller let the lease end by itself.
+    LeftToExpire { owner: Token },
     /// The lease is over by itself.
     Lost { owner: Token },
     /// The caller gave the lease back, or dropped it.

@@ -1,13 +1,15 @@
 //! What the nodes' tasks tell of their transports, and what they are told to do.
 
 use core::task::Context;
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 
+use super::pipeline::{self, Answer, Pipeline};
 use super::{Driver, State, Task};
-use crate::observer::{Answer, Event as Told, Operation};
-use crate::protocol::{BootInstant, NodeIndex, Reply, Token};
+use crate::observer::{self, Event as Told, Operation};
+use crate::protocol::{BootInstant, NodeIndex, Op, Reply, ResourceId};
+use crate::resp::{Decoder, Malformed};
 
 /// A node's transport, as the machines want it.
 #[derive(Debug, Default)]
@@ -16,9 +18,11 @@ pub(super) struct Node {
     pub(super) epoch: Option<u32>,
     /// What is to be written on it.
     pub(super) outgoing: BytesMut,
-    /// What was written on it and not answered, oldest first. Replies have no names of their own.
-    pub(super) unanswered: VecDeque<(Operation, Option<Token>)>,
+    /// What was written on it and not answered.
+    pub(super) pipeline: Pipeline,
     pub(super) eligible_from: Option<BootInstant>,
+    /// The last error of the node or its connection, in its own words, fit to be shown.
+    pub(super) last_error: Option<Arc<str>>,
     pub(super) task: Task,
 }
 
@@ -59,38 +63,84 @@ impl Driver {
         self.turn(|state, now| state.machine.handle_writable(node, epoch, writable, now));
     }
 
-    /// The connection `epoch` to `node` is gone, after it brought `replies`.
-    pub(crate) fn closed(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| self.hear_closed(state, node, epoch, now));
+    /// The connection `epoch` to `node` is gone, or could not be had.
+    pub(crate) fn closed(&self, node: NodeIndex, epoch: u32, why: Arc<str>) {
+        self.turn(|state, now| {
+            if state.nodes[node.get()].epoch == Some(epoch) {
+                state.nodes[node.get()].last_error = Some(why);
+            }
+            self.hear_closed(state, node, epoch, now);
+        });
     }
 
     /// The task of `node`, which served the connection `epoch`, has ended.
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             state.nodes[node.get()].task = Task::default();
+            state.wake_all();
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, now);
             }
         });
     }
 
-    /// `replies` were read from the connection `epoch` to `node`.
-    pub(crate) fn replies(&self, node: NodeIndex, epoch: u32, replies: &[Reply]) {
+    /// `received` has more from the connection `epoch` to `node`.
+    ///
+    /// # Errors
+    ///
+    /// If it is no answer to what was asked. Whose answer any later one would be is in doubt
+    /// (catalogue N5).
+    pub(crate) fn replies(
+        &self,
+        node: NodeIndex,
+        epoch: u32,
+        received: &mut Decoder,
+    ) -> Result<(), Malformed> {
         self.turn(|state, _| {
-            for &reply in replies {
-                if state.nodes[node.get()].epoch != Some(epoch) {
-                    return;
+            loop {
+                let State { nodes, names, .. } = state;
+                let entry = &mut nodes[node.get()];
+                if entry.epoch != Some(epoch) {
+                    return Ok(());
                 }
-                if let Some((operation, owner)) = state.nodes[node.get()].unanswered.pop_front() {
-                    let answer = answer(reply);
-                    self.tell(&Told::Answered { node, operation, owner, answer });
+                let Some(frame) = received.next()? else {
+                    return Ok(());
+                };
+                let Node { pipeline, outgoing, last_error, .. } = entry;
+                let name = |op: &Op| resource(op).map_or(&[][..], |resource| names.name(resource));
+                pipeline.receive(frame, name, outgoing, last_error)?;
+                while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
+                    self.answered(state, node, epoch, op, answer);
                 }
-                // An attempt may have begun since the last one: the clock is read afresh.
-                let now = self.environment.now();
-                state.machine.handle_reply(node, epoch, reply, now);
-                self.pump(state, now);
             }
-        });
+        })
+    }
+
+    /// `node` answered the oldest command on the connection `epoch`.
+    fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
+        let Answer { reply, error: _ } = answer;
+        let (operation, owner) = (operation(&op), pipeline::token(&op));
+        self.tell(&Told::Answered { node, operation, owner, answer: told(reply) });
+        // An attempt may have begun since the last one: the clock is read afresh.
+        let now = self.environment.now();
+        state.machine.handle_reply(node, epoch, reply, now);
+        self.pump(state, now);
+    }
+
+    /// Puts a command behind what is to be written on the connection to `node`.
+    pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op) {
+        let State { nodes, names, .. } = state;
+        let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
+        let name = resource(&op).map_or(&[][..], |resource| names.name(resource));
+        pipeline.write(op, name, outgoing);
+        let (operation, owner) = (operation(&op), pipeline::token(&op));
+        self.tell(&Told::Written { node, operation, owner });
+    }
+
+    /// The machine gives the connection to `node` up.
+    pub(super) fn reset(&self, state: &mut State, node: NodeIndex) {
+        state.nodes[node.get()].last_error = Some(Arc::from(GIVEN_UP));
+        self.disconnect(state, node);
     }
 
     fn hear_closed(&self, state: &mut State, node: NodeIndex, epoch: u32, now: BootInstant) {
@@ -100,19 +150,41 @@ impl Driver {
         }
     }
 
-    pub(super) fn disconnect(&self, state: &mut State, node: NodeIndex) {
+    fn disconnect(&self, state: &mut State, node: NodeIndex) {
         let entry = &mut state.nodes[node.get()];
         entry.epoch = None;
         entry.outgoing.clear();
-        entry.unanswered.clear();
+        entry.pipeline.clear();
         self.tell(&Told::Disconnected { node });
     }
 }
 
-fn answer(reply: Reply) -> Answer {
+/// Why the machines give connections up.
+const GIVEN_UP: &str = "no answer in time, or one to something else than was asked";
+
+/// The key that a command is about.
+fn resource(op: &Op) -> Option<ResourceId> {
+    match *op {
+        Op::Extend { resource, .. } | Op::Release { resource, .. } | Op::Set { resource, .. } => {
+            Some(resource)
+        }
+        Op::Introduce => None,
+    }
+}
+
+fn operation(op: &Op) -> Operation {
+    match op {
+        Op::Extend { .. } => Operation::Extend,
+        Op::Introduce => Operation::Introduce,
+        Op::Release { .. } => Operation::Release,
+        Op::Set { .. } => Operation::Set,
+    }
+}
+
+fn told(reply: Reply) -> observer::Answer {
     match reply {
-        Reply::Error => Answer::Error,
-        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => Answer::Yes,
-        Reply::Integer(_) | Reply::Nil => Answer::No,
+        Reply::Error => observer::Answer::Error,
+        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observer::Answer::Yes,
+        Reply::Integer(_) | Reply::Nil => observer::Answer::No,
     }
 }

@@ -4,10 +4,14 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use super::extensions::Extenders;
+use super::wakes::Wakes;
 use super::{Driver, State};
-use crate::error::{AcquireErrorKind, LostReason};
+use crate::error::{AcquireError, AcquireErrorKind, LostReason};
 use crate::observer::Event as Told;
-use crate::protocol::{Grant, LockId, ReleaseOutcome, ResourceId, Token};
+use crate::protocol::{
+    Ballot, BootInstant, ExtendError, Grant, LockId, ReleaseOutcome, ResourceId, Token,
+};
 
 /// Where a use stands, as far as its caller is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +32,14 @@ struct Use {
     owner: Token,
     stage: Stage,
     lost: Option<LostReason>,
+    /// How many attempts have failed, and what the nodes said to the last of them.
+    failures: u32,
+    ballot: Option<Ballot>,
     /// Who waits for the acquisition, or for the release.
     waiter: Option<Waker>,
     /// Who waits for the end of the lease.
     watchers: BTreeMap<u64, Waker>,
+    extenders: Extenders,
     /// The caller has let go: nobody will fetch the outcome.
     abandoned: bool,
 }
@@ -61,8 +69,11 @@ impl Uses {
             owner: Token::from_bytes([0; Token::LENGTH]),
             stage: Stage::Trying,
             lost: None,
+            failures: 0,
+            ballot: None,
             waiter: None,
             watchers: BTreeMap::new(),
+            extenders: Extenders::default(),
             abandoned: false,
         };
         let before = self.table.insert(lock, entry);
@@ -84,7 +95,60 @@ impl Uses {
         self.of(lock).stage = Stage::GaveUp(kind);
     }
 
-    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    /// An attempt failed; there may be another.
+    pub(super) fn attempt_failed(&mut self, lock: LockId, ballot: Ballot) {
+        if let Some(entry) = self.table.get_mut(&lock) {
+            entry.failures += 1;
+            entry.ballot = Some(ballot);
+        }
+    }
+
+    /// A round of extension was settled.
+    pub(super) fn extension_settled(
+        &mut self,
+        lock: LockId,
+        outcome: Result<BootInstant, ExtendError>,
+        wakes: &mut Wakes,
+    ) {
+        if let Some(entry) = self.table.get_mut(&lock) {
+            entry.extenders.settle(outcome, wakes);
+        }
+    }
+
+    pub(super) fn extenders(&mut self, lock: LockId) -> &mut Extenders {
+        &mut self.of(lock).extenders
+    }
+
+    pub(super) fn extenders_if_known(&mut self, lock: LockId) -> Option<&mut Extenders> {
+        self.table.get_mut(&lock).map(|entry| &mut entry.extenders)
+    }
+
+    /// The uses that have not ended, as far as their callers are concerned.
+    pub(super) fn under_way(&self) -> Vec<LockId> {
+        let under_way = self.table.iter().filter(|(_, entry)| {
+            matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided)
+        });
+        under_way.map(|(&lock, _)| lock).collect()
+    }
+
+    /// Ends a use because the client is closed.
+    pub(super) fn close(&mut self, lock: LockId, wakes: &mut Wakes) {
+        let entry = self.of(lock);
+        match entry.stage {
+            Stage::Held => {
+                entry.lost.get_or_insert(LostReason::Closed);
+                entry.stage = Stage::Releasing;
+                wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            }
+            Stage::Trying | Stage::Decided => {
+                entry.stage = Stage::GaveUp(AcquireErrorKind::Closed);
+                wakes.extend(entry.waiter.take());
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         entry.stage = Stage::Decided;
         wakes.extend(entry.waiter.take());
@@ -94,7 +158,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         kind: AcquireErrorKind,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<ResourceId> {
         let entry = self.table.get_mut(&lock)?;
         let resource = entry.resource;
@@ -109,7 +173,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         reason: LostReason,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<Token> {
         let entry = self.table.get_mut(&lock)?;
         entry.lost = Some(reason);
@@ -121,22 +185,31 @@ impl Uses {
         &mut self,
         lock: LockId,
         outcome: ReleaseOutcome,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<EndedUse> {
         let entry = self.table.get_mut(&lock)?;
-        entry.stage = Stage::Released(outcome);
+        if !matches!(entry.stage, Stage::GaveUp(_)) {
+            entry.stage = Stage::Released(outcome);
+        }
         let ended = EndedUse { owner: entry.owner, resource: entry.resource };
         self.ended(lock, wakes);
         Some(ended)
     }
 
     /// The machine has forgotten `lock`; so do we, unless somebody will fetch the outcome.
-    fn ended(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
         wakes.extend(core::mem::take(&mut entry.watchers).into_values());
         if entry.abandoned {
             self.table.remove(&lock);
+        }
+    }
+
+    /// Wakes everybody who waits for anything: their polls start the tasks that do not run.
+    pub(super) fn wake_all(&self, wakes: &mut Wakes) {
+        for entry in self.table.values() {
+            wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
         }
     }
 
@@ -153,13 +226,14 @@ impl Driver {
         &self,
         lock: LockId,
         context: &Context<'_>,
-    ) -> Poll<Result<Grant, AcquireErrorKind>> {
+    ) -> Poll<Result<Grant, AcquireError>> {
         self.turn(|state, now| {
             let State { uses, machine, .. } = state;
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
+                let (failures, ballot) = (entry.failures, entry.ballot);
                 uses.table.remove(&lock);
-                return Poll::Ready(Err(kind));
+                return Poll::Ready(Err(self.acquire_error(state, kind, failures, ballot, now)));
             }
             entry.waiter = Some(context.waker().clone());
             if entry.stage == Stage::Decided {
@@ -179,7 +253,11 @@ impl Driver {
 
     /// Whether the lease has more than `need` left.
     pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
-        self.turn(|state, now| state.machine.check(lock, need, now).map_err(LostReason::from))
+        self.turn(|state, now| {
+            let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
+            let checked = state.machine.check(lock, need, now);
+            checked.map_err(|reason| lost.unwrap_or(reason.into()))
+        })
     }
 
     /// Ready when the lease is over.
@@ -236,6 +314,23 @@ impl Driver {
                 state.machine.release(lock, now);
             }
         });
+    }
+
+    /// Lets the lease end by itself.
+    pub(crate) fn leave(&self, lock: LockId) {
+        self.last_turn(|state, now| {
+            state.machine.leave(lock, now);
+            if let Some(entry) = state.uses.table.remove(&lock) {
+                self.tell(&Told::LeftToExpire { owner: entry.owner });
+                state.wakes.extend(entry.watchers.into_values());
+                state.names.retire(entry.resource);
+            }
+        });
+    }
+
+    /// When the lease is over; `None` when there is none any more.
+    pub(crate) fn deadline(&self, lock: LockId) -> Option<BootInstant> {
+        self.turn(|state, _| state.machine.deadline(lock))
     }
 
     /// What the nodes answered to the release, once all of them have, or are given up.

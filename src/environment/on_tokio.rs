@@ -5,9 +5,9 @@
 use core::time::Duration;
 use std::io;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
-use super::{BoxFuture, Endpoint, Environment, Stream};
+use super::{Address, BoxFuture, Endpoint, Environment, Stream};
 use crate::protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -25,7 +25,13 @@ pub struct TokioEnvironment;
 impl Environment for TokioEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let stream = TcpStream::connect((to.host(), to.port())).await?;
+            let stream = match to.address() {
+                Address::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await?,
+                Address::Unix(path) => {
+                    let stream = UnixStream::connect(path).await?;
+                    return Ok(Box::new(stream) as Box<dyn Stream>);
+                }
+            };
             stream.set_nodelay(true)?;
             // A link that gives a connection up must be sure that the kernel sends nothing more of
             // it: a SET sent after the reset would outlive the release that is owed for it.

@@ -34,6 +34,14 @@ pub struct LinkConfig {
     pub drift: Drift,
 }
 
+impl LinkConfig {
+    /// How long a command may stay unanswered before the connection is given up.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
+    }
+}
+
 /// Waits between two dials: the first, and the longest that doubling reaches.
 const REDIAL_FIRST: Duration = Duration::from_millis(10);
 const REDIAL_LONGEST: Duration = Duration::from_secs(1);
@@ -406,11 +414,7 @@ impl Link {
 
     /// When the oldest command without an answer has been written for too long.
     fn gives_up_at(&self) -> Option<BootInstant> {
-        Some(self.pipeline.front()?.written_at?.after(self.patience()))
-    }
-
-    fn patience(&self) -> Duration {
-        self.config.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
+        Some(self.pipeline.front()?.written_at?.after(self.config.patience()))
     }
 
     fn has_transport(&self) -> bool {

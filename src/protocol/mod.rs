@@ -33,7 +33,7 @@ pub use lock::{
 };
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
-pub use restart::{Introduction, RestartGuard, RunId};
+pub use restart::{Introduction, RestartGuard, RunId, Standing};
 pub use retry::RetryDelay;
 pub use time::BootInstant;
 pub use token::Token;

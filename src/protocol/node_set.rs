@@ -15,6 +15,7 @@ use super::lock::{
     AttemptError, ExtendError, Fresh, Grant, Happened, Limit, Lock, LockConfig, LostReason, Phase,
 };
 use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+use super::restart::Standing;
 use super::time::BootInstant;
 use super::timers::Timers;
 use super::token::Token;
@@ -162,6 +163,24 @@ impl NodeSet {
         self.links[node.get()].eligible_from()
     }
 
+    /// Whether the votes of `node` count for an attempt that begins at `now`.
+    #[must_use]
+    pub fn standing(&self, node: NodeIndex, now: BootInstant) -> Standing {
+        match self.eligible_from(node) {
+            None => Standing::NotKnown,
+            Some(from) if from > now => Standing::Quarantined(from.since(now)),
+            Some(_) => Standing::Counts,
+        }
+    }
+
+    /// Whether so many nodes are connected and count at `now` that an attempt can succeed.
+    #[must_use]
+    pub fn has_quorum(&self, now: BootInstant) -> bool {
+        let counts =
+            |&node: &NodeIndex| self.is_open(node) && self.standing(node, now) == Standing::Counts;
+        self.nodes.iter().filter(counts).count() >= self.nodes.quorum()
+    }
+
     /// Whether commands to `node` can be written.
     #[must_use]
     pub fn is_open(&self, node: NodeIndex) -> bool {
@@ -188,6 +207,12 @@ impl NodeSet {
         let mut used = false;
         self.for_each_resource(|it| used |= it == resource);
         used
+    }
+
+    /// Whether no answer is awaited from `node`, and it is owed no release.
+    #[must_use]
+    pub fn is_settled(&self, node: NodeIndex) -> bool {
+        self.links[node.get()].is_idle()
     }
 
     /// Whether no answer is awaited from any node and none is owed a release.

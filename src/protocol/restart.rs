@@ -35,6 +35,18 @@ pub enum RestartGuard {
     Quarantine,
 }
 
+/// Whether a node's votes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// They do.
+    Counts,
+    /// They do not: the node has not introduced itself so far, or is a replica.
+    NotKnown,
+    /// They will, after this long: the node may have forgotten leases.
+    Quarantined(Duration),
+}
+
 /// How much younger than the longest TTL an uptime in whole seconds may look.
 const UPTIME_SLACK: Duration = Duration::from_secs(2);
 

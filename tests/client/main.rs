@@ -1,7 +1,11 @@
 //! The client from its public face to the bytes, against nodes in memory and a clock that the test
 //! moves. Nothing here waits in real time.
 
+mod closing;
+mod extension;
+mod line;
 mod node;
+mod work;
 mod world;
 
 use std::pin::Pin;
@@ -74,7 +78,7 @@ fn an_acquisition_tries_again_until_the_lock_is_free() {
     assert!(world.poll(&mut acquiring).is_none());
     world.each_node(|node| node.delete("res"));
     assert!(world.block_on(acquiring).is_ok());
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVAL SET");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA SET");
 }
 
 #[test]
@@ -121,6 +125,32 @@ fn a_frame_beyond_the_limits_costs_the_connection_and_no_more() {
         assert_eq!(world.node("a", |node| node.accepted), 2, "a new connection");
         assert!(world.poll(&mut acquiring(&redlock, "again")).unwrap().is_ok());
     }
+}
+
+#[test]
+fn an_old_server_serves() {
+    let world = World::new();
+    world.each_node(|node| node.is_old = true);
+    let redlock = world.client();
+    let lease = world.poll(&mut acquiring(&redlock, "res")).unwrap().unwrap();
+    world.settle();
+    assert_eq!(world.block_on(lease.release()), Released::Confirmed);
+    assert_eq!(world.holders("res"), 0);
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA EVAL");
+}
+
+#[test]
+fn scripts_that_are_flushed_are_sent_again() {
+    let world = World::new();
+    let redlock = world.client();
+    for executed in ["INFO SET EVALSHA EVAL", "INFO SET EVALSHA EVAL SET EVALSHA EVAL"] {
+        let lease = world.poll(&mut acquiring(&redlock, "res")).unwrap().unwrap();
+        world.settle();
+        world.each_node(|node| node.has_scripts = false);
+        assert_eq!(world.block_on(lease.release()), Released::Confirmed);
+        assert_eq!(world.node("a", |node| node.executed.join(" ")), executed);
+    }
+    assert_eq!(world.node("a", |node| node.accepted), 1, "on the same connection");
 }
 
 #[test]

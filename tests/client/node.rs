@@ -30,8 +30,12 @@ pub(crate) struct Node {
     pub(crate) uptime_s: u64,
     /// Connections taken so far.
     pub(crate) accepted: usize,
-    /// The names of the commands executed, in order.
+    /// The names of the commands executed, in order, but for those of the handshake.
     pub(crate) executed: Vec<String>,
+    /// Whether it knows the client's scripts by name.
+    pub(crate) has_scripts: bool,
+    /// Whether it knows any command of the handshake.
+    pub(crate) is_old: bool,
     keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
     connections: Vec<Connection>,
 }
@@ -49,6 +53,8 @@ impl Default for Node {
             uptime_s: 86_400,
             accepted: 0,
             executed: Vec::new(),
+            has_scripts: false,
+            is_old: false,
             keys: BTreeMap::new(),
             connections: Vec::new(),
         }
@@ -111,7 +117,10 @@ impl Node {
         }
         context.waker().wake_by_ref();
         while let Some(arguments) = command(&mut connection.received) {
-            let reply = self.execute(&arguments, now);
+            let reply = match self.greet(&arguments) {
+                Some(reply) => reply,
+                None => self.execute(&arguments, now),
+            };
             match self.habit {
                 Habit::Mute => {}
                 Habit::SplitsAt(at) => {
@@ -122,6 +131,21 @@ impl Node {
             }
         }
         true
+    }
+
+    /// The answer to a command of the handshake.
+    fn greet(&mut self, arguments: &[Vec<u8>]) -> Option<Vec<u8>> {
+        let reply = match &arguments[0][..] {
+            b"CLIENT" | b"HELLO" | b"SCRIPT" if self.is_old => "-ERR unknown command\r\n",
+            b"HELLO" => ">1\r\n+hello\r\n%2\r\n+proto\r\n:3\r\n+modules\r\n*0\r\n",
+            b"CLIENT" => "+OK\r\n",
+            b"SCRIPT" => {
+                self.has_scripts = true;
+                "$2\r\nno\r\n"
+            }
+            _ => return None,
+        };
+        Some(reply.as_bytes().to_vec())
     }
 
     fn execute(&mut self, arguments: &[Vec<u8>], now: Duration) -> Vec<u8> {
@@ -149,11 +173,24 @@ impl Node {
                 self.keys.insert(arguments[1].clone(), (arguments[2].clone(), until));
                 b"+OK\r\n".to_vec()
             }
-            "EVAL" => {
-                assert!(arguments[1].starts_with(b"if redis.call('get'"));
+            "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
+            "EVAL" | "EVALSHA" => {
+                self.has_scripts = true;
+                let script = match (name.as_str(), arguments.len()) {
+                    ("EVAL", _) => "if redis.call('get'",
+                    (_, 5) => "b998f9df",
+                    _ => "e37e0986",
+                };
+                assert!(arguments[1].starts_with(script.as_bytes()));
                 let owned = self.value(&arguments[3], now) == Some(&arguments[4][..]);
-                if owned {
-                    self.keys.remove(&arguments[3]);
+                match arguments.get(5) {
+                    _ if !owned => {}
+                    None => drop(self.keys.remove(&arguments[3])),
+                    Some(ttl_ms) => {
+                        let ttl_ms = String::from_utf8(ttl_ms.clone()).unwrap().parse().unwrap();
+                        let until = &mut self.keys.get_mut(&arguments[3]).unwrap().1;
+                        *until = (*until).max(now + Duration::from_millis(ttl_ms));
+                    }
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()
             }

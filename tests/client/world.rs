@@ -131,6 +131,7 @@ impl World {
         let mut context = Context::from_waker(&waker);
         self.shared.woken.0.store(true, Ordering::Relaxed);
         while self.shared.woken.0.swap(false, Ordering::Relaxed) {
+            self.shared.clock.sleepers.lock().unwrap().clear();
             self.step(&mut context);
         }
     }
@@ -141,6 +142,7 @@ impl World {
         let mut context = Context::from_waker(&waker);
         loop {
             self.shared.woken.0.store(false, Ordering::Relaxed);
+            self.shared.clock.sleepers.lock().unwrap().clear();
             if let Poll::Ready(output) = pin!(&mut *future).poll(&mut context) {
                 return Some(output);
             }
@@ -166,7 +168,6 @@ impl World {
     }
 
     fn step(&self, context: &mut Context<'_>) {
-        self.shared.clock.sleepers.lock().unwrap().clear();
         // Taken out meanwhile: a task may spawn another one.
         let mut tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
@@ -182,7 +183,8 @@ impl World {
 impl Environment for Shared {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let stream = self.nodes.lock().unwrap().get_mut(to.host()).unwrap().accept()?;
+            let (host, _) = to.tcp().unwrap();
+            let stream = self.nodes.lock().unwrap().get_mut(host).unwrap().accept()?;
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }

@@ -69,7 +69,7 @@ impl Link {
             out.ahead(pending.since.after(self.config.node_timeout));
         }
         match pending.written_at {
-            Some(at) => out.ahead(at.after(self.patience())),
+            Some(at) => out.ahead(at.after(self.config.patience())),
             None => out.maybe_ahead(pending.write_before),
         }
     }

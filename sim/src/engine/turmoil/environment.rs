@@ -24,9 +24,10 @@ pub(super) struct HostEnvironment {
 impl Environment for HostEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let stream = TcpStream::connect((to.host(), to.port())).await?;
+            let (host, port) = to.tcp().ok_or(io::ErrorKind::Unsupported)?;
+            let stream = TcpStream::connect((host, port)).await?;
             let address = stream.local_addr()?;
-            let node = node_of(to.host());
+            let node = node_of(host);
             let mut state = self.world.lock();
             let connection = Connection { client: self.client, node, ..Connection::default() };
             state.connections.insert(address, connection);

@@ -9,6 +9,9 @@ use crate::master::{
 const RELEASE_SCRIPT: &[u8] = b"if redis.call('get',KEYS[1])==ARGV[1] then \
     return redis.call('del',KEYS[1]) else return 0 end";
 
+/// The name of that script: the hexadecimal SHA-1 of its text. This node never forgets it.
+const RELEASE_SHA: &[u8] = b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
+
 /// The most arguments of a command, and the longest argument.
 const ARGUMENTS_MAX: usize = 1_024;
 const ARGUMENT_MAX: usize = 64 * 1_024;
@@ -52,6 +55,14 @@ fn header(rest: &mut &[u8], kind: u8, most: usize) -> Result<Option<usize>, Malf
     if number > most { Err(Malformed) } else { Ok(Some(number)) }
 }
 
+/// Whether `arguments` belong to the handshake, of which the history is told nothing. This node
+/// knows nothing of it either: it speaks version 2 of the protocol.
+pub(super) fn is_greeting(arguments: &[Vec<u8>]) -> bool {
+    let greetings = ["AUTH", "CLIENT", "HELLO", "SCRIPT", "SELECT"];
+    let is = |name: &&str| arguments[0].eq_ignore_ascii_case(name.as_bytes());
+    !arguments.is_empty() && greetings.iter().any(is)
+}
+
 /// What is asked, as far as this node understands it: scripts are known by their exact text.
 pub(super) fn command(arguments: &[Vec<u8>]) -> Option<Command<'_>> {
     let (name, arguments) = arguments.split_first()?;
@@ -59,6 +70,9 @@ pub(super) fn command(arguments: &[Vec<u8>]) -> Option<Command<'_>> {
     match (name.to_ascii_uppercase().as_slice(), arguments) {
         (b"INFO", []) => Some(Command::Info),
         (b"EVAL", [script, keys, key, value]) if script == RELEASE_SCRIPT && keys == b"1" => {
+            about(key, KeyCommand::CompareAndDelete { value })
+        }
+        (b"EVALSHA", [sha, keys, key, value]) if sha == RELEASE_SHA && keys == b"1" => {
             about(key, KeyCommand::CompareAndDelete { value })
         }
         (b"SET", [key, value, nx, px, ttl_ms])

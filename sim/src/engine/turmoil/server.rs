@@ -151,6 +151,10 @@ impl ServerEnd {
 
     fn execute(&mut self, state: &mut State, node: u8) -> Result<(), Malformed> {
         while let Some(arguments) = request::take(&mut self.received)? {
+            if request::is_greeting(&arguments) {
+                self.outgoing.extend(b"-ERR unknown command\r\n");
+                continue;
+            }
             let connection = state.connections.get_mut(&self.client);
             let told = connection.and_then(|connection| connection.to_execute.pop_front());
             let told = told.expect("every command that arrives was written");

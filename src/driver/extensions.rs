@@ -1,0 +1,78 @@
+//! What callers ask for who extend a lease.
+
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use super::wakes::Wakes;
+use super::{Driver, State};
+use crate::protocol::{BootInstant, ExtendError, LockId};
+
+/// Those who extend one lease. One round is under way at a time; the others wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Extenders {
+    waiting: BTreeMap<u64, Waker>,
+    /// Who asked for the round that is under way; nobody if it keeps the lease alive by itself.
+    asked: Option<u64>,
+    settled: Option<(u64, Result<BootInstant, ExtendError>)>,
+    names: u64,
+}
+
+/// Names one who extends a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extender(u64);
+
+impl Extenders {
+    /// The round that was under way is settled.
+    pub(super) fn settle(&mut self, outcome: Result<BootInstant, ExtendError>, wakes: &mut Wakes) {
+        if let Some(name) = self.asked.take() {
+            self.settled = Some((name, outcome));
+        }
+        wakes.extend(core::mem::take(&mut self.waiting).into_values());
+    }
+}
+
+impl Driver {
+    /// Extends the lease to `ttl` from the moment at which no other round is under way.
+    pub(crate) fn poll_extended(
+        &self,
+        lock: LockId,
+        ttl: Duration,
+        extender: &mut Option<Extender>,
+        context: &Context<'_>,
+    ) -> Poll<Result<BootInstant, ExtendError>> {
+        self.turn(|state, now| {
+            let State { uses, machine, .. } = state;
+            let it = uses.extenders(lock);
+            let name = extender.get_or_insert_with(|| {
+                it.names += 1;
+                Extender(it.names)
+            });
+            let &mut Extender(name) = name;
+            if let Some((_, outcome)) = it.settled.take_if(|(asked, _)| *asked == name) {
+                return Poll::Ready(outcome);
+            }
+            if it.asked != Some(name) {
+                match machine.extend(lock, ttl, now) {
+                    Ok(()) => it.asked = Some(name),
+                    Err(ExtendError::Busy) => {}
+                    Err(reason) => return Poll::Ready(Err(reason)),
+                }
+            }
+            it.waiting.insert(name, context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// Who extended the lease waits no more. What was asked for goes on.
+    pub(crate) fn forget_extender(&self, lock: LockId, Extender(name): Extender) {
+        self.last_turn(|state, _| {
+            let Some(it) = state.uses.extenders_if_known(lock) else {
+                return;
+            };
+            it.waiting.remove(&name);
+            it.asked.take_if(|asked| *asked == name);
+            it.settled.take_if(|(asked, _)| *asked == name);
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be said of the nodes: in errors, in reports of health, at the end.
+
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use super::{Driver, State};
+use crate::error::{AcquireError, AcquireErrorKind, NodeAnswer};
+use crate::health::{Health, NodeHealth};
+use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
+
+impl Driver {
+    pub(super) fn acquire_error(
+        &self,
+        state: &State,
+        kind: AcquireErrorKind,
+        attempts: u32,
+        ballot: Option<Ballot>,
+        now: BootInstant,
+    ) -> AcquireError {
+        let nodes = ballot.map_or_else(Vec::new, |ballot| {
+            let answer = |node| {
+                let (verdict, after) = ballot.of(node);
+                self.node_answer(state, node, verdict, after)
+            };
+            state.machine.nodes().iter().map(answer).collect()
+        });
+        let quarantined = kind == AcquireErrorKind::Quarantined;
+        let quorum_from = state.machine.quorum_from().filter(|_| quarantined);
+        let retry_after = quorum_from.map(|from| from.since(now));
+        AcquireError::new(kind).after_attempts(attempts, nodes).until(retry_after)
+    }
+
+    /// The nodes that have not confirmed a release.
+    pub(crate) fn unconfirmed(&self, nodes: NodeMask) -> Vec<NodeAnswer> {
+        self.turn(|state, _| {
+            let answer = |node| self.node_answer(state, node, NodeVerdict::Silent, Duration::ZERO);
+            nodes.iter().map(answer).collect()
+        })
+    }
+
+    fn node_answer(
+        &self,
+        state: &State,
+        node: NodeIndex,
+        verdict: NodeVerdict,
+        after: Duration,
+    ) -> NodeAnswer {
+        let error = state.nodes[node.get()].last_error.clone();
+        NodeAnswer {
+            place: node.get(),
+            node: self.endpoint(node).to_string(),
+            verdict,
+            after,
+            error,
+        }
+    }
+
+    /// How the nodes are, as far as is known without asking them.
+    pub(crate) fn health(&self) -> Health {
+        self.turn(|state, now| {
+            let machine = &state.machine;
+            let of = |node| NodeHealth {
+                place: NodeIndex::get(node),
+                node: self.endpoint(node).to_string(),
+                connected: machine.is_open(node),
+                standing: machine.standing(node, now),
+                round_trip: Some(machine.round_trip(node)).filter(|it| !it.is_zero()),
+                releases_owed: machine.owed(node),
+                last_error: state.nodes[node.get()].last_error.clone(),
+            };
+            Health {
+                nodes: machine.nodes().iter().map(of).collect(),
+                has_quorum: machine.has_quorum(now),
+                is_closed: state.closed,
+            }
+        })
+    }
+
+    /// Ends every use of the lock; nothing more is acquired.
+    pub(crate) fn shut(&self) {
+        self.turn(|state, now| {
+            (state.closed, state.closing) = (true, true);
+            for lock in state.uses.under_way() {
+                state.uses.close(lock, &mut state.wakes);
+                state.machine.release(lock, now);
+            }
+        });
+    }
+
+    /// Ready when no answer is awaited and no release is owed any more.
+    pub(crate) fn poll_shut(&self, context: &Context<'_>) -> Poll<()> {
+        self.turn(|state, _| {
+            if state.machine.is_idle() {
+                return Poll::Ready(());
+            }
+            state.closers.push(context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// The nodes that have not answered everything, or are owed releases.
+    pub(crate) fn unsettled(&self) -> Vec<NodeAnswer> {
+        self.turn(|state, _| {
+            let open = state.machine.nodes().iter().filter(|&it| !state.machine.is_settled(it));
+            let answer = |node| self.node_answer(state, node, NodeVerdict::Pending, Duration::ZERO);
+            open.map(answer).collect()
+        })
+    }
+}

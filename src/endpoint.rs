@@ -1,0 +1,400 @@
+//! Where a node listens, and as whom the client speaks to it.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+use std::ffi::OsString;
+use std::net::Ipv6Addr;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{BuildError, EndpointError};
+
+/// The port of Redis where none is given.
+const DEFAULT_PORT: u16 = 6_379;
+
+/// How long the kernel tries to deliver what was written, unless the client says otherwise.
+const DEFAULT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where a node listens, and as whom the client speaks to it. Shows no user and no password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    address: Address,
+    tls: bool,
+    credentials: Option<Credentials>,
+    database: u32,
+    patience: Duration,
+}
+
+/// What a connection is opened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host and a port.
+    Tcp {
+        /// The host's name or address, without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// The path of a socket on this host.
+    Unix(PathBuf),
+}
+
+/// Who the client is to the node.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Credentials {
+    /// `None`: the default user.
+    pub(crate) user: Option<Vec<u8>>,
+    pub(crate) password: Vec<u8>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Credentials(…)")
+    }
+}
+
+impl Endpoint {
+    /// What a connection is opened to.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The host's name or address, without brackets, and the port; `None` for a socket with a path.
+    #[must_use]
+    pub fn tcp(&self) -> Option<(&str, u16)> {
+        match &self.address {
+            Address::Tcp { host, port } => Some((host, *port)),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// How long bytes that were written may stay unacknowledged before the connection is dead.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    pub(crate) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
+    /// Whether TLS is laid over the connection.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "never true without TLS"))]
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    pub(crate) fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.as_ref()
+    }
+
+    pub(crate) fn database(&self) -> u32 {
+        self.database
+    }
+
+    /// Whether both lead to the same server. Another user or another database is no other server.
+    pub(crate) fn is_same_node(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = BuildError;
+
+    /// Reads `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`, and
+    /// `unix://[user[:password]@]/path[?db=database]`.
+    fn from_str(url: &str) -> Result<Self, BuildError> {
+        parse(url).map_err(|why| BuildError::Endpoint { url: redacted(url), why })
+    }
+}
+
+fn parse(url: &str) -> Result<Endpoint, EndpointError> {
+    let (scheme, rest) = url.split_once("://").ok_or(EndpointError::Scheme)?;
+    if rest.contains('#') {
+        return Err(EndpointError::Fragment);
+    }
+    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, it)| (rest, Some(it)));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (user_info, host) = match authority.rsplit_once('@') {
+        Some((user_info, host)) => (Some(user_info), host),
+        None => (None, authority),
+    };
+    let (address, tls, number) = match scheme.to_ascii_lowercase().as_str() {
+        "unix" => (unix(host, path)?, false, query.map(database_option).transpose()?),
+        "rediss" if cfg!(not(feature = "tls")) => return Err(EndpointError::NoTls),
+        "redis" | "rediss" if query.is_some() => return Err(EndpointError::Option),
+        "redis" | "rediss" => {
+            let number = path.strip_prefix('/').filter(|number| !number.is_empty());
+            (tcp(host)?, scheme.len() > 5, number)
+        }
+        _ => return Err(EndpointError::Scheme),
+    };
+    Ok(Endpoint {
+        address,
+        tls,
+        credentials: user_info.map(credentials).transpose()?.flatten(),
+        database: number.map_or(Ok(0), database)?,
+        patience: DEFAULT_PATIENCE,
+    })
+}
+
+fn tcp(authority: &str) -> Result<Address, EndpointError> {
+    let (host, port, bracketed) = match authority.strip_prefix('[') {
+        Some(inside) => {
+            let (host, port) = inside.split_once(']').ok_or(EndpointError::Host)?;
+            (host, port, true)
+        }
+        None => {
+            let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+            (host, port, false)
+        }
+    };
+    let port = match port.strip_prefix(':') {
+        Some(digits) => digits.parse().ok().filter(|&port| port != 0),
+        None => port.is_empty().then_some(DEFAULT_PORT),
+    };
+    let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let host = if bracketed {
+        ipv6(host).ok_or(EndpointError::Host)?
+    } else if !host.is_empty() && host.chars().all(valid) {
+        host.to_ascii_lowercase()
+    } else {
+        return Err(EndpointError::Host);
+    };
+    Ok(Address::Tcp { host, port: port.ok_or(EndpointError::Port)? })
+}
+
+/// An IPv6 address in its one normal form, with its zone if there is one.
+fn ipv6(text: &str) -> Option<String> {
+    let (address, zone) = text.split_at(text.find('%').unwrap_or(text.len()));
+    let address: Ipv6Addr = address.parse().ok()?;
+    let valid = |c: char| c.is_ascii_alphanumeric() || "-_.%".contains(c);
+    zone.chars().all(valid).then(|| format!("{address}{zone}"))
+}
+
+fn unix(host: &str, path: &str) -> Result<Address, EndpointError> {
+    let path = decoded(path)?;
+    if !host.is_empty() || path.len() < 2 || path.contains(&0) {
+        return Err(EndpointError::Path);
+    }
+    Ok(Address::Unix(PathBuf::from(OsString::from_vec(path))))
+}
+
+/// The number in `db=number`, the only option that there is.
+fn database_option(query: &str) -> Result<&str, EndpointError> {
+    query.strip_prefix("db=").ok_or(EndpointError::Option)
+}
+
+fn database(digits: &str) -> Result<u32, EndpointError> {
+    let plain =
+        (1..=9).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+    plain.then(|| digits.parse().ok()).flatten().ok_or(EndpointError::Database)
+}
+
+/// What `user[:password]` means; `None` for nobody.
+fn credentials(user_info: &str) -> Result<Option<Credentials>, EndpointError> {
+    let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
+    let (user, password) = (decoded(user)?, decoded(password)?);
+    let user = Some(user).filter(|user| !user.is_empty());
+    let nobody = user.is_none() && password.is_empty();
+    Ok((!nobody).then_some(Credentials { user, password }))
+}
+
+/// `text` with every `%` and its two digits replaced by the byte that they stand for.
+fn decoded(text: &str) -> Result<Vec<u8>, EndpointError> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).ok_or(EndpointError::Escape)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(EndpointError::Escape);
+        }
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| EndpointError::Escape)?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Ok(bytes)
+}
+
+/// `url` without what stands before an `@`: it may be a password.
+fn redacted(url: &str) -> String {
+    let Some((secret, rest)) = url.rsplit_once('@') else {
+        return String::from(url);
+    };
+    let known = ["redis", "rediss", "unix"];
+    match secret.split_once("://") {
+        Some((scheme, _)) if known.contains(&scheme) => format!("{scheme}://…@{rest}"),
+        _ => format!("…@{rest}"),
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "rediss" } else { "redis" };
+        match &self.address {
+            Address::Tcp { host, port } if host.contains(':') => {
+                write!(formatter, "{scheme}://[{host}]:{port}")?;
+            }
+            Address::Tcp { host, port } => write!(formatter, "{scheme}://{host}:{port}")?,
+            Address::Unix(path) => write!(formatter, "unix://{}", Escaped(path))?,
+        }
+        match (&self.address, self.database) {
+            (_, 0) => Ok(()),
+            (Address::Tcp { .. }, database) => write!(formatter, "/{database}"),
+            (Address::Unix(_), database) => write!(formatter, "?db={database}"),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Endpoint({self})")
+    }
+}
+
+/// A path as it stands in a URL.
+struct Escaped<'a>(&'a Path);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &byte in self.0.as_os_str().as_encoded_bytes() {
+            if byte.is_ascii_alphanumeric() || b"/-_.~+,=:".contains(&byte) {
+                write!(formatter, "{}", char::from(byte))?;
+            } else {
+                write!(formatter, "%{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(url: &str) -> Endpoint {
+        url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
+    }
+
+    fn why(url: &str) -> EndpointError {
+        match url.parse::<Endpoint>() {
+            Err(BuildError::Endpoint { why, .. }) => why,
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_endpoint_reads_what_it_writes() {
+        for (url, full) in [
+            ("redis://a", "redis://a:6379"),
+            ("REDIS://A.example:7000/", "redis://a.example:7000"),
+            ("redis://10.0.0.1:1/0", "redis://10.0.0.1:1"),
+            ("redis://10.0.0.1:1/15", "redis://10.0.0.1:1/15"),
+            ("redis://[::1]:6380", "redis://[::1]:6380"),
+            ("redis://[0:0::1]", "redis://[::1]:6379"),
+            ("redis://[fe80::1%eth0]", "redis://[fe80::1%eth0]:6379"),
+            ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+            ("unix:///a%20b%25?db=3", "unix:///a%20b%25?db=3"),
+        ] {
+            let endpoint = endpoint(url);
+            assert_eq!(endpoint.to_string(), full);
+            assert_eq!(full.parse::<Endpoint>().unwrap(), endpoint);
+        }
+    }
+
+    #[test]
+    fn a_path_is_decoded() {
+        let address = Address::Unix(PathBuf::from("/tmp/a b"));
+        assert_eq!(endpoint("unix:///tmp/a%20b").address, address);
+    }
+
+    #[test]
+    fn user_and_password_are_decoded() {
+        for (url, user, password) in [
+            ("redis://:secret@a", None, "secret"),
+            ("redis://me:s%40%2fc%3Aret@a", Some("me"), "s@/c:ret"),
+            ("redis://me:a:b@a", Some("me"), "a:b"),
+            ("redis://me@a", Some("me"), ""),
+            ("unix://m%25e:x@/s", Some("m%e"), "x"),
+        ] {
+            let read = endpoint(url).credentials.unwrap();
+            assert_eq!(read.user.as_deref(), user.map(str::as_bytes), "{url}");
+            assert_eq!(read.password, password.as_bytes(), "{url}");
+        }
+        assert_eq!(endpoint("redis://:@a").credentials, None);
+        assert_eq!(endpoint("redis://a").credentials, None);
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_refused_by_name() {
+        for (url, expected) in [
+            ("a:6379", EndpointError::Scheme),
+            ("http://a", EndpointError::Scheme),
+            ("redis+unix:///a", EndpointError::Scheme),
+            ("redis://", EndpointError::Host),
+            ("redis:///1", EndpointError::Host),
+            ("redis://a b", EndpointError::Host),
+            ("redis://a%41", EndpointError::Host),
+            ("redis://[::1", EndpointError::Host),
+            ("redis://[a]", EndpointError::Host),
+            ("redis://[::1]x", EndpointError::Port),
+            ("redis://a:0", EndpointError::Port),
+            ("redis://a:", EndpointError::Port),
+            ("redis://a:65536", EndpointError::Port),
+            ("redis://a/x", EndpointError::Database),
+            ("redis://a/-1", EndpointError::Database),
+            ("redis://a/1/", EndpointError::Database),
+            ("redis://a/9999999999", EndpointError::Database),
+            ("unix:///a?db=", EndpointError::Database),
+            ("unix:///a?db=x", EndpointError::Database),
+            ("unix:///a?database=1", EndpointError::Option),
+            ("redis://a?db=1", EndpointError::Option),
+            ("redis://a/1#x", EndpointError::Fragment),
+            ("redis://:%4@a", EndpointError::Escape),
+            ("redis://:%+4@a", EndpointError::Escape),
+            ("redis://:%é@a", EndpointError::Escape),
+            ("unix://a", EndpointError::Path),
+            ("unix://host/a", EndpointError::Path),
+            ("unix:///", EndpointError::Path),
+            ("unix:///a%00", EndpointError::Path),
+        ] {
+            assert_eq!(why(url), expected, "{url}");
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_without_the_feature_is_refused_by_name() {
+        assert_eq!(why("rediss://a"), EndpointError::NoTls);
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn the_scheme_says_whether_there_is_tls() {
+        assert!(endpoint("rediss://a").is_tls());
+        assert_eq!(endpoint("rediss://a").to_string(), "rediss://a:6379");
+        assert!(!endpoint("redis://a").is_tls());
+    }
+
+    #[test]
+    fn the_address_alone_says_which_node_it_is() {
+        let same = |one, other| endpoint(one).is_same_node(&endpoint(other));
+        assert!(same("redis://a", "redis://me:x@A:6379/3"));
+        assert!(same("redis://[::1]", "redis://[0::1]"));
+        assert!(same("unix:///a", "unix:///%61?db=1"));
+        assert!(!same("redis://a", "redis://a:6380"));
+    }
+
+    #[test]
+    fn nothing_shows_a_password() {
+        let shown = endpoint("redis://me:secret@a");
+        let shown = format!("{shown} {shown:?} {:?}", shown.credentials);
+        assert!(!shown.contains("secret"), "{shown}");
+        for url in ["redis://me:secret@a:x", "redis://me:secret@", "redis://me:sec/secret@a"] {
+            let error = url.parse::<Endpoint>().unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("sec"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Why the lock was not acquired.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::{LostReason, OptionError};
+use crate::protocol::{AttemptError, NodeVerdict};
+
+/// Why the lock was not acquired, with what each node said to the last attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcquireError {
+    kind: AcquireErrorKind,
+    attempts: u32,
+    nodes: Vec<NodeAnswer>,
+    retry_after: Option<Duration>,
+    refused: Option<OptionError>,
+}
+
+/// The kinds of [`AcquireError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcquireErrorKind {
+    /// The client was closed.
+    Closed,
+    /// The acquisition was asked for with options that contradict each other or the client.
+    Invalid,
+    /// The operating system had no randomness for a token.
+    NoEntropy,
+    /// A majority could not be had without nodes that are in quarantine after a restart.
+    Quarantined,
+    /// Other holders' keys are in the way.
+    Taken,
+    /// Too few nodes answered.
+    TooFewNodes,
+    /// A majority answered, too late for the lease to be worth anything.
+    TooSlow,
+}
+
+/// What one node said, or did not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeAnswer {
+    /// Its place in the configured list.
+    pub place: usize,
+    /// Its address, without credentials.
+    pub node: String,
+    /// What it said.
+    pub verdict: NodeVerdict,
+    /// How long after the beginning that was known.
+    pub after: Duration,
+    /// The last error of the node or its connection, in its own words.
+    pub error: Option<Arc<str>>,
+}
+
+impl AcquireError {
+    pub(crate) fn new(kind: AcquireErrorKind) -> Self {
+        Self { kind, attempts: 0, nodes: Vec::new(), retry_after: None, refused: None }
+    }
+
+    pub(crate) fn after_attempts(mut self, attempts: u32, nodes: Vec<NodeAnswer>) -> Self {
+        (self.attempts, self.nodes) = (attempts, nodes);
+        self
+    }
+
+    pub(crate) fn until(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// What went wrong, at the last attempt if there were several.
+    #[must_use]
+    pub fn kind(&self) -> AcquireErrorKind {
+        self.kind
+    }
+
+    /// How many attempts there were.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// What each node said to the last attempt; empty if there was none.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeAnswer] {
+        &self.nodes
+    }
+
+    /// When a majority will count again, if nothing else happens to the nodes: known only if the
+    /// kind is [`AcquireErrorKind::Quarantined`].
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl From<OptionError> for AcquireError {
+    fn from(refused: OptionError) -> Self {
+        Self { refused: Some(refused), ..Self::new(AcquireErrorKind::Invalid) }
+    }
+}
+
+impl From<AttemptError> for AcquireErrorKind {
+    fn from(reason: AttemptError) -> Self {
+        match reason {
+            // The caller who cancels is not there to be told.
+            AttemptError::Cancelled | AttemptError::Taken => Self::Taken,
+            AttemptError::Quarantined => Self::Quarantined,
+            AttemptError::TooFewNodes => Self::TooFewNodes,
+            AttemptError::TooSlow => Self::TooSlow,
+        }
+    }
+}
+
+impl fmt::Display for AcquireErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Closed => "the client was closed",
+            Self::Invalid => "an option of the acquisition cannot be met",
+            Self::NoEntropy => "the operating system has no randomness for a token",
+            Self::Quarantined => "too many nodes are in quarantine after a restart",
+            Self::Taken => "the lock is taken",
+            Self::TooFewNodes => "too few nodes answered",
+            Self::TooSlow => "a majority answered too late",
+        })
+    }
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(refused) = &self.refused {
+            return write!(formatter, "{refused}");
+        }
+        write!(formatter, "{}", self.kind)?;
+        if let Some(left) = self.retry_after {
+            write!(formatter, ", for another {left:.1?}")?;
+        }
+        if self.attempts > 1 {
+            write!(formatter, ", after {} attempts", self.attempts)?;
+        }
+        for (place, answer) in self.nodes.iter().enumerate() {
+            write!(formatter, "{} {answer}", if place == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for AcquireError {}
+
+impl fmt::Display for NodeAnswer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = match self.verdict {
+            NodeVerdict::NotAsked => "not asked",
+            NodeVerdict::Pending => "no answer yet",
+            NodeVerdict::Granted => "granted",
+            NodeVerdict::NotCounted => "granted, not counted",
+            NodeVerdict::Taken => "taken",
+            NodeVerdict::Error => "error",
+            NodeVerdict::Silent => "no answer in time",
+        };
+        write!(formatter, "{} {said}", self.node)?;
+        if !self.after.is_zero() {
+            write!(formatter, " after {:.1?}", self.after)?;
+        }
+        let is_fault = !matches!(self.verdict, NodeVerdict::Granted | NodeVerdict::Taken);
+        match &self.error {
+            Some(error) if is_fault => write!(formatter, " ({error})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why work under the lock was not done, or may not have been done alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WithError<T> {
+    /// The lock was not acquired; the work was not begun.
+    Acquire(AcquireError),
+    /// The lease ended while the work was under way; the work was dropped.
+    Lost(LostReason),
+    /// The work was done, but not before the lease ended.
+    LostAfter(T),
+}
+
+impl<T> fmt::Display for WithError<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acquire(error) => write!(formatter, "{error}"),
+            Self::Lost(reason) => write!(formatter, "{reason}; the work was dropped"),
+            Self::LostAfter(_) => formatter.write_str("the lease ended before the work did"),
+        }
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for WithError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Acquire(error) => Some(error),
+            Self::Lost(reason) => Some(reason),
+            Self::LostAfter(_) => None,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Why a client cannot be built, or an option cannot be met.
+
+use core::time::Duration;
+
+use crate::protocol::MAX_NODES;
+
+/// Why a client cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the variant's message names its fields")]
+pub enum BuildError {
+    #[error("node {place} (`{endpoint}`) is configured twice: its vote would count twice")]
+    DuplicateNode { place: usize, endpoint: String },
+    #[error("the node `{url}`: {why}")]
+    Endpoint { url: String, why: EndpointError },
+    #[error("there is a guard for node {place}, and only {nodes} nodes")]
+    GuardWithoutNode { place: usize, nodes: usize },
+    #[error("no `{0}` was given, and it has no default")]
+    Missing(&'static str),
+    #[error("no node was given")]
+    NoNodes,
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    #[error("{0} nodes were given, at most {MAX_NODES} are supported")]
+    TooManyNodes(usize),
+}
+
+/// Why an option of a client, an acquisition or an extension cannot be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the variant's message names its fields")]
+pub enum OptionError {
+    #[error("a connect timeout of {connect_timeout:?} is not between 1 ms and a minute")]
+    ConnectTimeout { connect_timeout: Duration },
+    #[error("an empty resource name")]
+    EmptyResource,
+    #[error("a keep-alive of at most {at_most:?} does not outlive the TTL of {ttl:?}")]
+    KeepAlive { at_most: Duration, ttl: Duration },
+    #[error("a min_validity of {min_validity:?} leaves nothing of a TTL of {ttl:?}")]
+    MinValidity { min_validity: Duration, ttl: Duration },
+    #[error("zero attempts")]
+    NoAttempts,
+    #[error(
+        "a node timeout of {node_timeout:?} is not between zero and a quarter of the TTL {ttl:?}"
+    )]
+    NodeTimeout { node_timeout: Duration, ttl: Duration },
+    #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
+    ResourceTooLong { bytes: usize, most: usize },
+    #[error("a TTL of {ttl:?}: {why}")]
+    Ttl { ttl: Duration, why: TtlError },
+}
+
+/// What is wrong with a node's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// The database is no number.
+    #[error("expected the number of a database")]
+    Database,
+    /// A `%` is not followed by two hexadecimal digits.
+    #[error("expected two hexadecimal digits after each `%`")]
+    Escape,
+    /// There is a fragment.
+    #[error("a `#` has no meaning here: written `%23`, it may be part of a password or a path")]
+    Fragment,
+    /// The host is missing or has characters that no host has.
+    #[error("expected a host name, an IPv4 address, or an IPv6 address in brackets")]
+    Host,
+    /// It is `rediss://`, and the crate was built without the feature `tls`.
+    #[error("`rediss://` needs the feature `tls` of redlock-client")]
+    NoTls,
+    /// There is an option that is not known.
+    #[error("the only option is `db`, and only of `unix://`")]
+    Option,
+    /// There is no absolute path.
+    #[error("expected an absolute path, as in `unix:///run/redis.sock`")]
+    Path,
+    /// The port is no number from 1 to 65535.
+    #[error("expected a port from 1 to 65535")]
+    Port,
+    /// The scheme is not known.
+    #[error("expected `redis://host:port`, `rediss://host:port` or `unix:///path`")]
+    Scheme,
+}
+
+/// What is wrong with a time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TtlError {
+    /// Other clients' quarantine of a restarted node would end before such a lease does.
+    #[error("longer than fleet_max_ttl, by which the whole fleet waits after a restart")]
+    BeyondFleet,
+    /// Longer than ten years: arithmetic on either side ends somewhere.
+    #[error("longer than ten years")]
+    Absurd,
+    /// Redis keeps whole milliseconds.
+    #[error("not a whole number of milliseconds")]
+    SubMillisecond,
+    /// A key that never lives protects nothing.
+    #[error("zero")]
+    Zero,
+}

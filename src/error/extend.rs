@@ -1,0 +1,83 @@
+//! Why a lease was not extended.
+
+use core::fmt;
+
+use super::{LostReason, OptionError, TtlError};
+use crate::protocol;
+
+/// Why a lease was not extended. Its deadline is what it was; keys may live for longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtendError {
+    kind: ExtendErrorKind,
+    refused: Option<OptionError>,
+}
+
+/// The kinds of [`ExtendError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExtendErrorKind {
+    /// The TTL cannot be met.
+    Invalid,
+    /// The lease is over.
+    Lost(LostReason),
+    /// Too few nodes answered, or too few of them still had the key.
+    TooFewNodes,
+    /// The lease has been extended as often as it may be.
+    TooMany,
+    /// The answers came too late: at the old deadline or after it.
+    TooSlow,
+    /// The lease would end before, or when, it does now.
+    WouldShorten,
+}
+
+impl ExtendError {
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ExtendErrorKind {
+        self.kind
+    }
+}
+
+impl From<OptionError> for ExtendError {
+    fn from(refused: OptionError) -> Self {
+        Self { kind: ExtendErrorKind::Invalid, refused: Some(refused) }
+    }
+}
+
+impl ExtendError {
+    pub(crate) fn lost(reason: LostReason) -> Self {
+        Self { kind: ExtendErrorKind::Lost(reason), refused: None }
+    }
+
+    pub(crate) fn new(reason: protocol::ExtendError, ttl: core::time::Duration) -> Self {
+        use protocol::ExtendError as Reason;
+        let kind = match reason {
+            Reason::TooLong => return OptionError::Ttl { ttl, why: TtlError::BeyondFleet }.into(),
+            Reason::Lost(reason) => ExtendErrorKind::Lost(reason.into()),
+            Reason::Busy | Reason::Cancelled => ExtendErrorKind::Lost(LostReason::Released),
+            Reason::TooFewNodes => ExtendErrorKind::TooFewNodes,
+            Reason::TooMany => ExtendErrorKind::TooMany,
+            Reason::TooSlow => ExtendErrorKind::TooSlow,
+            Reason::WouldShorten => ExtendErrorKind::WouldShorten,
+        };
+        Self { kind, refused: None }
+    }
+}
+
+impl fmt::Display for ExtendError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(refused) = &self.refused {
+            return write!(formatter, "{refused}");
+        }
+        formatter.write_str(match self.kind {
+            ExtendErrorKind::Invalid => "an option of the extension cannot be met",
+            ExtendErrorKind::Lost(reason) => return write!(formatter, "{reason}"),
+            ExtendErrorKind::TooFewNodes => "too few nodes answered, or still had the key",
+            ExtendErrorKind::TooMany => "the lease has been extended as often as it may be",
+            ExtendErrorKind::TooSlow => "the nodes answered after the lease had ended",
+            ExtendErrorKind::WouldShorten => "the lease would not end later than it does now",
+        })
+    }
+}
+
+impl std::error::Error for ExtendError {}

@@ -1,0 +1,148 @@
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+use tokio::io::{DuplexStream, duplex};
+
+use super::*;
+use crate::resp::Malformed;
+
+const OK: &str = "+OK\r\n";
+const UNKNOWN: &str = "-ERR unknown command\r\n";
+const HELLO: &str = "%1\r\n+proto\r\n:3\r\n";
+
+/// What the server was told, in one line a burst, and how it ended.
+fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<(), DialError>) {
+    let endpoint: Endpoint = url.parse().unwrap();
+    let (mut ours, mut theirs) = duplex(1 << 16);
+    let mut shaking = pin!(handshake(&mut ours, &endpoint));
+    let mut bursts = Vec::new();
+    for answers in answers {
+        assert!(poll(shaking.as_mut()).is_pending());
+        bursts.push(burst(&mut theirs));
+        match poll(pin!(theirs.write_all(answers.concat().as_bytes()))) {
+            Poll::Ready(written) => written.unwrap(),
+            Poll::Pending => panic!("there is room"),
+        }
+    }
+    drop(theirs);
+    match poll(shaking) {
+        Poll::Ready(outcome) => (bursts, outcome.map(|_| ())),
+        Poll::Pending => panic!("it waits for more: {bursts:?}"),
+    }
+}
+
+fn poll<T>(future: core::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The words of what was written, without lengths and scripts.
+fn burst(theirs: &mut DuplexStream) -> String {
+    let mut bytes = BytesMut::new();
+    while let Poll::Ready(Ok(1..)) = poll(pin!(theirs.read_buf(&mut bytes))) {}
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let words = text.split("\r\n").filter(|word| !word.starts_with(['*', '$']));
+    let words = words.map(|word| if word.starts_with("if ") { "…" } else { word });
+    words.collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+fn refused(outcome: Result<(), DialError>) -> String {
+    match outcome {
+        Err(DialError::Refused(text)) => text.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn everything_goes_out_in_one_burst() {
+    let (bursts, outcome) = talk("redis://me:secret@a/7", &[&[HELLO, OK, OK, OK, OK, OK, OK]]);
+    outcome.unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = format!(
+        "HELLO 3 AUTH me secret SELECT 7 CLIENT SETNAME redlock-client \
+         CLIENT SETINFO LIB-NAME redlock-client CLIENT SETINFO LIB-VER {version} \
+         SCRIPT LOAD … SCRIPT LOAD …"
+    );
+    assert_eq!(bursts, [expected]);
+}
+
+#[test]
+fn who_is_nobody_in_particular_asks_for_nothing_in_particular() {
+    let (bursts, outcome) = talk("redis://a", &[&[HELLO, OK, OK, OK, OK, OK]]);
+    outcome.unwrap();
+    assert!(bursts[0].starts_with("HELLO 3 CLIENT SETNAME"), "{bursts:?}");
+    let (bursts, _) = talk("redis://:secret@a", &[&[HELLO, OK, OK, OK, OK, OK]]);
+    assert!(bursts[0].starts_with("HELLO 3 AUTH default secret CLIENT"), "{bursts:?}");
+}
+
+#[test]
+fn a_server_that_knows_none_of_it_is_taken_as_it_is() {
+    let (_, outcome) = talk("redis://a", &[&[UNKNOWN; 6]]);
+    outcome.unwrap();
+    let (_, outcome) =
+        talk("redis://a/3", &[&[UNKNOWN, OK, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, OK]]);
+    outcome.unwrap();
+}
+
+#[test]
+fn a_server_without_hello_is_given_the_password_in_the_old_way() {
+    let noauth = ["-NOAUTH Authentication required.\r\n"; 6];
+    let first = [&[UNKNOWN][..], &noauth].concat();
+    for (url, auth) in [
+        ("redis://:secret@a/1", "AUTH secret SELECT 1 CLIENT"),
+        ("redis://default:secret@a/1", "AUTH secret SELECT 1 CLIENT"),
+        ("redis://me:secret@a/1", "AUTH me secret SELECT 1 CLIENT"),
+    ] {
+        let (bursts, outcome) = talk(url, &[&first, &[OK, OK, OK, OK, OK, OK, OK]]);
+        outcome.unwrap();
+        assert!(bursts[1].starts_with(auth), "{bursts:?}");
+        let invalid = ["-ERR invalid password\r\n", noauth[0], OK, OK, OK, OK, OK];
+        let (_, outcome) = talk(url, &[&first, &invalid]);
+        assert_eq!(refused(outcome), "ERR invalid password");
+    }
+}
+
+#[test]
+fn a_password_that_is_wrong_or_missing_ends_it_in_the_servers_words() {
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+    let answers = [&[wrong][..], &["-NOAUTH x\r\n"; 5]].concat();
+    let (_, outcome) = talk("redis://me:secret@a", &[&answers]);
+    assert_eq!(refused(outcome), wrong[1..].trim());
+    let missing = "-NOAUTH HELLO must be called with the client already authenticated\r\n";
+    let (_, outcome) = talk("redis://a", &[&[missing; 6]]);
+    assert_eq!(refused(outcome), missing[1..].trim());
+}
+
+#[test]
+fn a_database_that_is_not_there_ends_it_in_the_servers_words() {
+    for greeting in [HELLO, UNKNOWN] {
+        let range = "-ERR DB index is out of range\r\n";
+        let (_, outcome) = talk("redis://a/99", &[&[greeting, range, OK, OK, OK, OK, OK]]);
+        assert_eq!(refused(outcome), "ERR DB index is out of range");
+    }
+}
+
+#[test]
+fn no_error_shows_the_password() {
+    let echo = "-ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `secret`\r\n";
+    let auth = "-ERR what is 'secret'?\r\n";
+    let (_, outcome) = talk("redis://:secret@a", &[&[echo; 6], &[auth; 6]]);
+    assert_eq!(refused(outcome), "ERR what is '…");
+}
+
+#[test]
+fn a_server_that_goes_away_or_talks_nonsense_is_an_error() {
+    let (_, outcome) = talk("redis://a", &[&[HELLO, OK]]);
+    assert!(
+        matches!(outcome, Err(DialError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof)
+    );
+    let (_, outcome) = talk("redis://a", &[&["HTTP/1.1 400 Bad Request\r\n"]]);
+    assert!(matches!(outcome, Err(DialError::Malformed(Malformed))));
+}
+
+#[test]
+fn pushes_in_between_do_not_count() {
+    let push = ">2\r\n+x\r\n+y\r\n";
+    let (_, outcome) = talk("redis://a", &[&[push, HELLO, OK, push, OK, OK, OK, OK]]);
+    outcome.unwrap();
+}

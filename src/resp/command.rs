@@ -1,0 +1,180 @@
+//! What the client says.
+
+use core::time::Duration;
+
+use bytes::BytesMut;
+
+use super::frame::{Decimal, write};
+use super::script::{EXTEND, RELEASE, Script};
+use crate::protocol::Op;
+
+/// How a server is asked to compare and then act: what it does is the same in every form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `DELIFEQ key token` and `SET … IFEQ token`, of Valkey from version 9.0 on.
+    Delifeq,
+    /// `DELEX key IFEQ token` and `SET … IFEQ token`, of Redis from version 8.4 on.
+    Delex,
+    /// A script that the server has been told, by the name of it.
+    Named,
+    /// A script by its text, which the server then knows.
+    Text,
+}
+
+impl Form {
+    /// The form to use instead, if `error` says that the server did nothing because it does not
+    /// take this one.
+    pub(crate) fn instead(self, error: &[u8]) -> Option<Self> {
+        let is = |prefix: &[u8]| error.starts_with(prefix);
+        match self {
+            Self::Delex | Self::Delifeq
+                if is(b"ERR unknown command") || is(b"ERR syntax error") || is(b"NOPERM") =>
+            {
+                Some(Self::Named)
+            }
+            Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
+/// Appends `op` on the key `resource` to `buffer`. Returns the form that it was given, if it has one.
+pub(crate) fn encode(
+    buffer: &mut BytesMut,
+    op: &Op,
+    resource: &[u8],
+    preferred: Form,
+) -> Option<Form> {
+    match op {
+        Op::Extend { token, ttl, plain, .. } => {
+            let (token, ttl_ms) = (token.as_bytes(), decimal_ms(*ttl));
+            let form = match preferred {
+                // This would shorten the life of a key that lives for longer already.
+                Form::Delex | Form::Delifeq if !plain => Form::Named,
+                _ => preferred,
+            };
+            match form {
+                Form::Delex | Form::Delifeq => {
+                    let ttl_ms = ttl_ms.as_bytes();
+                    write(buffer, &[b"SET", resource, token, b"IFEQ", token, b"PX", ttl_ms]);
+                }
+                Form::Named | Form::Text => {
+                    script(buffer, EXTEND, form, resource, &[token, ttl_ms.as_bytes()]);
+                }
+            }
+            return Some(form);
+        }
+        Op::Release { token, .. } => {
+            let token = token.as_bytes();
+            match preferred {
+                Form::Delex => write(buffer, &[b"DELEX", resource, b"IFEQ", token]),
+                Form::Delifeq => write(buffer, &[b"DELIFEQ", resource, token]),
+                Form::Named | Form::Text => script(buffer, RELEASE, preferred, resource, &[token]),
+            }
+            return Some(preferred);
+        }
+        // All sections: several in one command are understood from version 7 on only.
+        Op::Introduce => write(buffer, &[b"INFO"]),
+        Op::Set { token, ttl, .. } => {
+            let ttl_ms = decimal_ms(*ttl);
+            let token = token.as_bytes();
+            write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms.as_bytes()]);
+        }
+    }
+    None
+}
+
+fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values: &[&[u8]]) {
+    let (command, name): (&[u8], &[u8]) = match form {
+        Form::Text => (b"EVAL", script.text),
+        _ => (b"EVALSHA", script.sha),
+    };
+    match *values {
+        [value] => write(buffer, &[command, name, b"1", key, value]),
+        [value, other] => write(buffer, &[command, name, b"1", key, value, other]),
+        _ => unreachable!("a script has one value or two"),
+    }
+}
+
+fn decimal_ms(ttl: Duration) -> Decimal {
+    Decimal::new(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ResourceId, Token};
+
+    const RESOURCE: ResourceId = ResourceId(0);
+
+    fn encoded(op: &Op, form: Form) -> String {
+        let mut buffer = BytesMut::from(&b"before"[..]);
+        encode(&mut buffer, op, b"res", form);
+        let text = buffer.escape_ascii().to_string();
+        text.strip_prefix("before").unwrap().replace(r"\r\n", " ").replace(r"\'", "'")
+    }
+
+    #[test]
+    fn a_set_carries_binary_keys_and_tokens() {
+        let mut buffer = BytesMut::new();
+        let token = Token::from_bytes(*b"\r\n\0\xff$*1234567890abcd");
+        let op = Op::Set { resource: RESOURCE, token, ttl: Duration::from_millis(12_345) };
+        assert_eq!(encode(&mut buffer, &op, b"a\r\nb", Form::Named), None);
+        let expected = b"*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$20\r\n\r\n\0\xff$*1234567890abcd\r\n\
+            $2\r\nNX\r\n$2\r\nPX\r\n$5\r\n12345\r\n";
+        assert_eq!(buffer[..], expected[..]);
+    }
+
+    #[test]
+    fn a_release_compares_before_it_deletes_in_every_form() {
+        let token = Token::from_bytes([b't'; 20]);
+        let op = Op::Release { resource: RESOURCE, token };
+        let tail = format!("$1 1 $3 res $20 {} ", "t".repeat(20));
+        let script = "if redis.call('get',KEYS[1])==ARGV[1] then \
+            return redis.call('del',KEYS[1]) else return 0 end";
+        assert_eq!(encoded(&op, Form::Text), format!("*5 $4 EVAL $93 {script} {tail}"));
+        let sha = "b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
+        assert_eq!(encoded(&op, Form::Named), format!("*5 $7 EVALSHA $40 {sha} {tail}"));
+        let token = "t".repeat(20);
+        let delex = format!("*4 $5 DELEX $3 res $4 IFEQ $20 {token} ");
+        assert_eq!(encoded(&op, Form::Delex), delex);
+        assert_eq!(encoded(&op, Form::Delifeq), format!("*3 $7 DELIFEQ $3 res $20 {token} "));
+    }
+
+    #[test]
+    fn an_extension_that_must_not_shorten_is_a_script() {
+        let token = Token::from_bytes([b't'; 20]);
+        let ttl = Duration::from_millis(77);
+        let op = Op::Extend { resource: RESOURCE, token, ttl, plain: false };
+        for form in [Form::Named, Form::Delex, Form::Delifeq] {
+            let name = "e37e0986f6d8408d85e84fd285e350d479e77b04";
+            assert!(encoded(&op, form).starts_with(&format!("*6 $7 EVALSHA $40 {name} ")));
+        }
+        assert!(encoded(&op, Form::Text).starts_with("*6 $4 EVAL $"));
+        assert!(encoded(&op, Form::Text).ends_with(" $20 tttttttttttttttttttt $2 77 "));
+    }
+
+    #[test]
+    fn a_plain_extension_is_a_set_where_the_server_compares() {
+        let token = Token::from_bytes([b't'; 20]);
+        let ttl = Duration::from_millis(77);
+        let op = Op::Extend { resource: RESOURCE, token, ttl, plain: true };
+        let token = "t".repeat(20);
+        let set = format!("*7 $3 SET $3 res $20 {token} $4 IFEQ $20 {token} $2 PX $2 77 ");
+        assert_eq!(encoded(&op, Form::Delex), set);
+        assert_eq!(encoded(&op, Form::Delifeq), set);
+        assert!(encoded(&op, Form::Named).starts_with("*6 $7 EVALSHA "));
+    }
+
+    #[test]
+    fn another_form_follows_only_where_nothing_was_done() {
+        let unknown = b"ERR unknown command 'DELEX', with args beginning with: 'res'";
+        assert_eq!(Form::Delex.instead(unknown), Some(Form::Named));
+        assert_eq!(Form::Delifeq.instead(b"NOPERM no permission"), Some(Form::Named));
+        assert_eq!(Form::Delex.instead(b"ERR syntax error"), Some(Form::Named));
+        assert_eq!(Form::Delex.instead(b"ERR Key should be of string type"), None);
+        assert_eq!(Form::Named.instead(b"NOSCRIPT No matching script."), Some(Form::Text));
+        assert_eq!(Form::Named.instead(b"NOPERM no permission"), None);
+        assert_eq!(Form::Text.instead(b"NOSCRIPT No matching script."), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! Finds where a frame ends, within limits, before anything decodes it.
+
+use super::decode::Malformed;
+
+/// How deep aggregates may nest. The decoder recurses, so this bounds its stack.
+pub(super) const DEPTH_MAX: usize = 8;
+/// The longest frame, in bytes.
+pub(super) const FRAME_MAX: usize = 64 * 1_024;
+/// The most elements of all aggregates of one frame together.
+pub(super) const ELEMENTS_MAX: usize = 1_024;
+
+/// How far the search for the end of the first frame has come. It goes through headers alone, and
+/// through nested ones without recursion; what it has gone through it never looks at again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scan {
+    /// Where the header of the current element begins.
+    header: usize,
+    /// Up to where that header is known not to end.
+    searched: usize,
+    /// How many elements of each open aggregate are still to come.
+    open: [u16; DEPTH_MAX],
+    depth: usize,
+    elements: usize,
+}
+
+impl Scan {
+    /// The length of the first frame in `bytes`, which have only grown since the last call; `None`
+    /// while it is not there in full. Once it is, the next search begins.
+    pub(super) fn resume(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        while let Some(end) = self.header_end(bytes)? {
+            let (kind, header) = (bytes[self.header], &bytes[self.header + 1..end]);
+            let (mut next, mut inside) = (end + 2, 0);
+            match kind {
+                b'$' | b'!' | b'=' => {
+                    if let Some(body) = length(header, kind == b'$', FRAME_MAX)? {
+                        next += body + 2;
+                        if next <= FRAME_MAX && bytes.len() < next {
+                            return Ok(None);
+                        }
+                        if next > FRAME_MAX || bytes[next - 2..next] != *b"\r\n" {
+                            return Err(Malformed);
+                        }
+                    }
+                }
+                b'*' | b'~' | b'>' | b'%' | b'|' => {
+                    let pairs = matches!(kind, b'%' | b'|');
+                    let count = length(header, kind == b'*', ELEMENTS_MAX)?.unwrap_or(0);
+                    inside = if pairs { 2 * count } else { count };
+                    self.elements += inside;
+                    // Attributes stand before what they describe; those of a whole reply stand
+                    // alone, as they may be skipped.
+                    inside += usize::from(kind == b'|' && self.depth > 0);
+                }
+                _ => {}
+            }
+            if next > FRAME_MAX || self.elements > ELEMENTS_MAX {
+                return Err(Malformed);
+            }
+            (self.header, self.searched) = (next, next);
+            if self.is_complete_with(inside)? {
+                *self = Self::default();
+                return Ok(Some(next));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the first line break behind the current header's beginning is.
+    fn header_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        let Some(kind) = bytes.get(self.header) else {
+            return Ok(None);
+        };
+        // Those of streamed replies are missing: nobody asks for any.
+        if !b"+-:$*_#,(!=%~>|".contains(kind) {
+            return Err(Malformed);
+        }
+        let found = bytes[self.searched..].windows(2).position(|pair| pair == b"\r\n");
+        if let Some(found) = found {
+            return Ok(Some(self.searched + found));
+        }
+        self.searched = self.header.max(bytes.len() - 1);
+        if bytes.len() > FRAME_MAX { Err(Malformed) } else { Ok(None) }
+    }
+
+    /// Counts one element with `inside` elements of its own, and whatever ends with it.
+    fn is_complete_with(&mut self, inside: usize) -> Result<bool, Malformed> {
+        if inside > 0 {
+            *self.open.get_mut(self.depth).ok_or(Malformed)? = inside as u16;
+            self.depth += 1;
+            return Ok(false);
+        }
+        while let Some(outer) = self.depth.checked_sub(1) {
+            self.open[outer] -= 1;
+            if self.open[outer] > 0 {
+                return Ok(false);
+            }
+            self.depth = outer;
+        }
+        Ok(true)
+    }
+}
+
+/// A length of at most `most`; `None` for the −1 of a null.
+fn length(digits: &[u8], nullable: bool, most: usize) -> Result<Option<usize>, Malformed> {
+    if nullable && digits == b"-1" {
+        return Ok(None);
+    }
+    if !(1..=7).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(Malformed);
+    }
+    let value = digits.iter().fold(0, |value: usize, digit| value * 10 + usize::from(digit & 0xf));
+    if value <= most { Ok(Some(value)) } else { Err(Malformed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        Scan::default().resume(bytes)
+    }
+
+    #[test]
+    fn nesting_is_bounded_before_it_is_complete() {
+        let nested = |depth: usize| [b"*1\r\n".repeat(depth), b":1\r\n".to_vec()].concat();
+        assert!(scan(&nested(DEPTH_MAX)).unwrap().is_some());
+        assert_eq!(scan(&nested(DEPTH_MAX + 1)), Err(Malformed));
+        assert_eq!(scan(&b"*1\r\n".repeat(10_000)), Err(Malformed));
+        assert_eq!(scan(&[b"*1\r\n".to_vec(), b"|0\r\n".repeat(10_000)].concat()), Err(Malformed));
+    }
+
+    #[test]
+    fn elements_are_bounded_over_all_aggregates() {
+        let flat =
+            |count: usize| [format!("*{count}\r\n").into_bytes(), b":1\r\n".repeat(count)].concat();
+        assert!(scan(&flat(ELEMENTS_MAX)).unwrap().is_some());
+        assert_eq!(scan(&flat(ELEMENTS_MAX + 1)), Err(Malformed));
+        let two = [b"*2\r\n".to_vec(), flat(ELEMENTS_MAX / 2), flat(ELEMENTS_MAX / 2)].concat();
+        assert_eq!(scan(&two), Err(Malformed));
+        assert_eq!(scan(b"%512\r\n"), Ok(None));
+        assert_eq!(scan(b"%513\r\n"), Err(Malformed));
+    }
+
+    #[test]
+    fn length_is_bounded_by_the_header_and_without_one() {
+        for kind in ["$", "!", "="] {
+            assert_eq!(scan(format!("{kind}{}\r\n", FRAME_MAX + 1).as_bytes()), Err(Malformed));
+            assert_eq!(scan(format!("{kind}{FRAME_MAX}\r\n").as_bytes()), Err(Malformed));
+            assert_eq!(scan(format!("{kind}{}\r\n", FRAME_MAX - 10).as_bytes()), Ok(None));
+        }
+        assert_eq!(scan(&[b"+".to_vec(), vec![b'x'; FRAME_MAX]].concat()), Err(Malformed));
+        assert_eq!(scan(&[b"+".to_vec(), vec![b'x'; FRAME_MAX - 3]].concat()), Ok(None));
+        let strings = [b"*1024\r\n".to_vec(), b"$99\r\n".to_vec(), vec![b'x'; 99]].concat();
+        let strings = [strings, b"\r\n$65000\r\n".to_vec()].concat();
+        assert_eq!(scan(&strings), Ok(None));
+        let strings = [strings, vec![b'x'; 65_000], b"\r\n$999\r\n".to_vec()].concat();
+        assert_eq!(scan(&strings), Err(Malformed));
+    }
+
+    #[test]
+    fn every_kind_ends_where_it_ends() {
+        for frame in [
+            "*0\r\n",
+            "*-1\r\n",
+            "$-1\r\n",
+            "*2\r\n*0\r\n$-1\r\n",
+            "_\r\n",
+            "#t\r\n",
+            ",1.5\r\n",
+            "(123\r\n",
+            "!3\r\nERR\r\n",
+            "=5\r\ntxt:x\r\n",
+            "%1\r\n+a\r\n:1\r\n",
+            "~2\r\n:1\r\n:2\r\n",
+            ">1\r\n+x\r\n",
+            "|1\r\n+a\r\n+b\r\n",
+            "*2\r\n|1\r\n+a\r\n+b\r\n:1\r\n:2\r\n",
+            "*2\r\n:1\r\n|0\r\n*1\r\n:2\r\n",
+        ] {
+            let followed = format!("{frame}:7\r\n");
+            assert_eq!(scan(followed.as_bytes()), Ok(Some(frame.len())), "{frame:?}");
+            assert_eq!(scan(&frame.as_bytes()[..frame.len() - 1]), Ok(None), "{frame:?}");
+        }
+    }
+
+    #[test]
+    fn streamed_and_null_aggregates_are_refused() {
+        for bytes in [
+            "*99999999999999999999999\r\n",
+            "*?\r\n",
+            "$?\r\n",
+            "%?\r\n",
+            ";4\r\n",
+            ".\r\n",
+            "%-1\r\n",
+            "~-1\r\n",
+        ] {
+            assert_eq!(scan(bytes.as_bytes()), Err(Malformed), "{bytes:?}");
+        }
+        assert_eq!(scan(b"HELLO 3\r\n"), Err(Malformed));
+    }
+
+    #[test]
+    fn what_was_searched_is_not_searched_again() {
+        let bytes = [b"*2\r\n+".to_vec(), vec![b'x'; 60_000]].concat();
+        let mut scan = Scan::default();
+        assert_eq!(scan.resume(&bytes), Ok(None));
+        assert_eq!((scan.header, scan.searched), (4, bytes.len() - 1));
+        let bytes = [bytes, b"\r\n$3\r\nab".to_vec()].concat();
+        assert_eq!(scan.resume(&bytes), Ok(None));
+        assert_eq!((scan.header, scan.searched), (60_007, 60_007));
+    }
+}

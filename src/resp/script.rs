@@ -1,0 +1,77 @@
+//! The scripts, and the names under which servers keep them.
+
+/// A script, and the hexadecimal SHA-1 of its text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script {
+    pub(crate) text: &'static [u8],
+    pub(crate) sha: &'static [u8; 40],
+}
+
+/// Deletes the key if it still holds the token (specification, "correct implementation with a
+/// single instance").
+pub(crate) const RELEASE: Script = Script {
+    text: b"if redis.call('get',KEYS[1])==ARGV[1] then \
+        return redis.call('del',KEYS[1]) else return 0 end",
+    sha: b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2",
+};
+
+/// Makes the key live for longer if it still holds the token, and never for less long. Says whether
+/// it holds the token.
+pub(crate) const EXTEND: Script = Script {
+    text: b"if redis.call('get',KEYS[1])==ARGV[1] then \
+        if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then \
+        redis.call('pexpire',KEYS[1],ARGV[2]) end return 1 else return 0 end",
+    sha: b"e37e0986f6d8408d85e84fd285e350d479e77b04",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FIPS 180-4, section 6.1.
+    fn sha1(message: &[u8]) -> String {
+        let mut padded = message.to_vec();
+        padded.push(0x80);
+        padded.resize(padded.len().next_multiple_of(64), 0);
+        if padded.len() - message.len() < 9 {
+            padded.resize(padded.len() + 64, 0);
+        }
+        let end = padded.len() - 8;
+        padded[end..].copy_from_slice(&(message.len() as u64 * 8).to_be_bytes());
+        let mut hash = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+        for block in padded.chunks_exact(64) {
+            let mut words = [0_u32; 80];
+            for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
+                *word = u32::from_be_bytes(bytes.try_into().unwrap());
+            }
+            for at in 16..80 {
+                let mixed = words[at - 3] ^ words[at - 8] ^ words[at - 14] ^ words[at - 16];
+                words[at] = mixed.rotate_left(1);
+            }
+            let [mut a, mut b, mut c, mut d, mut e] = hash;
+            for (at, word) in words.into_iter().enumerate() {
+                let (mixed, constant) = match at / 20 {
+                    0 => ((b & c) | (!b & d), 0x5a82_7999),
+                    1 => (b ^ c ^ d, 0x6ed9_eba1),
+                    2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
+                    _ => (b ^ c ^ d, 0xca62_c1d6_u32),
+                };
+                let sum = a.rotate_left(5).wrapping_add(mixed).wrapping_add(e);
+                let next = sum.wrapping_add(constant).wrapping_add(word);
+                (a, b, c, d, e) = (next, a, b.rotate_left(30), c, d);
+            }
+            for (sum, part) in hash.iter_mut().zip([a, b, c, d, e]) {
+                *sum = sum.wrapping_add(part);
+            }
+        }
+        hash.iter().map(|word| format!("{word:08x}")).collect()
+    }
+
+    #[test]
+    fn a_script_is_named_by_its_hash() {
+        assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        for script in [RELEASE, EXTEND] {
+            assert_eq!(sha1(script.text).as_bytes(), script.sha);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Work under the lock, and leases that nobody gives back.
+
+use std::future::{pending, ready};
+
+use redlock_client::{Lease, LostReason, WithError};
+
+use crate::world::{MS, SECOND, TTL, World};
+
+#[test]
+fn work_is_done_under_the_lock_which_is_released_after_it() {
+    let world = World::new();
+    let redlock = world.client();
+    let work = async |lease: &Lease| {
+        assert!(lease.is_valid());
+        world.holders("res")
+    };
+    let held = world.block_on(redlock.acquire("res").with(work));
+    assert!(held.is_ok_and(|it| it >= 3));
+    world.settle();
+    assert_eq!(world.holders("res"), 0);
+}
+
+#[test]
+fn work_is_dropped_when_the_lease_is_over() {
+    let world = World::new();
+    let redlock = world.client();
+    let done = world.block_on(redlock.acquire("res").with(async |_: &Lease| pending::<()>().await));
+    assert_eq!(done, Err(WithError::Lost(LostReason::DeadlinePassed)));
+}
+
+#[test]
+fn work_that_ends_after_the_deadline_is_handed_back_as_late() {
+    let world = World::new();
+    let redlock = world.client();
+    let done = world.block_on(redlock.acquire("res").with(async |_: &Lease| {
+        world.pass(TTL);
+        7
+    }));
+    assert_eq!(done, Err(WithError::LostAfter(7)));
+}
+
+#[test]
+fn work_is_not_begun_without_the_lock() {
+    let world = World::new();
+    world.each_node(|node| node.set("res", "somebody"));
+    let redlock = world.client();
+    let done = redlock.try_acquire("res").with(async |_: &Lease| panic!("begun"));
+    assert!(matches!(world.block_on(done), Err::<(), _>(WithError::Acquire(_))));
+}
+
+#[test]
+fn a_guard_ends_with_its_work_or_with_the_lease() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    assert_eq!(world.block_on(lease.guard(ready(3))), Ok(3));
+    assert_eq!(world.block_on(lease.guard(pending::<()>())), Err(LostReason::DeadlinePassed));
+    assert_eq!(world.block_on(lease.guard(ready(3))), Err(LostReason::DeadlinePassed));
+}
+
+#[test]
+fn a_guard_does_not_vouch_for_work_that_outlived_the_lease() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    let late = world.block_on(lease.guard(async { world.pass(TTL) }));
+    assert_eq!(late, Err(LostReason::DeadlinePassed));
+}
+
+#[test]
+fn a_guard_that_is_dropped_keeps_the_lease() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    let mut guard = Box::pin(lease.guard(pending::<()>()));
+    assert!(world.poll(&mut guard).is_none());
+    drop(guard);
+    world.settle();
+    assert_eq!((world.holders("res"), lease.is_valid()), (5, true));
+}
+
+#[test]
+fn a_lease_that_is_left_stays_on_the_nodes_until_it_expires() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    let deadline = lease.deadline();
+    assert_eq!(lease.leave_until_expiry(), deadline);
+    world.settle();
+    world.pass(TTL - 200 * MS);
+    world.settle();
+    assert_eq!(world.holders("res"), 5);
+    world.pass(SECOND);
+    assert_eq!(world.holders("res"), 0);
+    assert!(world.block_on(redlock.acquire("res")).is_ok());
+}
