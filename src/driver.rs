@@ -144,14 +144,18 @@ impl Driver {
         }
     }
 
-    /// The timer task's turn: what is due is done, and the next instant is returned; `None` when
-    /// the task is to end.
-    pub(crate) fn tick(&self, context: &Context<'_>) -> Option<Option<BootInstant>> {
+    /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`
+    /// when the task is to end. A timer that is `armed` for an earlier instant may stay so.
+    pub(crate) fn tick(
+        &self,
+        armed: Option<BootInstant>,
+        context: &Context<'_>,
+    ) -> Option<Option<BootInstant>> {
         self.turn(|state, now| {
             state.machine.handle_timeout(now);
             self.pump(state, now);
             state.timer.listen(context);
-            state.armed = state.machine.poll_timeout();
+            state.armed = armed.into_iter().chain(state.machine.poll_timeout()).min();
             (!state.is_finished()).then_some(state.armed)
         })
     }
@@ -214,7 +218,9 @@ impl Driver {
             };
             self.hear(state, event, now);
         }
-        if state.machine.poll_timeout() != state.armed || state.is_finished() {
+        let next = state.machine.poll_timeout();
+        let too_late = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
+        if too_late || state.is_finished() {
             state.timer.wake(&mut state.wakes);
         }
         if state.is_finished() {
