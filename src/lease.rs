@@ -115,7 +115,10 @@ impl Lease {
         self.redlock.settings().validate_ttl(ttl)?;
         let mut extending = Extending { lease: self, ttl, extender: None };
         let extended = poll_fn(|context| extending.poll(context)).await;
-        extended.map(Deadline).map_err(|reason| ExtendError::new(reason, ttl))
+        extended.map(Deadline).map_err(|reason| {
+            let lost = self.check(Duration::ZERO).err();
+            lost.map_or_else(|| ExtendError::new(reason, ttl), ExtendError::lost)
+        })
     }
 
     /// Lets the lease end by itself: its keys live until they expire. For work that must not be done
@@ -135,9 +138,12 @@ impl Lease {
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
     pub async fn release(self) -> Released {
-        self.driver().start_tasks();
         self.driver().release(self.lock);
-        let outcome = poll_fn(|context| self.driver().poll_released(self.lock, context)).await;
+        let outcome = poll_fn(|context| {
+            self.driver().start_tasks();
+            self.driver().poll_released(self.lock, context)
+        });
+        let outcome = outcome.await;
         released(outcome, self.driver())
     }
 

@@ -1,3 +1,73 @@
 //! The client, its peer and the bound, on the same servers.
+//!
+//! ```text
+//! cargo bench -p redlock-client --bench comparison [-- PART…]
+//! ```
+//!
+//! Starts five `redis-server` processes of its own and runs the parts that are named, or all of
+//! them. Each part alternates between ours, `rslock` and a raw bound, five rounds each, prints every
+//! round and then a table of medians and ranges. A gate that is missed fails the program.
 
-fn main() {}
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a measurement in real time, outside of any simulated world"
+)]
+
+mod clients;
+mod contended;
+mod kept_alive;
+mod latency;
+mod process;
+mod raw;
+mod report;
+mod servers;
+mod stopped;
+mod throughput;
+
+use std::process::ExitCode;
+
+use self::report::Report;
+use self::servers::Servers;
+
+#[global_allocator]
+static ALLOCATOR: process::Counting = process::Counting;
+
+/// Rounds of each subject in each part.
+const ROUNDS: usize = 5;
+
+type Part = fn(&mut Servers, &mut Report);
+
+const PARTS: [(&str, Part); 5] = [
+    ("throughput", throughput::run),
+    ("latency", latency::run),
+    ("stopped", stopped::run),
+    ("contended", contended::run),
+    ("kept-alive", kept_alive::run),
+];
+
+fn main() -> ExitCode {
+    // Cargo passes options of its own, such as `--bench`.
+    let named: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    if let Some(unknown) = named.iter().find(|it| PARTS.iter().all(|(part, _)| part != it)) {
+        let parts = PARTS.map(|(part, _)| part).join(", ");
+        eprintln!("`{unknown}` is no part; there are {parts}");
+        return ExitCode::FAILURE;
+    }
+    let mut servers = match Servers::start(5) {
+        Ok(servers) => servers,
+        Err(error) => {
+            eprintln!("cannot start `redis-server`: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{}", process::host());
+    let mut report = Report::default();
+    for (part, run) in PARTS {
+        if named.is_empty() || named.iter().any(|it| it == part) {
+            run(&mut servers, &mut report);
+        }
+    }
+    report.print();
+    if report.is_gate_missed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

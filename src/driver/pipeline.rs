@@ -112,7 +112,7 @@ impl Pipeline {
             (_, Frame::Integer(number)) => Answer { reply: Reply::Integer(number), error: None },
             (_, Frame::Nil) => Answer { reply: Reply::Nil, error: None },
             (_, Frame::Ok) => Answer { reply: Reply::Ok, error: None },
-            (_, Frame::Text(_) | Frame::Other) => return Err(Malformed),
+            (_, Frame::Many(_) | Frame::Text(_) | Frame::Other) => return Err(Malformed),
         });
         Ok(())
     }

@@ -77,6 +77,7 @@ impl Driver {
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             state.nodes[node.get()].task = Task::default();
+            state.wake_all();
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, now);
             }

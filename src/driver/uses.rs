@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use super::extensions::Extenders;
+use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
 use crate::observer::Event as Told;
@@ -107,7 +108,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         outcome: Result<BootInstant, ExtendError>,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.extenders.settle(outcome, wakes);
@@ -131,7 +132,7 @@ impl Uses {
     }
 
     /// Ends a use because the client is closed.
-    pub(super) fn close(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    pub(super) fn close(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         match entry.stage {
             Stage::Held => {
@@ -147,7 +148,7 @@ impl Uses {
         }
     }
 
-    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         entry.stage = Stage::Decided;
         wakes.extend(entry.waiter.take());
@@ -157,7 +158,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         kind: AcquireErrorKind,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<ResourceId> {
         let entry = self.table.get_mut(&lock)?;
         let resource = entry.resource;
@@ -172,7 +173,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         reason: LostReason,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<Token> {
         let entry = self.table.get_mut(&lock)?;
         entry.lost = Some(reason);
@@ -184,7 +185,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         outcome: ReleaseOutcome,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<EndedUse> {
         let entry = self.table.get_mut(&lock)?;
         if !matches!(entry.stage, Stage::GaveUp(_)) {
@@ -196,12 +197,19 @@ impl Uses {
     }
 
     /// The machine has forgotten `lock`; so do we, unless somebody will fetch the outcome.
-    fn ended(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
         wakes.extend(core::mem::take(&mut entry.watchers).into_values());
         if entry.abandoned {
             self.table.remove(&lock);
+        }
+    }
+
+    /// Wakes everybody who waits for anything: their polls start the tasks that do not run.
+    pub(super) fn wake_all(&self, wakes: &mut Wakes) {
+        for entry in self.table.values() {
+            wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
         }
     }
 

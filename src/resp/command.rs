@@ -1,9 +1,10 @@
 //! What the client says.
 
-use bytes::BytesMut;
-use redis_protocol::resp2::encode::extend_encode_borrowed;
-use redis_protocol::resp2::types::BorrowedFrame;
+use core::time::Duration;
 
+use bytes::BytesMut;
+
+use super::frame::{Decimal, write};
 use super::script::{EXTEND, RELEASE, Script};
 use crate::protocol::Op;
 
@@ -46,7 +47,7 @@ pub(crate) fn encode(
 ) -> Option<Form> {
     match op {
         Op::Extend { token, ttl, plain, .. } => {
-            let (token, ttl_ms) = (token.as_bytes(), ttl.as_millis().to_string());
+            let (token, ttl_ms) = (token.as_bytes(), decimal_ms(*ttl));
             let form = match preferred {
                 // This would shorten the life of a key that lives for longer already.
                 Form::Delex | Form::Delifeq if !plain => Form::Named,
@@ -75,7 +76,7 @@ pub(crate) fn encode(
         // All sections: several in one command are understood from version 7 on only.
         Op::Introduce => write(buffer, &[b"INFO"]),
         Op::Set { token, ttl, .. } => {
-            let ttl_ms = ttl.as_millis().to_string();
+            let ttl_ms = decimal_ms(*ttl);
             let token = token.as_bytes();
             write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms.as_bytes()]);
         }
@@ -95,20 +96,12 @@ fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values:
     }
 }
 
-/// Appends a command.
-pub(crate) fn write(buffer: &mut BytesMut, arguments: &[&[u8]]) {
-    let mut frames = [const { BorrowedFrame::Null }; 7];
-    for (frame, argument) in frames.iter_mut().zip(arguments) {
-        *frame = BorrowedFrame::BulkString(argument);
-    }
-    let command = BorrowedFrame::Array(&frames[..arguments.len()]);
-    extend_encode_borrowed(buffer, &command, false).expect("a buffer that grows takes any frame");
+fn decimal_ms(ttl: Duration) -> Decimal {
+    Decimal::new(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
     use crate::protocol::{ResourceId, Token};
 

@@ -1,3 +1,145 @@
-//! The client against real servers.
+//! The client against real `redis-server` processes.
+//!
+//! Every test starts its own servers. Without `redis-server` on PATH the tests are ignored, and say
+//! so; with `REDLOCK_REQUIRE_REDIS=1` that is a failure. With `CI=true` the long ones take their
+//! full time.
 
-fn main() {}
+#![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
+#![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
+
+mod cancellation;
+mod cycle;
+mod dropping;
+mod fleet;
+mod inspection;
+mod outage;
+mod proxy;
+mod refusals;
+mod server;
+mod wait;
+mod wire;
+
+use std::future::Future;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use tokio::runtime::Builder;
+
+/// A test of this target.
+#[derive(Clone, Copy)]
+struct Test {
+    name: &'static str,
+    run: fn(),
+    /// It has the machine to itself: it loads it, or measures what it does to it.
+    alone: bool,
+}
+
+impl Test {
+    const fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    fn run(self) {
+        static MACHINE: RwLock<()> = RwLock::new(());
+        if self.alone {
+            let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+            (self.run)();
+        } else {
+            let _together = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+            (self.run)();
+        }
+    }
+}
+
+/// Tests that run at the same time: most of them wait most of the time.
+const TOGETHER: usize = 4;
+
+/// No test takes longer than this, unless it hangs.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// Names a test of this file, and says where it runs.
+macro_rules! test {
+    ($test:ident, $run:expr) => {
+        crate::Test {
+            name: concat!(module_path!(), "::", stringify!($test)),
+            run: $run,
+            alone: false,
+        }
+    };
+}
+
+/// An `async` test, on a runtime of its own.
+macro_rules! on_tokio {
+    ($test:ident) => {
+        crate::test!($test, || crate::run(crate::many_threads(), $test()))
+    };
+}
+
+/// An `async` test, on a runtime of one thread that looks at its sockets after every poll.
+macro_rules! on_one_thread {
+    ($test:ident) => {
+        crate::test!($test, || crate::run(crate::one_thread(), $test()))
+    };
+}
+
+/// A test that has its own runtimes, or none.
+macro_rules! on_threads {
+    ($test:ident) => {
+        crate::test!($test, $test)
+    };
+}
+use {on_one_thread, on_threads, on_tokio, test};
+
+const TESTS: &[&[Test]] = &[
+    cancellation::TESTS,
+    cycle::TESTS,
+    dropping::TESTS,
+    inspection::TESTS,
+    outage::TESTS,
+    refusals::TESTS,
+    wire::TESTS,
+];
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(TOGETHER);
+    let missing = server::missing();
+    let required = std::env::var_os("REDLOCK_REQUIRE_REDIS").is_some_and(|value| value == "1");
+    let trials = TESTS.concat().into_iter().map(|test| {
+        let name = test.name.trim_start_matches("real::");
+        Trial::ignorable_test(name, move || match missing {
+            Some(why) if required => Err(Failed::from(why)),
+            Some(why) => Ok(Completion::ignored_with(why)),
+            None => {
+                test.run();
+                Ok(Completion::Completed)
+            }
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+fn many_threads() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2);
+    builder
+}
+
+fn one_thread() -> Builder {
+    let mut builder = Builder::new_current_thread();
+    builder.event_interval(1);
+    builder
+}
+
+fn run(mut runtime: Builder, test: impl Future<Output = ()>) {
+    let runtime = runtime.enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        tokio::time::timeout(LIMIT, test).await.expect("the test hangs");
+    });
+}
+
+/// Whether the long tests take their full time.
+fn is_thorough() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}

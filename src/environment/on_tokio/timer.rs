@@ -85,7 +85,11 @@ mod kernel {
         pub(super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let descriptor = timerfd_create(TimerfdClockId::Boottime, flags)?;
-            let descriptor = AsyncFd::register_with_interest(descriptor, Interest::READABLE)?;
+            #[expect(
+                deprecated,
+                reason = "the other is unsafe; an owned descriptor stays the same"
+            )]
+            let descriptor = AsyncFd::try_with_interest(descriptor, Interest::READABLE)?;
             Ok(Self { descriptor, set: None })
         }
 

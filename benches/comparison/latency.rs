@@ -1,0 +1,86 @@
+//! How long one task waits for a lock that is free.
+
+use core::time::Duration;
+use std::time::Instant;
+
+use crate::ROUNDS;
+use crate::clients::{Client, Ours, Peer};
+use crate::process;
+use crate::raw::Raw;
+use crate::report::{Demand, Report, Rounds, heading, quantile};
+use crate::servers::Servers;
+
+const SAMPLES: usize = 2_000;
+const WARM_UP: usize = 200;
+
+/// What the rounds of one subject brought, in microseconds.
+#[derive(Default)]
+struct Figures {
+    p50: Rounds,
+    p99: Rounds,
+}
+
+pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
+    heading("latency", "one task, pinned to one core, the servers to another; acquire alone");
+    servers.pin(Some(0));
+    process::pin(None, Some(1));
+    for nodes in [1, 3, 5] {
+        one(nodes, servers, report);
+    }
+    process::pin(None, None);
+    servers.pin(None);
+}
+
+fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {
+    let [mut ours, mut peer, mut raw] = [(); 3].map(|()| Figures::default());
+    for round in 1..=ROUNDS {
+        let (urls, ports) = (servers.urls(nodes), servers.ports(nodes));
+        measure(round, nodes, servers, Ours::connect(urls.clone()), &mut ours);
+        measure(round, nodes, servers, Peer::connect(urls), &mut peer);
+        measure(round, nodes, servers, Raw::connect(&ports, 1), &mut raw);
+    }
+    let row = |of: fn(&Figures) -> &Rounds| [&ours, &peer, &raw].map(|it| of(it).to_string());
+    report.row(format!("acquire p50, n = {nodes}, µs"), row(|it| &it.p50));
+    report.row(format!("acquire p99, n = {nodes}, µs"), row(|it| &it.p99));
+    let [ours, peer, raw] = [ours, peer, raw].map(|it| it.p50.median());
+    let figure = format!("p50, n = {nodes}");
+    report.demand(figure.clone(), Demand::at_most("× raw", ours / raw, 1.3));
+    report.demand(figure, Demand::at_most("× rslock", ours / peer, 1.0));
+}
+
+fn measure<C: Client>(
+    round: usize,
+    nodes: usize,
+    servers: &mut Servers,
+    connect: impl Future<Output = C>,
+    figures: &mut Figures,
+) {
+    servers.clear();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let sorted = runtime.block_on(async {
+        let client = connect.await;
+        for _ in 0..WARM_UP {
+            sample(&client).await;
+        }
+        let mut samples = Vec::with_capacity(SAMPLES);
+        for _ in 0..SAMPLES {
+            samples.push(sample(&client).await.as_secs_f64() * 1e6);
+        }
+        samples.sort_by(f64::total_cmp);
+        samples
+    });
+    let (p50, p99) = (quantile(&sorted, 0.5), quantile(&sorted, 0.99));
+    println!("n = {nodes} round {round} {:6}  p50 {p50:6.1} µs  p99 {p99:6.1} µs", C::NAME);
+    figures.p50.push(p50);
+    figures.p99.push(p99);
+    assert_eq!(servers.keys(), 0, "{} left keys behind", C::NAME);
+}
+
+async fn sample<C: Client>(client: &C) -> Duration {
+    let began = Instant::now();
+    let held = client.acquire(0, "order/1").await;
+    let took = began.elapsed();
+    client.release(held).await;
+    took
+}

@@ -1,0 +1,144 @@
+//! Futures that are dropped after any number of polls.
+//!
+//! Each is polled at every turn of its runtime, whether or not it was woken, so that it is dropped
+//! at every step that the sockets make: many more polls than it needs. Of that many numbers of
+//! polls a part is tried, spread evenly.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use redlock_client::{LostReason, Redlock, Released};
+
+use crate::fleet::{Fleet, SOON, TTL};
+use crate::{Test, is_thorough, on_one_thread};
+
+pub(crate) const TESTS: &[Test] = &[
+    on_one_thread!(an_acquisition_may_be_dropped_after_any_poll),
+    on_one_thread!(the_first_acquisition_of_a_client_may_be_dropped_after_any_poll),
+    on_one_thread!(an_acquisition_that_waits_may_be_dropped_after_any_poll),
+    on_one_thread!(a_release_may_be_dropped_after_any_poll),
+    on_one_thread!(waiting_for_the_loss_may_be_dropped_after_any_poll),
+];
+
+type Victim = Pin<Box<dyn Future<Output = ()>>>;
+
+fn victim<T>(future: impl Future<Output = T> + 'static) -> Victim {
+    Box::pin(async move { drop(future.await) })
+}
+
+/// Polls `victim` at most so many times, then drops it. The number of polls.
+async fn polled(mut victim: Victim, most: usize) -> usize {
+    for polls in 1..=most {
+        let polled = poll_fn(|context| Poll::Ready(victim.as_mut().poll(context))).await;
+        if polled.is_ready() {
+            return polls;
+        }
+        tokio::task::yield_now().await;
+    }
+    most
+}
+
+/// Numbers of polls, from none up to those until what `prepare` makes is complete.
+async fn numbers_of_polls(prepare: &impl AsyncFn() -> Victim) -> impl Iterator<Item = usize> {
+    let mut polls = 0;
+    for _ in 0..5 {
+        polls = polls.max(polled(prepare().await, usize::MAX).await);
+    }
+    let step = polls.div_ceil(if is_thorough() { 1_000 } else { 100 });
+    println!("{polls} polls to completion, dropped after every {step}");
+    (0..=polls).step_by(step)
+}
+
+/// Drops what `prepare` makes, which is about `res`, after each number of polls. Nobody is harmed.
+async fn dropped(fleet: &Fleet, redlock: &Redlock, prepare: impl AsyncFn() -> Victim) {
+    fleet.connect(redlock).await;
+    let connections = || fleet.iter().map(|server| server.connections()).collect::<Vec<_>>();
+    let before = connections();
+    for most in numbers_of_polls(&prepare).await {
+        let victim = prepare().await;
+        let other = async { redlock.try_acquire("other").await };
+        let (other, _) = tokio::join!(other, polled(victim, most));
+        let other = other.unwrap_or_else(|error| panic!("{most} polls: {error}"));
+        // Each connection has what is given back before the next command.
+        let next = redlock.try_acquire("res").await;
+        let next = next.unwrap_or_else(|error| panic!("{most} polls: {error}"));
+        fleet.all_hold("other", &other).await;
+        fleet.all_hold("res", &next).await;
+        assert_eq!(other.release().await, Released::Confirmed, "{most} polls");
+        assert_eq!(next.release().await, Released::Confirmed, "{most} polls");
+        assert_eq!(fleet.keys(), [0; 5], "{most} polls");
+    }
+    assert_eq!(connections(), before);
+}
+
+async fn an_acquisition_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let prepare = async || {
+        let redlock = redlock.clone();
+        victim(async move { drop(redlock.try_acquire("res").await.unwrap()) })
+    };
+    dropped(&fleet, &redlock, prepare).await;
+}
+
+async fn the_first_acquisition_of_a_client_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let prepare = async || {
+        let redlock = fleet.client();
+        victim(async move { drop(redlock.try_acquire("res").await.unwrap()) })
+    };
+    let other = fleet.client();
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        other.acquire("res").wait(SOON).await.unwrap().release().await;
+        fleet.empties(SOON).await;
+    }
+}
+
+async fn an_acquisition_that_waits_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let (redlock, holder) = (fleet.client(), fleet.client());
+    let lease = holder.acquire("res").await.unwrap();
+    fleet.all_hold("res", &lease).await;
+    let prepare = async || {
+        let redlock = redlock.clone();
+        victim(async move {
+            redlock.acquire("res").attempts(2).await.unwrap_err();
+        })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        assert!(lease.check(TTL / 4).is_ok(), "the test has taken too long");
+    }
+    fleet.all_hold("res", &lease).await;
+    assert_eq!(lease.release().await, Released::Confirmed);
+    redlock.acquire("res").await.unwrap().release().await;
+    fleet.empties(SOON).await;
+}
+
+async fn a_release_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let prepare = async || {
+        let lease = redlock.try_acquire("res").await.unwrap();
+        victim(lease.release())
+    };
+    dropped(&fleet, &redlock, prepare).await;
+}
+
+async fn waiting_for_the_loss_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let lease = redlock.try_acquire("res").await.unwrap();
+    for most in 0..=5 {
+        let lost = lease.lost();
+        polled(victim(lost), most).await;
+        assert!(lease.check(TTL / 4).is_ok(), "{most} polls");
+    }
+    fleet.all_hold("res", &lease).await;
+    let lost = lease.lost();
+    assert_eq!(lease.release().await, Released::Confirmed);
+    assert_eq!(lost.await, LostReason::Released);
+    assert_eq!(fleet.keys(), [0; 5]);
+}

@@ -1,0 +1,99 @@
+//! The servers of one lock service.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use redlock_client::{Builder, Lease, Redlock, Released, RestartGuard};
+
+use crate::server::Server;
+use crate::wait::{comes_true, eventually};
+
+/// The TTL of every lease, unless a test says otherwise: longer than any test of outages needs, so
+/// that nothing that works only because a key has expired passes for a release.
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+
+/// What does not wait for a TTL to pass is done by then, however busy the machine is.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+
+/// Independent servers, without persistence.
+pub(crate) struct Fleet(Vec<Server>);
+
+impl Fleet {
+    pub(crate) fn of(size: usize) -> Self {
+        Self::with(size, &[])
+    }
+
+    /// Servers with further options.
+    pub(crate) fn with(size: usize, options: &[&str]) -> Self {
+        Self((0..size).map(|_| Server::start(options)).collect())
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.0.iter().map(Server::url).collect()
+    }
+
+    /// A client that takes young servers for old ones and waits for slow ones: the machine that
+    /// tests run on may be busy.
+    pub(crate) fn builder(&self) -> Builder {
+        patient(self.urls())
+    }
+
+    pub(crate) fn client(&self) -> Redlock {
+        self.builder().build().expect("a configuration without faults")
+    }
+
+    /// How many keys each server has.
+    pub(crate) fn keys(&self) -> Vec<usize> {
+        self.0.iter().map(Server::keys).collect()
+    }
+
+    /// Gives `redlock` a connection to every server.
+    pub(crate) async fn connect(&self, redlock: &Redlock) {
+        let lease = redlock.acquire("connect").await.expect("a fleet in order");
+        self.all_hold("connect", &lease).await;
+        assert_eq!(lease.release().await, Released::Confirmed);
+    }
+
+    /// Ready once every server holds the key `name` of `lease`: a lease begins when a majority does.
+    pub(crate) async fn all_hold(&self, name: &str, lease: &Lease) {
+        for server in &self.0 {
+            eventually("the server has the key", SOON, || {
+                let value: Option<Vec<u8>> = server.ask(&format!("GET {name}"));
+                value.is_some_and(|value| value == lease.owner().as_bytes())
+            })
+            .await;
+        }
+    }
+
+    /// Ready once no server has a key; `within` is below the TTL where releases are to do it.
+    pub(crate) async fn empties(&self, within: Duration) {
+        for server in &self.0 {
+            let empty = comes_true(within, || server.keys() == 0).await;
+            assert!(empty, "left on {}: {:?}", server.url(), server.names());
+        }
+    }
+}
+
+/// A client's configuration that does not mind young servers and a busy machine.
+pub(crate) fn patient(urls: Vec<String>) -> Builder {
+    Redlock::builder()
+        .nodes(urls)
+        .ttl(TTL)
+        .fleet_max_ttl(TTL)
+        .node_timeout(Duration::from_secs(1))
+        .restart_guard(RestartGuard::DelayedRestart)
+}
+
+impl Deref for Fleet {
+    type Target = [Server];
+
+    fn deref(&self) -> &[Server] {
+        &self.0
+    }
+}
+
+impl DerefMut for Fleet {
+    fn deref_mut(&mut self) -> &mut [Server] {
+        &mut self.0
+    }
+}

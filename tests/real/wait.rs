@@ -1,0 +1,32 @@
+//! Waiting for a condition, with a limit. Nothing here waits for a time to pass.
+
+use std::time::{Duration, Instant};
+
+/// How often a condition is looked at.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// Blocks until `condition` holds.
+pub(crate) fn until(what: &str, within: Duration, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + within;
+    while !condition() {
+        assert!(Instant::now() < end, "{what}: not within {within:?}");
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// Ready once `condition` holds.
+pub(crate) async fn eventually(what: &str, within: Duration, condition: impl FnMut() -> bool) {
+    assert!(comes_true(within, condition).await, "{what}: not within {within:?}");
+}
+
+/// Whether `condition` holds in time.
+pub(crate) async fn comes_true(within: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + within;
+    while !condition() {
+        if Instant::now() >= end {
+            return false;
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+    true
+}
