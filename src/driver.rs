@@ -324,6 +324,7 @@ impl State {
     /// there. Nobody else would.
     fn wake_all(&mut self) {
         self.uses.wake_all(&mut self.wakes);
+        self.wakes.extend(self.closers.drain(..));
     }
 
     /// Whether the tasks may end.

@@ -210,6 +210,7 @@ impl Uses {
     pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         for entry in self.table.values() {
             wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
+            wakes.extend(entry.extenders.wakers().cloned());
         }
     }
 
