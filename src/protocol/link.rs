@@ -312,7 +312,7 @@ impl Link {
             }
             (Op::Release { resource, token }, Reply::Error) => {
                 // It may be obeyed later: the node loads its data, or its disk is full for now.
-                let again_at = now.after(self.patience());
+                let again_at = now.after(self.config.patience());
                 let is_debt = answered.id.lock.is_none();
                 let until = if is_debt { answered.since } else { now }.after(answered.key_ttl);
                 self.debts.refused(resource, token, until, again_at);
