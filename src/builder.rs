@@ -7,7 +7,7 @@ use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
-use crate::observer::Observer;
+use crate::observe::{Observer, Observers};
 use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
 
 /// Configures a [`Redlock`].
@@ -37,7 +37,7 @@ pub struct Builder {
     drift: Drift,
     retry: RetryDelay,
     environment: Arc<dyn Environment>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 /// What acquisitions start from.
@@ -70,7 +70,7 @@ impl Builder {
             drift: Drift::default(),
             retry: RetryDelay::default(),
             environment: Arc::new(TokioEnvironment),
-            observer: None,
+            observers: Vec::new(),
         }
     }
 
@@ -154,11 +154,9 @@ impl Builder {
         self
     }
 
-    /// Who is told what the client does.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
+    /// Who is told what the client does. May be given several times: all of them are told.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.observers.push(observer);
         self
     }
 
@@ -218,7 +216,8 @@ impl Builder {
             let link = links.get_mut(place);
             link.ok_or(BuildError::GuardWithoutNode { place, nodes })?.restart_guard = guard;
         }
-        let driver = Driver::new(self.environment, self.observer, endpoints, &links);
+        let observers = Observers::new(self.observers, &endpoints);
+        let driver = Driver::new(self.environment, observers, endpoints, &links);
         Ok(Redlock::new(driver, settings))
     }
 
