@@ -45,6 +45,8 @@ pub(crate) struct State {
     uses: Uses,
     nodes: Vec<Node>,
     timer: Task,
+    /// The last reading of the clock.
+    clock: BootInstant,
     /// What the timer task waits for.
     armed: Option<BootInstant>,
     /// The last handle is gone: the tasks end once nothing is owed any more.
@@ -86,6 +88,7 @@ impl Driver {
             uses: Uses::default(),
             nodes: endpoints.iter().map(|_| Node::default()).collect(),
             timer: Task::default(),
+            clock: BootInstant::ZERO,
             armed: None,
             closing: false,
             closed: false,
@@ -110,7 +113,7 @@ impl Driver {
     /// If a machine has panicked before: what it believes is then in doubt.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
         let mut state = self.lock();
-        let now = self.environment.now();
+        let now = self.read_clock(&mut state);
         let result = act(&mut state, now);
         self.pump(&mut state, now);
         let wakes = core::mem::take(&mut state.wakes);
@@ -199,6 +202,11 @@ impl Driver {
         self.state.lock().expect("no machine has panicked")
     }
 
+    fn read_clock(&self, state: &mut State) -> BootInstant {
+        state.clock = self.environment.now();
+        state.clock
+    }
+
     fn tell(&self, event: &Told<'_>) {
         if let Some(observer) = &self.observer {
             observer.event(event);
@@ -207,7 +215,9 @@ impl Driver {
 
     /// Does what the machines say, until they have nothing more to say.
     fn pump(&self, state: &mut State, now: BootInstant) {
-        self.tell_eligibility(state);
+        if self.observer.is_some() {
+            self.tell_eligibility(state);
+        }
         loop {
             while let Some(command) = state.machine.poll_command() {
                 self.carry_out(state, command);
@@ -299,11 +309,10 @@ impl Driver {
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
     fn begin(&self, state: &mut State, lock: LockId) {
-        let environment = &self.environment;
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
-        let drawn = environment.fill_random(&mut random);
+        let drawn = self.environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
-        let t1 = environment.now();
+        let t1 = self.read_clock(state);
         if drawn.is_err() {
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
             return state.machine.release(lock, t1);
