@@ -38,6 +38,8 @@ mod node;
 mod printable;
 mod resp;
 mod timer;
+#[cfg(feature = "tls")]
+mod tls;
 
 #[cfg(feature = "simulation")]
 #[doc(hidden)]
@@ -71,3 +73,5 @@ pub use health::{Health, NodeHealth, Standing};
 pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
 pub use lease::{Deadline, Lease, Lost, OwnerToken};
 pub use protocol::{NodeVerdict, RestartGuard};
+#[cfg(feature = "tls")]
+pub use tls::{TlsConfig, TlsError};
