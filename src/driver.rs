@@ -12,6 +12,7 @@ mod transports;
 mod uses;
 mod wakes;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -35,6 +36,8 @@ pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
     observer: Option<Arc<dyn Observer>>,
     endpoints: Vec<Endpoint>,
+    /// Every task runs, as far as can be told without the lock.
+    all_run: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -95,7 +98,8 @@ impl Driver {
             closers: Vec::new(),
             wakes: Wakes::default(),
         };
-        Self { environment, observer, endpoints, state: Mutex::new(state) }
+        let all_run = AtomicBool::new(false);
+        Self { environment, observer, endpoints, all_run, state: Mutex::new(state) }
     }
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
@@ -132,7 +136,11 @@ impl Driver {
     /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
     /// only from inside a poll.
     pub(crate) fn start_tasks(self: &Arc<Self>) {
+        if self.all_run.load(Ordering::Acquire) {
+            return;
+        }
         let mut state = self.lock();
+        self.all_run.store(true, Ordering::Release);
         let timer = !core::mem::replace(&mut state.timer.running, true);
         let nodes = state.machine.nodes().iter();
         let nodes: Vec<NodeIndex> = nodes
@@ -169,8 +177,15 @@ impl Driver {
         self.last_turn(|state, _| {
             state.timer = Task::default();
             state.armed = None;
-            state.wake_all();
+            self.task_ended(state);
         });
+    }
+
+    /// A task has ended, perhaps with its runtime: those who wait for anything start it again when
+    /// they are polled. Nobody else would.
+    fn task_ended(&self, state: &mut State) {
+        self.all_run.store(false, Ordering::Release);
+        state.uses.wake_all(&mut state.wakes);
     }
 
     /// The last handle is gone.
@@ -178,12 +193,14 @@ impl Driver {
         self.last_turn(|state, _| state.closing = true);
     }
 
-    /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
-    /// the instant from which on waiting counts. Refused after the client was closed.
+    /// Opens a use of the lock on `resource`; its first attempt begins at once, and the caller is
+    /// woken when there is an outcome. `config` is given the instant from which on waiting counts.
+    /// Refused after the client was closed.
     pub(crate) fn open(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
+        context: &Context<'_>,
     ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
             if state.closed {
@@ -192,7 +209,7 @@ impl Driver {
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
-            state.uses.open(lock, resource, config.ttl);
+            state.uses.open(lock, resource, config.ttl, context.waker().clone());
             Ok(lock)
         })
     }
@@ -333,13 +350,6 @@ impl Driver {
 }
 
 impl State {
-    /// A task has ended, perhaps with its runtime: those who wait on another one start it again
-    /// there. Nobody else would.
-    fn wake_all(&mut self) {
-        self.uses.wake_all(&mut self.wakes);
-        self.wakes.extend(self.closers.drain(..));
-    }
-
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()

@@ -87,7 +87,7 @@ impl Driver {
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             state.nodes[node.get()].task = Task::default();
-            state.wake_all();
+            self.task_ended(state);
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, now);
             }

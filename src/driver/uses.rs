@@ -62,7 +62,13 @@ pub(super) struct EndedUse {
 pub(crate) struct Watch(u64);
 
 impl Uses {
-    pub(super) fn open(&mut self, lock: LockId, resource: ResourceId, ttl: Duration) {
+    pub(super) fn open(
+        &mut self,
+        lock: LockId,
+        resource: ResourceId,
+        ttl: Duration,
+        waiter: Waker,
+    ) {
         let entry = Use {
             resource,
             ttl,
@@ -71,7 +77,7 @@ impl Uses {
             lost: None,
             failures: 0,
             ballot: None,
-            waiter: None,
+            waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
             abandoned: false,
@@ -299,22 +305,19 @@ impl Driver {
         });
     }
 
-    /// Gives the lease back, or stops acquiring it. Needs no runtime: what is to be written is
-    /// queued, and the tasks are woken.
-    pub(crate) fn release(&self, lock: LockId) {
-        self.last_turn(|state, now| {
-            let Some(entry) = state.uses.table.get_mut(&lock) else {
-                return;
-            };
-            if entry.stage == Stage::Held {
-                self.tell(&Told::ReleaseCalled { owner: entry.owner });
-            }
-            if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
-                entry.stage = Stage::Releasing;
-                state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
-                state.machine.release(lock, now);
-            }
-        });
+    /// Gives the lease back, or stops acquiring it: what is to be written is queued.
+    fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        let Some(entry) = state.uses.table.get_mut(&lock) else {
+            return;
+        };
+        if entry.stage == Stage::Held {
+            self.tell(&Told::ReleaseCalled { owner: entry.owner });
+        }
+        if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
+            entry.stage = Stage::Releasing;
+            state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            state.machine.release(lock, now);
+        }
     }
 
     /// Lets the lease end by itself.
@@ -334,26 +337,29 @@ impl Driver {
         self.turn(|state, _| state.machine.deadline(lock))
     }
 
-    /// What the nodes answered to the release, once all of them have, or are given up.
-    pub(crate) fn poll_released(
-        &self,
-        lock: LockId,
-        context: &Context<'_>,
-    ) -> Poll<ReleaseOutcome> {
-        self.turn(|state, _| {
+    /// Gives the lease back. Ready, once, with what the nodes answered, when all of them have, or
+    /// are given up.
+    pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
+        self.turn(|state, now| {
             let entry = state.uses.of(lock);
             if let Stage::Released(outcome) = entry.stage {
+                state.uses.table.remove(&lock);
                 return Poll::Ready(outcome);
             }
             entry.waiter = Some(context.waker().clone());
+            self.begin_release(state, lock, now);
             Poll::Pending
         })
     }
 
-    /// The handle is gone: nobody will ask what became of the use.
+    /// The handle is gone: nobody will ask what becomes of the use. Needs no runtime: the tasks are
+    /// woken.
     pub(crate) fn abandon(&self, lock: LockId) {
-        self.release(lock);
-        self.last_turn(|state, _| {
+        if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
+            return;
+        }
+        self.last_turn(|state, now| {
+            self.begin_release(state, lock, now);
             let Some(entry) = state.uses.table.get_mut(&lock) else {
                 return;
             };
