@@ -8,7 +8,9 @@ use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
 use crate::observe::{Observer, Observers};
-use crate::protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+use crate::protocol::{
+    Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
+};
 
 /// Configures a [`Redlock`].
 ///
@@ -52,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) drift: Drift,
     pub(crate) retry: RetryDelay,
     pub(crate) extensions_max: u32,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) guards: [RestartGuard; MAX_NODES],
 }
 
 impl Builder {
@@ -193,6 +197,8 @@ impl Builder {
             drift: self.drift,
             retry: self.retry,
             extensions_max: self.extensions_max,
+            connect_timeout: self.connect_timeout,
+            guards: self.guards(nodes)?,
         };
         settings.validate(ttl, settings.min_validity(ttl))?;
         if fleet_max_ttl > TTL_MAX {
@@ -210,15 +216,24 @@ impl Builder {
             drift: self.drift,
         };
         endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
-        let mut links = vec![link; endpoints.len()];
-        for &(place, guard) in &self.guards {
-            let nodes = links.len();
-            let link = links.get_mut(place);
-            link.ok_or(BuildError::GuardWithoutNode { place, nodes })?.restart_guard = guard;
-        }
+        let guarded =
+            |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
+        let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let observers = Observers::new(self.observers, &endpoints);
         let driver = Driver::new(self.environment, observers, endpoints, &links);
         Ok(Redlock::new(driver, settings))
+    }
+
+    /// What is promised of each node.
+    fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
+        let mut guards = [self.restart_guard; MAX_NODES];
+        for &(place, guard) in &self.guards {
+            if place >= nodes.get() {
+                return Err(BuildError::GuardWithoutNode { place, nodes: nodes.get() });
+            }
+            guards[place] = guard;
+        }
+        Ok(guards)
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {

@@ -11,6 +11,7 @@ use crate::builder::{Builder, Settings};
 use crate::driver::Driver;
 use crate::error::Closed;
 use crate::health::Health;
+use crate::inspect::{self, Inspection};
 
 /// A Redlock client of a fixed list of nodes. Clones share connections.
 ///
@@ -58,6 +59,14 @@ impl Redlock {
     #[must_use]
     pub fn health(&self) -> Health {
         self.driver().health()
+    }
+
+    /// Asks every node what an operator should know before anybody relies on it: who it is, whether it
+    /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
+    /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
+    /// half a second.
+    pub async fn inspect(&self) -> Inspection {
+        inspect::inspect(self.driver(), self.settings()).await
     }
 
     /// Ends every lease and acquisition of this client and all its clones, and waits until every

@@ -11,6 +11,7 @@ mod standing;
 mod telling;
 mod transports;
 mod uses;
+mod wakes;
 
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,6 +21,7 @@ use self::names::Names;
 use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
+use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::lease::Deadline;
@@ -53,7 +55,7 @@ pub(crate) struct State {
     closed: bool,
     /// Who waits for the end.
     closers: Vec<Waker>,
-    wakes: Vec<Waker>,
+    wakes: Wakes,
 }
 
 /// A background task, as far as others see it.
@@ -64,7 +66,7 @@ struct Task {
 }
 
 impl Task {
-    fn wake(&mut self, wakes: &mut Vec<Waker>) {
+    fn wake(&mut self, wakes: &mut Wakes) {
         wakes.extend(self.waker.take());
     }
 
@@ -90,7 +92,7 @@ impl Driver {
             closing: false,
             closed: false,
             closers: Vec::new(),
-            wakes: Vec::new(),
+            wakes: Wakes::default(),
         };
         Self { environment, observers, endpoints, state: Mutex::new(state) }
     }
@@ -115,7 +117,7 @@ impl Driver {
         self.pump(&mut state, now);
         let wakes = core::mem::take(&mut state.wakes);
         drop(state);
-        wakes.into_iter().for_each(Waker::wake);
+        wakes.wake();
         result
     }
 
@@ -211,14 +213,17 @@ impl Driver {
             };
             self.hear(state, event, now);
         }
-        if state.machine.poll_timeout() != state.armed || state.is_finished() {
+        let next = state.machine.poll_timeout();
+        // A timer that fires before there is something to do does no harm; it is set again then.
+        let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
+        if is_earlier || state.is_finished() {
             state.timer.wake(&mut state.wakes);
         }
         if state.is_finished() {
             for node in &mut state.nodes {
                 node.task.wake(&mut state.wakes);
             }
-            state.wakes.append(&mut state.closers);
+            state.wakes.extend(state.closers.drain(..));
         }
     }
 
@@ -295,11 +300,9 @@ impl Driver {
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
-        let mut token = [0; Token::LENGTH];
-        let mut jitter = [0; 8];
         let environment = &self.environment;
-        let drawn = environment.fill_random(&mut token);
-        let drawn = drawn.and_then(|()| environment.fill_random(&mut jitter));
+        let mut random = [0; Token::LENGTH + size_of::<u64>()];
+        let drawn = environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
         let t1 = environment.now();
         if drawn.is_err() {
@@ -307,11 +310,13 @@ impl Driver {
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
             return state.machine.release(lock, t1);
         }
-        let owner = Token::from_bytes(token);
+        let (token, jitter) = random.split_first_chunk().expect("it is longer than a token");
+        let jitter = jitter.first_chunk().expect("eight bytes follow the token");
+        let owner = Token::from_bytes(*token);
         state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
         self.tell(|| Told::AttemptBegan { owner, resource, t1, ttl });
-        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(jitter) };
+        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }
 }
@@ -321,6 +326,7 @@ impl State {
     /// there. Nobody else would.
     fn wake_all(&mut self) {
         self.uses.wake_all(&mut self.wakes);
+        self.wakes.extend(self.closers.drain(..));
     }
 
     /// Whether the tasks may end.

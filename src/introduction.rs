@@ -42,7 +42,7 @@ pub(crate) fn parse(info: &[u8]) -> Option<Introduction> {
 }
 
 /// The value of the first line `name:value`.
-fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     info.split(|&byte| byte == b'\n').find_map(|line| {
         let value = line.strip_prefix(name)?.strip_prefix(b":")?;
         Some(value.strip_suffix(b"\r").unwrap_or(value))

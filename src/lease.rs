@@ -118,7 +118,10 @@ impl Lease {
         self.redlock.settings().validate_ttl(ttl)?;
         let mut extending = Extending { lease: self, ttl, extender: None };
         let extended = poll_fn(|context| extending.poll(context)).await;
-        extended.map(Deadline).map_err(|reason| ExtendError::new(reason, ttl))
+        extended.map(Deadline).map_err(|reason| {
+            let lost = self.check(Duration::ZERO).err();
+            lost.map_or_else(|| ExtendError::new(reason, ttl), ExtendError::lost)
+        })
     }
 
     /// Lets the lease end by itself: its keys live until they expire. For work that must not be done

@@ -31,6 +31,7 @@ mod endpoint;
 mod error;
 mod handshake;
 mod health;
+mod inspect;
 mod introduction;
 mod lease;
 mod node;
@@ -61,5 +62,6 @@ pub use error::{
     ExtendErrorKind, LostReason, NodeAnswer, OptionError, Released, TtlError, WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
+pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
 pub use lease::{Deadline, Lease, Lost, OwnerToken};
 pub use protocol::{NodeVerdict, RestartGuard};

@@ -2,9 +2,11 @@
 
 mod command;
 mod decode;
+mod frame;
 mod scan;
 mod script;
 
-pub(crate) use self::command::{Form, encode, write};
+pub(crate) use self::command::{Form, encode};
 pub(crate) use self::decode::{Decoder, Frame, Malformed};
+pub(crate) use self::frame::write;
 pub(crate) use self::script::{EXTEND, RELEASE};

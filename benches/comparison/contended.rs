@@ -68,11 +68,11 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
             measure(round, servers, &arrangement, peer, || separate(connect));
         }
     }
+    rows(report, "8 clients", [Some(&clients), None]);
     for (delay_ms, peer) in PEER_DELAYS_MS.into_iter().zip(&peers) {
-        let title = format!("8 clients (rslock waits below {delay_ms} ms)");
-        rows(report, &title, [&clients, peer]);
+        rows(report, &format!("8 clients that wait below {delay_ms} ms"), [None, Some(peer)]);
     }
-    rows(report, "8 tasks of one client", [&tasks, &Figures::default()]);
+    rows(report, "8 tasks of one client", [Some(&tasks), None]);
     let share = Demand::at_least("of the ceiling", clients.share.median(), 0.85);
     report.demand("8 clients", share);
     let fairness = Demand::at_least("Jain's index", clients.fairness.median(), 0.95);
@@ -81,9 +81,11 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     report.demand("8 tasks of one client", share);
 }
 
-fn rows(report: &mut Report, title: &str, [ours, peer]: [&Figures; 2]) {
+fn rows(report: &mut Report, title: &str, subjects: [Option<&Figures>; 2]) {
     let row = |of: fn(&Figures) -> &Rounds| {
-        [of(ours).to_string(), of(peer).to_string(), String::from("–")]
+        let nothing = || String::from("–");
+        let [ours, peer] = subjects.map(|it| it.map_or_else(nothing, |it| of(it).to_string()));
+        [ours, peer, nothing()]
     };
     report.row(format!("{title}: share of the ceiling"), row(|it| &it.share));
     report.row(format!("{title}: Jain's index"), row(|it| &it.fairness));
@@ -100,7 +102,8 @@ async fn separate<C: Client, F: Future<Output = C>>(connect: impl Fn() -> F) -> 
 }
 
 async fn shared<C: Client>(connect: impl Future<Output = C>) -> Vec<Arc<C>> {
-    vec![Arc::new(connect.await); CLIENTS]
+    let client = Arc::new(connect.await);
+    (0..CLIENTS).map(|_| Arc::clone(&client)).collect()
 }
 
 fn measure<C: Client, F: Future<Output = Vec<Arc<C>>>>(

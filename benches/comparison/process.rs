@@ -1,6 +1,6 @@
 //! What a process costs: allocations, processor time, memory. And where it may run.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -13,34 +13,37 @@ pub(crate) struct Counting;
 
 static IS_COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 
-fn count() {
+fn count(allocations: u64, freed: usize, taken: usize) {
     if IS_COUNTING.load(Ordering::Relaxed) {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(allocations, Ordering::Relaxed);
+        LIVE_BYTES.fetch_add(taken as i64 - freed as i64, Ordering::Relaxed);
     }
 }
 
 // SAFETY: hands everything to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(1, 0, layout.size());
         // SAFETY: as for this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(1, 0, layout.size());
         // SAFETY: as for this function.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(1, layout.size(), size);
         // SAFETY: as for this function.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, layout.size(), 0);
         // SAFETY: as for this function.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -48,11 +51,23 @@ unsafe impl GlobalAlloc for Counting {
 
 /// Allocations of all threads while `work` runs.
 pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let (result, allocations, _) = counting(work);
+    (result, allocations)
+}
+
+/// Bytes that are on the heap after `work` and were not before.
+pub(crate) fn live_bytes<T>(work: impl FnOnce() -> T) -> (T, i64) {
+    let (result, _, bytes) = counting(work);
+    (result, bytes)
+}
+
+fn counting<T>(work: impl FnOnce() -> T) -> (T, u64, i64) {
     ALLOCATIONS.store(0, Ordering::Relaxed);
+    LIVE_BYTES.store(0, Ordering::Relaxed);
     IS_COUNTING.store(true, Ordering::Relaxed);
     let result = work();
     IS_COUNTING.store(false, Ordering::Relaxed);
-    (result, ALLOCATIONS.load(Ordering::Relaxed))
+    (result, ALLOCATIONS.load(Ordering::Relaxed), LIVE_BYTES.load(Ordering::Relaxed))
 }
 
 /// Processor time that this process has used.

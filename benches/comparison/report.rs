@@ -15,6 +15,10 @@ impl Rounds {
         quantile(&self.sorted(), 0.5)
     }
 
+    pub(crate) fn most(&self) -> f64 {
+        quantile(&self.sorted(), 1.0)
+    }
+
     fn sorted(&self) -> Vec<f64> {
         let mut values = self.0.clone();
         values.sort_by(f64::total_cmp);

@@ -4,6 +4,7 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::protocol::{BootInstant, ExtendError, LockId};
 
@@ -23,15 +24,16 @@ pub(crate) struct Extender(u64);
 
 impl Extenders {
     /// The round that was under way is settled.
-    pub(super) fn settle(
-        &mut self,
-        outcome: Result<BootInstant, ExtendError>,
-        wakes: &mut Vec<Waker>,
-    ) {
+    pub(super) fn settle(&mut self, outcome: Result<BootInstant, ExtendError>, wakes: &mut Wakes) {
         if let Some(name) = self.asked.take() {
             self.settled = Some((name, outcome));
         }
         wakes.extend(core::mem::take(&mut self.waiting).into_values());
+    }
+
+    /// Those who wait.
+    pub(super) fn wakers(&self) -> impl Iterator<Item = &Waker> {
+        self.waiting.values()
     }
 }
 

@@ -26,7 +26,8 @@ impl Names {
             self.retired.remove(&number);
             return number;
         }
-        if self.retired.len() >= self.sweep_at.max(SWEEP_LEAST) {
+        // A sweep looks at every use there is: it has to make room for about as many.
+        if self.retired.len() >= self.sweep_at.max(self.names.len() / 2).max(SWEEP_LEAST) {
             self.sweep(machine);
         }
         let name: Arc<[u8]> = Arc::from(name);
@@ -57,8 +58,10 @@ impl Names {
 
     /// Forgets the retired names of which the machines do not speak any more.
     fn sweep(&mut self, machine: &NodeSet) {
+        let mut in_use = vec![false; self.names.len()];
+        machine.for_each_resource(|number| in_use[number.0 as usize] = true);
         let (kept, gone): (BTreeSet<_>, BTreeSet<_>) =
-            self.retired.iter().copied().partition(|&number| machine.uses(number));
+            self.retired.iter().copied().partition(|number| in_use[number.0 as usize]);
         for number in gone {
             let name = core::mem::take(&mut self.names[number.0 as usize]);
             self.numbers.remove(&name);

@@ -106,10 +106,13 @@ impl Pipeline {
                 }
                 None => answer(Reply::Error, b"INFO without run_id, uptime_in_seconds and role"),
             },
+            // A `SET … IFEQ`.
+            (Op::Extend { .. }, Frame::Ok) => Answer { reply: Reply::Integer(1), error: None },
+            (Op::Extend { .. }, Frame::Nil) => Answer { reply: Reply::Integer(0), error: None },
             (_, Frame::Integer(number)) => Answer { reply: Reply::Integer(number), error: None },
             (_, Frame::Nil) => Answer { reply: Reply::Nil, error: None },
             (_, Frame::Ok) => Answer { reply: Reply::Ok, error: None },
-            (_, Frame::Text(_) | Frame::Other) => return Err(Malformed),
+            (_, Frame::Many(_) | Frame::Text(_) | Frame::Other) => return Err(Malformed),
         });
         Ok(())
     }
@@ -266,6 +269,25 @@ mod tests {
             bench.introduce(version);
             assert_eq!(bench.write(release()), native, "but on the next connection");
         }
+    }
+
+    #[test]
+    fn a_plain_extension_is_answered_like_any_other() {
+        let mut bench = Bench::default();
+        bench.introduce("redis_version:8.4.0");
+        let op = Op::Extend {
+            resource: RESOURCE,
+            token: token(1),
+            ttl: Duration::from_secs(1),
+            plain: true,
+        };
+        for (frame, number) in [(Frame::Ok, 1), (Frame::Nil, 0)] {
+            assert_eq!(bench.write(op), "SET");
+            assert_eq!(bench.receive(frame), Ok(vec![Reply::Integer(number)]));
+        }
+        bench.write(op);
+        assert_eq!(bench.receive(Frame::Error(b"ERR syntax error")), Ok(vec![]));
+        assert_eq!(bench.written(), "EVALSHA");
     }
 
     #[test]

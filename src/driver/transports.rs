@@ -20,13 +20,13 @@ pub(super) struct Node {
     pub(super) outgoing: BytesMut,
     /// What was written on it and not answered.
     pub(super) pipeline: Pipeline,
-    /// What went wrong last, in the server's words or the system's, fit to be shown.
-    pub(super) last_error: Option<Arc<str>>,
     pub(super) eligible_from: Option<BootInstant>,
     /// Votes did not count when they were looked at last, and will.
     pub(super) quarantined: bool,
     /// The connection that there should be is open.
     pub(super) connected: bool,
+    /// The last error of the node or its connection, in its own words, fit to be shown.
+    pub(super) last_error: Option<Arc<str>>,
     pub(super) task: Task,
 }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use super::extensions::Extenders;
+use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
 use crate::lease::Deadline;
@@ -135,7 +136,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         outcome: Result<BootInstant, ExtendError>,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.extenders.settle(outcome, wakes);
@@ -159,7 +160,7 @@ impl Uses {
     }
 
     /// Ends a use because the client is closed.
-    pub(super) fn close(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    pub(super) fn close(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         match entry.stage {
             Stage::Held => {
@@ -175,7 +176,7 @@ impl Uses {
         }
     }
 
-    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         entry.stage = Stage::Decided;
         wakes.extend(entry.waiter.take());
@@ -185,7 +186,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         kind: AcquireErrorKind,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<ResourceId> {
         let entry = self.table.get_mut(&lock)?;
         let resource = entry.resource;
@@ -196,7 +197,7 @@ impl Uses {
         Some(resource)
     }
 
-    pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Vec<Waker>) {
+    pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.lost = Some(reason);
             wakes.extend(core::mem::take(&mut entry.watchers).into_values());
@@ -207,7 +208,7 @@ impl Uses {
         &mut self,
         lock: LockId,
         outcome: ReleaseOutcome,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut Wakes,
     ) -> Option<EndedUse> {
         let entry = self.table.get_mut(&lock)?;
         if !matches!(entry.stage, Stage::GaveUp(_)) {
@@ -219,7 +220,7 @@ impl Uses {
     }
 
     /// The machine has forgotten `lock`; so do we, unless somebody will fetch the outcome.
-    fn ended(&mut self, lock: LockId, wakes: &mut Vec<Waker>) {
+    fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
         wakes.extend(core::mem::take(&mut entry.watchers).into_values());
@@ -229,9 +230,10 @@ impl Uses {
     }
 
     /// Wakes everybody who waits for anything: their polls start the tasks that do not run.
-    pub(super) fn wake_all(&self, wakes: &mut Vec<Waker>) {
+    pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         for entry in self.table.values() {
             wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
+            wakes.extend(entry.extenders.wakers().cloned());
         }
     }
 

@@ -45,6 +45,10 @@ impl From<OptionError> for ExtendError {
 }
 
 impl ExtendError {
+    pub(crate) fn lost(reason: LostReason) -> Self {
+        Self { kind: ExtendErrorKind::Lost(reason), refused: None }
+    }
+
     pub(crate) fn new(reason: protocol::ExtendError, ttl: core::time::Duration) -> Self {
         use protocol::ExtendError as Reason;
         match reason {

@@ -40,6 +40,11 @@ impl Lines {
         None
     }
 
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn place_of(&self, resource: ResourceId, lock: LockId) -> Option<usize> {
+        self.0.get(resource.0 as usize)?.iter().position(|&waiting| waiting == lock)
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.iter_mut().for_each(VecDeque::clear);
     }

@@ -195,15 +195,17 @@ impl Link {
         self.pipeline.is_empty() && self.debts.len() == 0
     }
 
-    /// Whether a command that is waiting, unanswered or owed is about `resource`.
-    pub(crate) fn speaks_of(&self, resource: ResourceId) -> bool {
-        let about = |op| match op {
-            Op::Introduce => false,
-            Op::Extend { resource: it, .. }
-            | Op::Release { resource: it, .. }
-            | Op::Set { resource: it, .. } => it == resource,
-        };
-        self.pipeline.iter().any(|pending| about(pending.op)) || self.debts.speak_of(resource)
+    /// Names the resource of every command that is waiting, unanswered or owed.
+    pub(crate) fn for_each_resource(&self, mark: &mut impl FnMut(ResourceId)) {
+        for pending in &self.pipeline {
+            match pending.op {
+                Op::Introduce => {}
+                Op::Extend { resource, .. }
+                | Op::Release { resource, .. }
+                | Op::Set { resource, .. } => mark(resource),
+            }
+        }
+        self.debts.iter().for_each(|debt| mark(debt.resource));
     }
 
     /// Opens the connection if nobody has asked for it yet.
@@ -213,15 +215,24 @@ impl Link {
         }
     }
 
-    /// Takes a command of a lock.
-    pub(crate) fn send(&mut self, send: Send, now: BootInstant, notes: &mut VecDeque<Note>) {
+    /// Takes a command of a lock, or says that it does not. Whether anything has changed but that.
+    pub(crate) fn send(
+        &mut self,
+        send: Send,
+        now: BootInstant,
+        notes: &mut VecDeque<Note>,
+    ) -> bool {
         self.connect();
         let node = self.node;
         let Send { id, op, key_ttl, .. } = send;
         let pending = Pending::of_lock(send, now);
         match op {
-            Op::Extend { .. } | Op::Set { .. } if self.takes_new_work() => {
-                self.pipeline.push_back(pending)
+            Op::Extend { .. } | Op::Introduce | Op::Set { .. } => {
+                if !self.takes_new_work() {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+                    return false;
+                }
+                self.pipeline.push_back(pending);
             }
             Op::Release { resource, token } => match self.place_of(send.after) {
                 // Neither was written: together they amount to nothing.
@@ -237,10 +248,8 @@ impl Link {
                 _ if self.pipeline.len() < PENDING_MAX => self.pipeline.push_back(pending),
                 _ => notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) }),
             },
-            Op::Extend { .. } | Op::Introduce | Op::Set { .. } => {
-                notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
-            }
         }
+        true
     }
 
     /// The connection dialled as `epoch` is open.
@@ -301,11 +310,20 @@ impl Link {
                 self.eligibility.refused(now);
                 self.opened();
             }
+            (Op::Release { resource, token }, Reply::Error) => {
+                // It may be obeyed later: the node loads its data, or its disk is full for now.
+                let again_at = now.after(self.config.patience());
+                let is_debt = answered.id.lock.is_none();
+                let until = if is_debt { answered.since } else { now }.after(answered.key_ttl);
+                self.debts.refused(resource, token, until, again_at);
+            }
             (Op::Release { token, .. }, _) if answered.id.lock.is_none() => {
                 self.debts.answered(token, now.after(self.config.node_timeout));
             }
-            _ if answered.overdue => {}
-            _ => notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) }),
+            _ => {}
+        }
+        if answered.id.lock.is_some() && !answered.overdue {
+            notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) });
         }
         self.pay(now);
     }
@@ -370,9 +388,13 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        // In the order of their taking, except that the introduction comes first.
-        let overdue = self.pipeline.iter().filter(|it| !it.overdue).take(2);
-        let overdue = overdue.map(|it| it.since.after(self.config.node_timeout)).min();
+        // In the order of their taking, except that the introduction comes first. Those that are
+        // overdue were taken before all others: a node that hangs leaves hundreds of them.
+        let is_past = |it: &Pending| it.overdue || it.op == Op::Introduce;
+        let first_live = self.pipeline.get(self.pipeline.partition_point(is_past));
+        let overdue = [self.pipeline.front().filter(|it| !it.overdue), first_live];
+        let overdue = overdue.into_iter().flatten().map(|it| it.since).min();
+        let overdue = overdue.map(|since| since.after(self.config.node_timeout));
         let unwritten = self.pipeline.range(self.written..);
         let stale = unwritten.filter_map(|it| it.write_before).min();
         let timeouts = [self.gives_up_at(), overdue, stale, self.debts.next_timeout()];

@@ -66,6 +66,8 @@ enum Vote {
     Ineligible,
     /// Written, and unanswered in time: the key may be there.
     Unknown,
+    /// Answered by an error: nothing was set, and nothing is on its way.
+    Failed,
 }
 
 /// The machine of one use of the lock. [`NodeSet`](super::NodeSet) carries its wishes to the links.
@@ -165,6 +167,11 @@ impl Lock {
         self.fresh.token
     }
 
+    /// T1 and TTL of the last extension that was begun here and not by the caller.
+    pub(crate) fn renewed(&self) -> Option<(BootInstant, Duration)> {
+        self.renewal.round()
+    }
+
     /// The nodes whose votes count for the current attempt.
     pub(crate) fn counted(&self) -> NodeMask {
         self.voting(Vote::Counted)
@@ -224,16 +231,17 @@ impl Lock {
             Ok(Reply::Ok) if eligible => Vote::Counted,
             Ok(Reply::Ok) => Vote::Ineligible,
             Ok(Reply::Nil) => Vote::Refused,
-            Ok(_) | Err(NoAnswer::Unknown) => Vote::Unknown,
+            Ok(_) => Vote::Failed,
+            Err(NoAnswer::Unknown) => Vote::Unknown,
             Err(NoAnswer::NotSent) => Vote::NotSent,
         };
+        if matches!(self.phase, Phase::Trying | Phase::Decided) {
+            self.record_answer(node, outcome, now);
+        }
         match self.phase {
-            Phase::Trying => {
-                self.record_answer(node, outcome, now);
-                self.settle(now).map(Happened::Settled)
-            }
+            Phase::Trying => self.settle(now).map(Happened::Settled),
             Phase::Decided | Phase::Held { .. } => {
-                self.set_settled(node, outcome.is_ok());
+                self.set_settled(node);
                 self.look_for_loss()
             }
             _ => None,
@@ -377,7 +385,8 @@ impl Lock {
     }
 
     fn why_not(&self) -> AttemptError {
-        let unreachable = self.voting(Vote::Unknown).len() + self.voting(Vote::NotSent).len();
+        let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
+        let unreachable = silent.union(self.voting(Vote::Failed)).len();
         if unreachable > self.config.nodes.tolerated() {
             AttemptError::TooFewNodes
         } else if !self.voting(Vote::Refused).is_empty() {
@@ -389,20 +398,17 @@ impl Lock {
 
     /// Ends the attempt: everything that it may have set is released, on *every* node that may
     /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
-    /// After one that failed for nodes in quarantine that is when a majority counts again,
-    /// `quorum_from`, if that is known.
+    /// That is `not_before` an instant, if one is known before which it cannot succeed.
     pub(crate) fn fail(
         &mut self,
-        reason: AttemptError,
         round_trip: Duration,
-        quorum_from: Option<BootInstant>,
+        not_before: Option<BootInstant>,
         now: BootInstant,
     ) {
         self.release_everywhere();
         self.failures += 1;
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let waits_for = quorum_from.filter(|_| reason == AttemptError::Quarantined);
-        let until = waits_for.map_or(now, |from| from.max(now)).after(delay);
+        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
             Limit::Until(end) => until < end,

@@ -144,6 +144,13 @@ impl NodeSet {
         self.lock(lock).map(Lock::t1)
     }
 
+    /// T1 and TTL of the last extension by which the lease of `lock` was kept alive
+    /// ([`LockConfig::keep_alive`]), whatever became of it; `None` while there was none.
+    #[must_use]
+    pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
+        self.lock(lock).and_then(Lock::renewed)
+    }
+
     /// The token of the current attempt of `lock`.
     #[must_use]
     pub fn token(&self, lock: LockId) -> Option<Token> {
@@ -186,12 +193,20 @@ impl NodeSet {
         self.links[node.get()].owes()
     }
 
-    /// Whether any use of the lock speaks of `resource`, or any command or debt of a link.
+    /// Names every resource that a use of the lock speaks of, or a command or debt of a link; some
+    /// more than once.
+    pub fn for_each_resource(&self, mut mark: impl FnMut(ResourceId)) {
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        locks.for_each(|lock| mark(lock.resource()));
+        self.links.iter().for_each(|link| link.for_each_resource(&mut mark));
+    }
+
+    /// Whether [`NodeSet::for_each_resource`] names `resource`.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
-        let mut locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
-        locks.any(|lock| lock.resource() == resource)
-            || self.links.iter().any(|link| link.speaks_of(resource))
+        let mut used = false;
+        self.for_each_resource(|it| used |= it == resource);
+        used
     }
 
     /// Whether no answer is awaited from `node`, and it is owed no release.
@@ -244,9 +259,11 @@ impl NodeSet {
     pub fn handle_timeout(&mut self, now: BootInstant) {
         self.advance(now);
         for node in self.nodes.iter() {
-            self.touched.insert(node);
-            self.links[node.get()].handle_timeout(now, &mut self.notes);
-            self.route(now);
+            if self.link_timeout(node).is_some_and(|at| at <= now) {
+                self.touched.insert(node);
+                self.links[node.get()].handle_timeout(now, &mut self.notes);
+                self.route(now);
+            }
         }
         while let Some(slot) = self.timers.take_due(now) {
             let lock = self.slots[slot as usize].lock.as_mut();
@@ -426,6 +443,11 @@ impl NodeSet {
         self.slots.iter().map(|slot| slot.lock.as_ref())
     }
 
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn place_in_line(&self, lock: &Lock) -> Option<usize> {
+        self.lines.place_of(lock.resource(), lock.id())
+    }
+
     fn advance(&mut self, now: BootInstant) {
         assert!(now >= self.clock, "the clock went back");
         self.clock = now;
@@ -442,6 +464,8 @@ impl NodeSet {
     }
 }
 
+#[cfg(test)]
+mod queue_tests;
 #[cfg(test)]
 mod random_tests;
 #[cfg(test)]

@@ -127,6 +127,10 @@ pub(super) struct FakeNode {
     pub(super) key: Option<Token>,
     /// When the key is gone by itself.
     pub(super) expires: BootInstant,
+    /// It has a plain owner-checked SET: one that is executed late may shorten.
+    pub(super) has_plain: bool,
+    /// What a lost connection has left in its receive queue.
+    pub(super) limbo: Vec<Op>,
     /// Everything that was ever written, but introductions.
     pub(super) written: Vec<Op>,
     /// When each of them was.
@@ -153,6 +157,8 @@ impl World {
             inbox: VecDeque::new(),
             key: None,
             expires: BootInstant::ZERO,
+            has_plain: false,
+            limbo: Vec::new(),
             written: Vec::new(),
             written_at: Vec::new(),
             resets: 0,
@@ -230,6 +236,22 @@ impl World {
         self.drain();
     }
 
+    /// The other side closes the connection; the extensions that it carried stay in the node's
+    /// receive queue.
+    pub(super) fn close_late(&mut self, index: usize) {
+        let it = &mut self.nodes[index];
+        let carried = it.inbox.iter().map(|&(_, op)| op);
+        it.limbo.extend(carried.filter(|op| matches!(op, Op::Extend { .. })));
+        self.close(index);
+    }
+
+    /// The node executes what a lost connection has left with it.
+    pub(super) fn execute_late(&mut self, index: usize) {
+        for op in core::mem::take(&mut self.nodes[index].limbo) {
+            self.nodes[index].execute(op, self.now);
+        }
+    }
+
     /// Lets time pass; timers fire on time.
     pub(super) fn pass(&mut self, time: Duration) {
         let end = self.now.after(time);
@@ -297,8 +319,9 @@ impl FakeNode {
             self.key = None;
         }
         match op {
-            Op::Extend { token, ttl, .. } if self.key == Some(token) => {
-                self.expires = self.expires.max(now.after(ttl));
+            Op::Extend { token, ttl, plain, .. } if self.key == Some(token) => {
+                let least = if plain && self.has_plain { BootInstant::ZERO } else { self.expires };
+                self.expires = least.max(now.after(ttl));
                 Reply::Integer(1)
             }
             Op::Extend { .. } => Reply::Integer(0),

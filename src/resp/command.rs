@@ -1,18 +1,19 @@
 //! What the client says.
 
-use bytes::BytesMut;
-use redis_protocol::resp2::encode::extend_encode_borrowed;
-use redis_protocol::resp2::types::BorrowedFrame;
+use core::time::Duration;
 
+use bytes::BytesMut;
+
+use super::frame::{Decimal, write};
 use super::script::{EXTEND, RELEASE, Script};
 use crate::protocol::Op;
 
 /// How a server is asked to compare and then act: what it does is the same in every form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `DELIFEQ key token`, of Valkey from version 9.0 on.
+    /// `DELIFEQ key token` and `SET … IFEQ token`, of Valkey from version 9.0 on.
     Delifeq,
-    /// `DELEX key IFEQ token`, of Redis from version 8.4 on.
+    /// `DELEX key IFEQ token` and `SET … IFEQ token`, of Redis from version 8.4 on.
     Delex,
     /// A script that the server has been told, by the name of it.
     Named,
@@ -26,7 +27,9 @@ impl Form {
     pub(crate) fn instead(self, error: &[u8]) -> Option<Self> {
         let is = |prefix: &[u8]| error.starts_with(prefix);
         match self {
-            Self::Delex | Self::Delifeq if is(b"ERR unknown command") || is(b"NOPERM") => {
+            Self::Delex | Self::Delifeq
+                if is(b"ERR unknown command") || is(b"ERR syntax error") || is(b"NOPERM") =>
+            {
                 Some(Self::Named)
             }
             Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
@@ -43,11 +46,22 @@ pub(crate) fn encode(
     preferred: Form,
 ) -> Option<Form> {
     match op {
-        Op::Extend { token, ttl, .. } => {
-            let ttl_ms = ttl.as_millis().to_string();
-            // `SET … IFEQ` would shorten the life of a key that lives for longer already.
-            let form = if preferred == Form::Text { Form::Text } else { Form::Named };
-            script(buffer, EXTEND, form, resource, &[token.as_bytes(), ttl_ms.as_bytes()]);
+        Op::Extend { token, ttl, plain, .. } => {
+            let (token, ttl_ms) = (token.as_bytes(), decimal_ms(*ttl));
+            let form = match preferred {
+                // This would shorten the life of a key that lives for longer already.
+                Form::Delex | Form::Delifeq if !plain => Form::Named,
+                _ => preferred,
+            };
+            match form {
+                Form::Delex | Form::Delifeq => {
+                    let ttl_ms = ttl_ms.as_bytes();
+                    write(buffer, &[b"SET", resource, token, b"IFEQ", token, b"PX", ttl_ms]);
+                }
+                Form::Named | Form::Text => {
+                    script(buffer, EXTEND, form, resource, &[token, ttl_ms.as_bytes()]);
+                }
+            }
             return Some(form);
         }
         Op::Release { token, .. } => {
@@ -62,7 +76,7 @@ pub(crate) fn encode(
         // All sections: several in one command are understood from version 7 on only.
         Op::Introduce => write(buffer, &[b"INFO"]),
         Op::Set { token, ttl, .. } => {
-            let ttl_ms = ttl.as_millis().to_string();
+            let ttl_ms = decimal_ms(*ttl);
             let token = token.as_bytes();
             write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms.as_bytes()]);
         }
@@ -82,20 +96,12 @@ fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values:
     }
 }
 
-/// Appends a command.
-pub(crate) fn write(buffer: &mut BytesMut, arguments: &[&[u8]]) {
-    let mut frames = [const { BorrowedFrame::Null }; 6];
-    for (frame, argument) in frames.iter_mut().zip(arguments) {
-        *frame = BorrowedFrame::BulkString(argument);
-    }
-    let command = BorrowedFrame::Array(&frames[..arguments.len()]);
-    extend_encode_borrowed(buffer, &command, false).expect("a buffer that grows takes any frame");
+fn decimal_ms(ttl: Duration) -> Decimal {
+    Decimal::new(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
     use crate::protocol::{ResourceId, Token};
 
@@ -136,18 +142,28 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_is_a_script_in_every_form() {
+    fn an_extension_that_must_not_shorten_is_a_script() {
         let token = Token::from_bytes([b't'; 20]);
         let ttl = Duration::from_millis(77);
         let op = Op::Extend { resource: RESOURCE, token, ttl, plain: false };
         for form in [Form::Named, Form::Delex, Form::Delifeq] {
-            assert!(
-                encoded(&op, form)
-                    .starts_with("*6 $7 EVALSHA $40 e37e0986f6d8408d85e84fd285e350d479e77b04 ")
-            );
+            let name = "e37e0986f6d8408d85e84fd285e350d479e77b04";
+            assert!(encoded(&op, form).starts_with(&format!("*6 $7 EVALSHA $40 {name} ")));
         }
         assert!(encoded(&op, Form::Text).starts_with("*6 $4 EVAL $"));
         assert!(encoded(&op, Form::Text).ends_with(" $20 tttttttttttttttttttt $2 77 "));
+    }
+
+    #[test]
+    fn a_plain_extension_is_a_set_where_the_server_compares() {
+        let token = Token::from_bytes([b't'; 20]);
+        let ttl = Duration::from_millis(77);
+        let op = Op::Extend { resource: RESOURCE, token, ttl, plain: true };
+        let token = "t".repeat(20);
+        let set = format!("*7 $3 SET $3 res $20 {token} $4 IFEQ $20 {token} $2 PX $2 77 ");
+        assert_eq!(encoded(&op, Form::Delex), set);
+        assert_eq!(encoded(&op, Form::Delifeq), set);
+        assert!(encoded(&op, Form::Named).starts_with("*6 $7 EVALSHA "));
     }
 
     #[test]
@@ -155,6 +171,7 @@ mod tests {
         let unknown = b"ERR unknown command 'DELEX', with args beginning with: 'res'";
         assert_eq!(Form::Delex.instead(unknown), Some(Form::Named));
         assert_eq!(Form::Delifeq.instead(b"NOPERM no permission"), Some(Form::Named));
+        assert_eq!(Form::Delex.instead(b"ERR syntax error"), Some(Form::Named));
         assert_eq!(Form::Delex.instead(b"ERR Key should be of string type"), None);
         assert_eq!(Form::Named.instead(b"NOSCRIPT No matching script."), Some(Form::Text));
         assert_eq!(Form::Named.instead(b"NOPERM no permission"), None);

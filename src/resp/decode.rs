@@ -24,6 +24,8 @@ pub(crate) enum Frame<'a> {
     Ok,
     /// Any other string.
     Text(&'a [u8]),
+    /// A well-formed array or map: its bytes.
+    Many(&'a [u8]),
     /// A well-formed reply of another kind.
     Other,
 }
@@ -83,6 +85,7 @@ fn frame(bytes: &[u8]) -> Result<Frame<'_>, Malformed> {
                     Frame::Text(&bytes[from..to])
                 }
                 RangeFrame::BlobError { data: (from, to), .. } => Frame::Error(&bytes[from..to]),
+                RangeFrame::Array { .. } | RangeFrame::Map { .. } => Frame::Many(bytes),
                 _ => Frame::Other,
             }
         }

@@ -1,6 +1,6 @@
 //! Closing a client, its health, and what its errors tell.
 
-use redlock_client::{AcquireErrorKind, LostReason, NodeVerdict, Standing};
+use redlock_client::{AcquireErrorKind, ExtendErrorKind, LostReason, NodeVerdict, Standing};
 
 use crate::acquiring;
 use crate::node::Habit;
@@ -89,4 +89,15 @@ fn a_quarantine_says_when_it_ends_and_a_wait_that_is_long_enough_waits_it_out() 
     assert!(world.block_on(redlock.acquire("res").wait(12 * SECOND)).is_ok());
     let asked = world.node("a", |node| node.executed.len()) - asked;
     assert!(asked <= 4, "{asked} commands: it asks once to block others, and once when it counts");
+}
+
+#[test]
+fn a_closed_client_extends_nothing() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.pass(SECOND);
+    assert!(world.block_on(redlock.close(SECOND)).is_complete());
+    let error = world.block_on(lease.extend(10 * SECOND)).unwrap_err();
+    assert_eq!(error.kind(), ExtendErrorKind::Lost(LostReason::Closed));
 }

@@ -1,6 +1,7 @@
 //! The client from its public face to the bytes, against nodes in memory and a clock that the test
 //! moves. Nothing here waits in real time.
 
+mod cancellation;
 mod closing;
 mod extension;
 mod line;

@@ -153,6 +153,30 @@ impl World {
         }
     }
 
+    /// Polls `future` once, and then lets everybody else take a step; if nobody has one left, the
+    /// clock moves on to the next timer.
+    pub(crate) fn poll_once<T>(&self, future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+        let waker = Waker::from(Arc::clone(&self.shared.woken));
+        let mut context = Context::from_waker(&waker);
+        self.shared.woken.0.store(false, Ordering::Relaxed);
+        self.shared.clock.sleepers.lock().unwrap().clear();
+        let polled = pin!(&mut *future).poll(&mut context);
+        self.step(&mut context);
+        if polled.is_pending() && !self.shared.woken.0.load(Ordering::Relaxed) {
+            self.pass_to_next_timer();
+        }
+        match polled {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn pass_to_next_timer(&self) {
+        let next = self.shared.clock.sleepers.lock().unwrap().iter().min().copied();
+        let next = next.filter(|&next| next > self.now()).expect("somebody waits for a timer");
+        self.pass(next - self.now());
+    }
+
     /// What `future` comes to; whenever nobody has a step left, the clock moves on to the next
     /// timer.
     pub(crate) fn block_on<T>(&self, future: impl IntoFuture<Output = T>) -> T {
@@ -161,9 +185,7 @@ impl World {
             if let Some(output) = self.poll(&mut future) {
                 return output;
             }
-            let next = self.shared.clock.sleepers.lock().unwrap().iter().min().copied();
-            let next = next.filter(|&next| next > self.now()).expect("somebody waits for a timer");
-            self.pass(next - self.now());
+            self.pass_to_next_timer();
         }
     }
 

@@ -8,13 +8,18 @@
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
 
 mod cancellation;
+mod contention;
 mod cycle;
 mod dropping;
 mod fleet;
+mod hanging;
+mod inspection;
+mod interlock;
 mod outage;
 mod proxy;
 mod refusals;
 mod server;
+mod soak;
 mod wait;
 mod wire;
 
@@ -92,10 +97,15 @@ use {on_one_thread, on_threads, on_tokio, test};
 
 const TESTS: &[&[Test]] = &[
     cancellation::TESTS,
+    contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
+    hanging::TESTS,
+    interlock::TESTS,
+    inspection::TESTS,
     outage::TESTS,
     refusals::TESTS,
+    soak::TESTS,
     wire::TESTS,
 ];
 

@@ -82,6 +82,15 @@ impl Server {
         until("the server stands still", PATIENCE, || self.state() == Some('T'));
     }
 
+    /// Lets the process go on if it was stopped, and starts another one if it was killed.
+    pub(crate) fn recover(&mut self) {
+        if self.process.try_wait().expect("a process of ours").is_some() {
+            self.restart();
+        } else {
+            self.cont();
+        }
+    }
+
     /// Lets a stopped process go on.
     pub(crate) fn cont(&self) {
         self.signal("-CONT");

@@ -1,4 +1,4 @@
-//! Releases that a node is owed because the connection they belonged to is gone.
+//! Releases that a node is owed: their connection is gone, or they were answered by an error.
 
 use crate::protocol::command::ResourceId;
 use crate::protocol::time::BootInstant;
@@ -13,8 +13,8 @@ pub(super) enum Stage {
     Owed,
     /// Written once; the answer is outstanding.
     Sent,
-    /// Answered once. A SET that the dead connection left in the server's receive queue may
-    /// still execute, so the release is sent once more at this instant (catalogue N2).
+    /// Answered once, and sent once more at this instant: a SET that the dead connection left in the
+    /// server's receive queue may still execute (catalogue N2), or the answer was an error.
     AgainAt(BootInstant),
     /// Written for the second time.
     SentAgain,
@@ -32,76 +32,131 @@ pub(super) struct Debt {
 
 /// All the releases owed to one node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Debts(Vec<Debt>);
+pub(super) struct Debts {
+    all: Vec<Debt>,
+    /// How many of them are to be written as soon as there is a connection.
+    owed: usize,
+    /// The earliest instant at which another is to be written, or one is forgotten: what is asked
+    /// after every command of the link must not take a look at a thousand debts.
+    next: Option<BootInstant>,
+}
 
 impl Debts {
     pub(super) fn owe(&mut self, resource: ResourceId, token: Token, until: BootInstant) {
-        let known = self.0.iter().any(|debt| debt.token == token && debt.resource == resource);
-        if !known && self.0.len() < DEBTS_MAX {
-            self.0.push(Debt { resource, token, until, stage: Stage::Owed });
+        let known = self.place_of(resource, token).is_some();
+        if !known && self.all.len() < DEBTS_MAX {
+            self.all.push(Debt { resource, token, until, stage: Stage::Owed });
+            self.owed += 1;
+            self.wait_for(until);
         }
     }
 
     /// The next debt that is to be written at `now`, now counted as written.
     pub(super) fn take_due(&mut self, now: BootInstant) -> Option<Debt> {
-        self.0.iter_mut().find_map(|debt| {
+        if self.owed == 0 && self.next.is_none_or(|next| next > now) {
+            return None;
+        }
+        let taken = self.all.iter_mut().find_map(|debt| {
             debt.stage = match debt.stage {
-                Stage::Owed => Stage::Sent,
+                Stage::Owed => {
+                    self.owed -= 1;
+                    Stage::Sent
+                }
                 Stage::AgainAt(at) if at <= now => Stage::SentAgain,
                 _ => return None,
             };
             Some(*debt)
-        })
+        });
+        if taken.is_none_or(|debt| debt.stage == Stage::SentAgain) {
+            self.look_again();
+        }
+        taken
     }
 
     /// A release of `token` was answered; if for the first time it is due again at `again_at`.
     pub(super) fn answered(&mut self, token: Token, again_at: BootInstant) {
-        let Some(place) = self.0.iter().position(|debt| debt.token == token) else {
+        let Some(place) = self.all.iter().position(|debt| debt.token == token) else {
             return;
         };
-        match self.0[place].stage {
-            Stage::Sent => self.0[place].stage = Stage::AgainAt(again_at),
+        match self.all[place].stage {
+            Stage::Sent => {
+                self.all[place].stage = Stage::AgainAt(again_at);
+                self.wait_for(again_at);
+            }
             Stage::SentAgain => {
-                self.0.remove(place);
+                self.all.remove(place);
+                self.look_again();
             }
             Stage::Owed | Stage::AgainAt(_) => {}
         }
     }
 
+    /// A release of `token` was answered by an error: it is due again at `again_at`. The key is gone
+    /// by itself at `until`, unless that was known before.
+    pub(super) fn refused(
+        &mut self,
+        resource: ResourceId,
+        token: Token,
+        until: BootInstant,
+        again_at: BootInstant,
+    ) {
+        self.owe(resource, token, until);
+        if let Some(place) = self.place_of(resource, token) {
+            let stage = &mut self.all[place].stage;
+            self.owed -= usize::from(*stage == Stage::Owed);
+            *stage = Stage::AgainAt(again_at);
+            self.wait_for(again_at);
+        }
+    }
+
     /// Nothing that was not settled on the lost connection can be relied on: all is owed again.
     pub(super) fn connection_lost(&mut self) {
-        for debt in &mut self.0 {
+        for debt in &mut self.all {
             debt.stage = Stage::Owed;
         }
+        self.owed = self.all.len();
+        self.look_again();
     }
 
     /// Drops the debts whose keys are gone by `now`.
     pub(super) fn forget_until(&mut self, now: BootInstant) {
-        self.0.retain(|debt| debt.until > now);
+        if self.next.is_some_and(|next| next <= now) {
+            self.all.retain(|debt| debt.until > now);
+            self.owed = self.all.iter().filter(|debt| debt.stage == Stage::Owed).count();
+            self.look_again();
+        }
     }
 
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
-        let due = self.0.iter().map(|debt| match debt.stage {
-            Stage::AgainAt(at) => at.min(debt.until),
-            _ => debt.until,
-        });
-        due.min()
+        self.next
     }
 
-    #[cfg(any(test, feature = "simulation"))]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Debt> {
-        self.0.iter()
+        self.all.iter()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn speak_of(&self, resource: ResourceId) -> bool {
-        self.0.iter().any(|debt| debt.resource == resource)
+        self.all.len()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.all.clear();
+        (self.owed, self.next) = (0, None);
+    }
+
+    fn place_of(&self, resource: ResourceId, token: Token) -> Option<usize> {
+        self.all.iter().position(|debt| debt.token == token && debt.resource == resource)
+    }
+
+    fn wait_for(&mut self, at: BootInstant) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+
+    fn look_again(&mut self) {
+        let instants = self.all.iter().map(|debt| match debt.stage {
+            Stage::AgainAt(at) => at.min(debt.until),
+            _ => debt.until,
+        });
+        self.next = instants.min();
     }
 }

@@ -36,7 +36,7 @@ impl Lock {
         out.word(self.key_ttl.as_nanos() as u64);
         out.token(self.fresh.token);
         self.extension.encode(out);
-        self.renewal.encode(out);
+        self.renewal.encode(self.fresh.jitter, out);
     }
 
     /// What is about `node`.

@@ -236,15 +236,13 @@ impl Lock {
     }
 
     /// The last SET to `node` has an outcome, after the grant.
-    pub(super) fn set_settled(&mut self, node: NodeIndex, answered: bool) {
+    pub(super) fn set_settled(&mut self, node: NodeIndex) {
         let vote = &mut self.votes[node.get()];
         match *vote {
             Vote::Counted | Vote::Ineligible => {
                 self.extension.young.insert(node);
                 self.extension.lacked.remove(node);
             }
-            // An error is an answer too: nothing is on its way any more.
-            Vote::Unknown if answered => *vote = Vote::Refused,
             // An earlier SET was written: the node is released like every other.
             Vote::NotSent if self.extension.repair_serial(node).is_some() => *vote = Vote::Refused,
             _ => {}
@@ -361,7 +359,8 @@ impl Lock {
 
     /// Nodes that lack the key, and on the way to which there is none.
     fn missing(&self) -> NodeMask {
-        self.voting(Vote::Refused).union(self.voting(Vote::NotSent))
+        let refused = self.voting(Vote::Refused).union(self.voting(Vote::Failed));
+        refused.union(self.voting(Vote::NotSent))
     }
 
     /// Nodes that lack the key as far as is known.

@@ -6,6 +6,8 @@
 use core::time::Duration;
 
 use super::{Happened, Lock};
+#[cfg(any(test, feature = "simulation"))]
+use crate::protocol::canonical::Encoder;
 use crate::protocol::time::BootInstant;
 use crate::protocol::validity::deadline;
 
@@ -23,12 +25,19 @@ pub(super) struct Renewal {
     exhausted: bool,
     /// The round under way asks for all that the limit allows.
     last: bool,
-    rounds: u32,
+    /// T1 and TTL of the last round.
+    round: Option<(BootInstant, Duration)>,
+    /// How often randomness was spread.
+    spread: u32,
 }
 
 impl Renewal {
     pub(super) fn next(&self) -> Option<BootInstant> {
         self.next
+    }
+
+    pub(super) fn round(&self) -> Option<(BootInstant, Duration)> {
+        self.round
     }
 
     /// Whether the lease ends because it may be kept alive for no longer.
@@ -41,13 +50,14 @@ impl Renewal {
     }
 
     #[cfg(any(test, feature = "simulation"))]
-    pub(super) fn encode(&self, out: &mut crate::protocol::canonical::Encoder) {
+    pub(super) fn encode(&self, jitter: u64, out: &mut Encoder) {
         out.flag(self.exhausted);
         out.flag(self.next.is_some());
         if let Some(next) = self.next {
             out.ahead(next);
             out.ahead(self.until);
-            out.word(u64::from(self.rounds));
+            out.word(u64::from(self.spread));
+            out.word(jitter);
             out.flag(self.last);
         }
     }
@@ -76,14 +86,20 @@ impl Lock {
         let left = self.renewal.until.since(now);
         let whole_ms = Duration::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
         let ttl = self.config.ttl.min(whole_ms);
-        if deadline(now, ttl, self.config.drift) <= self.deadline {
-            (self.renewal.next, self.renewal.exhausted) = (None, true);
-            return None;
+        let is_last = ttl < self.config.ttl;
+        if deadline(now, ttl, self.config.drift) > self.deadline {
+            (self.renewal.last, self.renewal.round) = (is_last, Some((now, ttl)));
+            // In case it fails: a success says itself when the next is due.
+            self.try_again_later(now);
+            return self.begin_round(ttl, now);
         }
-        self.renewal.last = ttl < self.config.ttl;
-        // Until its outcome is known; a round that is never settled is tried again.
-        self.try_again_later(now);
-        self.begin_round(ttl, now)
+        if is_last {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+        } else {
+            // The drift allowed eats what has passed of the lease so far.
+            self.try_again_later(now);
+        }
+        None
     }
 
     /// A round, the caller's or one of these, has moved the deadline.
@@ -106,12 +122,15 @@ impl Lock {
 
     /// `period`, a tenth of it more or less.
     fn spread(&mut self, period: Duration) -> Duration {
-        self.renewal.rounds += 1;
-        // The round's number is mixed in by Fibonacci hashing: one draw serves all rounds.
-        let mixed = (self.fresh.jitter ^ u64::from(self.renewal.rounds))
+        self.renewal.spread += 1;
+        // The number is mixed in by Fibonacci hashing: one draw serves all rounds.
+        let mixed = (self.fresh.jitter ^ u64::from(self.renewal.spread))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let fifth = (period / 5).as_nanos() * u128::from(mixed) >> 64;
         let share = Duration::from_nanos(u64::try_from(fifth).unwrap_or(u64::MAX));
         period - period / 10 + share
     }
 }
+
+#[cfg(test)]
+mod tests;

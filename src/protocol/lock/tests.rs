@@ -36,8 +36,8 @@ fn tell_of(
 ) -> Option<Happened> {
     let now = at_ms(1_001);
     let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
-    if let Some(Happened::Settled(Err(reason))) = happened {
-        lock.fail(reason, Duration::ZERO, None, now);
+    if let Some(Happened::Settled(Err(_))) = happened {
+        lock.fail(Duration::ZERO, None, now);
     }
     happened
 }
@@ -79,6 +79,15 @@ fn a_node_that_refused_is_released_too() {
 }
 
 #[test]
+fn a_release_does_not_wait_for_a_set_that_was_answered_by_an_error() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[0], Ok(Reply::Error));
+    lock.release();
+    let releases = sends(&mut lock);
+    assert_eq!((releases[0].node, releases[0].after), (node(0), None));
+}
+
+#[test]
 fn a_vote_is_cast_once() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[0], Ok(Reply::Nil));
@@ -112,6 +121,8 @@ fn why_an_attempt_failed_names_what_was_in_the_way() {
         ([taken, silent], Taken),
         ([silent, silent], TooFewNodes),
         ([silent, unsent], TooFewNodes),
+        ([Ok(Reply::Error), unsent], TooFewNodes),
+        ([Ok(Reply::Error), taken], Taken),
     ];
     for (outcomes, reason) in table {
         let (mut lock, sets) = begun();
@@ -174,6 +185,58 @@ fn releasing_twice_is_releasing_once() {
     assert_eq!(sends(&mut lock).len(), 3);
     lock.release();
     assert_eq!(sends(&mut lock).len(), 0);
+}
+
+// ---- what the nodes said
+
+fn said(lock: &Lock) -> [(NodeVerdict, u128); 3] {
+    let ballot = lock.ballot();
+    [0, 1, 2].map(|index| {
+        let (verdict, after) = ballot.of(node(index));
+        (verdict, after.as_millis())
+    })
+}
+
+#[test]
+fn every_nodes_verdict_is_kept_and_how_long_after_t1_it_was_known() {
+    use NodeVerdict::{Error, Granted, NotAsked, NotCounted, Pending, Silent, Taken};
+    let table = [
+        (Ok(Reply::Ok), ELIGIBLE, Granted),
+        (Ok(Reply::Ok), None, NotCounted),
+        (Ok(Reply::Nil), ELIGIBLE, Taken),
+        (Ok(Reply::Error), ELIGIBLE, Error),
+        (Err(NoAnswer::Unknown), ELIGIBLE, Silent),
+        (Err(NoAnswer::NotSent), ELIGIBLE, NotAsked),
+    ];
+    for (outcome, eligible, verdict) in table {
+        let (mut lock, sets) = begun();
+        let now = at_ms(1_007);
+        lock.handle_outcome(sets[1].id, sets[1].node, outcome, eligible, now);
+        assert_eq!(said(&lock), [(Pending, 0), (verdict, 7), (Pending, 0)], "{outcome:?}");
+    }
+}
+
+#[test]
+fn what_came_after_the_decision_is_known_if_the_grant_is_refused_after_all() {
+    let (mut lock, sets) = begun();
+    tell(&mut lock, sets[0], Ok(Reply::Ok));
+    tell(&mut lock, sets[1], Ok(Reply::Ok));
+    tell(&mut lock, sets[2], Ok(Reply::Nil));
+    assert_eq!(lock.deliver(at_ms(99_000)), Err(AttemptError::TooSlow));
+    let granted = (NodeVerdict::Granted, 1);
+    assert_eq!(said(&lock), [granted, granted, (NodeVerdict::Taken, 1)]);
+}
+
+#[test]
+fn an_attempt_knows_nothing_of_what_was_said_to_the_last_one() {
+    let (mut lock, sets) = begun();
+    for &set in &sets {
+        tell(&mut lock, set, Ok(Reply::Nil));
+    }
+    sends(&mut lock);
+    lock.handle_timeout(at_ms(2_000));
+    lock.begin(fresh(2), at_ms(2_000));
+    assert_eq!(said(&lock), [(NodeVerdict::Pending, 0); 3]);
 }
 
 #[test]

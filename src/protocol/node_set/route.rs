@@ -40,12 +40,13 @@ impl NodeSet {
     /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.nodes.iter().filter_map(|node| {
-            let known = !self.touched.contains(node);
-            let link = &self.links[node.get()];
-            if known { self.timeouts[node.get()] } else { link.poll_timeout() }
-        });
+        let links = self.nodes.iter().filter_map(|node| self.link_timeout(node));
         links.chain(self.timers.next()).min()
+    }
+
+    pub(super) fn link_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
+        let known = !self.touched.contains(node);
+        if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
     }
 
     /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
@@ -89,10 +90,16 @@ impl NodeSet {
     /// The attempt of `lock` failed; the next one is arranged for, if there is to be one.
     pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
-        let (quorum_from, now) = (self.quorum_from(), self.clock);
+        // A node without a connection may turn out to count as soon as it has one.
+        let possible = |link: &Link| {
+            if link.is_open() { link.eligible_from() } else { Some(BootInstant::ZERO) }
+        };
+        let quarantined = reason == AttemptError::Quarantined;
+        let not_before = if quarantined { self.majority_from(possible) } else { None };
+        let now = self.clock;
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(reason, round_trip, quorum_from, now);
+        machine.fail(round_trip, not_before, now);
         let gave_up = machine.phase() == Phase::Ended;
         self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
         if gave_up {
@@ -104,8 +111,9 @@ impl NodeSet {
     /// tell in return waits for [`NodeSet::route`].
     pub(super) fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
-            self.touched.insert(send.node);
-            self.links[send.node.get()].send(send, now, &mut self.notes);
+            if self.links[send.node.get()].send(send, now, &mut self.notes) {
+                self.touched.insert(send.node);
+            }
         }
         let Some(machine) = self.lock_mut(lock) else {
             return;
@@ -149,14 +157,19 @@ impl NodeSet {
     /// From which instant on a majority of the nodes counts, if nothing changes; `None`: never.
     #[must_use]
     pub fn quorum_from(&self) -> Option<BootInstant> {
-        let mut from = [None; MAX_NODES];
+        self.majority_from(Link::eligible_from)
+    }
+
+    /// The first instant by which a majority counts if each node does from the instant `of` it on.
+    fn majority_from(&self, of: impl Fn(&Link) -> Option<BootInstant>) -> Option<BootInstant> {
+        let mut from = [BootInstant::ZERO; MAX_NODES];
         let mut known = 0;
-        for instant in self.links.iter().filter_map(Link::eligible_from) {
-            from[known] = Some(instant);
+        for instant in self.links.iter().filter_map(of) {
+            from[known] = instant;
             known += 1;
         }
         from[..known].sort_unstable();
-        from[..known].get(self.nodes.quorum() - 1).copied().flatten()
+        from[..known].get(self.nodes.quorum() - 1).copied()
     }
 
     pub(super) fn touch(&mut self, node: NodeIndex) -> &mut Link {

@@ -4,8 +4,8 @@ use super::*;
 use crate::protocol::lock::Limit;
 use crate::protocol::restart::{Introduction, RunId};
 use crate::protocol::testing::{
-    NODE_TIMEOUT, RESOURCE, World, at_ms, decided, failed, fresh, held, introduction, lock_config,
-    mask, ms, token,
+    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, decided, failed, fresh, held, introduction,
+    lock_config, mask, ms, token,
 };
 
 // ---- granting
@@ -237,6 +237,95 @@ fn a_node_that_refuses_to_introduce_itself_is_not_counted() {
     assert_eq!(failed(&world.events), Some(AttemptError::Quarantined));
 }
 
+/// Three nodes of which so many are young, from the client's first contact on.
+fn quarantined(young_nodes: usize) -> World {
+    let mut world = World::cold(3);
+    (0..young_nodes).for_each(|index| world.nodes[index].introduction = young(1));
+    world.client.connect(world.now);
+    world.drain();
+    (0..3).for_each(|index| world.accept(index));
+    world
+}
+
+fn patient(world: &World, wait_ms: u64) -> LockConfig {
+    LockConfig { limit: Limit::Until(world.now.after(ms(wait_ms))), ..lock_config(3) }
+}
+
+fn answer_all(world: &mut World) {
+    (0..3).for_each(|index| answer(world, index));
+}
+
+#[test]
+fn who_can_wait_tries_again_when_a_majority_counts() {
+    let mut world = quarantined(2);
+    let counts = world.now.after(ms(10_102));
+    assert_eq!(world.client.quorum_from(), Some(counts));
+    let config = patient(&world, 20_000);
+    let lock = world.acquire(config, 1);
+    (0..2).for_each(|_| answer_all(&mut world));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    let due = world.client.poll_timeout().expect("another attempt follows");
+    assert!(due >= counts && due < counts.after(ms(5)), "after it, and a random wait");
+    world.pass(due.since(world.now));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+    world.begin(lock, 2);
+    answer_all(&mut world);
+    assert!(decided(&world.events()).is_some());
+}
+
+#[test]
+fn who_cannot_wait_for_the_quarantine_gives_up_at_once() {
+    let mut world = quarantined(2);
+    let config = patient(&world, 10_102);
+    let lock = world.acquire(config, 1);
+    answer_all(&mut world);
+    let reason = AttemptError::Quarantined;
+    assert_eq!(world.events().last(), Some(&Event::GaveUp { lock, reason }));
+}
+
+#[test]
+fn who_failed_for_another_reason_does_not_wait_for_the_quarantine() {
+    let mut world = quarantined(2);
+    let config = patient(&world, 20_000);
+    let lock = world.acquire(config, 1);
+    (0..3).for_each(|index| world.answer_with(index, Reply::Nil));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Taken));
+    world.pass(ms(5));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn who_waits_for_a_quarantine_does_not_sleep_past_a_node_that_connects() {
+    let mut world = World::cold(3);
+    world.nodes[0].introduction = young(1);
+    let config = patient(&world, 5_000);
+    let lock = world.acquire(config, 1);
+    (0..2).for_each(|index| world.accept(index));
+    answer_all(&mut world);
+    // The third node's connection takes longer than an attempt waits for it.
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    world.accept(2);
+    world.pass(ms(5));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+    world.begin(lock, 2);
+    answer_all(&mut world);
+    assert_eq!(decided(&world.events()).expect("granted").0, mask(&[1, 2]));
+}
+
+#[test]
+fn a_majority_counts_from_the_instant_at_which_the_last_of_it_does() {
+    let mut world = quarantined(1);
+    assert_eq!(world.client.quorum_from(), Some(BootInstant::ZERO));
+    world.close(1);
+    world.nodes[1].introduction = introduction(2);
+    world.pass(ms(10));
+    world.accept(1);
+    let first = world.client.eligible_from(NodeIndex::new(0)).expect("in ten seconds");
+    assert_eq!(world.client.quorum_from(), Some(first));
+    assert_eq!(World::cold(3).client.quorum_from(), None, "nobody has introduced itself");
+}
+
 // ---- the lease
 
 #[test]
@@ -262,6 +351,61 @@ fn check_reads_the_clock_and_wants_more_than_asked() {
     assert!(!check(Duration::ZERO, deadline));
     assert!(check(ms(897), deadline.before(ms(898))));
     assert!(!check(ms(898), deadline.before(ms(898))));
+}
+
+#[test]
+fn a_caller_can_ask_when_the_lease_is_over_once_it_has_one() {
+    let (mut world, lock) = held();
+    let deadline = world.now.after(ms(9_898));
+    assert_eq!(world.client.deadline(lock), Some(deadline));
+    world.pass(ms(1_000));
+    assert_eq!(world.client.deadline(lock), Some(deadline));
+    world.release(lock);
+    assert_eq!(world.client.deadline(lock), None);
+}
+
+#[test]
+fn round_trips_are_remembered_the_longest_of_late() {
+    let mut world = World::warm(1);
+    assert_eq!(world.client.round_trip(NodeIndex::new(0)), Duration::ZERO);
+    world.acquire(lock_config(1), 1);
+    world.pass(ms(8));
+    world.answer(0);
+    assert_eq!(world.client.round_trip(NodeIndex::new(0)), ms(8));
+    world.acquire(lock_config(1), 2);
+    world.answer(0);
+    assert_eq!(world.client.round_trip(NodeIndex::new(0)), ms(7), "seven eighths");
+}
+
+#[test]
+fn every_resource_that_is_spoken_of_is_named() {
+    let mut world = World::warm(3);
+    let named = |world: &World| {
+        let mut named = Vec::new();
+        world.client.for_each_resource(|it| named.push(it));
+        named.sort_unstable();
+        named.dedup();
+        named
+    };
+    assert_eq!(named(&world), []);
+    let lock = world.acquire(lock_config(3), 1);
+    let other = world.client.open(ResourceId(1), lock_config(3));
+    assert_eq!(named(&world), [ResourceId(1), RESOURCE], "by uses");
+    world.release(lock);
+    world.release(other);
+    (0..2).for_each(|index| answer(&mut world, index));
+    assert_eq!(named(&world), [RESOURCE], "by what node 2 has not answered");
+    world.pass(NODE_TIMEOUT);
+    world.close(2);
+    assert_eq!(named(&world), [RESOURCE], "by what it is owed");
+    world.pass(TTL);
+    assert_eq!(named(&world), []);
+}
+
+fn answer(world: &mut World, index: usize) {
+    while !world.nodes[index].inbox.is_empty() {
+        world.answer(index);
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl From<Frame<'_>> for Owned {
             Frame::Nil => Self::Nil,
             Frame::Ok => Self::Ok,
             Frame::Text(text) => Self::Text(text.to_vec()),
-            Frame::Other => Self::Other,
+            Frame::Many(_) | Frame::Other => Self::Other,
         }
     }
 }

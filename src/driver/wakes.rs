@@ -1,0 +1,36 @@
+//! Who is to be woken once the driver's lock has been given up.
+
+use core::task::Waker;
+
+/// As many as an ordinary turn wakes: five nodes, a timer, a caller or two.
+const FEW: usize = 8;
+
+/// Wakers, in the order in which they came. An ordinary turn allocates nothing for them.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    few: [Option<Waker>; FEW],
+    count: usize,
+    more: Vec<Waker>,
+}
+
+impl Wakes {
+    pub(super) fn push(&mut self, waker: Waker) {
+        match self.few.get_mut(self.count) {
+            Some(place) => {
+                *place = Some(waker);
+                self.count += 1;
+            }
+            None => self.more.push(waker),
+        }
+    }
+
+    pub(super) fn wake(self) {
+        self.few.into_iter().flatten().chain(self.more).for_each(Waker::wake);
+    }
+}
+
+impl Extend<Waker> for Wakes {
+    fn extend<T: IntoIterator<Item = Waker>>(&mut self, wakers: T) {
+        wakers.into_iter().for_each(|waker| self.push(waker));
+    }
+}

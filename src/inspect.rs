@@ -1,0 +1,161 @@
+//! The pre-flight check: what an operator should know of the nodes before anybody relies on them.
+
+mod findings;
+mod probe;
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::task::Poll;
+use core::time::Duration;
+use std::sync::Arc;
+
+pub use self::findings::{Finding, Severity};
+use self::probe::probe;
+use crate::builder::Settings;
+use crate::driver::Driver;
+use crate::environment::BoxFuture;
+use crate::protocol::{NodeIndex, RestartGuard, RunId};
+
+/// What the nodes said of themselves, and what follows from it. Printed, it is a report in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The nodes, as they are configured.
+    pub nodes: Vec<NodeInspection>,
+    /// What is wrong or worth knowing, the worst first.
+    pub findings: Vec<Finding>,
+    /// Equal for two services that lock on the same server processes, in whatever order and under
+    /// whatever names; `None` unless every node has said who it is.
+    pub fingerprint: Option<u64>,
+}
+
+/// What one node said of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeInspection {
+    /// Its place in the configured list.
+    pub place: usize,
+    /// Its address, without credentials.
+    pub node: String,
+    /// What is promised of its memory.
+    pub restart_guard: RestartGuard,
+    /// What it said, or why it said nothing.
+    pub report: Result<NodeReport, Arc<str>>,
+}
+
+/// The answers of a node that could be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeReport {
+    /// The kind of server and its version, as in `redis 7.0.15`.
+    pub server: Option<String>,
+    /// Whether it is a replica of another server.
+    pub is_replica: bool,
+    /// Whether it is part of a cluster, which may move keys elsewhere.
+    pub is_cluster: bool,
+    /// How long its process has run.
+    pub uptime: Option<Duration>,
+    /// What it does when its memory is full (`maxmemory-policy`).
+    pub eviction: Option<String>,
+    /// Whether it writes an append-only file.
+    pub appends: Option<bool>,
+    /// When that file reaches the disk (`appendfsync`).
+    pub fsync: Option<String>,
+    /// How far its wall clock is ahead of the median node's, in microseconds; give or take half a
+    /// round trip.
+    pub clock_offset_us: Option<i64>,
+    /// The round trip of the slowest question.
+    pub round_trip: Duration,
+    /// Commands of the lock that it refused, and its words.
+    pub refused: Vec<(&'static str, Arc<str>)>,
+    pub(crate) run_id: Option<RunId>,
+    /// Its wall clock at the client's instant zero.
+    pub(crate) epoch_us: Option<i64>,
+}
+
+/// Asks every node at once, each on a connection of its own.
+pub(crate) async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
+    let asked = settings.nodes.iter().map(|node| ask(Arc::clone(driver), *settings, node));
+    let mut nodes = join(asked.collect()).await;
+    findings::offset_clocks(&mut nodes);
+    let findings = findings::judge(&nodes);
+    let fingerprint = findings::fingerprint(&nodes);
+    Inspection { nodes, findings, fingerprint }
+}
+
+fn ask(
+    driver: Arc<Driver>,
+    settings: Settings,
+    node: NodeIndex,
+) -> BoxFuture<'static, NodeInspection> {
+    Box::pin(async move {
+        let environment = driver.environment();
+        // Several questions in a row, each worth a node timeout; a node that hangs is let go.
+        let patience = settings.connect_timeout.saturating_add(settings.node_timeout * 8);
+        let mut sleep = environment.sleep_until(environment.now().after(patience));
+        let mut probe = Box::pin(probe(&driver, node));
+        let report = poll_fn(|context| match probe.as_mut().poll(context) {
+            Poll::Pending => {
+                sleep.as_mut().poll(context).map(|()| Err(Arc::from("no answer in time")))
+            }
+            ready => ready,
+        })
+        .await;
+        NodeInspection {
+            place: node.get(),
+            node: driver.endpoint(node).to_string(),
+            restart_guard: settings.guards[node.get()],
+            report,
+        }
+    })
+}
+
+/// Waits for all of `futures`.
+async fn join<T>(futures: Vec<BoxFuture<'static, T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = futures.into_iter().map(|future| (Some(future), None)).collect();
+    poll_fn(|context| {
+        for (future, output) in &mut waiting {
+            if let Some(Poll::Ready(it)) = future.as_mut().map(|it| it.as_mut().poll(context)) {
+                (*future, *output) = (None, Some(it));
+            }
+        }
+        let done = waiting.iter().all(|(future, _)| future.is_none());
+        if done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for node in &self.nodes {
+            writeln!(formatter, "{node}")?;
+        }
+        match self.fingerprint {
+            Some(it) => writeln!(formatter, "membership {it:016x}: the same for every service")?,
+            None => writeln!(formatter, "membership unknown: not every node said who it is")?,
+        }
+        if self.findings.is_empty() {
+            return writeln!(formatter, "nothing to object to");
+        }
+        self.findings.iter().try_for_each(|finding| writeln!(formatter, "{finding}"))
+    }
+}
+
+impl fmt::Display for NodeInspection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = match &self.report {
+            Ok(report) => report,
+            Err(error) => return write!(formatter, "{}: {error}", self.node),
+        };
+        let server = report.server.as_deref().unwrap_or("unknown server");
+        write!(formatter, "{}: {server}, {:.1?} a round trip", self.node, report.round_trip)?;
+        if let Some(uptime) = report.uptime {
+            write!(formatter, ", up for {uptime:?}")?;
+        }
+        match report.clock_offset_us {
+            Some(offset) => write!(formatter, ", clock {:+.1} ms", offset as f64 / 1e3),
+            None => Ok(()),
+        }
+    }
+}

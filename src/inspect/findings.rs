@@ -1,0 +1,186 @@
+//! What follows from the nodes' answers.
+
+use core::fmt;
+
+use super::{NodeInspection, NodeReport};
+use crate::protocol::RestartGuard;
+
+/// Clocks further apart than this are worth a word: one of them is going to be stepped.
+const CLOCK_OFFSET_MAX_US: u64 = 500_000;
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// The lock is not safe, or cannot be had.
+    Error,
+    /// It is safe or can be had only as long as something else goes well.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// Something that an operator should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The nodes that it is about, by their places; empty: all of them together.
+    pub places: Vec<usize>,
+    /// What it is and what to do, in words.
+    pub text: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        write!(formatter, "{severity}: {}", self.text)
+    }
+}
+
+/// Turns the nodes' clocks into distances from the median.
+pub(super) fn offset_clocks(nodes: &mut [NodeInspection]) {
+    let reports = || nodes.iter().filter_map(|node| node.report.as_ref().ok());
+    let mut epochs: Vec<i64> = reports().filter_map(|report| report.epoch_us).collect();
+    epochs.sort_unstable();
+    let Some(&median) = epochs.get(epochs.len() / 2) else {
+        return;
+    };
+    for report in nodes.iter_mut().filter_map(|node| node.report.as_mut().ok()) {
+        report.clock_offset_us = report.epoch_us.map(|epoch| epoch - median);
+    }
+}
+
+/// The set of server processes, as a number (FNV-1a over their sorted run ids).
+pub(super) fn fingerprint(nodes: &[NodeInspection]) -> Option<u64> {
+    let run_ids = nodes.iter().map(|node| node.report.as_ref().ok()?.run_id.map(|it| it.0));
+    let mut run_ids = run_ids.collect::<Option<Vec<_>>>()?;
+    run_ids.sort_unstable();
+    let hash = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    Some(run_ids.iter().flatten().fold(0xcbf2_9ce4_8422_2325, hash))
+}
+
+/// What is wrong, or worth knowing; the worst first.
+pub(super) fn judge(nodes: &[NodeInspection]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |severity, places: &[usize], text| {
+        findings.push(Finding { severity, places: places.to_vec(), text });
+    };
+    judge_membership(nodes, &mut find);
+    for node in nodes {
+        match &node.report {
+            Ok(report) => judge_node(node, report, &mut find),
+            Err(error) => {
+                let text = format!("{} cannot be reached: {error}", node.node);
+                find(Severity::Warning, &[node.place], text);
+            }
+        }
+    }
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+type Find<'a> = dyn FnMut(Severity, &[usize], String) + 'a;
+
+fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
+    for (place, node) in nodes.iter().enumerate() {
+        let run_id = |node: &NodeInspection| node.report.as_ref().ok().and_then(|it| it.run_id);
+        let twin =
+            nodes[..place].iter().find(|it| run_id(it).is_some() && run_id(it) == run_id(node));
+        if let Some(twin) = twin {
+            let text = format!(
+                "{} and {} are the same server: its vote counts twice. Name every server once.",
+                twin.node, node.node
+            );
+            find(Severity::Error, &[twin.place, node.place], text);
+        }
+    }
+    let reached = nodes.iter().filter(|node| node.report.is_ok()).count();
+    let (count, quorum) = (nodes.len(), nodes.len() / 2 + 1);
+    if reached < quorum {
+        let text = format!("{reached} of {count} nodes can be reached; a lock takes {quorum}.");
+        find(Severity::Error, &[], text);
+    }
+    if count == 1 {
+        let text = "one node: while it is away there is no lock.";
+        find(Severity::Note, &[], text.into());
+    } else if count.is_multiple_of(2) {
+        let text = format!(
+            "{count} nodes tolerate no more failures than {}, and are more often split in halves.",
+            count - 1
+        );
+        find(Severity::Warning, &[], text);
+    }
+}
+
+fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
+    let (name, place) = (&node.node, [node.place]);
+    if report.is_replica {
+        let text = format!("{name} is a replica: it does not count. Name its master or none.");
+        find(Severity::Error, &place, text);
+    }
+    if report.is_cluster {
+        let text = format!("{name} is part of a cluster: nodes must be independent masters.");
+        find(Severity::Error, &place, text);
+    }
+    for (command, error) in &report.refused {
+        let text = format!("{name} refused {command}: {error}");
+        find(Severity::Error, &place, text);
+    }
+    if let Some(policy) = report.eviction.as_deref().filter(|&policy| policy != "noeviction") {
+        let text = format!(
+            "{name} evicts keys when its memory is full (maxmemory-policy {policy}): locks vanish. \
+             Set noeviction."
+        );
+        find(Severity::Error, &place, text);
+    }
+    judge_memory(node, report, find);
+    if let Some(offset) =
+        report.clock_offset_us.filter(|it| it.unsigned_abs() > CLOCK_OFFSET_MAX_US)
+    {
+        let text = format!(
+            "the clock of {name} is {:+.1} s off the median node's: when it is stepped, keys expire \
+             too early or too late. Let it be slewed.",
+            offset as f64 / 1e6
+        );
+        find(Severity::Warning, &place, text);
+    }
+}
+
+/// Whether what was promised of the node's memory can be true.
+fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
+    let (name, place) = (&node.node, [node.place]);
+    match (node.restart_guard, report.appends, report.fsync.as_deref()) {
+        (RestartGuard::Durable, Some(true), Some("always")) => {}
+        (RestartGuard::Durable, Some(true), None) => {
+            let text = format!("{name} is said to be durable; it does not tell its appendfsync.");
+            find(Severity::Warning, &place, text);
+        }
+        (RestartGuard::Durable, ..) => {
+            let text = format!(
+                "{name} is said to be durable, and is not: that takes appendonly yes and \
+                 appendfsync always."
+            );
+            find(Severity::Error, &place, text);
+        }
+        (RestartGuard::DelayedRestart, ..) => {
+            let text = format!(
+                "{name} votes as soon as it is up: nothing may restart it sooner than \
+                 fleet_max_ttl after it died."
+            );
+            find(Severity::Note, &place, text);
+        }
+        (RestartGuard::Quarantine, Some(false), _) => {
+            let text = format!(
+                "{name} forgets its keys when it restarts; it does not vote for fleet_max_ttl then."
+            );
+            find(Severity::Note, &place, text);
+        }
+        (RestartGuard::Quarantine, ..) => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! The questions that one node is asked.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::NodeReport;
+use crate::dial::{DialError, Dialed, dial};
+use crate::driver::Driver;
+use crate::introduction::{self, field};
+use crate::printable::printable;
+use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
+use crate::resp::{self, Form, Frame};
+
+/// The key on which the commands of the lock are tried. It lives for a moment.
+const PROBE_KEY: &[u8] = b"redlock-client:inspect";
+const PROBE_TTL: Duration = Duration::from_millis(500);
+
+/// An answer, kept.
+enum Answer {
+    Error(Arc<str>),
+    Text(Vec<u8>),
+    Other,
+}
+
+/// A connection on which one question is asked after another.
+struct Interview<'a> {
+    driver: &'a Driver,
+    dialed: Dialed,
+    round_trip: Duration,
+}
+
+impl Interview<'_> {
+    /// Writes a question and reads its answer; says between which instants the server answered.
+    async fn ask(
+        &mut self,
+        question: impl FnOnce(&mut BytesMut),
+    ) -> Result<(Answer, BootInstant, BootInstant), DialError> {
+        let mut outgoing = BytesMut::new();
+        question(&mut outgoing);
+        let asked = self.driver.environment().now();
+        self.dialed.stream.write_all(&outgoing).await?;
+        self.dialed.stream.flush().await?;
+        let answer = self.read().await?;
+        let answered = self.driver.environment().now();
+        self.round_trip = self.round_trip.max(answered.since(asked));
+        Ok((answer, asked, answered))
+    }
+
+    async fn read(&mut self) -> Result<Answer, DialError> {
+        let Dialed { stream, decoder, .. } = &mut self.dialed;
+        loop {
+            match decoder.next()? {
+                Some(Frame::Error(text)) => return Ok(Answer::Error(printable(text, &[]))),
+                Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
+                Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
+                Some(_) => return Ok(Answer::Other),
+                None => {}
+            }
+            if stream.read_buf(decoder.room()).await? == 0 {
+                let kind = std::io::ErrorKind::UnexpectedEof;
+                return Err(std::io::Error::new(kind, "the server closed the connection").into());
+            }
+        }
+    }
+}
+
+/// What `node` says of itself.
+pub(super) async fn probe(driver: &Driver, node: NodeIndex) -> Result<NodeReport, Arc<str>> {
+    interview(driver, node).await.map_err(|error| error.text())
+}
+
+async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialError> {
+    let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
+    let mut interview = Interview { driver, dialed, round_trip: Duration::ZERO };
+    let mut report = NodeReport::default();
+    let (answer, asked, answered) =
+        interview.ask(|outgoing| resp::write(outgoing, &[b"INFO"])).await?;
+    let form = match &answer {
+        Answer::Text(info) => {
+            read_info(&mut report, info, asked, answered);
+            introduction::preferred_form(info)
+        }
+        Answer::Error(text) => {
+            report.refused.push(("INFO", Arc::clone(text)));
+            Form::Named
+        }
+        Answer::Other => Form::Named,
+    };
+    let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"appendfsync"];
+    let (answer, ..) = interview.ask(|outgoing| resp::write(outgoing, &config)).await?;
+    if let Answer::Text(bytes) = answer {
+        let known = ["always", "everysec", "no"].into_iter();
+        let said = |it: &&str| {
+            bytes.split(|&byte| byte == b'\n').any(|line| line.trim_ascii() == it.as_bytes())
+        };
+        report.fsync = known.into_iter().find(said).map(String::from);
+    }
+    try_commands(&mut interview, &mut report, form).await?;
+    report.round_trip = interview.round_trip;
+    Ok(report)
+}
+
+/// Tries what the lock needs to be allowed.
+async fn try_commands(
+    interview: &mut Interview<'_>,
+    report: &mut NodeReport,
+    form: Form,
+) -> Result<(), DialError> {
+    let mut bytes = [0; Token::LENGTH];
+    if interview.driver.environment().fill_random(&mut bytes).is_err() {
+        return Ok(());
+    }
+    let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
+    let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };
+    let tried = [
+        ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, form),
+        ("EVAL", extend, Form::Text),
+        ("EVALSHA", extend, Form::Named),
+        ("the release", Op::Release { resource, token }, form),
+    ];
+    for (name, op, form) in tried {
+        let encode = |outgoing: &mut BytesMut| {
+            resp::encode(outgoing, &op, PROBE_KEY, form);
+        };
+        if let (Answer::Error(text), ..) = interview.ask(encode).await? {
+            // Commands are judged before keys: the user may use this one, on other keys.
+            let of_key = text.starts_with("NOPERM") && text.contains("key");
+            // The release has other forms to fall back upon, which are tried too.
+            let optional = matches!(form, Form::Delex | Form::Delifeq) && name != "SET";
+            if !of_key && !optional {
+                report.refused.push((name, text));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered: BootInstant) {
+    let text = |name: &str| {
+        let value = field(info, name.as_bytes())?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    let number = |name: &str| text(name)?.parse::<u64>().ok();
+    report.server = match (text("valkey_version"), text("redis_version")) {
+        (Some(version), _) => Some(format!("valkey {version}")),
+        (None, Some(version)) => Some(format!("redis {version}")),
+        (None, None) => None,
+    };
+    report.run_id = introduction::parse(info).map(|it| it.run_id);
+    report.is_replica = text("role").is_some_and(|role| role != "master");
+    report.is_cluster = number("cluster_enabled") == Some(1);
+    report.uptime = number("uptime_in_seconds").map(Duration::from_secs);
+    report.eviction = text("maxmemory_policy");
+    report.appends = number("aof_enabled").map(|enabled| enabled == 1);
+    // The server read its clock somewhere between the two instants.
+    let middle = asked.after(answered.since(asked) / 2).as_nanos() / 1_000;
+    let server_us = number("server_time_usec").and_then(|it| i64::try_from(it).ok());
+    report.epoch_us = server_us.zip(i64::try_from(middle).ok()).map(|(at, now)| at - now);
+}

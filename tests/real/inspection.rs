@@ -1,0 +1,99 @@
+//! The pre-flight check finds what is wrong with real servers, and objects to nothing that is right.
+
+use redlock_client::{Inspection, RestartGuard, Severity};
+
+use crate::fleet::{Fleet, patient};
+use crate::{Test, on_tokio};
+
+pub(crate) const TESTS: &[Test] = &[
+    on_tokio!(servers_in_order_are_not_objected_to),
+    on_tokio!(one_server_under_two_names_is_found),
+    on_tokio!(what_makes_keys_vanish_is_found),
+    on_tokio!(missing_rights_are_named),
+    on_tokio!(a_server_that_is_away_or_hangs_is_named),
+    on_tokio!(services_on_the_same_servers_have_the_same_fingerprint),
+];
+
+/// The findings of at least this severity.
+fn worst(inspection: &Inspection, severity: Severity) -> Vec<&str> {
+    let found = inspection.findings.iter().filter(|it| it.severity <= severity);
+    found.map(|it| it.text.as_str()).collect()
+}
+
+async fn servers_in_order_are_not_objected_to() {
+    let fleet = Fleet::of(5);
+    let builder = fleet.builder().restart_guard(RestartGuard::Quarantine);
+    let inspection = builder.build().unwrap().inspect().await;
+    assert_eq!(worst(&inspection, Severity::Warning), [""; 0], "{inspection}");
+    assert_eq!(inspection.findings.len(), 5, "each forgets when it restarts: {inspection}");
+    for node in &inspection.nodes {
+        let report = node.report.as_ref().unwrap();
+        assert!(report.server.as_deref().is_some_and(|it| it.starts_with("redis ")));
+        assert!(report.clock_offset_us.unwrap().unsigned_abs() < 500_000, "{inspection}");
+    }
+    fleet.empties(crate::fleet::SOON).await;
+}
+
+async fn one_server_under_two_names_is_found() {
+    let fleet = Fleet::of(2);
+    let mut urls = fleet.urls();
+    urls.push(urls[0].replace("127.0.0.1", "localhost"));
+    let inspection = patient(urls).build().unwrap().inspect().await;
+    let found = worst(&inspection, Severity::Error);
+    assert!(found.iter().any(|it| it.contains("are the same server")), "{inspection}");
+    assert_eq!(inspection.findings[0].places, [0, 2]);
+}
+
+async fn what_makes_keys_vanish_is_found() {
+    let fleet = Fleet::of(4);
+    fleet[0].ask::<()>("CONFIG SET maxmemory-policy allkeys-lru");
+    let master = fleet[1].port();
+    fleet[2].ask::<()>(&format!("REPLICAOF 127.0.0.1 {master}"));
+    let builder = fleet.builder().restart_guard_of(3, RestartGuard::Durable);
+    let inspection = builder.build().unwrap().inspect().await;
+    let found = worst(&inspection, Severity::Warning).join("\n");
+    for part in
+        ["evicts keys", "is a replica", "said to be durable, and is not", "4 nodes tolerate"]
+    {
+        assert!(found.contains(part), "{part}: {inspection}");
+    }
+    fleet[3].ask::<()>("CONFIG SET appendfsync always");
+    fleet[3].ask::<()>("CONFIG SET appendonly yes");
+    let inspection = fleet.builder().restart_guard_of(3, RestartGuard::Durable);
+    let inspection = inspection.build().unwrap().inspect().await;
+    assert!(!inspection.to_string().contains("is not: that takes"), "{inspection}");
+}
+
+async fn missing_rights_are_named() {
+    let fleet = Fleet::of(1);
+    fleet[0].ask::<()>("ACL SETUSER weak on >secret ~* +info +hello +client +set");
+    let url = fleet[0].url().replace("redis://", "redis://weak:secret@");
+    let inspection = patient(vec![url]).build().unwrap().inspect().await;
+    let found = worst(&inspection, Severity::Error);
+    assert!(found.iter().any(|it| it.contains("refused EVALSHA")), "{inspection}");
+    assert!(!found.iter().any(|it| it.contains("refused SET")), "{inspection}");
+    assert!(!inspection.to_string().contains("secret"));
+}
+
+async fn a_server_that_is_away_or_hangs_is_named() {
+    let mut fleet = Fleet::of(3);
+    fleet[0].stop();
+    fleet[1].kill();
+    let inspection = fleet.client().inspect().await;
+    fleet[0].cont();
+    let found = worst(&inspection, Severity::Warning).join("\n");
+    assert!(found.contains("1 of 3 nodes can be reached"), "{inspection}");
+    assert!(found.contains("no answer in time"), "{inspection}");
+    assert_eq!(inspection.fingerprint, None);
+}
+
+async fn services_on_the_same_servers_have_the_same_fingerprint() {
+    let (fleet, other) = (Fleet::of(2), Fleet::of(1));
+    let one = fleet.client().inspect().await.fingerprint;
+    let mut urls = fleet.urls();
+    urls.reverse();
+    assert!(one.is_some());
+    assert_eq!(patient(urls).build().unwrap().inspect().await.fingerprint, one);
+    let urls = [fleet.urls(), other.urls()].concat();
+    assert_ne!(patient(urls).build().unwrap().inspect().await.fingerprint, one);
+}
