@@ -11,6 +11,7 @@ mod cancellation;
 mod contention;
 mod cycle;
 mod dropping;
+mod examples;
 mod fleet;
 mod hanging;
 mod inspection;
@@ -100,6 +101,7 @@ const TESTS: &[&[Test]] = &[
     contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
+    examples::TESTS,
     hanging::TESTS,
     interlock::TESTS,
     inspection::TESTS,
