@@ -7,7 +7,7 @@ use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
-use crate::observer::Observer;
+use crate::observe::{Observer, Observers};
 use crate::protocol::{
     Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
 };
@@ -43,7 +43,7 @@ pub struct Builder {
     #[cfg(feature = "tls")]
     tls: TlsConfig,
     environment: Arc<dyn Environment>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 /// What acquisitions start from.
@@ -80,7 +80,7 @@ impl Builder {
             #[cfg(feature = "tls")]
             tls: TlsConfig::new(),
             environment: Arc::new(TokioEnvironment),
-            observer: None,
+            observers: Vec::new(),
         }
     }
 
@@ -172,11 +172,9 @@ impl Builder {
         self
     }
 
-    /// Who is told what the client does.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
+    /// Who is told what the client does. May be given several times: all of them are told.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.observers.push(observer);
         self
     }
 
@@ -240,7 +238,8 @@ impl Builder {
         let guarded =
             |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
-        let driver = Driver::new(self.environment, self.observer, endpoints, &links);
+        let observers = Observers::new(self.observers, &endpoints);
+        let driver = Driver::new(self.environment, observers, endpoints, &links);
         Ok(Redlock::new(driver, settings))
     }
 

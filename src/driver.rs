@@ -8,6 +8,7 @@ mod extensions;
 mod names;
 mod pipeline;
 mod standing;
+mod telling;
 mod transports;
 mod uses;
 mod wakes;
@@ -24,8 +25,9 @@ pub(crate) use self::uses::Watch;
 use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
+use crate::lease::Deadline;
 use crate::node::NodeTask;
-use crate::observer::{Event as Told, Observer};
+use crate::observe::{Event as Told, Observers};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
@@ -34,7 +36,7 @@ use crate::timer::TimerTask;
 /// The machines of one client, and the world around them.
 pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Observers,
     endpoints: Vec<Endpoint>,
     /// Every task runs, as far as can be told without the lock.
     all_run: AtomicBool,
@@ -81,7 +83,7 @@ impl Task {
 impl Driver {
     pub(crate) fn new(
         environment: Arc<dyn Environment>,
-        observer: Option<Arc<dyn Observer>>,
+        observers: Observers,
         endpoints: Vec<Endpoint>,
         links: &[LinkConfig],
     ) -> Self {
@@ -99,7 +101,7 @@ impl Driver {
             wakes: Wakes::default(),
         };
         let all_run = AtomicBool::new(false);
-        Self { environment, observer, endpoints, all_run, state: Mutex::new(state) }
+        Self { environment, observers, endpoints, all_run, state: Mutex::new(state) }
     }
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
@@ -209,7 +211,7 @@ impl Driver {
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
-            state.uses.open(lock, resource, config.ttl, context.waker().clone());
+            state.uses.open(lock, resource, config.ttl, now, context.waker().clone());
             Ok(lock)
         })
     }
@@ -228,20 +230,12 @@ impl Driver {
         state.clock
     }
 
-    fn tell(&self, event: &Told<'_>) {
-        if let Some(observer) = &self.observer {
-            observer.event(event);
-        }
-    }
-
     /// Does what the machines say, until they have nothing more to say.
     fn pump(&self, state: &mut State, now: BootInstant) {
-        if self.observer.is_some() {
-            self.tell_eligibility(state);
-        }
+        self.tell_eligibility(state, now);
         loop {
             while let Some(command) = state.machine.poll_command() {
-                self.carry_out(state, command);
+                self.carry_out(state, command, now);
             }
             let Some(event) = state.machine.poll_event() else {
                 break;
@@ -262,16 +256,7 @@ impl Driver {
         }
     }
 
-    fn tell_eligibility(&self, state: &mut State) {
-        for node in state.machine.nodes().iter() {
-            let from = state.machine.eligible_from(node);
-            if core::mem::replace(&mut state.nodes[node.get()].eligible_from, from) != from {
-                self.tell(&Told::Eligible { node, from });
-            }
-        }
-    }
-
-    fn carry_out(&self, state: &mut State, command: Command) {
+    fn carry_out(&self, state: &mut State, command: Command, now: BootInstant) {
         let node = match command {
             Command::Dial { node, epoch } => {
                 state.nodes[node.get()].epoch = Some(epoch);
@@ -284,7 +269,7 @@ impl Driver {
             }
             Command::Write { node, epoch, op, .. } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.write(state, node, op);
+                self.write(state, node, op, now);
                 node
             }
         };
@@ -293,35 +278,49 @@ impl Driver {
 
     fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
         match event {
-            Event::AttemptDue(lock) => self.begin(state, lock),
+            Event::AttemptDue(lock) => self.begin(state, lock, now),
             Event::AttemptFailed { lock, token, reason, ballot } => {
                 state.uses.attempt_failed(lock, ballot);
-                self.tell(&Told::AttemptFailed { owner: token, reason });
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::AttemptFailed { owner: token, resource, reason }
+                });
             }
             Event::Decided { lock, token, counted, deadline } => {
-                self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
+                let until = Deadline::new(deadline);
+                self.tell(|| Told::Decided { owner: token, counted, t2: now, deadline: until });
                 state.uses.decided(lock, &mut state.wakes);
             }
             Event::Extended { lock, token, counted, deadline } => {
-                self.tell(&Told::Extended { owner: token, counted, deadline });
+                let until = Deadline::new(deadline);
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::Extended { owner: token, resource, counted, deadline: until }
+                });
                 state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
             }
             Event::ExtensionFailed { lock, token, reason } => {
-                self.tell(&Told::ExtensionFailed { owner: token, reason });
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::ExtensionFailed { owner: token, resource, reason: reason.into() }
+                });
                 state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
             }
             Event::GaveUp { lock, reason } => {
+                self.tell_failed(state, lock, reason.into(), now);
                 let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));
             }
             Event::Lost { lock, reason } => {
-                if let Some(owner) = state.uses.lost(lock, reason.into(), &mut state.wakes) {
-                    self.tell(&Told::Lost { owner });
-                }
+                self.tell_lost(state, lock, reason.into(), now);
+                state.uses.lost(lock, reason.into(), &mut state.wakes);
             }
             Event::Released { lock, outcome } => {
                 if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
-                    self.tell(&Told::Released { owner: ended.owner, outcome });
+                    self.tell(|| {
+                        let resource = state.names.name(ended.resource);
+                        Told::Released { owner: ended.owner, resource, outcome }
+                    });
                     state.names.retire(ended.resource);
                 }
             }
@@ -329,12 +328,13 @@ impl Driver {
     }
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
-    fn begin(&self, state: &mut State, lock: LockId) {
+    fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
         let drawn = self.environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
         let t1 = self.read_clock(state);
         if drawn.is_err() {
+            self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
             return state.machine.release(lock, t1);
         }
@@ -343,7 +343,7 @@ impl Driver {
         let owner = Token::from_bytes(*token);
         state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
-        self.tell(&Told::AttemptBegan { owner, resource, t1, ttl });
+        self.tell(|| Told::AttemptBegan { owner, resource, t1, ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }

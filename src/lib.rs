@@ -35,6 +35,7 @@ mod inspect;
 mod introduction;
 mod lease;
 mod node;
+pub mod observe;
 mod printable;
 mod resp;
 mod timer;
@@ -47,13 +48,6 @@ pub mod environment;
 #[cfg(not(feature = "simulation"))]
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
 mod environment;
-
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub mod observer;
-#[cfg(not(feature = "simulation"))]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
-mod observer;
 
 #[cfg(feature = "simulation")]
 #[doc(hidden)]

@@ -124,7 +124,6 @@ impl NodeTask {
 
     fn close(&mut self, why: Arc<str>) {
         if let Some(epoch) = self.transport.epoch() {
-            tracing::debug!(node = self.node.get(), %why, "no connection");
             self.transport = Transport::None;
             self.driver.closed(self.node, epoch, why);
         }

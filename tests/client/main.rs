@@ -5,6 +5,9 @@ mod cancellation;
 mod closing;
 mod extension;
 mod line;
+mod logs;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod node;
 mod work;
 mod world;
@@ -15,7 +18,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redlock_client::environment::BoxFuture;
-use redlock_client::observer::{Event, Observer};
+use redlock_client::observe::{Event, Observer};
 use redlock_client::{AcquireError, AcquireErrorKind, Lease, LostReason, Redlock, Released};
 
 use self::node::Habit;
@@ -382,7 +385,7 @@ fn an_observer_sees_the_course_of_a_lease() {
     let redlock = world.builder().nodes(["redis://a"]).observer(observer).build().unwrap();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
     world.block_on(lease.release());
-    let expected = "AttemptBegan Written Answered Eligible Written Answered Decided Delivered \
+    let expected = "AttemptBegan Connected Written Answered Eligible Written Answered Decided Delivered \
         ReleaseCalled Written Answered Released";
     assert_eq!(notes.0.lock().unwrap().join(" "), expected);
 }
