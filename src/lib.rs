@@ -27,6 +27,10 @@ mod builder;
 mod client;
 mod dial;
 mod driver;
+#[cfg_attr(
+    not(feature = "simulation"),
+    allow(dead_code, unreachable_pub, reason = "public to the simulator alone")
+)]
 mod endpoint;
 mod error;
 mod handshake;
