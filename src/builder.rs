@@ -11,6 +11,8 @@ use crate::observe::{Observer, Observers};
 use crate::protocol::{
     Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
 };
+#[cfg(feature = "tls")]
+use crate::tls::TlsConfig;
 
 /// Configures a [`Redlock`].
 ///
@@ -38,6 +40,8 @@ pub struct Builder {
     extensions_max: u32,
     drift: Drift,
     retry: RetryDelay,
+    #[cfg(feature = "tls")]
+    tls: TlsConfig,
     environment: Arc<dyn Environment>,
     observers: Vec<Arc<dyn Observer>>,
 }
@@ -73,6 +77,8 @@ impl Builder {
             extensions_max: DEFAULT_EXTENSIONS_MAX,
             drift: Drift::default(),
             retry: RetryDelay::default(),
+            #[cfg(feature = "tls")]
+            tls: TlsConfig::new(),
             environment: Arc::new(TokioEnvironment),
             observers: Vec::new(),
         }
@@ -150,6 +156,14 @@ impl Builder {
         self
     }
 
+    /// How the nodes of which the URL says `rediss://` are spoken to. By default, whom the system
+    /// trusts is trusted.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
+        self.tls = tls;
+        self
+    }
+
     /// The world that the client lives in.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
@@ -215,6 +229,11 @@ impl Builder {
             fleet_max_ttl,
             drift: self.drift,
         };
+        #[cfg(feature = "tls")]
+        if endpoints.iter().any(Endpoint::is_tls) {
+            let connector = self.tls.connector()?;
+            endpoints.iter_mut().try_for_each(|endpoint| endpoint.set_tls(&connector))?;
+        }
         endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
         let guarded =
             |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };

@@ -148,14 +148,18 @@ impl Driver {
         }
     }
 
-    /// The timer task's turn: what is due is done, and the next instant is returned; `None` when
-    /// the task is to end.
-    pub(crate) fn tick(&self, context: &Context<'_>) -> Option<Option<BootInstant>> {
+    /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`
+    /// when the task is to end. A timer that is `armed` for an earlier instant may stay so.
+    pub(crate) fn tick(
+        &self,
+        armed: Option<BootInstant>,
+        context: &Context<'_>,
+    ) -> Option<Option<BootInstant>> {
         self.turn(|state, now| {
             state.machine.handle_timeout(now);
             self.pump(state, now);
             state.timer.listen(context);
-            state.armed = state.machine.poll_timeout();
+            state.armed = armed.into_iter().chain(state.machine.poll_timeout()).min();
             (!state.is_finished()).then_some(state.armed)
         })
     }

@@ -57,11 +57,13 @@ pub(crate) struct NodeTask {
     driver: Arc<Driver>,
     node: NodeIndex,
     transport: Transport,
+    /// It has been woken, and will do its work when it is polled again.
+    deferred: bool,
 }
 
 impl NodeTask {
     pub(crate) fn new(driver: Arc<Driver>, node: NodeIndex) -> Self {
-        Self { driver, node, transport: Transport::None }
+        Self { driver, node, transport: Transport::None, deferred: false }
     }
 
     /// Drops the transport that there is and dials `epoch`, if there is to be one.
@@ -173,6 +175,13 @@ impl Future for NodeTask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
+        // Whoever else is ready speaks first, so that what all of them have to say goes out in
+        // one write: a task that is woken runs next, before the others have said anything.
+        task.deferred = !task.deferred;
+        if task.deferred {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         loop {
             let orders = task.driver.orders(task.node, task.transport.epoch(), context);
             if orders.finished {

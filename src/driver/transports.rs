@@ -21,12 +21,12 @@ pub(super) struct Node {
     /// What was written on it and not answered.
     pub(super) pipeline: Pipeline,
     pub(super) eligible_from: Option<BootInstant>,
+    /// The last error of the node or its connection, in its own words, fit to be shown.
+    pub(super) last_error: Option<Arc<str>>,
     /// Votes did not count when they were looked at last, and will.
     pub(super) quarantined: bool,
     /// The connection that there should be is open.
     pub(super) connected: bool,
-    /// The last error of the node or its connection, in its own words, fit to be shown.
-    pub(super) last_error: Option<Arc<str>>,
     pub(super) task: Task,
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream};
+use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
 use redlock_client::protocol::BootInstant;
 use redlock_client::{Builder, Redlock};
 
@@ -49,6 +49,14 @@ impl Clock {
         }
         self.sleepers.lock().unwrap().push(at);
         Poll::Pending
+    }
+}
+
+struct Sleeper(Arc<Clock>);
+
+impl Timer for Sleeper {
+    fn poll_until(&mut self, at: BootInstant, _: &mut Context<'_>) -> Poll<()> {
+        self.0.poll_sleep(at)
     }
 }
 
@@ -215,9 +223,8 @@ impl Environment for Shared {
         BootInstant::ZERO.after(*self.clock.now.lock().unwrap())
     }
 
-    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
-        let clock = Arc::clone(&self.clock);
-        Box::pin(std::future::poll_fn(move |_| clock.poll_sleep(at)))
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(Sleeper(Arc::clone(&self.clock)))
     }
 
     fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
