@@ -132,7 +132,7 @@ pub mod protocol;
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
 mod protocol;
 
-pub use acquire::{Acquire, KeepAlive, RESOURCE_BYTES_MAX, Resource};
+pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use error::{

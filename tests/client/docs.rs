@@ -42,3 +42,14 @@ fn every_scenario_that_is_cited_shows_its_entry_of_the_catalogue() {
         }
     }
 }
+
+#[test]
+fn the_manual_asks_for_the_rights_that_the_tests_on_servers_give() {
+    let manual = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let tests = fs::read_to_string(root().join("tests/real/access.rs")).unwrap();
+    let rights = tests.split("const RIGHTS: &str = \"").nth(1).unwrap().split('"').next().unwrap();
+    let rights = rights.replace("\\\n", "");
+    let rights = rights.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(rights.contains("+evalsha"), "{rights}");
+    assert!(manual.contains(&rights), "the manual lacks `{rights}`");
+}

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     clock: Arc<Clock>,
     nodes: Mutex<BTreeMap<String, Node>>,
     tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
-    entropy: Mutex<Option<u8>>,
+    entropy: Mutex<Option<u64>>,
     woken: Arc<Flag>,
 }
 
@@ -238,7 +238,11 @@ impl Environment for Shared {
             return Err(io::Error::other("no entropy"));
         };
         *next += 1;
-        bytes.fill(*next);
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            let mixed =
+                next.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
+            *byte = (mixed >> 56) as u8;
+        }
         Ok(())
     }
 }

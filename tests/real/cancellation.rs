@@ -13,6 +13,7 @@ use std::time::Duration;
 use redlock_client::{Lease, LostReason, Redlock, Released};
 
 use crate::fleet::{Fleet, SOON, TTL};
+use crate::wait::eventually;
 use crate::{Test, is_thorough, on_one_thread};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -23,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_one_thread!(an_extension_may_be_dropped_after_any_poll),
     on_one_thread!(a_guard_may_be_dropped_after_any_poll),
     on_one_thread!(work_under_a_lease_may_be_dropped_after_any_poll),
+    on_one_thread!(an_inspection_may_be_dropped_after_any_poll),
     on_one_thread!(closing_may_be_dropped_after_any_poll),
     on_one_thread!(waiting_for_the_loss_may_be_dropped_after_any_poll),
 ];
@@ -190,6 +192,25 @@ async fn work_under_a_lease_may_be_dropped_after_any_poll() {
         })
     };
     dropped(&fleet, &redlock, prepare).await;
+}
+
+async fn an_inspection_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(3);
+    let redlock = fleet.client();
+    let prepare = async || {
+        let redlock = redlock.clone();
+        victim(async move { assert!(redlock.inspect().await.fingerprint.is_some()) })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        redlock.try_acquire("res").await.unwrap().release().await;
+    }
+    // The key on which an inspection tries things lives for half a second.
+    fleet.empties(SOON).await;
+    eventually("only the client's own connections are left", SOON, || {
+        fleet.iter().all(|server| server.connections().len() == 1)
+    })
+    .await;
 }
 
 async fn closing_may_be_dropped_after_any_poll() {

@@ -7,11 +7,13 @@
 #![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
 
+mod access;
 mod cancellation;
 mod contention;
 mod cycle;
 mod dropping;
 mod examples;
+mod extension;
 mod fleet;
 mod hanging;
 mod inspection;
@@ -97,11 +99,13 @@ macro_rules! on_threads {
 use {on_one_thread, on_threads, on_tokio, test};
 
 const TESTS: &[&[Test]] = &[
+    access::TESTS,
     cancellation::TESTS,
     contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
     examples::TESTS,
+    extension::TESTS,
     hanging::TESTS,
     interlock::TESTS,
     inspection::TESTS,

@@ -12,7 +12,7 @@ use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
 use super::simulation::node_of;
-use super::world::{Connection, Due, Timer, World};
+use super::world::{self, Connection, Due, World};
 use crate::world::{Choice, Label};
 
 /// What the client at a place sees of the world.
@@ -112,7 +112,7 @@ impl Future for Sleep {
         }
         let (due, waker) = (self.due, context.waker().clone());
         let name = *self.timer.get_or_insert_with(|| state.timer());
-        state.timers.insert(name, Timer { due, waker });
+        state.timers.insert(name, world::Timer { due, waker });
         Poll::Pending
     }
 }
