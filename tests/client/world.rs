@@ -239,7 +239,8 @@ impl Environment for Shared {
         };
         *next += 1;
         for (place, byte) in bytes.iter_mut().enumerate() {
-            let mixed = next.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
+            let mixed =
+                next.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
             *byte = (mixed >> 56) as u8;
         }
         Ok(())
