@@ -13,6 +13,7 @@ mod transports;
 mod uses;
 mod wakes;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -37,6 +38,8 @@ pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
     observers: Observers,
     endpoints: Vec<Endpoint>,
+    /// Every task runs, as far as can be told without the lock.
+    all_run: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -47,6 +50,8 @@ pub(crate) struct State {
     uses: Uses,
     nodes: Vec<Node>,
     timer: Task,
+    /// The last reading of the clock.
+    clock: BootInstant,
     /// What the timer task waits for.
     armed: Option<BootInstant>,
     /// The last handle is gone: the tasks end once nothing is owed any more.
@@ -88,13 +93,15 @@ impl Driver {
             uses: Uses::default(),
             nodes: endpoints.iter().map(|_| Node::default()).collect(),
             timer: Task::default(),
+            clock: BootInstant::ZERO,
             armed: None,
             closing: false,
             closed: false,
             closers: Vec::new(),
             wakes: Wakes::default(),
         };
-        Self { environment, observers, endpoints, state: Mutex::new(state) }
+        let all_run = AtomicBool::new(false);
+        Self { environment, observers, endpoints, all_run, state: Mutex::new(state) }
     }
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
@@ -112,7 +119,7 @@ impl Driver {
     /// If a machine has panicked before: what it believes is then in doubt.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
         let mut state = self.lock();
-        let now = self.environment.now();
+        let now = self.read_clock(&mut state);
         let result = act(&mut state, now);
         self.pump(&mut state, now);
         let wakes = core::mem::take(&mut state.wakes);
@@ -131,7 +138,11 @@ impl Driver {
     /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
     /// only from inside a poll.
     pub(crate) fn start_tasks(self: &Arc<Self>) {
+        if self.all_run.load(Ordering::Acquire) {
+            return;
+        }
         let mut state = self.lock();
+        self.all_run.store(true, Ordering::Release);
         let timer = !core::mem::replace(&mut state.timer.running, true);
         let nodes = state.machine.nodes().iter();
         let nodes: Vec<NodeIndex> = nodes
@@ -168,8 +179,16 @@ impl Driver {
         self.last_turn(|state, _| {
             state.timer = Task::default();
             state.armed = None;
-            state.wake_all();
+            self.task_ended(state);
         });
+    }
+
+    /// A task has ended, perhaps with its runtime: those who wait for anything start it again when
+    /// they are polled. Nobody else would.
+    fn task_ended(&self, state: &mut State) {
+        self.all_run.store(false, Ordering::Release);
+        state.uses.wake_all(&mut state.wakes);
+        state.wakes.extend(state.closers.drain(..));
     }
 
     /// The last handle is gone.
@@ -177,12 +196,14 @@ impl Driver {
         self.last_turn(|state, _| state.closing = true);
     }
 
-    /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
-    /// the instant from which on waiting counts. Refused after the client was closed.
+    /// Opens a use of the lock on `resource`; its first attempt begins at once, and the caller is
+    /// woken when there is an outcome. `config` is given the instant from which on waiting counts.
+    /// Refused after the client was closed.
     pub(crate) fn open(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
+        context: &Context<'_>,
     ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
             if state.closed {
@@ -191,7 +212,7 @@ impl Driver {
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
-            state.uses.open(lock, resource, config.ttl, now);
+            state.uses.open(lock, resource, config.ttl, now, context.waker().clone());
             Ok(lock)
         })
     }
@@ -203,6 +224,11 @@ impl Driver {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no machine has panicked")
+    }
+
+    fn read_clock(&self, state: &mut State) -> BootInstant {
+        state.clock = self.environment.now();
+        state.clock
     }
 
     /// Does what the machines say, until they have nothing more to say.
@@ -304,11 +330,10 @@ impl Driver {
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
-        let environment = &self.environment;
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
-        let drawn = environment.fill_random(&mut random);
+        let drawn = self.environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
-        let t1 = environment.now();
+        let t1 = self.read_clock(state);
         if drawn.is_err() {
             self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
@@ -326,13 +351,6 @@ impl Driver {
 }
 
 impl State {
-    /// A task has ended, perhaps with its runtime: those who wait on another one start it again
-    /// there. Nobody else would.
-    fn wake_all(&mut self) {
-        self.uses.wake_all(&mut self.wakes);
-        self.wakes.extend(self.closers.drain(..));
-    }
-
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()

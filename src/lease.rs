@@ -141,10 +141,9 @@ impl Lease {
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
     pub async fn release(self) -> Released {
-        self.driver().release(self.lock);
         let outcome = poll_fn(|context| {
             self.driver().start_tasks();
-            self.driver().poll_released(self.lock, context)
+            self.driver().poll_release(self.lock, context)
         });
         let outcome = outcome.await;
         released(outcome, self.driver())

@@ -50,6 +50,13 @@ impl Transport {
             Self::Dialing { epoch, .. } | Self::Open(Connection { epoch, .. }) => Some(*epoch),
         }
     }
+
+    fn outgoing(&mut self) -> Option<&mut BytesMut> {
+        match self {
+            Self::Open(connection) => Some(&mut connection.outgoing),
+            _ => None,
+        }
+    }
 }
 
 /// Serves one node until the client is gone and nothing is owed.
@@ -183,15 +190,13 @@ impl Future for NodeTask {
             return Poll::Pending;
         }
         loop {
-            let orders = task.driver.orders(task.node, task.transport.epoch(), context);
+            let (epoch, outgoing) = (task.transport.epoch(), task.transport.outgoing());
+            let orders = task.driver.orders(task.node, epoch, outgoing, context);
             if orders.finished {
                 return Poll::Ready(());
             }
             if orders.epoch != task.transport.epoch() {
                 task.follow(orders.epoch);
-            }
-            if let Transport::Open(connection) = &mut task.transport {
-                connection.outgoing.extend_from_slice(&orders.outgoing);
             }
             let dialed = task.poll_dial(context).is_ready();
             let moved = task.poll_connection(context).is_ready();

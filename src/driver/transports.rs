@@ -36,25 +36,35 @@ pub(crate) struct Orders {
     pub(crate) epoch: Option<u32>,
     /// Nothing will be asked of the task any more.
     pub(crate) finished: bool,
-    /// What is to be written on the connection that the task has.
-    pub(crate) outgoing: BytesMut,
 }
 
 impl Driver {
-    /// What the task of `node`, which serves the connection `epoch`, is to do.
+    /// What the task of `node`, which serves the connection `epoch`, is to do. What is to be
+    /// written on that connection is appended to `outgoing`.
     pub(crate) fn orders(
         &self,
         node: NodeIndex,
         epoch: Option<u32>,
+        outgoing: Option<&mut BytesMut>,
         context: &Context<'_>,
     ) -> Orders {
         let mut state = self.lock();
         let finished = state.is_finished();
         let node = &mut state.nodes[node.get()];
         node.task.listen(context);
-        let current = node.epoch == epoch;
-        let outgoing = if current { node.outgoing.split() } else { BytesMut::new() };
-        Orders { epoch: node.epoch, finished, outgoing }
+        match outgoing {
+            // The two buffers change places again and again, and neither is ever allocated anew.
+            Some(outgoing) if node.epoch == epoch && outgoing.is_empty() => {
+                outgoing.clear();
+                core::mem::swap(outgoing, &mut node.outgoing);
+            }
+            Some(outgoing) if node.epoch == epoch => {
+                outgoing.extend_from_slice(&node.outgoing);
+                node.outgoing.clear();
+            }
+            _ => {}
+        }
+        Orders { epoch: node.epoch, finished }
     }
 
     /// The connection `epoch` to `node` is open.
@@ -88,7 +98,7 @@ impl Driver {
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             state.nodes[node.get()].task = Task::default();
-            state.wake_all();
+            self.task_ended(state);
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, now);
             }
@@ -131,8 +141,8 @@ impl Driver {
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
         let Answer { reply, error: _ } = answer;
         let (operation, owner) = (operation(&op), pipeline::token(&op));
-        // An attempt may have begun since the last one: the clock is read afresh.
-        let now = self.environment.now();
+        // The clock was read after the reply was, and again for every attempt that has begun since.
+        let now = state.clock;
         self.tell(|| Told::Answered { node, operation, owner, answer: told(reply), at: now });
         state.machine.handle_reply(node, epoch, reply, now);
         self.pump(state, now);

@@ -71,6 +71,7 @@ impl Uses {
         resource: ResourceId,
         ttl: Duration,
         now: BootInstant,
+        waiter: Waker,
     ) {
         let entry = Use {
             resource,
@@ -81,7 +82,7 @@ impl Uses {
             lost: None,
             failures: 0,
             ballot: None,
-            waiter: None,
+            waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
             abandoned: false,
@@ -328,28 +329,25 @@ impl Driver {
         });
     }
 
-    /// Gives the lease back, or stops acquiring it. Needs no runtime: what is to be written is
-    /// queued, and the tasks are woken.
-    pub(crate) fn release(&self, lock: LockId) {
-        self.last_turn(|state, now| {
-            self.tell_cancelled(state, lock, now);
-            let Some(entry) = state.uses.table.get_mut(&lock) else {
-                return;
-            };
-            if entry.stage == Stage::Held {
-                self.tell(|| Told::ReleaseCalled {
-                    owner: entry.owner,
-                    resource: state.names.name(entry.resource),
-                    held: now.since(entry.since),
-                    lost: entry.lost,
-                });
-            }
-            if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
-                entry.stage = Stage::Releasing;
-                state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
-                state.machine.release(lock, now);
-            }
-        });
+    /// Gives the lease back, or stops acquiring it: what is to be written is queued.
+    fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        self.tell_cancelled(state, lock, now);
+        let Some(entry) = state.uses.table.get_mut(&lock) else {
+            return;
+        };
+        if entry.stage == Stage::Held {
+            self.tell(|| Told::ReleaseCalled {
+                owner: entry.owner,
+                resource: state.names.name(entry.resource),
+                held: now.since(entry.since),
+                lost: entry.lost,
+            });
+        }
+        if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
+            entry.stage = Stage::Releasing;
+            state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            state.machine.release(lock, now);
+        }
     }
 
     /// Lets the lease end by itself.
@@ -374,26 +372,29 @@ impl Driver {
         self.turn(|state, _| state.machine.deadline(lock))
     }
 
-    /// What the nodes answered to the release, once all of them have, or are given up.
-    pub(crate) fn poll_released(
-        &self,
-        lock: LockId,
-        context: &Context<'_>,
-    ) -> Poll<ReleaseOutcome> {
-        self.turn(|state, _| {
+    /// Gives the lease back. Ready, once, with what the nodes answered, when all of them have, or
+    /// are given up.
+    pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
+        self.turn(|state, now| {
             let entry = state.uses.of(lock);
             if let Stage::Released(outcome) = entry.stage {
+                state.uses.table.remove(&lock);
                 return Poll::Ready(outcome);
             }
             entry.waiter = Some(context.waker().clone());
+            self.begin_release(state, lock, now);
             Poll::Pending
         })
     }
 
-    /// The handle is gone: nobody will ask what became of the use.
+    /// The handle is gone: nobody will ask what becomes of the use. Needs no runtime: the tasks are
+    /// woken.
     pub(crate) fn abandon(&self, lock: LockId) {
-        self.release(lock);
-        self.last_turn(|state, _| {
+        if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
+            return;
+        }
+        self.last_turn(|state, now| {
+            self.begin_release(state, lock, now);
             let Some(entry) = state.uses.table.get_mut(&lock) else {
                 return;
             };

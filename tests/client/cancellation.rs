@@ -91,7 +91,7 @@ fn an_acquisition_that_stands_in_line() {
         victim(async move {
             let mut waiting = redlock.acquire("res").into_future();
             let begun = std::future::poll_fn(|context| {
-                std::task::Poll::Ready(waiting.as_mut().poll(context).is_pending())
+                std::task::Poll::Ready(std::pin::Pin::new(&mut waiting).poll(context).is_pending())
             });
             assert!(begun.await);
             drop(lease);

@@ -3,6 +3,7 @@
 
 mod cancellation;
 mod closing;
+mod docs;
 mod extension;
 mod line;
 mod logs;
@@ -27,7 +28,7 @@ use self::world::{MS, SECOND, TTL, World};
 type Acquiring<'a> = BoxFuture<'a, Result<Lease, AcquireError>>;
 
 fn acquiring<'a>(redlock: &'a Redlock, resource: &'a str) -> Acquiring<'a> {
-    redlock.acquire(resource).into_future()
+    Box::pin(redlock.acquire(resource).into_future())
 }
 
 fn kind(result: Result<Lease, AcquireError>) -> AcquireErrorKind {
@@ -287,7 +288,7 @@ fn a_grant_that_is_fetched_late_is_refused_and_given_back() {
     let redlock = world.client();
     let mut acquiring = redlock.try_acquire("res").into_future();
     let mut context = Context::from_waker(Waker::noop());
-    assert!(acquiring.as_mut().poll(&mut context).is_pending());
+    assert!(Pin::new(&mut acquiring).poll(&mut context).is_pending());
     world.settle();
     assert_eq!(world.holders("res"), 5, "decided, and not fetched");
     world.pass(TTL);

@@ -12,6 +12,7 @@ mod cancellation;
 mod contention;
 mod cycle;
 mod dropping;
+mod examples;
 mod extension;
 mod fleet;
 mod hanging;
@@ -103,6 +104,7 @@ const TESTS: &[&[Test]] = &[
     contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
+    examples::TESTS,
     extension::TESTS,
     hanging::TESTS,
     interlock::TESTS,

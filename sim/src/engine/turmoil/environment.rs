@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
+use redlock_client::environment::{self, BoxFuture, Endpoint, Environment, Stream};
 use redlock_client::protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
 use super::simulation::node_of;
-use super::world::{Connection, Due, Timer, World};
+use super::world::{self, Connection, Due, World};
 use crate::world::{Choice, Label};
 
 /// What the client at a place sees of the world.
@@ -43,7 +43,7 @@ impl Environment for HostEnvironment {
         BootInstant::from_nanos(self.world.lock().boot_ns(self.client))
     }
 
-    fn timer(&self) -> Box<dyn Timer> {
+    fn timer(&self) -> Box<dyn environment::Timer> {
         Box::new(BootTimer { world: Arc::clone(&self.world), client: self.client, sleep: None })
     }
 
@@ -72,7 +72,7 @@ struct BootTimer {
     sleep: Option<(BootInstant, Sleep)>,
 }
 
-impl Timer for BootTimer {
+impl environment::Timer for BootTimer {
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()> {
         if self.sleep.as_ref().map(|(set, _)| *set) != Some(at) {
             let due = Due::Boot { client: self.client, at_ns: at.as_nanos() };
@@ -112,7 +112,7 @@ impl Future for Sleep {
         }
         let (due, waker) = (self.due, context.waker().clone());
         let name = *self.timer.get_or_insert_with(|| state.timer());
-        state.timers.insert(name, Timer { due, waker });
+        state.timers.insert(name, world::Timer { due, waker });
         Poll::Pending
     }
 }
