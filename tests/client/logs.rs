@@ -62,8 +62,7 @@ fn logged(level: Level, act: impl FnOnce(&World, Redlock)) -> String {
         let redlock = world.builder().nodes(nodes).build().unwrap();
         act(&world, redlock);
     });
-    let lines = log.lines.lock().unwrap().join("\n");
-    lines
+    log.lines.lock().unwrap().join("\n")
 }
 
 #[test]

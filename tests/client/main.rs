@@ -3,6 +3,7 @@
 
 mod cancellation;
 mod closing;
+mod docs;
 mod extension;
 mod line;
 mod logs;

@@ -9,7 +9,6 @@ use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
-use redlock_client::KeepAlive;
 
 use crate::node::Habit;
 use crate::world::{SECOND, TTL, World};
@@ -135,8 +134,7 @@ fn course() -> Ledger {
         world.pass(SECOND);
         world.block_on(lease.extend(TTL)).unwrap();
         world.block_on(lease.release());
-        let keep_alive = KeepAlive::at_most(2 * TTL);
-        let lease = world.block_on(redlock.acquire("lost").keep_alive(keep_alive)).unwrap();
+        let lease = world.block_on(redlock.acquire("lost")).unwrap();
         world.block_on(lease.lost());
         drop(lease);
         world.block_on(redlock.acquire("left")).unwrap().leave_until_expiry();
