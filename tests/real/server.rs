@@ -186,7 +186,8 @@ fn spawn(port: u16, directory: &Path, options: &[String]) -> Child {
     command.spawn().expect("`redis-server` is on PATH")
 }
 
-fn free_port() -> u16 {
+/// A port that nobody listens on, and that nobody else in this process is given.
+pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let size = PORTS.end - PORTS.start;
     // Processes of the same machine begin at different places, far from each other.
