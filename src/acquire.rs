@@ -7,7 +7,6 @@ use core::time::Duration;
 use std::borrow::Cow;
 
 use crate::client::Redlock;
-use crate::environment::BoxFuture;
 use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
 use crate::protocol::{BootInstant, Limit, LockConfig, LockId};
@@ -189,43 +188,64 @@ impl<'a> Acquire<'a> {
 
 impl<'a> IntoFuture for Acquire<'a> {
     type Output = Result<Lease, AcquireError>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = Acquiring<'a>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            self.validate()?;
-            let driver = self.redlock.driver();
-            driver.start_tasks();
-            let lock = driver.open(&self.resource.0, |now| self.config(now))?;
-            Acquiring { redlock: self.redlock, lock: Some(lock) }.await
-        })
+    fn into_future(self) -> Acquiring<'a> {
+        Acquiring { acquire: self, stage: Stage::New }
     }
 }
 
-/// An acquisition under way.
-struct Acquiring<'a> {
-    redlock: &'a Redlock,
-    /// `None` once the outcome is known.
-    lock: Option<LockId>,
+/// An acquisition that is awaited. Dropping it gives back whatever it may have acquired.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Acquiring<'a> {
+    acquire: Acquire<'a>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    New,
+    UnderWay(LockId),
+    /// The outcome was handed over.
+    Done,
+}
+
+impl Acquiring<'_> {
+    fn begin(&self, context: &Context<'_>) -> Result<LockId, AcquireError> {
+        let acquire = &self.acquire;
+        acquire.validate()?;
+        let driver = acquire.redlock.driver();
+        driver.start_tasks();
+        driver.open(&acquire.resource.0, |now| acquire.config(now), context)
+    }
 }
 
 impl Future for Acquiring<'_> {
     type Output = Result<Lease, AcquireError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let lock = self.lock.expect("polled after it was ready");
-        let driver = self.redlock.driver();
-        driver.start_tasks();
-        let acquired = core::task::ready!(driver.poll_acquired(lock, context));
-        self.lock = None;
-        Poll::Ready(acquired.map(|grant| Lease::new(self.redlock.clone(), lock, grant)))
+        let lock = match self.stage {
+            Stage::New => {
+                let begun = self.begin(context);
+                self.stage = begun.as_ref().map_or(Stage::Done, |&lock| Stage::UnderWay(lock));
+                return begun.map_or_else(|error| Poll::Ready(Err(error)), |_| Poll::Pending);
+            }
+            Stage::UnderWay(lock) => lock,
+            Stage::Done => panic!("polled after it was ready"),
+        };
+        let redlock = self.acquire.redlock;
+        redlock.driver().start_tasks();
+        let acquired = core::task::ready!(redlock.driver().poll_acquired(lock, context));
+        self.stage = Stage::Done;
+        Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))
     }
 }
 
 impl Drop for Acquiring<'_> {
     fn drop(&mut self) {
-        if let Some(lock) = self.lock {
-            self.redlock.driver().abandon(lock);
+        if let Stage::UnderWay(lock) = self.stage {
+            self.acquire.redlock.driver().abandon(lock);
         }
     }
 }

@@ -7,10 +7,12 @@ use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
-use crate::observer::Observer;
+use crate::observe::{Observer, Observers};
 use crate::protocol::{
     Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
 };
+#[cfg(feature = "tls")]
+use crate::tls::TlsConfig;
 
 /// Configures a [`Redlock`].
 ///
@@ -38,8 +40,10 @@ pub struct Builder {
     extensions_max: u32,
     drift: Drift,
     retry: RetryDelay,
+    #[cfg(feature = "tls")]
+    tls: TlsConfig,
     environment: Arc<dyn Environment>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 /// What acquisitions start from.
@@ -73,8 +77,10 @@ impl Builder {
             extensions_max: DEFAULT_EXTENSIONS_MAX,
             drift: Drift::default(),
             retry: RetryDelay::default(),
+            #[cfg(feature = "tls")]
+            tls: TlsConfig::new(),
             environment: Arc::new(TokioEnvironment),
-            observer: None,
+            observers: Vec::new(),
         }
     }
 
@@ -150,6 +156,14 @@ impl Builder {
         self
     }
 
+    /// How the nodes of which the URL says `rediss://` are spoken to. By default, whom the system
+    /// trusts is trusted.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
+        self.tls = tls;
+        self
+    }
+
     /// The world that the client lives in.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
@@ -158,11 +172,9 @@ impl Builder {
         self
     }
 
-    /// Who is told what the client does.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
+    /// Who is told what the client does. May be given several times: all of them are told.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.observers.push(observer);
         self
     }
 
@@ -217,11 +229,17 @@ impl Builder {
             fleet_max_ttl,
             drift: self.drift,
         };
+        #[cfg(feature = "tls")]
+        if endpoints.iter().any(Endpoint::is_tls) {
+            let connector = self.tls.connector()?;
+            endpoints.iter_mut().try_for_each(|endpoint| endpoint.set_tls(&connector))?;
+        }
         endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
         let guarded =
             |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
-        let driver = Driver::new(self.environment, self.observer, endpoints, &links);
+        let observers = Observers::new(self.observers, &endpoints);
+        let driver = Driver::new(self.environment, observers, endpoints, &links);
         Ok(Redlock::new(driver, settings))
     }
 

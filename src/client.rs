@@ -79,12 +79,12 @@ impl Redlock {
         driver.start_tasks();
         driver.shut();
         let environment = driver.environment();
-        let mut patience = environment.sleep_until(environment.now().after(within));
+        let (mut timer, until) = (environment.timer(), environment.now().after(within));
         poll_fn(|context| {
             driver.start_tasks();
             match driver.poll_shut(context) {
                 Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => patience.as_mut().poll(context),
+                Poll::Pending => timer.poll_until(until, context),
             }
         })
         .await;

@@ -43,7 +43,10 @@ pub(crate) async fn dial(
     environment: &dyn Environment,
     endpoint: &Endpoint,
 ) -> Result<Dialed, DialError> {
-    let mut stream = environment.connect(endpoint).await?;
+    let stream = environment.connect(endpoint).await?;
+    #[cfg(feature = "tls")]
+    let stream = endpoint.secure(stream).await?;
+    let mut stream = stream;
     let decoder = handshake(&mut stream, endpoint).await?;
     Ok(Dialed { stream, decoder })
 }

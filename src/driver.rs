@@ -8,10 +8,12 @@ mod extensions;
 mod names;
 mod pipeline;
 mod standing;
+mod telling;
 mod transports;
 mod uses;
 mod wakes;
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -23,8 +25,9 @@ pub(crate) use self::uses::Watch;
 use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
+use crate::lease::Deadline;
 use crate::node::NodeTask;
-use crate::observer::{Event as Told, Observer};
+use crate::observe::{Event as Told, Observers};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
@@ -33,8 +36,10 @@ use crate::timer::TimerTask;
 /// The machines of one client, and the world around them.
 pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Observers,
     endpoints: Vec<Endpoint>,
+    /// Every task runs, as far as can be told without the lock.
+    all_run: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -45,6 +50,8 @@ pub(crate) struct State {
     uses: Uses,
     nodes: Vec<Node>,
     timer: Task,
+    /// The last reading of the clock.
+    clock: BootInstant,
     /// What the timer task waits for.
     armed: Option<BootInstant>,
     /// The last handle is gone: the tasks end once nothing is owed any more.
@@ -76,7 +83,7 @@ impl Task {
 impl Driver {
     pub(crate) fn new(
         environment: Arc<dyn Environment>,
-        observer: Option<Arc<dyn Observer>>,
+        observers: Observers,
         endpoints: Vec<Endpoint>,
         links: &[LinkConfig],
     ) -> Self {
@@ -86,13 +93,15 @@ impl Driver {
             uses: Uses::default(),
             nodes: endpoints.iter().map(|_| Node::default()).collect(),
             timer: Task::default(),
+            clock: BootInstant::ZERO,
             armed: None,
             closing: false,
             closed: false,
             closers: Vec::new(),
             wakes: Wakes::default(),
         };
-        Self { environment, observer, endpoints, state: Mutex::new(state) }
+        let all_run = AtomicBool::new(false);
+        Self { environment, observers, endpoints, all_run, state: Mutex::new(state) }
     }
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
@@ -110,7 +119,7 @@ impl Driver {
     /// If a machine has panicked before: what it believes is then in doubt.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
         let mut state = self.lock();
-        let now = self.environment.now();
+        let now = self.read_clock(&mut state);
         let result = act(&mut state, now);
         self.pump(&mut state, now);
         let wakes = core::mem::take(&mut state.wakes);
@@ -129,7 +138,11 @@ impl Driver {
     /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
     /// only from inside a poll.
     pub(crate) fn start_tasks(self: &Arc<Self>) {
+        if self.all_run.load(Ordering::Acquire) {
+            return;
+        }
         let mut state = self.lock();
+        self.all_run.store(true, Ordering::Release);
         let timer = !core::mem::replace(&mut state.timer.running, true);
         let nodes = state.machine.nodes().iter();
         let nodes: Vec<NodeIndex> = nodes
@@ -146,14 +159,18 @@ impl Driver {
         }
     }
 
-    /// The timer task's turn: what is due is done, and the next instant is returned; `None` when
-    /// the task is to end.
-    pub(crate) fn tick(&self, context: &Context<'_>) -> Option<Option<BootInstant>> {
+    /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`
+    /// when the task is to end. A timer that is `armed` for an earlier instant may stay so.
+    pub(crate) fn tick(
+        &self,
+        armed: Option<BootInstant>,
+        context: &Context<'_>,
+    ) -> Option<Option<BootInstant>> {
         self.turn(|state, now| {
             state.machine.handle_timeout(now);
             self.pump(state, now);
             state.timer.listen(context);
-            state.armed = state.machine.poll_timeout();
+            state.armed = armed.into_iter().chain(state.machine.poll_timeout()).min();
             (!state.is_finished()).then_some(state.armed)
         })
     }
@@ -162,8 +179,16 @@ impl Driver {
         self.last_turn(|state, _| {
             state.timer = Task::default();
             state.armed = None;
-            state.wake_all();
+            self.task_ended(state);
         });
+    }
+
+    /// A task has ended, perhaps with its runtime: those who wait for anything start it again when
+    /// they are polled. Nobody else would.
+    fn task_ended(&self, state: &mut State) {
+        self.all_run.store(false, Ordering::Release);
+        state.uses.wake_all(&mut state.wakes);
+        state.wakes.extend(state.closers.drain(..));
     }
 
     /// The last handle is gone.
@@ -171,12 +196,14 @@ impl Driver {
         self.last_turn(|state, _| state.closing = true);
     }
 
-    /// Opens a use of the lock on `resource`; its first attempt begins at once. `config` is given
-    /// the instant from which on waiting counts. Refused after the client was closed.
+    /// Opens a use of the lock on `resource`; its first attempt begins at once, and the caller is
+    /// woken when there is an outcome. `config` is given the instant from which on waiting counts.
+    /// Refused after the client was closed.
     pub(crate) fn open(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
+        context: &Context<'_>,
     ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
             if state.closed {
@@ -185,7 +212,7 @@ impl Driver {
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config);
-            state.uses.open(lock, resource, config.ttl);
+            state.uses.open(lock, resource, config.ttl, now, context.waker().clone());
             Ok(lock)
         })
     }
@@ -199,18 +226,17 @@ impl Driver {
         self.state.lock().expect("no machine has panicked")
     }
 
-    fn tell(&self, event: &Told<'_>) {
-        if let Some(observer) = &self.observer {
-            observer.event(event);
-        }
+    fn read_clock(&self, state: &mut State) -> BootInstant {
+        state.clock = self.environment.now();
+        state.clock
     }
 
     /// Does what the machines say, until they have nothing more to say.
     fn pump(&self, state: &mut State, now: BootInstant) {
-        self.tell_eligibility(state);
+        self.tell_eligibility(state, now);
         loop {
             while let Some(command) = state.machine.poll_command() {
-                self.carry_out(state, command);
+                self.carry_out(state, command, now);
             }
             let Some(event) = state.machine.poll_event() else {
                 break;
@@ -231,16 +257,7 @@ impl Driver {
         }
     }
 
-    fn tell_eligibility(&self, state: &mut State) {
-        for node in state.machine.nodes().iter() {
-            let from = state.machine.eligible_from(node);
-            if core::mem::replace(&mut state.nodes[node.get()].eligible_from, from) != from {
-                self.tell(&Told::Eligible { node, from });
-            }
-        }
-    }
-
-    fn carry_out(&self, state: &mut State, command: Command) {
+    fn carry_out(&self, state: &mut State, command: Command, now: BootInstant) {
         let node = match command {
             Command::Dial { node, epoch } => {
                 state.nodes[node.get()].epoch = Some(epoch);
@@ -253,7 +270,7 @@ impl Driver {
             }
             Command::Write { node, epoch, op, .. } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.write(state, node, op);
+                self.write(state, node, op, now);
                 node
             }
         };
@@ -262,35 +279,49 @@ impl Driver {
 
     fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
         match event {
-            Event::AttemptDue(lock) => self.begin(state, lock),
+            Event::AttemptDue(lock) => self.begin(state, lock, now),
             Event::AttemptFailed { lock, token, reason, ballot } => {
                 state.uses.attempt_failed(lock, ballot);
-                self.tell(&Told::AttemptFailed { owner: token, reason });
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::AttemptFailed { owner: token, resource, reason }
+                });
             }
             Event::Decided { lock, token, counted, deadline } => {
-                self.tell(&Told::Decided { owner: token, counted, t2: now, deadline });
+                let until = Deadline::new(deadline);
+                self.tell(|| Told::Decided { owner: token, counted, t2: now, deadline: until });
                 state.uses.decided(lock, &mut state.wakes);
             }
             Event::Extended { lock, token, counted, deadline } => {
-                self.tell(&Told::Extended { owner: token, counted, deadline });
+                let until = Deadline::new(deadline);
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::Extended { owner: token, resource, counted, deadline: until }
+                });
                 state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
             }
             Event::ExtensionFailed { lock, token, reason } => {
-                self.tell(&Told::ExtensionFailed { owner: token, reason });
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::ExtensionFailed { owner: token, resource, reason: reason.into() }
+                });
                 state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
             }
             Event::GaveUp { lock, reason } => {
+                self.tell_failed(state, lock, reason.into(), now);
                 let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));
             }
             Event::Lost { lock, reason } => {
-                if let Some(owner) = state.uses.lost(lock, reason.into(), &mut state.wakes) {
-                    self.tell(&Told::Lost { owner });
-                }
+                self.tell_lost(state, lock, reason.into(), now);
+                state.uses.lost(lock, reason.into(), &mut state.wakes);
             }
             Event::Released { lock, outcome } => {
                 if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
-                    self.tell(&Told::Released { owner: ended.owner, outcome });
+                    self.tell(|| {
+                        let resource = state.names.name(ended.resource);
+                        Told::Released { owner: ended.owner, resource, outcome }
+                    });
                     state.names.retire(ended.resource);
                 }
             }
@@ -298,13 +329,13 @@ impl Driver {
     }
 
     /// Draws what is random of an attempt, then reads T1, then begins it.
-    fn begin(&self, state: &mut State, lock: LockId) {
-        let environment = &self.environment;
+    fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
-        let drawn = environment.fill_random(&mut random);
+        let drawn = self.environment.fill_random(&mut random);
         let (resource, ttl) = state.uses.terms(lock);
-        let t1 = environment.now();
+        let t1 = self.read_clock(state);
         if drawn.is_err() {
+            self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
             state.uses.fail(lock, AcquireErrorKind::NoEntropy);
             return state.machine.release(lock, t1);
         }
@@ -313,19 +344,13 @@ impl Driver {
         let owner = Token::from_bytes(*token);
         state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
-        self.tell(&Told::AttemptBegan { owner, resource, t1, ttl });
+        self.tell(|| Told::AttemptBegan { owner, resource, t1, ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }
 }
 
 impl State {
-    /// A task has ended, perhaps with its runtime: those who wait on another one start it again
-    /// there. Nobody else would.
-    fn wake_all(&mut self) {
-        self.uses.wake_all(&mut self.wakes);
-    }
-
     /// Whether the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()

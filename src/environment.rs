@@ -4,6 +4,7 @@ mod on_tokio;
 
 use core::future::Future;
 use core::pin::Pin;
+use core::task::{Context, Poll};
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,6 +22,13 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
 
+/// A timer that can be set any number of times.
+pub trait Timer: Send + 'static {
+    /// Ready when [`Environment::now`] reads at least `at`: perhaps late, never early. What it was
+    /// asked for before is forgotten.
+    fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()>;
+}
+
 /// The world as the client sees it. The client does nothing that does not go through here.
 pub trait Environment: Send + Sync + 'static {
     /// Resolves the name and opens a connection.
@@ -29,8 +37,8 @@ pub trait Environment: Send + Sync + 'static {
     /// The client's clock: it counts time asleep and never goes back.
     fn now(&self) -> BootInstant;
 
-    /// Ready when [`Environment::now`] reads at least `at`: perhaps late, never early.
-    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()>;
+    /// A timer on the same clock, for the task that polls it first.
+    fn timer(&self) -> Box<dyn Timer>;
 
     /// Runs `task` in the background. Called only from inside a poll.
     fn spawn(&self, name: &'static str, task: BoxFuture<'static, ()>);

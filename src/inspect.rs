@@ -92,11 +92,12 @@ fn ask(
         let environment = driver.environment();
         // Several questions in a row, each worth a node timeout; a node that hangs is let go.
         let patience = settings.connect_timeout.saturating_add(settings.node_timeout * 8);
-        let mut sleep = environment.sleep_until(environment.now().after(patience));
+        let (mut timer, until) = (environment.timer(), environment.now().after(patience));
         let mut probe = Box::pin(probe(&driver, node));
         let report = poll_fn(|context| match probe.as_mut().poll(context) {
             Poll::Pending => {
-                sleep.as_mut().poll(context).map(|()| Err(Arc::from("no answer in time")))
+                let late = timer.poll_until(until, context);
+                late.map(|()| Err(Arc::from("no answer in time")))
             }
             ready => ready,
         })

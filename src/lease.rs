@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::client::Redlock;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{ExtendError, LostReason, Released};
-use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome, Token};
+use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome};
+
+pub use crate::protocol::Token as OwnerToken;
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -30,6 +32,10 @@ pub struct Lease {
 pub struct Deadline(BootInstant);
 
 impl Deadline {
+    pub(crate) fn new(instant: BootInstant) -> Self {
+        Self(instant)
+    }
+
     /// The reading of the client's clock.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
@@ -38,9 +44,6 @@ impl Deadline {
         self.0
     }
 }
-
-/// The random value that marks the keys of one lease. It has no order: it is not a fencing token.
-pub type OwnerToken = Token;
 
 impl Lease {
     pub(crate) fn new(redlock: Redlock, lock: LockId, grant: Grant) -> Self {
@@ -138,10 +141,9 @@ impl Lease {
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
     pub async fn release(self) -> Released {
-        self.driver().release(self.lock);
         let outcome = poll_fn(|context| {
             self.driver().start_tasks();
-            self.driver().poll_released(self.lock, context)
+            self.driver().poll_release(self.lock, context)
         });
         let outcome = outcome.await;
         released(outcome, self.driver())

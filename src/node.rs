@@ -50,6 +50,13 @@ impl Transport {
             Self::Dialing { epoch, .. } | Self::Open(Connection { epoch, .. }) => Some(*epoch),
         }
     }
+
+    fn outgoing(&mut self) -> Option<&mut BytesMut> {
+        match self {
+            Self::Open(connection) => Some(&mut connection.outgoing),
+            _ => None,
+        }
+    }
 }
 
 /// Serves one node until the client is gone and nothing is owed.
@@ -57,11 +64,13 @@ pub(crate) struct NodeTask {
     driver: Arc<Driver>,
     node: NodeIndex,
     transport: Transport,
+    /// It has been woken, and will do its work when it is polled again.
+    deferred: bool,
 }
 
 impl NodeTask {
     pub(crate) fn new(driver: Arc<Driver>, node: NodeIndex) -> Self {
-        Self { driver, node, transport: Transport::None }
+        Self { driver, node, transport: Transport::None, deferred: false }
     }
 
     /// Drops the transport that there is and dials `epoch`, if there is to be one.
@@ -115,7 +124,6 @@ impl NodeTask {
 
     fn close(&mut self, why: Arc<str>) {
         if let Some(epoch) = self.transport.epoch() {
-            tracing::debug!(node = self.node.get(), %why, "no connection");
             self.transport = Transport::None;
             self.driver.closed(self.node, epoch, why);
         }
@@ -174,16 +182,21 @@ impl Future for NodeTask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
+        // Whoever else is ready speaks first, so that what all of them have to say goes out in
+        // one write: a task that is woken runs next, before the others have said anything.
+        task.deferred = !task.deferred;
+        if task.deferred {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         loop {
-            let orders = task.driver.orders(task.node, task.transport.epoch(), context);
+            let (epoch, outgoing) = (task.transport.epoch(), task.transport.outgoing());
+            let orders = task.driver.orders(task.node, epoch, outgoing, context);
             if orders.finished {
                 return Poll::Ready(());
             }
             if orders.epoch != task.transport.epoch() {
                 task.follow(orders.epoch);
-            }
-            if let Transport::Open(connection) = &mut task.transport {
-                connection.outgoing.extend_from_slice(&orders.outgoing);
             }
             let dialed = task.poll_dial(context).is_ready();
             let moved = task.poll_connection(context).is_ready();

@@ -6,18 +6,22 @@ use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use crate::driver::Driver;
-use crate::environment::BoxFuture;
+use crate::environment::Timer;
 use crate::protocol::BootInstant;
 
 /// Waits for whatever instant the machines name.
 pub(crate) struct TimerTask {
     driver: Arc<Driver>,
-    sleep: Option<(BootInstant, BoxFuture<'static, ()>)>,
+    timer: Box<dyn Timer>,
+    /// What the timer is set for. It may be earlier than what the machines wait for by now: a look
+    /// in vain costs less than setting it again with every command.
+    armed: Option<BootInstant>,
 }
 
 impl TimerTask {
     pub(crate) fn new(driver: Arc<Driver>) -> Self {
-        Self { driver, sleep: None }
+        let timer = driver.environment().timer();
+        Self { driver, timer, armed: None }
     }
 }
 
@@ -27,18 +31,15 @@ impl Future for TimerTask {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
         loop {
-            let Some(next) = task.driver.tick(context) else {
+            let Some(next) = task.driver.tick(task.armed, context) else {
                 return Poll::Ready(());
             };
-            if task.sleep.as_ref().map(|(at, _)| *at) != next {
-                let environment = task.driver.environment();
-                task.sleep = next.map(|at| (at, environment.sleep_until(at)));
-            }
-            let Some((_, sleep)) = &mut task.sleep else {
+            task.armed = next;
+            let Some(at) = next else {
                 return Poll::Pending;
             };
-            core::task::ready!(sleep.as_mut().poll(context));
-            task.sleep = None;
+            core::task::ready!(task.timer.poll_until(at, context));
+            task.armed = None;
         }
     }
 }

@@ -30,6 +30,11 @@ impl Extenders {
         }
         wakes.extend(core::mem::take(&mut self.waiting).into_values());
     }
+
+    /// Those who wait.
+    pub(super) fn wakers(&self) -> impl Iterator<Item = &Waker> {
+        self.waiting.values()
+    }
 }
 
 impl Driver {

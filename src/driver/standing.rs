@@ -4,7 +4,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use super::{Driver, State};
-use crate::error::{AcquireError, AcquireErrorKind, NodeAnswer};
+use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer};
 use crate::health::{Health, NodeHealth};
 use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
 
@@ -81,6 +81,8 @@ impl Driver {
         self.turn(|state, now| {
             (state.closed, state.closing) = (true, true);
             for lock in state.uses.under_way() {
+                self.tell_failed(state, lock, AcquireErrorKind::Closed, now);
+                self.tell_lost(state, lock, LostReason::Closed, now);
                 state.uses.close(lock, &mut state.wakes);
                 state.machine.release(lock, now);
             }
@@ -93,7 +95,9 @@ impl Driver {
             if state.machine.is_idle() {
                 return Poll::Ready(());
             }
-            state.closers.push(context.waker().clone());
+            if !state.closers.iter().any(|closer| closer.will_wake(context.waker())) {
+                state.closers.push(context.waker().clone());
+            }
             Poll::Pending
         })
     }

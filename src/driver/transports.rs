@@ -7,7 +7,7 @@ use bytes::BytesMut;
 
 use super::pipeline::{self, Answer, Pipeline};
 use super::{Driver, State, Task};
-use crate::observer::{self, Event as Told, Operation};
+use crate::observe::{self, Event as Told, Operation};
 use crate::protocol::{BootInstant, NodeIndex, Op, Reply, ResourceId};
 use crate::resp::{Decoder, Malformed};
 
@@ -23,6 +23,10 @@ pub(super) struct Node {
     pub(super) eligible_from: Option<BootInstant>,
     /// The last error of the node or its connection, in its own words, fit to be shown.
     pub(super) last_error: Option<Arc<str>>,
+    /// Votes did not count when they were looked at last, and will.
+    pub(super) quarantined: bool,
+    /// The connection that there should be is open.
+    pub(super) connected: bool,
     pub(super) task: Task,
 }
 
@@ -32,30 +36,47 @@ pub(crate) struct Orders {
     pub(crate) epoch: Option<u32>,
     /// Nothing will be asked of the task any more.
     pub(crate) finished: bool,
-    /// What is to be written on the connection that the task has.
-    pub(crate) outgoing: BytesMut,
 }
 
 impl Driver {
-    /// What the task of `node`, which serves the connection `epoch`, is to do.
+    /// What the task of `node`, which serves the connection `epoch`, is to do. What is to be
+    /// written on that connection is appended to `outgoing`.
     pub(crate) fn orders(
         &self,
         node: NodeIndex,
         epoch: Option<u32>,
+        outgoing: Option<&mut BytesMut>,
         context: &Context<'_>,
     ) -> Orders {
         let mut state = self.lock();
         let finished = state.is_finished();
         let node = &mut state.nodes[node.get()];
         node.task.listen(context);
-        let current = node.epoch == epoch;
-        let outgoing = if current { node.outgoing.split() } else { BytesMut::new() };
-        Orders { epoch: node.epoch, finished, outgoing }
+        match outgoing {
+            // The two buffers change places again and again, and neither is ever allocated anew.
+            Some(outgoing) if node.epoch == epoch && outgoing.is_empty() => {
+                outgoing.clear();
+                core::mem::swap(outgoing, &mut node.outgoing);
+            }
+            Some(outgoing) if node.epoch == epoch => {
+                outgoing.extend_from_slice(&node.outgoing);
+                node.outgoing.clear();
+            }
+            _ => {}
+        }
+        Orders { epoch: node.epoch, finished }
     }
 
     /// The connection `epoch` to `node` is open.
     pub(crate) fn connected(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| state.machine.handle_connected(node, epoch, now));
+        self.turn(|state, now| {
+            let entry = &mut state.nodes[node.get()];
+            if entry.epoch == Some(epoch) {
+                entry.connected = true;
+                self.tell(|| Told::Connected { node });
+            }
+            state.machine.handle_connected(node, epoch, now);
+        });
     }
 
     /// The connection `epoch` to `node` takes bytes again, or takes none for now.
@@ -77,7 +98,7 @@ impl Driver {
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             state.nodes[node.get()].task = Task::default();
-            state.wake_all();
+            self.task_ended(state);
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, now);
             }
@@ -120,21 +141,21 @@ impl Driver {
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
         let Answer { reply, error: _ } = answer;
         let (operation, owner) = (operation(&op), pipeline::token(&op));
-        self.tell(&Told::Answered { node, operation, owner, answer: told(reply) });
-        // An attempt may have begun since the last one: the clock is read afresh.
-        let now = self.environment.now();
+        // The clock was read after the reply was, and again for every attempt that has begun since.
+        let now = state.clock;
+        self.tell(|| Told::Answered { node, operation, owner, answer: told(reply), at: now });
         state.machine.handle_reply(node, epoch, reply, now);
         self.pump(state, now);
     }
 
     /// Puts a command behind what is to be written on the connection to `node`.
-    pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op) {
+    pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op, now: BootInstant) {
         let State { nodes, names, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         let name = resource(&op).map_or(&[][..], |resource| names.name(resource));
         pipeline.write(op, name, outgoing);
         let (operation, owner) = (operation(&op), pipeline::token(&op));
-        self.tell(&Told::Written { node, operation, owner });
+        self.tell(|| Told::Written { node, operation, owner, at: now });
     }
 
     /// The machine gives the connection to `node` up.
@@ -155,7 +176,12 @@ impl Driver {
         entry.epoch = None;
         entry.outgoing.clear();
         entry.pipeline.clear();
-        self.tell(&Told::Disconnected { node });
+        let error = entry.last_error.as_deref().unwrap_or_default();
+        if core::mem::take(&mut entry.connected) {
+            self.tell(|| Told::Disconnected { node, error });
+        } else {
+            self.tell(|| Told::ConnectFailed { node, error });
+        }
     }
 }
 
@@ -181,10 +207,10 @@ fn operation(op: &Op) -> Operation {
     }
 }
 
-fn told(reply: Reply) -> observer::Answer {
+fn told(reply: Reply) -> observe::Answer {
     match reply {
-        Reply::Error => observer::Answer::Error,
-        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observer::Answer::Yes,
-        Reply::Integer(_) | Reply::Nil => observer::Answer::No,
+        Reply::Error => observe::Answer::Error,
+        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observe::Answer::Yes,
+        Reply::Integer(_) | Reply::Nil => observe::Answer::No,
     }
 }

@@ -8,7 +8,8 @@ use super::extensions::Extenders;
 use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
-use crate::observer::Event as Told;
+use crate::lease::Deadline;
+use crate::observe::Event as Told;
 use crate::protocol::{
     Ballot, BootInstant, ExtendError, Grant, LockId, ReleaseOutcome, ResourceId, Token,
 };
@@ -31,6 +32,8 @@ struct Use {
     ttl: Duration,
     owner: Token,
     stage: Stage,
+    /// When the acquisition began, or the lease was handed over.
+    since: BootInstant,
     lost: Option<LostReason>,
     /// How many attempts have failed, and what the nodes said to the last of them.
     failures: u32,
@@ -62,16 +65,24 @@ pub(super) struct EndedUse {
 pub(crate) struct Watch(u64);
 
 impl Uses {
-    pub(super) fn open(&mut self, lock: LockId, resource: ResourceId, ttl: Duration) {
+    pub(super) fn open(
+        &mut self,
+        lock: LockId,
+        resource: ResourceId,
+        ttl: Duration,
+        now: BootInstant,
+        waiter: Waker,
+    ) {
         let entry = Use {
             resource,
             ttl,
             owner: Token::from_bytes([0; Token::LENGTH]),
             stage: Stage::Trying,
+            since: now,
             lost: None,
             failures: 0,
             ballot: None,
-            waiter: None,
+            waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
             abandoned: false,
@@ -84,6 +95,24 @@ impl Uses {
     pub(super) fn terms(&self, lock: LockId) -> (ResourceId, Duration) {
         let entry = &self.table[&lock];
         (entry.resource, entry.ttl)
+    }
+
+    pub(super) fn resource(&self, lock: LockId) -> Option<ResourceId> {
+        self.table.get(&lock).map(|entry| entry.resource)
+    }
+
+    /// How many attempts of an acquisition have failed, and when it began.
+    pub(super) fn acquiring(&self, lock: LockId) -> Option<(u32, BootInstant)> {
+        let entry = self.table.get(&lock)?;
+        let acquiring = matches!(entry.stage, Stage::Trying | Stage::Decided);
+        acquiring.then_some((entry.failures, entry.since))
+    }
+
+    /// Whose a lease is that is held and was not lost, and since when.
+    pub(super) fn alive(&self, lock: LockId) -> Option<(Token, BootInstant)> {
+        let entry = self.table.get(&lock)?;
+        let alive = entry.stage == Stage::Held && entry.lost.is_none();
+        alive.then_some((entry.owner, entry.since))
     }
 
     pub(super) fn begin(&mut self, lock: LockId, owner: Token) {
@@ -169,16 +198,11 @@ impl Uses {
         Some(resource)
     }
 
-    pub(super) fn lost(
-        &mut self,
-        lock: LockId,
-        reason: LostReason,
-        wakes: &mut Wakes,
-    ) -> Option<Token> {
-        let entry = self.table.get_mut(&lock)?;
-        entry.lost = Some(reason);
-        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
-        Some(entry.owner)
+    pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
+        if let Some(entry) = self.table.get_mut(&lock) {
+            entry.lost = Some(reason);
+            wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        }
     }
 
     pub(super) fn released(
@@ -210,6 +234,7 @@ impl Uses {
     pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         for entry in self.table.values() {
             wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
+            wakes.extend(entry.extenders.wakers().cloned());
         }
     }
 
@@ -228,7 +253,7 @@ impl Driver {
         context: &Context<'_>,
     ) -> Poll<Result<Grant, AcquireError>> {
         self.turn(|state, now| {
-            let State { uses, machine, .. } = state;
+            let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
                 let (failures, ballot) = (entry.failures, entry.ballot);
@@ -240,8 +265,14 @@ impl Driver {
                 if let Ok(grant) = machine.deliver(lock, now) {
                     entry.stage = Stage::Held;
                     entry.waiter = None;
-                    let deadline = grant.deadline;
-                    self.tell(&Told::Delivered { owner: grant.token, deadline });
+                    let waited = now.since(core::mem::replace(&mut entry.since, now));
+                    self.tell(|| Told::Delivered {
+                        owner: grant.token,
+                        resource: names.name(entry.resource),
+                        deadline: Deadline::new(grant.deadline),
+                        attempts: entry.failures,
+                        waited,
+                    });
                     return Poll::Ready(Ok(grant));
                 }
                 // Another attempt follows, or the machine says that none does.
@@ -298,22 +329,25 @@ impl Driver {
         });
     }
 
-    /// Gives the lease back, or stops acquiring it. Needs no runtime: what is to be written is
-    /// queued, and the tasks are woken.
-    pub(crate) fn release(&self, lock: LockId) {
-        self.last_turn(|state, now| {
-            let Some(entry) = state.uses.table.get_mut(&lock) else {
-                return;
-            };
-            if entry.stage == Stage::Held {
-                self.tell(&Told::ReleaseCalled { owner: entry.owner });
-            }
-            if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
-                entry.stage = Stage::Releasing;
-                state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
-                state.machine.release(lock, now);
-            }
-        });
+    /// Gives the lease back, or stops acquiring it: what is to be written is queued.
+    fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        self.tell_cancelled(state, lock, now);
+        let Some(entry) = state.uses.table.get_mut(&lock) else {
+            return;
+        };
+        if entry.stage == Stage::Held {
+            self.tell(|| Told::ReleaseCalled {
+                owner: entry.owner,
+                resource: state.names.name(entry.resource),
+                held: now.since(entry.since),
+                lost: entry.lost,
+            });
+        }
+        if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
+            entry.stage = Stage::Releasing;
+            state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            state.machine.release(lock, now);
+        }
     }
 
     /// Lets the lease end by itself.
@@ -321,7 +355,12 @@ impl Driver {
         self.last_turn(|state, now| {
             state.machine.leave(lock, now);
             if let Some(entry) = state.uses.table.remove(&lock) {
-                self.tell(&Told::LeftToExpire { owner: entry.owner });
+                self.tell(|| Told::LeftToExpire {
+                    owner: entry.owner,
+                    resource: state.names.name(entry.resource),
+                    held: now.since(entry.since),
+                    lost: entry.lost,
+                });
                 state.wakes.extend(entry.watchers.into_values());
                 state.names.retire(entry.resource);
             }
@@ -333,26 +372,29 @@ impl Driver {
         self.turn(|state, _| state.machine.deadline(lock))
     }
 
-    /// What the nodes answered to the release, once all of them have, or are given up.
-    pub(crate) fn poll_released(
-        &self,
-        lock: LockId,
-        context: &Context<'_>,
-    ) -> Poll<ReleaseOutcome> {
-        self.turn(|state, _| {
+    /// Gives the lease back. Ready, once, with what the nodes answered, when all of them have, or
+    /// are given up.
+    pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
+        self.turn(|state, now| {
             let entry = state.uses.of(lock);
             if let Stage::Released(outcome) = entry.stage {
+                state.uses.table.remove(&lock);
                 return Poll::Ready(outcome);
             }
             entry.waiter = Some(context.waker().clone());
+            self.begin_release(state, lock, now);
             Poll::Pending
         })
     }
 
-    /// The handle is gone: nobody will ask what became of the use.
+    /// The handle is gone: nobody will ask what becomes of the use. Needs no runtime: the tasks are
+    /// woken.
     pub(crate) fn abandon(&self, lock: LockId) {
-        self.release(lock);
-        self.last_turn(|state, _| {
+        if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
+            return;
+        }
+        self.last_turn(|state, now| {
+            self.begin_release(state, lock, now);
             let Some(entry) = state.uses.table.get_mut(&lock) else {
                 return;
             };

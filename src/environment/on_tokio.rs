@@ -2,12 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "everything else reaches the world through here")]
 
+mod timer;
+
 use core::time::Duration;
 use std::io;
 
+use rustix::net::sockopt;
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Address, BoxFuture, Endpoint, Environment, Stream};
+use self::timer::TokioTimer;
+use super::{Address, BoxFuture, Endpoint, Environment, Stream, Timer};
 use crate::protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -25,18 +29,15 @@ pub struct TokioEnvironment;
 impl Environment for TokioEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let stream = match to.address() {
-                Address::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await?,
-                Address::Unix(path) => {
-                    let stream = UnixStream::connect(path).await?;
-                    return Ok(Box::new(stream) as Box<dyn Stream>);
+            Ok(match to.address() {
+                // The name is resolved afresh, and every address that it has is tried.
+                Address::Tcp { host, port } => {
+                    let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                    prepare(&stream, to.patience())?;
+                    Box::new(stream) as Box<dyn Stream>
                 }
-            };
-            stream.set_nodelay(true)?;
-            // A link that gives a connection up must be sure that the kernel sends nothing more of
-            // it: a SET sent after the reset would outlive the release that is owed for it.
-            stream.set_zero_linger()?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
+                Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            })
         })
     }
 
@@ -47,17 +48,8 @@ impl Environment for TokioEnvironment {
         BootInstant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
     }
 
-    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            loop {
-                let left = at.since(TokioEnvironment.now());
-                if left.is_zero() {
-                    return;
-                }
-                // Tokio's clock stands still while the host sleeps, ours does not: look again.
-                tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
-            }
-        })
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(TokioTimer::New)
     }
 
     fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
@@ -69,8 +61,31 @@ impl Environment for TokioEnvironment {
     }
 }
 
-/// How late a timer can be after the host has slept.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// A connection on which nothing happens is probed after this long, and so often, this many times:
+/// one whose other end is gone is found before somebody needs it.
+const PROBE_AFTER: Duration = Duration::from_secs(15);
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+
+fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    // A link that gives a connection up must be sure that the kernel sends nothing more of it: a
+    // SET sent after the reset would outlive the release that is owed for it.
+    stream.set_zero_linger()?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    // Nor may the kernel go on trying for longer than the link does.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, patience_ms)?;
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = patience;
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
@@ -87,14 +102,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_timer_is_never_early() {
-        let at = TokioEnvironment.now().after(Duration::from_millis(3));
-        TokioEnvironment.sleep_until(at).await;
-        assert!(TokioEnvironment.now() >= at);
-        TokioEnvironment.sleep_until(BootInstant::ZERO).await;
-    }
-
-    #[tokio::test]
     async fn a_dropped_connection_is_reset() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -108,6 +115,33 @@ mod tests {
         drop(ours);
         let error = theirs.read(&mut bytes).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[tokio::test]
+    async fn the_kernel_is_no_more_patient_than_the_link() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        prepare(&stream, Duration::from_millis(700)).unwrap();
+        assert!(stream.nodelay().unwrap());
+        assert_eq!(sockopt::socket_linger(&stream).unwrap(), Some(Duration::ZERO));
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), PROBE_AFTER);
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), 700);
+    }
+
+    #[tokio::test]
+    async fn a_socket_with_a_path_is_reached() {
+        let path = std::env::temp_dir().join(format!("redlock-client-{}", std::process::id()));
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let endpoint: Endpoint = format!("unix://{}", path.display()).parse().unwrap();
+        let mut ours = TokioEnvironment.connect(&endpoint).await.unwrap();
+        let (mut theirs, _) = listener.accept().await.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        ours.write_all(b"hello").await.unwrap();
+        let mut bytes = [0; 5];
+        theirs.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"hello");
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum BuildError {
     NoNodes,
     #[error(transparent)]
     Option(#[from] OptionError),
+    #[cfg(feature = "tls")]
+    #[error("TLS cannot be had: {0}")]
+    Tls(#[from] crate::tls::TlsError),
     #[error("{0} nodes were given, at most {MAX_NODES} are supported")]
     TooManyNodes(usize),
 }

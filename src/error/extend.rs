@@ -51,16 +51,25 @@ impl ExtendError {
 
     pub(crate) fn new(reason: protocol::ExtendError, ttl: core::time::Duration) -> Self {
         use protocol::ExtendError as Reason;
-        let kind = match reason {
-            Reason::TooLong => return OptionError::Ttl { ttl, why: TtlError::BeyondFleet }.into(),
-            Reason::Lost(reason) => ExtendErrorKind::Lost(reason.into()),
-            Reason::Busy | Reason::Cancelled => ExtendErrorKind::Lost(LostReason::Released),
-            Reason::TooFewNodes => ExtendErrorKind::TooFewNodes,
-            Reason::TooMany => ExtendErrorKind::TooMany,
-            Reason::TooSlow => ExtendErrorKind::TooSlow,
-            Reason::WouldShorten => ExtendErrorKind::WouldShorten,
-        };
-        Self { kind, refused: None }
+        match reason {
+            Reason::TooLong => OptionError::Ttl { ttl, why: TtlError::BeyondFleet }.into(),
+            _ => Self { kind: reason.into(), refused: None },
+        }
+    }
+}
+
+impl From<protocol::ExtendError> for ExtendErrorKind {
+    fn from(reason: protocol::ExtendError) -> Self {
+        use protocol::ExtendError as Reason;
+        match reason {
+            Reason::Busy | Reason::Cancelled => Self::Lost(LostReason::Released),
+            Reason::Lost(reason) => Self::Lost(reason.into()),
+            Reason::TooFewNodes => Self::TooFewNodes,
+            Reason::TooLong => Self::Invalid,
+            Reason::TooMany => Self::TooMany,
+            Reason::TooSlow => Self::TooSlow,
+            Reason::WouldShorten => Self::WouldShorten,
+        }
     }
 }
 

@@ -2,16 +2,23 @@
 
 use core::time::Duration;
 
-/// The random wait between two attempts: uniform below a bound that doubles with each failure.
+/// The random wait between two attempts: uniform below a bound that grows with the failures.
+///
+/// The bound doubles slowly, so that a client spends a share of its waiting that hardly changes:
+/// where leases are short the next one is taken soon after the last is released, and where they are
+/// long a crowd soon asks for them seldom.
 ///
 /// Without the randomness two clients can split the nodes between them for ever (catalogue L1, L2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
-    /// The bound after the first failure, unless twice the observed round trip is more.
+    /// The bound after the first failures, unless twice the observed round trip is more.
     pub first: Duration,
     /// The bound is never more than this.
     pub longest: Duration,
 }
+
+/// Failures until the bound doubles.
+const DOUBLES_AFTER: u32 = 32;
 
 impl Default for RetryDelay {
     fn default() -> Self {
@@ -25,7 +32,7 @@ impl RetryDelay {
     #[must_use]
     pub fn after(self, failures: u32, round_trip: Duration, jitter: u64) -> Duration {
         let first = self.first.max(round_trip.saturating_mul(2));
-        let doublings = failures.saturating_sub(1).min(16);
+        let doublings = (failures.saturating_sub(1) / DOUBLES_AFTER).min(16);
         let bound = first.saturating_mul(1 << doublings).min(self.longest.max(first));
         let scaled = (bound.as_nanos() * u128::from(jitter)) >> 64;
         Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
@@ -40,8 +47,9 @@ mod tests {
     fn the_bound_doubles_up_to_the_longest() {
         let delay = RetryDelay::default();
         let bound = |failures| delay.after(failures, Duration::ZERO, u64::MAX).as_millis();
-        assert_eq!([bound(1), bound(2), bound(3), bound(30)], [4, 9, 19, 199]);
-        assert_eq!(delay.after(30, Duration::ZERO, 0), Duration::ZERO);
+        assert_eq!([bound(1), bound(32), bound(33), bound(65)], [4, 4, 9, 19]);
+        assert_eq!([bound(400), bound(u32::MAX)], [199, 199]);
+        assert_eq!(delay.after(400, Duration::ZERO, 0), Duration::ZERO);
     }
 
     #[test]

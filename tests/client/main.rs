@@ -1,9 +1,14 @@
 //! The client from its public face to the bytes, against nodes in memory and a clock that the test
 //! moves. Nothing here waits in real time.
 
+mod cancellation;
 mod closing;
+mod docs;
 mod extension;
 mod line;
+mod logs;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod node;
 mod work;
 mod world;
@@ -14,7 +19,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redlock_client::environment::BoxFuture;
-use redlock_client::observer::{Event, Observer};
+use redlock_client::observe::{Event, Observer};
 use redlock_client::{AcquireError, AcquireErrorKind, Lease, LostReason, Redlock, Released};
 
 use self::node::Habit;
@@ -23,7 +28,7 @@ use self::world::{MS, SECOND, TTL, World};
 type Acquiring<'a> = BoxFuture<'a, Result<Lease, AcquireError>>;
 
 fn acquiring<'a>(redlock: &'a Redlock, resource: &'a str) -> Acquiring<'a> {
-    redlock.acquire(resource).into_future()
+    Box::pin(redlock.acquire(resource).into_future())
 }
 
 fn kind(result: Result<Lease, AcquireError>) -> AcquireErrorKind {
@@ -283,7 +288,7 @@ fn a_grant_that_is_fetched_late_is_refused_and_given_back() {
     let redlock = world.client();
     let mut acquiring = redlock.try_acquire("res").into_future();
     let mut context = Context::from_waker(Waker::noop());
-    assert!(acquiring.as_mut().poll(&mut context).is_pending());
+    assert!(Pin::new(&mut acquiring).poll(&mut context).is_pending());
     world.settle();
     assert_eq!(world.holders("res"), 5, "decided, and not fetched");
     world.pass(TTL);
@@ -381,7 +386,7 @@ fn an_observer_sees_the_course_of_a_lease() {
     let redlock = world.builder().nodes(["redis://a"]).observer(observer).build().unwrap();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
     world.block_on(lease.release());
-    let expected = "AttemptBegan Written Answered Eligible Written Answered Decided Delivered \
+    let expected = "AttemptBegan Connected Written Answered Eligible Written Answered Decided Delivered \
         ReleaseCalled Written Answered Released";
     assert_eq!(notes.0.lock().unwrap().join(" "), expected);
 }

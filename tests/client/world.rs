@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream};
+use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
 use redlock_client::protocol::BootInstant;
 use redlock_client::{Builder, Redlock};
 
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     clock: Arc<Clock>,
     nodes: Mutex<BTreeMap<String, Node>>,
     tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
-    entropy: Mutex<Option<u8>>,
+    entropy: Mutex<Option<u64>>,
     woken: Arc<Flag>,
 }
 
@@ -49,6 +49,14 @@ impl Clock {
         }
         self.sleepers.lock().unwrap().push(at);
         Poll::Pending
+    }
+}
+
+struct Sleeper(Arc<Clock>);
+
+impl Timer for Sleeper {
+    fn poll_until(&mut self, at: BootInstant, _: &mut Context<'_>) -> Poll<()> {
+        self.0.poll_sleep(at)
     }
 }
 
@@ -153,6 +161,30 @@ impl World {
         }
     }
 
+    /// Polls `future` once, and then lets everybody else take a step; if nobody has one left, the
+    /// clock moves on to the next timer.
+    pub(crate) fn poll_once<T>(&self, future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+        let waker = Waker::from(Arc::clone(&self.shared.woken));
+        let mut context = Context::from_waker(&waker);
+        self.shared.woken.0.store(false, Ordering::Relaxed);
+        self.shared.clock.sleepers.lock().unwrap().clear();
+        let polled = pin!(&mut *future).poll(&mut context);
+        self.step(&mut context);
+        if polled.is_pending() && !self.shared.woken.0.load(Ordering::Relaxed) {
+            self.pass_to_next_timer();
+        }
+        match polled {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn pass_to_next_timer(&self) {
+        let next = self.shared.clock.sleepers.lock().unwrap().iter().min().copied();
+        let next = next.filter(|&next| next > self.now()).expect("somebody waits for a timer");
+        self.pass(next - self.now());
+    }
+
     /// What `future` comes to; whenever nobody has a step left, the clock moves on to the next
     /// timer.
     pub(crate) fn block_on<T>(&self, future: impl IntoFuture<Output = T>) -> T {
@@ -161,9 +193,7 @@ impl World {
             if let Some(output) = self.poll(&mut future) {
                 return output;
             }
-            let next = self.shared.clock.sleepers.lock().unwrap().iter().min().copied();
-            let next = next.filter(|&next| next > self.now()).expect("somebody waits for a timer");
-            self.pass(next - self.now());
+            self.pass_to_next_timer();
         }
     }
 
@@ -193,9 +223,8 @@ impl Environment for Shared {
         BootInstant::ZERO.after(*self.clock.now.lock().unwrap())
     }
 
-    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
-        let clock = Arc::clone(&self.clock);
-        Box::pin(std::future::poll_fn(move |_| clock.poll_sleep(at)))
+    fn timer(&self) -> Box<dyn Timer> {
+        Box::new(Sleeper(Arc::clone(&self.clock)))
     }
 
     fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
@@ -209,7 +238,11 @@ impl Environment for Shared {
             return Err(io::Error::other("no entropy"));
         };
         *next += 1;
-        bytes.fill(*next);
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            let mixed =
+                next.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
+            *byte = (mixed >> 56) as u8;
+        }
         Ok(())
     }
 }

@@ -6,11 +6,14 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
-use redlock_client::{LostReason, Redlock, Released};
+use redlock_client::{Lease, LostReason, Redlock, Released};
 
 use crate::fleet::{Fleet, SOON, TTL};
+use crate::wait::eventually;
 use crate::{Test, is_thorough, on_one_thread};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -18,19 +21,25 @@ pub(crate) const TESTS: &[Test] = &[
     on_one_thread!(the_first_acquisition_of_a_client_may_be_dropped_after_any_poll),
     on_one_thread!(an_acquisition_that_waits_may_be_dropped_after_any_poll),
     on_one_thread!(a_release_may_be_dropped_after_any_poll),
+    on_one_thread!(an_extension_may_be_dropped_after_any_poll),
+    on_one_thread!(a_guard_may_be_dropped_after_any_poll),
+    on_one_thread!(work_under_a_lease_may_be_dropped_after_any_poll),
+    on_one_thread!(an_inspection_may_be_dropped_after_any_poll),
+    on_one_thread!(closing_may_be_dropped_after_any_poll),
     on_one_thread!(waiting_for_the_loss_may_be_dropped_after_any_poll),
 ];
 
-type Victim = Pin<Box<dyn Future<Output = ()>>>;
+/// A future that is to be dropped.
+struct Victim(Pin<Box<dyn Future<Output = ()>>>);
 
 fn victim<T>(future: impl Future<Output = T> + 'static) -> Victim {
-    Box::pin(async move { drop(future.await) })
+    Victim(Box::pin(async move { drop(future.await) }))
 }
 
 /// Polls `victim` at most so many times, then drops it. The number of polls.
 async fn polled(mut victim: Victim, most: usize) -> usize {
     for polls in 1..=most {
-        let polled = poll_fn(|context| Poll::Ready(victim.as_mut().poll(context))).await;
+        let polled = poll_fn(|context| Poll::Ready(victim.0.as_mut().poll(context))).await;
         if polled.is_ready() {
             return polls;
         }
@@ -125,6 +134,100 @@ async fn a_release_may_be_dropped_after_any_poll() {
         victim(lease.release())
     };
     dropped(&fleet, &redlock, prepare).await;
+}
+
+async fn an_extension_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let lease = Rc::new(redlock.try_acquire("lease").await.unwrap());
+    fleet.all_hold("lease", &lease).await;
+    let prepare = async || {
+        let lease = Rc::clone(&lease);
+        victim(async move { lease.extend(TTL).await.map(drop) })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        // The next one waits for its turn, and is served on the same connections.
+        let deadline = lease.extend(TTL).await.unwrap();
+        assert_eq!(lease.deadline(), deadline);
+    }
+    fleet.all_hold("lease", &lease).await;
+    drop(lease);
+    fleet.empties(SOON).await;
+}
+
+async fn a_guard_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let lease = Rc::new(redlock.try_acquire("lease").await.unwrap());
+    fleet.all_hold("lease", &lease).await;
+    let prepare = async || {
+        let (lease, redlock) = (Rc::clone(&lease), redlock.clone());
+        victim(async move {
+            let work = async { redlock.acquire("res").await.unwrap().release().await };
+            lease.guard(work).await.unwrap();
+        })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        assert!(lease.check(Duration::ZERO).is_ok(), "{most} polls");
+        redlock.try_acquire("res").await.unwrap().release().await;
+    }
+    fleet.all_hold("lease", &lease).await;
+    drop(lease);
+    fleet.empties(SOON).await;
+}
+
+async fn work_under_a_lease_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    let prepare = async || {
+        let redlock = redlock.clone();
+        victim(async move {
+            let work = async |lease: &Lease| {
+                tokio::task::yield_now().await;
+                assert!(lease.is_valid());
+            };
+            redlock.try_acquire("res").with(work).await.unwrap();
+        })
+    };
+    dropped(&fleet, &redlock, prepare).await;
+}
+
+async fn an_inspection_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(3);
+    let redlock = fleet.client();
+    let prepare = async || {
+        let redlock = redlock.clone();
+        victim(async move { assert!(redlock.inspect().await.fingerprint.is_some()) })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        redlock.try_acquire("res").await.unwrap().release().await;
+    }
+    // The key on which an inspection tries things lives for half a second.
+    fleet.empties(SOON).await;
+    eventually("only the client's own connections are left", SOON, || {
+        fleet.iter().all(|server| server.connections().len() == 1)
+    })
+    .await;
+}
+
+async fn closing_may_be_dropped_after_any_poll() {
+    let fleet = Fleet::of(5);
+    let prepare = async || {
+        let redlock = fleet.client();
+        let lease = redlock.try_acquire("res").await.unwrap();
+        victim(async move {
+            let closed = redlock.close(SOON).await;
+            assert!(closed.is_complete(), "{closed:?}");
+            assert_eq!(lease.check(Duration::ZERO), Err(LostReason::Closed));
+        })
+    };
+    for most in numbers_of_polls(&prepare).await {
+        polled(prepare().await, most).await;
+        fleet.empties(SOON).await;
+    }
 }
 
 async fn waiting_for_the_loss_may_be_dropped_after_any_poll() {

@@ -14,7 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(two_clients_exclude_each_other),
     on_tokio!(a_waiter_gets_the_lock_when_it_is_released),
     on_tokio!(a_lease_ends_by_itself_and_its_keys_after_it),
-    on_tokio!(a_name_may_have_any_bytes),
+    on_tokio!(a_name_may_have_any_bytes_but_not_none),
 ];
 
 async fn a_lease_is_on_every_server_and_gone_after_the_release() {
@@ -93,12 +93,14 @@ async fn a_lease_ends_by_itself_and_its_keys_after_it() {
     assert_eq!(lease.release().await, Released::AlreadyExpired);
 }
 
-async fn a_name_may_have_any_bytes() {
+async fn a_name_may_have_any_bytes_but_not_none() {
     let fleet = Fleet::of(3);
     let redlock = fleet.client();
     let every_byte: Vec<u8> = (0..=255).collect();
     let longest = vec![b'x'; redlock_client::RESOURCE_BYTES_MAX];
-    for name in [&b""[..], b"*1\r\n$4\r\nQUIT\r\n", &every_byte, &longest] {
+    let refused = redlock.acquire("").await.unwrap_err();
+    assert_eq!(refused.kind(), AcquireErrorKind::Invalid);
+    for name in [&b"*1\r\n$4\r\nQUIT\r\n"[..], &every_byte, &longest] {
         let lease = redlock.acquire(name).await.unwrap();
         eventually("the first server has the key", SOON, || {
             fleet[0].ask::<Vec<Vec<u8>>>("KEYS *") == [name]

@@ -7,15 +7,22 @@
 #![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
 
+mod access;
 mod cancellation;
+mod contention;
 mod cycle;
 mod dropping;
+mod examples;
+mod extension;
 mod fleet;
+mod hanging;
 mod inspection;
+mod interlock;
 mod outage;
 mod proxy;
 mod refusals;
 mod server;
+mod soak;
 mod wait;
 mod wire;
 
@@ -92,12 +99,19 @@ macro_rules! on_threads {
 use {on_one_thread, on_threads, on_tokio, test};
 
 const TESTS: &[&[Test]] = &[
+    access::TESTS,
     cancellation::TESTS,
+    contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
+    examples::TESTS,
+    extension::TESTS,
+    hanging::TESTS,
+    interlock::TESTS,
     inspection::TESTS,
     outage::TESTS,
     refusals::TESTS,
+    soak::TESTS,
     wire::TESTS,
 ];
 

@@ -16,6 +16,8 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over),
     on_tokio!(a_majority_that_stands_still_is_reported_within_the_bound),
     on_tokio!(a_majority_that_was_killed_is_reported_within_the_bound),
+    on_tokio!(servers_that_all_stand_still_are_reported_within_the_bound),
+    on_tokio!(servers_that_were_all_killed_are_reported_within_the_bound),
     on_tokio!(a_server_that_comes_back_is_used_again),
 ];
 
@@ -81,13 +83,13 @@ async fn a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over()
     next.release().await;
 }
 
-async fn refuses(fail: fn(&mut Server)) {
+async fn refuses(fail: fn(&mut Server), failures: usize) {
     let mut fleet = Fleet::of(5);
     let node_timeout = Duration::from_millis(500);
     let build = || fleet.builder().node_timeout(node_timeout).build().unwrap();
     let (warm, cold) = (build(), build());
     fleet.connect(&warm).await;
-    fleet[..3].iter_mut().for_each(fail);
+    fleet[..failures].iter_mut().for_each(fail);
     for redlock in [warm, cold] {
         let began = Instant::now();
         let kind = redlock.try_acquire("res").await.unwrap_err().kind();
@@ -100,7 +102,7 @@ async fn refuses(fail: fn(&mut Server)) {
         assert_eq!(kind, AcquireErrorKind::TooFewNodes);
         assert!(began.elapsed() < wait + 3 * node_timeout, "{:?}", began.elapsed());
     }
-    let survivors = &fleet[3..];
+    let survivors = &fleet[failures..];
     eventually("the minority is given back", SOON, || {
         survivors.iter().all(|server| server.keys() == 0)
     })
@@ -108,11 +110,19 @@ async fn refuses(fail: fn(&mut Server)) {
 }
 
 async fn a_majority_that_stands_still_is_reported_within_the_bound() {
-    refuses(|server| server.stop()).await;
+    refuses(|server| server.stop(), 3).await;
 }
 
 async fn a_majority_that_was_killed_is_reported_within_the_bound() {
-    refuses(Server::kill).await;
+    refuses(Server::kill, 3).await;
+}
+
+async fn servers_that_all_stand_still_are_reported_within_the_bound() {
+    refuses(|server| server.stop(), 5).await;
+}
+
+async fn servers_that_were_all_killed_are_reported_within_the_bound() {
+    refuses(Server::kill, 5).await;
 }
 
 async fn a_server_that_comes_back_is_used_again() {

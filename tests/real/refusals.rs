@@ -21,14 +21,19 @@ pub(crate) const TESTS: &[Test] = &[
 async fn scripts_may_be_flushed_at_any_time() {
     let fleet = Fleet::of(3);
     let redlock = fleet.client();
+    fleet.connect(&redlock).await;
     for _ in 0..3 {
         let lease = redlock.acquire("res").await.unwrap();
+        fleet.all_hold("res", &lease).await;
         for server in &*fleet {
             server.ask::<()>("SCRIPT FLUSH");
         }
         assert_eq!(lease.release().await, Released::Confirmed);
         assert_eq!(fleet.keys(), [0; 3]);
     }
+    // The client asks by name first, and with the text only who does not know it.
+    assert!(fleet[0].calls("evalsha") >= 3);
+    assert!(fleet[0].calls("eval") >= 1);
 }
 
 /// A schedule that never comes due. Without one the fate of the last snapshot does not matter.

@@ -126,7 +126,7 @@ impl Lock {
         // The number is mixed in by Fibonacci hashing: one draw serves all rounds.
         let mixed = (self.fresh.jitter ^ u64::from(self.renewal.spread))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let fifth = (period / 5).as_nanos() * u128::from(mixed) >> 64;
+        let fifth = ((period / 5).as_nanos() * u128::from(mixed)) >> 64;
         let share = Duration::from_nanos(u64::try_from(fifth).unwrap_or(u64::MAX));
         period - period / 10 + share
     }

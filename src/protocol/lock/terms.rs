@@ -65,6 +65,7 @@ pub struct Grant {
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AttemptError {
     /// The caller gave up.
     Cancelled,
@@ -113,6 +114,7 @@ pub enum ExtendError {
 
 /// What became of a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReleaseOutcome {
     /// Nodes that deleted the key.
     pub deleted: NodeMask,

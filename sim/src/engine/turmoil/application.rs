@@ -1,7 +1,7 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
 use std::future::{IntoFuture, pending, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Application {
         };
         let mut acquiring = wanted.into_future();
         let mut cancelled = pin!(self.until(acquire.until.map_or(u64::MAX, |until| until.0)));
-        let outcome = poll_fn(|context| match acquiring.as_mut().poll(context) {
+        let outcome = poll_fn(|context| match Pin::new(&mut acquiring).poll(context) {
             Poll::Ready(outcome) => Poll::Ready(outcome.ok()),
             Poll::Pending => cancelled.as_mut().poll(context).map(|()| None),
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use redlock_client::environment::{BoxFuture, Environment};
-use redlock_client::observer::Observer;
+use redlock_client::observe::Observer;
 use redlock_client::{Builder, Redlock};
 
 use super::application::Application;

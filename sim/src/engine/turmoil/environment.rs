@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream};
+use redlock_client::environment::{self, BoxFuture, Endpoint, Environment, Stream};
 use redlock_client::protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
 use super::simulation::node_of;
-use super::world::{Connection, Due, Timer, World};
+use super::world::{self, Connection, Due, World};
 use crate::world::{Choice, Label};
 
 /// What the client at a place sees of the world.
@@ -43,9 +43,8 @@ impl Environment for HostEnvironment {
         BootInstant::from_nanos(self.world.lock().boot_ns(self.client))
     }
 
-    fn sleep_until(&self, at: BootInstant) -> BoxFuture<'static, ()> {
-        let due = Due::Boot { client: self.client, at_ns: at.as_nanos() };
-        Box::pin(Sleep::new(Arc::clone(&self.world), due))
+    fn timer(&self) -> Box<dyn environment::Timer> {
+        Box::new(BootTimer { world: Arc::clone(&self.world), client: self.client, sleep: None })
     }
 
     fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
@@ -63,6 +62,28 @@ impl Environment for HostEnvironment {
             chunk.copy_from_slice(&state.choices.bits(choice).to_le_bytes()[..chunk.len()]);
         }
         Ok(())
+    }
+}
+
+/// A timer of the client at a place.
+struct BootTimer {
+    world: Arc<World>,
+    client: u8,
+    sleep: Option<(BootInstant, Sleep)>,
+}
+
+impl environment::Timer for BootTimer {
+    fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()> {
+        if self.sleep.as_ref().map(|(set, _)| *set) != Some(at) {
+            let due = Due::Boot { client: self.client, at_ns: at.as_nanos() };
+            self.sleep = Some((at, Sleep::new(Arc::clone(&self.world), due)));
+        }
+        let sleep = self.sleep.as_mut().map(|(_, sleep)| Pin::new(sleep).poll(context));
+        let polled = sleep.unwrap_or(Poll::Ready(()));
+        if polled.is_ready() {
+            self.sleep = None;
+        }
+        polled
     }
 }
 
@@ -91,7 +112,7 @@ impl Future for Sleep {
         }
         let (due, waker) = (self.due, context.waker().clone());
         let name = *self.timer.get_or_insert_with(|| state.timer());
-        state.timers.insert(name, Timer { due, waker });
+        state.timers.insert(name, world::Timer { due, waker });
         Poll::Pending
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redlock_client::OwnerToken;
-use redlock_client::observer::{self, Event, Observer, Operation};
+use redlock_client::observe::{self, Event, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
 use super::world::{State, Told, World};
@@ -46,7 +46,7 @@ impl HistoryObserver {
                     needed: nodes.quorum() as u8,
                 });
             }
-            Event::Written { node, operation, owner } => {
+            Event::Written { node, operation, owner, .. } => {
                 let (attempt, op) = (self.attempt(state, owner), op_of(operation));
                 let told = Told { command: state.command(), attempt, op };
                 let Told { command, .. } = told;
@@ -69,16 +69,17 @@ impl HistoryObserver {
                 let (node, answer) = (node.get() as u8, answer_of(answer));
                 state.record(EventKind::Delivered { command, attempt, node, op, answer });
             }
-            Event::Eligible { node, from } => {
+            Event::Eligible { node, from, .. } => {
                 let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
                 let client = &mut state.clients[usize::from(self.client)];
                 client.eligible_from_ns[node.get()] = from_local_ns;
                 let (client, node) = (self.client, node.get() as u8);
                 state.record(EventKind::Eligible { client, node, from_local_ns });
             }
-            Event::Decided { owner, counted, t2, deadline } => {
+            Event::Decided { owner, counted, t2, deadline, .. } => {
                 let attempt = self.attempt(state, Some(owner));
-                let (t2_local_ns, deadline_local_ns) = (t2.as_nanos(), deadline.as_nanos());
+                let (t2_local_ns, deadline_local_ns) =
+                    (t2.as_nanos(), deadline.instant().as_nanos());
                 let counted = counted.bits();
                 state.record(EventKind::GrantDecided {
                     attempt,
@@ -90,15 +91,15 @@ impl HistoryObserver {
                 state.record(EventKind::AttemptSettled { attempt, outcome });
                 self.draw_fencing_token(state);
             }
-            Event::AttemptFailed { owner, reason } => {
+            Event::AttemptFailed { owner, reason, .. } => {
                 let attempt = self.attempt(state, Some(owner));
                 let outcome = settlement(reason);
                 state.record(EventKind::AttemptSettled { attempt, outcome });
             }
-            Event::Delivered { owner, deadline } => {
+            Event::Delivered { owner, deadline, .. } => {
                 let attempt = self.attempt(state, Some(owner));
                 let fencing_token = state.clients[usize::from(self.client)].fencing_token;
-                let (clock, deadline_local_ns) = (ClockKind::Boot, deadline.as_nanos());
+                let (clock, deadline_local_ns) = (ClockKind::Boot, deadline.instant().as_nanos());
                 state.record(EventKind::GrantDelivered {
                     attempt,
                     clock,
@@ -107,11 +108,11 @@ impl HistoryObserver {
                 });
                 state.clients[usize::from(self.client)].got_lease = true;
             }
-            Event::Lost { owner } => {
+            Event::Lost { owner, .. } => {
                 let attempt = self.attempt(state, Some(owner));
                 state.record(EventKind::LostDelivered { attempt });
             }
-            Event::ReleaseCalled { owner } => {
+            Event::ReleaseCalled { owner, .. } => {
                 let attempt = self.attempt(state, Some(owner));
                 state.record(EventKind::ReleaseCalled { attempt });
             }
@@ -149,10 +150,10 @@ fn op_of(operation: Operation) -> OpKind {
     }
 }
 
-fn answer_of(answer: observer::Answer) -> Answer {
+fn answer_of(answer: observe::Answer) -> Answer {
     match answer {
-        observer::Answer::Error => Answer::Error,
-        observer::Answer::No => Answer::No,
-        observer::Answer::Yes => Answer::Yes,
+        observe::Answer::Error => Answer::Error,
+        observe::Answer::No => Answer::No,
+        observe::Answer::Yes => Answer::Yes,
     }
 }

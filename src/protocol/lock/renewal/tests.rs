@@ -165,11 +165,11 @@ fn nothing_is_asked_for_beyond_the_limit() {
         }
         let events = world.events();
         assert_eq!(lost(&events), Some(LostReason::KeepAliveEnded), "{limit_ms}");
-        let ends = events.iter().filter_map(|event| match *event {
+        let mut ends = events.iter().filter_map(|event| match *event {
             Event::Extended { deadline, .. } => Some(deadline.since(begun)),
             _ => None,
         });
-        let end = ends.last().unwrap_or(ms(9_898));
+        let end = ends.next_back().unwrap_or(ms(9_898));
         let least = ms(limit_ms).min(ms(9_898)).max(ms(limit_ms).saturating_sub(ms(104)));
         assert!(least <= end, "{limit_ms}: kept until {end:?} only");
         let over = world.client.check(lock, Duration::ZERO, world.now);

@@ -1,0 +1,44 @@
+//! Acquires a lock, looks at the lease before an effect, and gives the lock back.
+//!
+//! ```console
+//! $ cargo run --example quick_start -- redis://a:6379 redis://b:6379 redis://c:6379
+//! ```
+
+mod common;
+
+use std::error::Error;
+use std::time::Duration;
+
+use redlock_client::{Redlock, Released};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let redlock = Redlock::builder()
+        .nodes(common::nodes())
+        .ttl(Duration::from_secs(10))
+        .fleet_max_ttl(Duration::from_secs(30))
+        .restart_guard(common::restart_guard())
+        .build()?;
+
+    // Before anybody relies on the nodes: what an operator should know of them.
+    print!("{}", redlock.inspect().await);
+
+    let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
+    println!("acquired, {:.1?} left", lease.remaining());
+
+    // Asked before each effect: is there enough time left for it?
+    lease.check(Duration::from_secs(1))?;
+    println!("invoice 42 is being sent");
+
+    match lease.release().await {
+        Released::Unconfirmed(nodes) => {
+            // Not a fault of ours: the key is there until it expires.
+            nodes.iter().for_each(|node| println!("released, but not confirmed by {node}"));
+        }
+        released => println!("released: {released:?}"),
+    }
+
+    let closed = redlock.close(Duration::from_secs(2)).await;
+    println!("closed, {} nodes are owed something", closed.left().len());
+    Ok(())
+}

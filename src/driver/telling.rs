@@ -1,0 +1,76 @@
+//! What observers are told of what has no event of the machines' own.
+
+use super::{Driver, State};
+use crate::error::{AcquireErrorKind, LostReason};
+use crate::observe::Event as Told;
+use crate::protocol::{BootInstant, LockId, Standing};
+
+impl Driver {
+    /// Tells everybody who observes the client.
+    pub(super) fn tell<'a>(&self, event: impl FnOnce() -> Told<'a>) {
+        self.observers.tell(event);
+    }
+
+    /// Tells from when on votes count, wherever that has changed, and which quarantine is over.
+    pub(super) fn tell_eligibility(&self, state: &mut State, now: BootInstant) {
+        for node in state.machine.nodes().iter() {
+            let from = state.machine.eligible_from(node);
+            let entry = &mut state.nodes[node.get()];
+            let changed = core::mem::replace(&mut entry.eligible_from, from) != from;
+            if !changed && !entry.quarantined {
+                continue;
+            }
+            let standing = state.machine.standing(node, now);
+            let quarantined = matches!(standing, Standing::Quarantined(_));
+            let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
+            if changed {
+                self.tell(|| Told::Eligible { node, from, standing });
+            } else if ended {
+                self.tell(|| Told::QuarantineEnded { node });
+            }
+        }
+    }
+
+    /// The acquisition has failed, unless its caller has dropped it or was told so before.
+    pub(super) fn tell_failed(
+        &self,
+        state: &State,
+        lock: LockId,
+        kind: AcquireErrorKind,
+        now: BootInstant,
+    ) {
+        if let Some((attempts, since)) = state.uses.acquiring(lock) {
+            let (resource, waited) = (state.name_of(lock), now.since(since));
+            self.tell(|| Told::AcquireFailed { resource, kind, attempts, waited });
+        }
+    }
+
+    /// The acquisition is given up by its caller, unless it has failed or succeeded before.
+    pub(super) fn tell_cancelled(&self, state: &State, lock: LockId, now: BootInstant) {
+        if let Some((attempts, since)) = state.uses.acquiring(lock) {
+            let (resource, waited) = (state.name_of(lock), now.since(since));
+            self.tell(|| Told::AcquireCancelled { resource, attempts, waited });
+        }
+    }
+
+    /// The lease is over, unless it was before.
+    pub(super) fn tell_lost(
+        &self,
+        state: &State,
+        lock: LockId,
+        reason: LostReason,
+        now: BootInstant,
+    ) {
+        if let Some((owner, since)) = state.uses.alive(lock) {
+            let (resource, held) = (state.name_of(lock), now.since(since));
+            self.tell(|| Told::Lost { owner, resource, reason, held });
+        }
+    }
+}
+
+impl State {
+    /// The name of the resource that `lock` is a use of; empty if nobody has a handle of the use.
+    pub(super) fn name_of(&self, lock: LockId) -> &[u8] {
+        self.uses.resource(lock).map_or(&[], |resource| self.names.name(resource))
+    }
+}

@@ -1,0 +1,306 @@
+//! What every client counts and measures, on the `metrics` facade. `docs/metrics.md` has the table.
+//!
+//! Names of resources are never labels: there is no bound on how many there are. Nodes are labelled
+//! by their place in the configured list.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use ::metrics::{
+    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+
+use super::{Answer, AttemptError, BootInstant, Event, Observer, Operation};
+use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
+use crate::health::Standing;
+
+/// Counts and measures for the recorder that is installed when the client is used first.
+pub(super) struct MetricsObserver {
+    nodes: usize,
+    series: OnceLock<Series>,
+    /// What each node has not answered, oldest first. Only ever locked under the client's lock.
+    unanswered: Mutex<Vec<VecDeque<(Operation, BootInstant)>>>,
+}
+
+impl MetricsObserver {
+    pub(super) fn new(nodes: usize) -> Self {
+        let unanswered = Mutex::new(vec![VecDeque::new(); nodes]);
+        Self { nodes, series: OnceLock::new(), unanswered }
+    }
+
+    fn node_event(&self, series: &Series, event: &Event<'_>) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        match *event {
+            Event::Connected { node } => series.nodes[node.get()].connected.set(1.0),
+            Event::Disconnected { node, .. } => {
+                let of_node = &series.nodes[node.get()];
+                of_node.connected.set(0.0);
+                for (operation, _) in unanswered[node.get()].drain(..) {
+                    of_node.commands.count((name_of(operation), "none"));
+                }
+            }
+            Event::Eligible { node, standing, .. } => {
+                let eligible = f64::from(u8::from(standing == Standing::Counts));
+                series.nodes[node.get()].eligible.set(eligible);
+            }
+            Event::QuarantineEnded { node } => series.nodes[node.get()].eligible.set(1.0),
+            Event::Written { node, operation, at, .. } => {
+                unanswered[node.get()].push_back((operation, at));
+            }
+            Event::Answered { node, operation, answer, at, .. } => {
+                let of_node = &series.nodes[node.get()];
+                of_node.commands.count((name_of(operation), text_of(answer)));
+                if let Some((_, written)) = unanswered[node.get()].pop_front() {
+                    of_node.round_trip.record(at.since(written).as_secs_f64());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for MetricsObserver {
+    fn event(&self, event: &Event<'_>) {
+        let series = self.series.get_or_init(|| Series::register(self.nodes));
+        match *event {
+            Event::AttemptFailed { reason, .. } => series.attempts.count(attempt_outcome(reason)),
+            Event::Delivered { waited, .. } => {
+                series.attempts.count("granted");
+                series.settled("acquired", waited);
+                series.held.increment(1.0);
+            }
+            Event::AcquireFailed { kind, waited, .. } => {
+                series.settled(acquire_outcome(kind), waited);
+            }
+            Event::AcquireCancelled { waited, .. } => series.settled("cancelled", waited),
+            Event::Extended { .. } => series.extensions.count("extended"),
+            Event::ExtensionFailed { reason, .. } => {
+                series.extensions.count(extension_outcome(reason));
+            }
+            Event::Lost { reason, held, .. } => {
+                series.lost.count(loss(reason));
+                series.ended("lost", held);
+            }
+            Event::LeftToExpire { held, lost: None, .. } => series.ended("left", held),
+            Event::ReleaseCalled { held, lost: None, .. } => series.ended("released", held),
+            Event::Released { outcome, .. } => series.releases.count(
+                match (outcome.unconfirmed.is_empty(), outcome.deleted.is_empty()) {
+                    (false, _) => "unconfirmed",
+                    (true, true) => "expired",
+                    (true, false) => "confirmed",
+                },
+            ),
+            _ => self.node_event(series, event),
+        }
+    }
+}
+
+/// The handles of everything that one client counts and measures.
+struct Series {
+    attempts: Counters<&'static str>,
+    acquisitions: Counters<&'static str>,
+    wait: Vec<(&'static str, Histogram)>,
+    held: Gauge,
+    held_time: Vec<(&'static str, Histogram)>,
+    extensions: Counters<&'static str>,
+    lost: Counters<&'static str>,
+    releases: Counters<&'static str>,
+    nodes: Vec<NodeSeries>,
+}
+
+struct NodeSeries {
+    connected: Gauge,
+    eligible: Gauge,
+    round_trip: Histogram,
+    commands: Counters<(&'static str, &'static str)>,
+}
+
+/// Counters that differ in their labels, each from the start, so that a rate can be taken of it.
+struct Counters<L>(Vec<(L, Counter)>);
+
+impl<L: PartialEq + Copy> Counters<L> {
+    fn of(labels: impl IntoIterator<Item = L>, register: impl Fn(L) -> Counter) -> Self {
+        Self(labels.into_iter().map(|label| (label, register(label))).collect())
+    }
+
+    fn count(&self, label: L) {
+        if let Some((_, counter)) = self.0.iter().find(|(it, _)| *it == label) {
+            counter.increment(1);
+        }
+    }
+}
+
+impl Series {
+    fn register(nodes: usize) -> Self {
+        describe();
+        let ends = ["left", "lost", "released"];
+        Self {
+            attempts: Counters::of(
+                ["granted", "taken", "too_few_nodes", "too_slow", "quarantined", "cancelled"],
+                |outcome| counter!("redlock_attempts_total", "outcome" => outcome),
+            ),
+            acquisitions: Counters::of(
+                ACQUISITIONS,
+                |outcome| counter!("redlock_acquisitions_total", "outcome" => outcome),
+            ),
+            wait: ACQUISITIONS
+                .map(|it| (it, histogram!("redlock_acquire_wait_seconds", "outcome" => it)))
+                .into(),
+            held: gauge!("redlock_leases_held"),
+            held_time: ends
+                .map(|end| (end, histogram!("redlock_lease_held_seconds", "end" => end)))
+                .into(),
+            extensions: Counters::of(
+                ["extended", "lost", "too_few_nodes", "too_many", "too_slow", "would_shorten"],
+                |outcome| counter!("redlock_extensions_total", "outcome" => outcome),
+            ),
+            lost: Counters::of(
+                ["closed", "deadline_passed", "keep_alive_ended", "keys_gone"],
+                |reason| counter!("redlock_leases_lost_total", "reason" => reason),
+            ),
+            releases: Counters::of(
+                ["confirmed", "expired", "unconfirmed"],
+                |outcome| counter!("redlock_releases_total", "outcome" => outcome),
+            ),
+            nodes: (0..nodes).map(NodeSeries::register).collect(),
+        }
+    }
+
+    fn settled(&self, outcome: &'static str, waited: Duration) {
+        self.acquisitions.count(outcome);
+        record(&self.wait, outcome, waited);
+    }
+
+    fn ended(&self, end: &'static str, held: Duration) {
+        self.held.decrement(1.0);
+        record(&self.held_time, end, held);
+    }
+}
+
+fn record(histograms: &[(&'static str, Histogram)], label: &'static str, time: Duration) {
+    if let Some((_, histogram)) = histograms.iter().find(|(it, _)| *it == label) {
+        histogram.record(time.as_secs_f64());
+    }
+}
+
+impl NodeSeries {
+    fn register(place: usize) -> Self {
+        let node = place.to_string();
+        let operations = ["extend", "introduce", "release", "set"];
+        let answers = ["yes", "no", "error", "none"];
+        let labels = operations.iter().flat_map(|&it| answers.map(|answer| (it, answer)));
+        Self {
+            connected: gauge!("redlock_node_connected", "node" => node.clone()),
+            eligible: gauge!("redlock_node_eligible", "node" => node.clone()),
+            round_trip: histogram!("redlock_node_round_trip_seconds", "node" => node.clone()),
+            commands: Counters::of(labels, |(operation, answer)| {
+                counter!(
+                    "redlock_commands_total",
+                    "node" => node.clone(),
+                    "operation" => operation,
+                    "answer" => answer,
+                )
+            }),
+        }
+    }
+}
+
+/// How an acquisition can end.
+const ACQUISITIONS: [&str; 8] = [
+    "acquired",
+    "cancelled",
+    "closed",
+    "no_entropy",
+    "quarantined",
+    "taken",
+    "too_few_nodes",
+    "too_slow",
+];
+
+fn describe() {
+    describe_counter!("redlock_attempts_total", "Attempts, by outcome");
+    describe_counter!("redlock_acquisitions_total", "Acquisitions, by outcome");
+    describe_histogram!(
+        "redlock_acquire_wait_seconds",
+        Unit::Seconds,
+        "Time from the beginning of an acquisition to its outcome"
+    );
+    describe_gauge!("redlock_leases_held", "Leases that are held and not lost");
+    describe_histogram!(
+        "redlock_lease_held_seconds",
+        Unit::Seconds,
+        "Time from the delivery of a lease to its end"
+    );
+    describe_counter!("redlock_extensions_total", "Extensions, by outcome");
+    describe_counter!("redlock_leases_lost_total", "Leases that ended by themselves, by reason");
+    describe_counter!("redlock_releases_total", "Releases, by what the nodes answered");
+    describe_gauge!("redlock_node_connected", "1 if there is a connection to the node");
+    describe_gauge!("redlock_node_eligible", "1 if the node's votes count");
+    describe_histogram!(
+        "redlock_node_round_trip_seconds",
+        Unit::Seconds,
+        "Time from handing a command to the connection to its answer"
+    );
+    describe_counter!("redlock_commands_total", "Commands, by node, operation and answer");
+}
+
+fn attempt_outcome(reason: AttemptError) -> &'static str {
+    match reason {
+        AttemptError::Cancelled => "cancelled",
+        AttemptError::Quarantined => "quarantined",
+        AttemptError::Taken => "taken",
+        AttemptError::TooFewNodes => "too_few_nodes",
+        AttemptError::TooSlow => "too_slow",
+    }
+}
+
+fn acquire_outcome(kind: AcquireErrorKind) -> &'static str {
+    match kind {
+        AcquireErrorKind::Closed => "closed",
+        AcquireErrorKind::Invalid => unreachable!("what is refused is never begun"),
+        AcquireErrorKind::NoEntropy => "no_entropy",
+        AcquireErrorKind::Quarantined => "quarantined",
+        AcquireErrorKind::Taken => "taken",
+        AcquireErrorKind::TooFewNodes => "too_few_nodes",
+        AcquireErrorKind::TooSlow => "too_slow",
+    }
+}
+
+fn extension_outcome(reason: ExtendErrorKind) -> &'static str {
+    match reason {
+        ExtendErrorKind::Invalid | ExtendErrorKind::TooFewNodes => "too_few_nodes",
+        ExtendErrorKind::Lost(_) => "lost",
+        ExtendErrorKind::TooMany => "too_many",
+        ExtendErrorKind::TooSlow => "too_slow",
+        ExtendErrorKind::WouldShorten => "would_shorten",
+    }
+}
+
+fn loss(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::Closed => "closed",
+        LostReason::DeadlinePassed => "deadline_passed",
+        LostReason::KeepAliveEnded => "keep_alive_ended",
+        LostReason::KeysGone => "keys_gone",
+        LostReason::Released => unreachable!("a release is no loss"),
+    }
+}
+
+fn name_of(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Extend => "extend",
+        Operation::Introduce => "introduce",
+        Operation::Release => "release",
+        Operation::Set => "set",
+    }
+}
+
+fn text_of(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Error => "error",
+        Answer::No => "no",
+        Answer::Yes => "yes",
+    }
+}

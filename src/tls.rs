@@ -1,0 +1,170 @@
+//! TLS, laid over the connections to nodes of which the URL says `rediss://`.
+
+use core::fmt;
+use std::io;
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+use crate::environment::Stream;
+
+/// Whom the client trusts, and how it proves who it is itself.
+///
+/// A node's certificate is always verified, for the host of its URL: a name or an IP address.
+///
+/// ```
+/// # fn build(root: Vec<u8>, chain: Vec<u8>, key: Vec<u8>) {
+/// use redlock_client::{Redlock, TlsConfig};
+///
+/// let tls = TlsConfig::new().with_root_pem(root).with_client_pem(chain, key);
+/// let builder = Redlock::builder().nodes(["rediss://a", "rediss://b", "rediss://c"]).tls(tls);
+/// # }
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "a configuration does nothing until a builder is given it"]
+pub struct TlsConfig {
+    roots: Vec<Vec<u8>>,
+    client: Option<ClientPem>,
+}
+
+#[derive(Clone)]
+struct ClientPem {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl TlsConfig {
+    /// Trusts whom the system trusts, and shows no certificate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Trusts the authorities in `pem`, and no longer the system's. May be called several times.
+    pub fn with_root_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// Shows the certificate at the head of `chain`, whose private key is `key`, to nodes that ask
+    /// for one. Both are PEM.
+    pub fn with_client_pem(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.client = Some(ClientPem { chain: chain.into(), key: key.into() });
+        self
+    }
+
+    /// Reads everything that was given.
+    pub(crate) fn connector(&self) -> Result<TlsConnector, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::other)?;
+        let builder = builder.with_root_certificates(self.root_store()?);
+        let config = match &self.client {
+            None => builder.with_no_client_auth(),
+            Some(ClientPem { chain, key }) => {
+                let chain = certificates(chain).map_err(TlsError::ClientCertificate)?;
+                let key = PrivateKeyDer::from_pem_slice(key)
+                    .map_err(|_| TlsError::ClientKey("no private key in PEM".into()))?;
+                let config = builder.with_client_auth_cert(chain, key);
+                config.map_err(|error| TlsError::ClientKey(error.to_string()))?
+            }
+        };
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+
+    fn root_store(&self) -> Result<RootCertStore, TlsError> {
+        let mut store = RootCertStore::empty();
+        if self.roots.is_empty() {
+            let found = rustls_native_certs::load_native_certs();
+            let (added, _) = store.add_parsable_certificates(found.certs);
+            if added == 0 {
+                let why = found.errors.first().map(ToString::to_string);
+                return Err(TlsError::NoSystemRoots(why.unwrap_or("it has none".into())));
+            }
+        }
+        for pem in &self.roots {
+            for root in certificates(pem).map_err(TlsError::Root)? {
+                store.add(root).map_err(|error| TlsError::Root(error.to_string()))?;
+            }
+        }
+        Ok(store)
+    }
+}
+
+/// All certificates in `pem`, of which there must be one.
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err("no certificate in PEM".into()),
+        Ok(found) => Ok(found),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("TlsConfig")
+            .field("trusts_system", &self.roots.is_empty())
+            .field("shows_certificate", &self.client.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with a [`TlsConfig`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The client's certificate cannot be read.
+    #[error("the client's certificate: {0}")]
+    ClientCertificate(String),
+    /// The client's key cannot be read, or is not that of its certificate.
+    #[error("the client's private key: {0}")]
+    ClientKey(String),
+    /// No authority that the system trusts can be read.
+    #[error("the authorities that the system trusts: {0}")]
+    NoSystemRoots(String),
+    /// An authority's certificate cannot be read.
+    #[error("the certificate of an authority: {0}")]
+    Root(String),
+    /// No certificate can be for this host.
+    #[error("`{0}` is no name that a certificate can be for")]
+    ServerName(String),
+    /// What the library says.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl TlsError {
+    fn other(error: rustls::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// How one node is spoken to.
+#[derive(Clone)]
+pub(crate) struct Security {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl Security {
+    pub(crate) fn new(connector: &TlsConnector, host: &str) -> Result<Self, TlsError> {
+        // The zone of an address means something on this host alone.
+        let name = host.split('%').next().unwrap_or(host);
+        let name = ServerName::try_from(String::from(name));
+        let name = name.map_err(|_| TlsError::ServerName(host.into()))?;
+        Ok(Self { connector: connector.clone(), name })
+    }
+
+    /// Lays TLS over `stream`.
+    pub(crate) async fn secure(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
+        Ok(Box::new(self.connector.connect(self.name.clone(), stream).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

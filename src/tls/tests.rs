@@ -1,0 +1,152 @@
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+
+use super::*;
+
+/// An authority, and what it has signed.
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+struct Signed {
+    chain: String,
+    key: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    fn sign(&self, names: &[&str]) -> Signed {
+        let key = KeyPair::generate().unwrap();
+        let names: Vec<String> = names.iter().copied().map(String::from).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let chain = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Signed { chain, key: key.serialize_pem() }
+    }
+
+    fn trusting(&self) -> TlsConfig {
+        TlsConfig::new().with_root_pem(self.pem.clone())
+    }
+
+    /// A server that demands a certificate of this authority.
+    fn acceptor(&self, signed: &Signed, demands: bool) -> TlsAcceptor {
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap()).unwrap();
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let builder = match demands {
+            true => builder.with_client_cert_verifier(verifier.build().unwrap()),
+            false => builder.with_no_client_auth(),
+        };
+        let chain = certificates(signed.chain.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(signed.key.as_bytes()).unwrap();
+        TlsAcceptor::from(Arc::new(builder.with_single_cert(chain, key).unwrap()))
+    }
+}
+
+/// Says hello to a server, and hears it back.
+async fn greet(tls: &TlsConfig, host: &str, acceptor: TlsAcceptor) -> io::Result<()> {
+    let security = Security::new(&tls.connector().unwrap(), host).unwrap();
+    let (ours, theirs) = duplex(1 << 16);
+    let client = async {
+        let mut stream = security.secure(Box::new(ours)).await?;
+        stream.write_all(b"hello").await?;
+        stream.flush().await?;
+        let mut bytes = [0; 5];
+        stream.read_exact(&mut bytes).await?;
+        assert_eq!(&bytes, b"hello");
+        Ok(())
+    };
+    let server = async {
+        let mut stream = acceptor.accept(theirs).await?;
+        let mut bytes = [0; 5];
+        stream.read_exact(&mut bytes).await?;
+        stream.write_all(&bytes).await?;
+        stream.flush().await
+    };
+    let (outcome, _) = tokio::join!(client, server);
+    outcome
+}
+
+#[tokio::test]
+async fn a_trusted_server_is_spoken_to_by_name_and_by_address() {
+    let authority = Authority::new();
+    let signed = authority.sign(&["node.example", "127.0.0.1", "::1"]);
+    for host in ["node.example", "127.0.0.1", "::1", "::1%lo"] {
+        let acceptor = authority.acceptor(&signed, false);
+        greet(&authority.trusting(), host, acceptor).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_who_it_should_be_is_refused() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let signed = authority.sign(&["node.example"]);
+    for (tls, host, why) in [
+        (authority.trusting(), "other.example", "not valid for name"),
+        (authority.trusting(), "127.0.0.1", "not valid for name"),
+        (other.trusting(), "node.example", "BadSignature"),
+    ] {
+        let acceptor = authority.acceptor(&signed, false);
+        let error = greet(&tls, host, acceptor).await.unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_demands_a_certificate_is_shown_one() {
+    let authority = Authority::new();
+    let (server, client) = (authority.sign(&["a"]), authority.sign(&["client"]));
+    let with = authority.trusting().with_client_pem(client.chain, client.key);
+    greet(&with, "a", authority.acceptor(&server, true)).await.unwrap();
+    let without = authority.trusting();
+    greet(&without, "a", authority.acceptor(&server, true)).await.unwrap_err();
+}
+
+fn refused(tls: &TlsConfig) -> TlsError {
+    match tls.connector() {
+        Err(error) => error,
+        Ok(_) => panic!("{tls:?}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_name() {
+    let authority = Authority::new();
+    let (one, other) = (authority.sign(&["one"]), authority.sign(&["other"]));
+    let trusting = || authority.trusting();
+    assert!(matches!(refused(&TlsConfig::new().with_root_pem("x")), TlsError::Root(_)));
+    assert!(matches!(refused(&TlsConfig::new().with_root_pem(one.key.clone())), TlsError::Root(_)));
+    let no_chain = trusting().with_client_pem("", one.key.clone());
+    assert!(matches!(refused(&no_chain), TlsError::ClientCertificate(_)));
+    for key in ["", &other.key] {
+        let wrong_key = trusting().with_client_pem(one.chain.clone(), key);
+        assert!(matches!(refused(&wrong_key), TlsError::ClientKey(_)));
+    }
+    let connector = trusting().connector().unwrap();
+    assert!(matches!(Security::new(&connector, "-"), Err(TlsError::ServerName(_))));
+}
+
+#[test]
+fn nothing_shows_a_key() {
+    let tls = TlsConfig::new().with_client_pem("chain", "secret key");
+    assert_eq!(
+        format!("{tls:?}"),
+        "TlsConfig { trusts_system: true, shows_certificate: true, .. }"
+    );
+    assert!(!refused(&tls).to_string().contains("secret"));
+}

@@ -1,0 +1,55 @@
+//! What the crate's documentation refers to is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The scenario files, by their names.
+fn scenario(name: &str) -> Option<PathBuf> {
+    let families = fs::read_dir(root().join("scenarios")).unwrap();
+    let mut files = families.map(|it| it.unwrap().path().join(format!("{name}.toml")));
+    files.find(|file| file.exists())
+}
+
+/// The pairs of a catalogue number and a scenario that `text` cites, as in: K1 `pause`.
+fn citations(text: &str) -> Vec<(&str, &str)> {
+    let is_number = |word: &str| {
+        let digits = word.trim_start_matches(|it: char| it.is_ascii_uppercase());
+        digits.len() + 1 == word.len() && !digits.is_empty() && digits.parse::<u8>().is_ok()
+    };
+    let cited = text.match_indices(" `").filter_map(|(at, _)| {
+        let number = text[..at].rsplit([' ', '(', '|', '\n']).next()?;
+        let name = text[at + 2..].split('`').next()?;
+        is_number(number).then_some((number, name))
+    });
+    cited.collect()
+}
+
+#[test]
+fn every_scenario_that_is_cited_shows_its_entry_of_the_catalogue() {
+    for (document, least) in [("src/lib.rs", 30), ("docs/operations.md", 10)] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let cited = citations(&text);
+        assert!(cited.len() >= least, "{document}: {} citations", cited.len());
+        for (number, name) in cited {
+            let file = scenario(name).unwrap_or_else(|| panic!("{document}: no `{name}`"));
+            let text = fs::read_to_string(file).unwrap();
+            let tags = text.lines().find(|line| line.starts_with("tags")).unwrap();
+            assert!(tags.contains(&format!("\"{number}\"")), "{document}: {number} {name}: {tags}");
+        }
+    }
+}
+
+#[test]
+fn the_manual_asks_for_the_rights_that_the_tests_on_servers_give() {
+    let manual = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let tests = fs::read_to_string(root().join("tests/real/access.rs")).unwrap();
+    let rights = tests.split("const RIGHTS: &str = \"").nth(1).unwrap().split('"').next().unwrap();
+    let rights = rights.replace("\\\n", "");
+    let rights = rights.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(rights.contains("+evalsha"), "{rights}");
+    assert!(manual.contains(&rights), "the manual lacks `{rights}`");
+}

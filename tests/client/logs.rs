@@ -1,0 +1,108 @@
+//! What a client writes to `tracing`.
+
+use std::fmt::{Debug, Write as _};
+use std::sync::{Arc, Mutex};
+
+use redlock_client::Redlock;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::node::Habit;
+use crate::world::{SECOND, World};
+
+/// Lines as a subscriber writes them, down to a level.
+#[derive(Clone)]
+struct Log {
+    level: Level,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        match field.name() {
+            "message" => write!(self.0, " {value:?};"),
+            name => write!(self.0, " {name}={value:?}"),
+        }
+        .unwrap();
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= self.level && metadata.target().starts_with("redlock_client")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.lines.lock().unwrap().push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn logged(level: Level, act: impl FnOnce(&World, Redlock)) -> String {
+    let log = Log { level, lines: Arc::default() };
+    tracing::subscriber::with_default(log.clone(), || {
+        let world = World::new();
+        let nodes = ["a", "b", "c"].map(|it| format!("redis://someone:secret@{it}"));
+        let redlock = world.builder().nodes(nodes).build().unwrap();
+        act(&world, redlock);
+    });
+    log.lines.lock().unwrap().join("\n")
+}
+
+#[test]
+fn a_course_without_faults_warns_of_nothing() {
+    let lines = logged(Level::INFO, |world, redlock| {
+        let lease = world.block_on(redlock.acquire("res")).unwrap();
+        world.block_on(lease.release());
+    });
+    assert_eq!(lines, "");
+}
+
+#[test]
+fn an_operator_is_warned_of_nodes_and_losses() {
+    let lines = logged(Level::WARN, |world, redlock| {
+        world.node("b", |node| node.uptime_s = 1);
+        world.node("c", |node| node.habit = Habit::Refuses);
+        let error = world.block_on(redlock.acquire("res").wait(SECOND)).unwrap_err();
+        assert!(error.retry_after().is_some());
+        let lease = world.block_on(redlock.acquire("res\n").wait(12 * SECOND)).unwrap();
+        world.block_on(lease.lost());
+        world.node("a", |node| node.habit = Habit::Hangs);
+        world.block_on(lease.release());
+        let _closed = world.block_on(redlock.close(10 * SECOND));
+    });
+    insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn whoever_looks_for_a_fault_sees_each_attempt() {
+    let lines = logged(Level::TRACE, |world, redlock| {
+        world.node("c", |node| node.set("res", "somebody"));
+        let lease = world.block_on(redlock.acquire("res")).unwrap();
+        world.pass(SECOND);
+        world.block_on(lease.extend(10 * SECOND)).unwrap();
+        world.block_on(lease.release());
+        world.each_node(|node| node.set("res", "somebody"));
+        world.block_on(redlock.try_acquire("res")).unwrap_err();
+    });
+    insta::assert_snapshot!(lines);
+    for hidden in ["someone", "secret", "Token"] {
+        assert!(!lines.contains(hidden), "{hidden}");
+    }
+}

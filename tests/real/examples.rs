@@ -1,0 +1,71 @@
+//! The programs in `examples/` do what they say, on real servers, and end by themselves.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::fleet::Fleet;
+use crate::{Test, on_threads};
+
+pub(crate) const TESTS: &[Test] = &[
+    on_threads!(quick_start_acquires_and_leaves_nothing),
+    on_threads!(keep_alive_outlives_the_ttl),
+    on_threads!(fenced_sqlite_loses_no_update),
+    on_threads!(cron_runs_once_and_keeps_the_lock),
+];
+
+/// Where cargo puts the examples of the build that this test belongs to.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a program that runs");
+    let target = test.ancestors().nth(2).expect("tests are in `deps`, below the target directory");
+    let example = target.join("examples").join(name);
+    assert!(example.exists(), "`cargo build --examples` has not been run");
+    example
+}
+
+/// What an example prints about servers that are young and have nothing to forget.
+fn output(name: &str, fleet: &Fleet) -> String {
+    let output = Command::new(example(name))
+        .env("REDLOCK_NODES", fleet.urls().join(","))
+        .env("REDLOCK_RESTART_GUARD", "delayed-restart")
+        .output()
+        .expect("an example that can be run");
+    let (said, complained) = (&output.stdout[..], &output.stderr[..]);
+    let (said, complained) = (String::from_utf8_lossy(said), String::from_utf8_lossy(complained));
+    assert!(output.status.success(), "{said}\n{complained}");
+    said.into_owned()
+}
+
+fn quick_start_acquires_and_leaves_nothing() {
+    let fleet = Fleet::of(3);
+    let said = output("quick_start", &fleet);
+    for line in ["acquired, 9.", "invoice 42 is being sent", "released", "closed, 0 nodes"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(fleet.keys(), [0; 3]);
+}
+
+fn keep_alive_outlives_the_ttl() {
+    let fleet = Fleet::of(3);
+    let said = output("keep_alive", &fleet);
+    assert!(said.contains("imported 1500 rows under one lease"), "{said}");
+    assert!(said.contains("imported 1500 rows again"), "{said}");
+    assert_eq!(fleet.keys(), [0; 3]);
+    let extensions: usize = fleet.iter().map(|server| server.calls("evalsha")).sum();
+    assert!(extensions > 0, "it was extended");
+}
+
+fn fenced_sqlite_loses_no_update() {
+    let said = output("fenced_sqlite", &Fleet::of(3));
+    assert!(said.contains("slow: refused"), "{said}");
+    assert!(said.contains("balance 150 after 2 writes"), "{said}");
+}
+
+fn cron_runs_once_and_keeps_the_lock() {
+    let fleet = Fleet::of(3);
+    let said = output("cron", &fleet);
+    assert_eq!(said.matches("reported 7 pages").count(), 1, "{said}");
+    assert_eq!(said.matches("another machine has it").count(), 2, "{said}");
+    assert_eq!(fleet.keys().iter().filter(|&&keys| keys == 1).count(), 3, "{:?}", fleet.keys());
+    let again = output("cron", &fleet);
+    assert_eq!(again.matches("another machine has it").count(), 3, "{again}");
+}
