@@ -40,6 +40,19 @@ impl<'a> From<&'a [u8]> for Resource<'a> {
 /// third of the TTL has passed.
 ///
 /// A limit is required: without one a holder that hangs keeps everybody out for ever (catalogue E8).
+///
+/// ```no_run
+/// # use core::time::Duration;
+/// # async fn import() -> u64 { 1 }
+/// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+/// use redlock_client::KeepAlive;
+///
+/// let keep_alive = KeepAlive::at_most(Duration::from_secs(60));
+/// let lease = redlock.acquire("import").keep_alive(keep_alive).await?;
+/// let rows = lease.guard(import()).await?; // dropped as soon as the lease is over
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
     at_most: Duration,
@@ -115,6 +128,23 @@ impl<'a> Acquire<'a> {
     ///
     /// The work is dropped as soon as the lease is over. Dropping the future drops the work and
     /// releases the lease, and so does a panic.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::{Lease, WithError};
+    ///
+    /// let acquire = redlock.acquire("import");
+    /// match acquire.with(async |_: &Lease| import().await).await {
+    ///     Ok(rows) => println!("imported {rows} rows"),
+    ///     Err(WithError::Acquire(error)) => println!("not begun: {error}"),
+    ///     Err(WithError::Lost(reason)) => println!("dropped half-way: {reason}"),
+    ///     Err(WithError::LostAfter(rows)) => println!("{rows} rows, the last ones too late"),
+    ///     Err(other) => return Err(other.into()),
+    /// }
+    /// # async fn import() -> u64 { 1 }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -39,17 +39,54 @@ impl Redlock {
     }
 
     /// Acquires the lock on `resource`, trying again until the configured wait is over.
+    ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it fails with an [`AcquireError`](crate::AcquireError) if the wait ended without a
+    /// lease. The error tells a taken lock from nodes that are away, and has what each node said.
     pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         Acquire::new(self, resource.into())
     }
 
     /// Acquires the lock on `resource` in one attempt.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::AcquireErrorKind;
+    ///
+    /// match redlock.try_acquire("invoice/42").await {
+    ///     Ok(lease) => drop(lease.release().await),
+    ///     Err(error) if error.kind() == AcquireErrorKind::Taken => println!("somebody has it"),
+    ///     Err(error) => return Err(error.into()), // nobody knows whether somebody has it
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As with [`Redlock::acquire`].
     pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         self.acquire(resource).attempts(1)
     }
 
     /// Asks every connection to open, so that the first acquisition need not wait for it. Does
     /// not wait either.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// redlock.connect().await; // when the service starts
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn connect(&self) {
         self.driver().start_tasks();
         self.driver().connect();
@@ -65,6 +102,17 @@ impl Redlock {
     /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
     /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
     /// half a second.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let inspection = redlock.inspect().await;
+    /// print!("{inspection}"); // in words that an operator can act on
+    /// if inspection.findings.iter().any(|it| it.severity == redlock_client::Severity::Error) {
+    ///     return Err("the lock is not safe, or cannot be had".into());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn inspect(&self) -> Inspection {
         inspect::inspect(self.driver(), self.settings()).await
     }
@@ -74,6 +122,16 @@ impl Redlock {
     ///
     /// Leases are over at once, with [`LostReason::Closed`](crate::LostReason::Closed); later
     /// acquisitions are refused. Dropping the future leaves the rest to the background.
+    ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// // On SIGTERM, after the work is done or dropped.
+    /// let closed = redlock.close(Duration::from_secs(2)).await;
+    /// closed.left().iter().for_each(|node| println!("not confirmed by {node}"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close(&self, within: Duration) -> Closed {
         let driver = self.driver();
         driver.start_tasks();

@@ -74,6 +74,15 @@ impl Lease {
 
     /// Whether the lease has more than `need` left. To be asked before each effect.
     ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// lease.check(Duration::from_secs(1))?; // the effect takes less than a second
+    /// println!("invoice 42 is being sent");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Says why not.
@@ -83,12 +92,30 @@ impl Lease {
 
     /// Ready when the lease is over. Needs no network: while this process runs, that is before
     /// any counted key can expire; after a pause, at the next poll.
+    ///
+    /// ```no_run
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// let lost = lease.lost(); // may be cloned, and awaited in another task
+    /// println!("the lease is over: {}", lost.await);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lost(&self) -> Lost {
         Lost { driver: Arc::clone(self.driver()), lock: self.lock, watch: None }
     }
 
     /// Does `work` as long as the lease is alive; the work is dropped when the lease is over. Dropping
     /// the future drops the work and keeps the lease.
+    ///
+    /// ```no_run
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// let rows = lease.guard(import()).await?;
+    /// println!("imported {rows} rows under one lease");
+    /// lease.release().await;
+    /// # async fn import() -> u64 { 1 }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -111,6 +138,20 @@ impl Lease {
     /// If another extension is under way, this one begins after it. Dropped half-way, keys may live
     /// longer; the deadline moves only if the nodes' answers come in time.
     ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::ExtendErrorKind;
+    ///
+    /// match lease.extend(Duration::from_secs(10)).await {
+    ///     Ok(_deadline) => println!("extended, {:.1?} left", lease.remaining()),
+    ///     Err(error) if matches!(error.kind(), ExtendErrorKind::Lost(_)) => return Err(error.into()),
+    ///     Err(error) => println!("{error}; {:.1?} left, as before", lease.remaining()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The lease is then what it was: its deadline has not moved, unless it was lost meanwhile.
@@ -126,6 +167,25 @@ impl Lease {
 
     /// Lets the lease end by itself: its keys live until they expire. For work that must not be done
     /// again before its time, done or not.
+    ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::AcquireErrorKind;
+    ///
+    /// // On every machine, every night.
+    /// match redlock.acquire("nightly-report").wait(Duration::from_secs(1)).await {
+    ///     Ok(lease) => {
+    ///         lease.guard(report()).await?;
+    ///         lease.leave_until_expiry(); // a machine whose clock is behind does not do it again
+    ///     }
+    ///     Err(error) if error.kind() == AcquireErrorKind::Taken => {} // another machine has it
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # async fn report() {}
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn leave_until_expiry(self) -> Deadline {
         let deadline = self.deadline();
         self.driver().leave(self.lock);
@@ -140,6 +200,18 @@ impl Lease {
 
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
+    ///
+    /// ```no_run
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::Released;
+    ///
+    /// if let Released::Unconfirmed(nodes) = lease.release().await {
+    ///     // Not a fault of ours: the key is there until it expires.
+    ///     nodes.iter().for_each(|node| println!("released, but not confirmed by {node}"));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn release(self) -> Released {
         let outcome = poll_fn(|context| {
             self.driver().start_tasks();

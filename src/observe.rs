@@ -1,6 +1,6 @@
 //! What a client tells of itself while it works.
 //!
-//! An [`Observer`] is the client's one hook. What it writes to [`tracing`] and, with the feature
+//! An [`Observer`] is the client's one hook. What it writes to `tracing` and, with the feature
 //! `metrics`, to the `metrics` facade are two observers of the same events.
 //!
 //! ```

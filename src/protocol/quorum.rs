@@ -14,7 +14,7 @@ impl NodeIndex {
     ///
     /// # Panics
     ///
-    /// If `index` is not below [`MAX_NODES`].
+    /// If `index` is not below `MAX_NODES`, nine.
     #[must_use]
     pub const fn new(index: usize) -> Self {
         assert!(index < MAX_NODES, "node index out of range");

@@ -39,7 +39,7 @@ pub enum Command {
 /// What the driver is to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The driver is to draw randomness and call [`NodeSet::begin`].
+    /// The driver is to draw randomness and call [`NodeSet::begin`](super::NodeSet::begin).
     AttemptDue(LockId),
     /// An attempt failed; whatever it may have set is being released.
     AttemptFailed {
@@ -52,8 +52,8 @@ pub enum Event {
         /// What the nodes had said.
         ballot: Ballot,
     },
-    /// An attempt was granted; the driver is to call [`NodeSet::deliver`] when it hands the lease
-    /// to the caller.
+    /// An attempt was granted; the driver is to call
+    /// [`NodeSet::deliver`](super::NodeSet::deliver) when it hands the lease to the caller.
     Decided {
         /// The use of the lock.
         lock: LockId,
