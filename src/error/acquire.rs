@@ -31,7 +31,7 @@ pub enum AcquireErrorKind {
     Quarantined,
     /// Other holders' keys are in the way.
     Taken,
-    /// Too few nodes answered.
+    /// Too few nodes answered, other than by an error.
     TooFewNodes,
     /// A majority answered, too late for the lease to be worth anything.
     TooSlow,
@@ -120,7 +120,7 @@ impl fmt::Display for AcquireErrorKind {
             Self::NoEntropy => "the operating system has no randomness for a token",
             Self::Quarantined => "too many nodes are in quarantine after a restart",
             Self::Taken => "the lock is taken",
-            Self::TooFewNodes => "too few nodes answered",
+            Self::TooFewNodes => "too few nodes answered without an error",
             Self::TooSlow => "a majority answered too late",
         })
     }

@@ -357,6 +357,11 @@ impl Lock {
         there.without(self.extension.young).without(self.extension.overshadowed)
     }
 
+    /// Nodes whose key counts for no round before one has succeeded without it.
+    pub(super) fn young(&self) -> NodeMask {
+        self.extension.young
+    }
+
     /// Nodes that lack the key, and on the way to which there is none.
     fn missing(&self) -> NodeMask {
         let refused = self.voting(Vote::Refused).union(self.voting(Vote::Failed));

@@ -1,11 +1,12 @@
 //! Keeping a lease alive: extensions that the machine begins by itself, up to a limit.
 //!
-//! The first round begins when about a third of the TTL has passed, so that several can fail before
-//! anything is lost. Rounds of many leases are spread by a share of randomness each.
+//! A round begins when about a third of the TTL has passed, so that several can fail before anything
+//! is lost; the first one sooner, if some nodes had not answered when the lease was granted. Rounds of
+//! many leases are spread by a share of randomness each.
 
 use core::time::Duration;
 
-use super::{Happened, Lock};
+use super::{Happened, Lock, Vote};
 #[cfg(any(test, feature = "simulation"))]
 use crate::protocol::canonical::Encoder;
 use crate::protocol::time::BootInstant;
@@ -69,7 +70,10 @@ impl Lock {
         self.renewal = Renewal::default();
         if let Some(at_most) = self.config.keep_alive {
             self.renewal.until = now.after(at_most);
-            self.keep_on();
+            // Keys set behind the grant count for no round before one has succeeded without them:
+            // until then the loss of a single other node would end the lease.
+            let all_count = self.voting(Vote::Pending).union(self.young()).is_empty();
+            if all_count { self.keep_on() } else { self.try_again_later(now) }
         }
     }
 

@@ -287,3 +287,97 @@ fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
         assert_eq!(granted, released, "{subject}");
     }
 }
+
+// ---- what the client does by itself
+
+#[test]
+fn a_client_that_keeps_its_lease_alive_tells_of_every_round() {
+    let text = r#"
+        schema = 1
+        name = "test"
+        title = "test"
+        [cluster]
+        nodes = ["A", "B", "C"]
+        [[client]]
+        id = "c1"
+        steps = [{ at = "0s", acquire = { keep-alive = "25s" } }, { hold = "until-deadline" }]
+    "#;
+    let scenario: Scenario = toml::from_str(text).unwrap();
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut events = Vec::new();
+    Engine::new(&case).unwrap().run(0, Some(&mut events));
+    let (mut began_ns, mut rounds) = (Vec::new(), 0);
+    for event in &events {
+        match event.kind {
+            EventKind::ExtensionBegan { round, ttl_ns, .. } => {
+                assert_eq!(usize::from(round), began_ns.len() + 1);
+                assert!(event.at_ns + ttl_ns <= 25_002 * MS, "beyond the limit");
+                began_ns.push(event.at_ns);
+            }
+            EventKind::Written { op: OpKind::Extend, .. } => {
+                assert_eq!(began_ns.last(), Some(&event.at_ns), "written before it began");
+            }
+            EventKind::ExtensionSettled { round, extended, .. } => {
+                assert!(extended && usize::from(round) == began_ns.len());
+                rounds += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!((5..=8).contains(&rounds) && rounds == began_ns.len(), "{began_ns:?}");
+    let lost = find(&events, |kind| matches!(kind, EventKind::LostDelivered { .. }));
+    assert!((24_800 * MS..25_000 * MS).contains(&lost.expect("the limit ends it")));
+}
+
+#[test]
+fn a_plain_extension_of_less_than_is_left_shortens_where_masters_have_it() {
+    let left_ms = |settings: &str| {
+        let text = format!(
+            r#"
+            schema = 1
+            name = "test"
+            title = "test"
+            [lock]
+            plain-extensions = true
+            [cluster]
+            nodes = ["A"]
+            {settings}
+            [[client]]
+            id = "c1"
+            subject = "redlock-literal"
+            steps = [{{ at = "0s", acquire = {{}} }}, {{ extend = {{ ttl = "1s" }} }}]
+            "#
+        );
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+        let mut events = Vec::new();
+        Engine::new(&case).unwrap().run(0, Some(&mut events));
+        let ended_ns = find(&events, ended(0, KeyEnd::Expired)).expect("nobody releases it");
+        ended_ns / MS
+    };
+    assert!((1_000..1_010).contains(&left_ms("server = \"redis-8.4\"")));
+    assert!((10_000..10_010).contains(&left_ms("")));
+}
+
+#[test]
+fn who_waits_a_quarantine_out_asks_twice() {
+    let text = r#"
+        schema = 1
+        name = "test"
+        title = "test"
+        [cluster]
+        nodes = ["A", "B", "C"]
+        uptime = "1s"
+        [[client]]
+        id = "c1"
+        steps = [{ at = "0s", acquire = { wait = "30s" } }, { release = {} }]
+    "#;
+    let scenario: Scenario = toml::from_str(text).unwrap();
+    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
+    let mut events = Vec::new();
+    Engine::new(&case).unwrap().run(0, Some(&mut events));
+    let began = |kind: &EventKind| matches!(kind, EventKind::AttemptBegan { .. });
+    assert_eq!(count(&events, began), 2, "the one that learns of it, and the one that is granted");
+    let decided = find(&events, |kind| matches!(kind, EventKind::GrantDecided { .. }));
+    assert!((10_102 * MS..10_112 * MS).contains(&decided.expect("when a majority counts")));
+}

@@ -26,14 +26,15 @@ impl Bench {
         let ms = Duration::from_millis;
         let retry = RetryDelay { first: ms(5), longest: ms(5) };
         let (ttl, drift, node_timeout) = (ms(TTL_MS), ms(102), ms(50));
+        let (extensions_max, plain_extensions) = (2, false);
         let settings = Settings {
             nodes: 5,
             ttl,
             drift,
             node_timeout,
             retry,
-            extensions_max: 2,
-            plain_extensions: false,
+            extensions_max,
+            plain_extensions,
         };
         let mut client = PolicyClient::new(policy, settings);
         client.reset(true);

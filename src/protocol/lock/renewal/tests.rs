@@ -62,14 +62,40 @@ fn a_lease_is_kept_alive_by_rounds_a_third_of_the_ttl_apart() {
     assert_eq!(lost(&world.events()), None);
     assert!(world.client.check(lock, ms(6_000), world.now).is_ok());
     let rounds = rounds(&world);
-    let mut before = Duration::ZERO;
-    for &(at, ttl) in &rounds {
+    let (mut before, ttl) = rounds[0];
+    assert_eq!(ttl, TTL);
+    for &(at, ttl) in &rounds[1..] {
         let period = at - before;
         assert!(ms(2_800) < period && period < ms(3_700), "{period:?}, sooner than half the TTL");
         assert_eq!(ttl, TTL);
         before = at;
     }
-    assert!((10..=14).contains(&rounds.len()), "{rounds:?}");
+    assert!((11..=15).contains(&rounds.len()), "{rounds:?}");
+}
+
+#[test]
+fn the_first_round_comes_soon_if_a_node_answered_behind_the_grant() {
+    let (mut world, lock) = kept(ms(600_000));
+    live(&mut world, ms(1_000));
+    let begun = rounds(&world);
+    assert!(begun.len() == 1 && begun[0].0 > ms(700), "{begun:?}");
+    // From now on one of the nodes that decided may go: the one behind the grant counts, too.
+    world.events();
+    live_among(&mut world, ms(5_000), &[1, 2]);
+    let extended = |event: &Event| matches!(event, Event::Extended { .. });
+    assert!(world.events().iter().any(extended));
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
+fn the_first_round_can_wait_if_every_node_decided() {
+    let mut world = World::warm(1);
+    let config = LockConfig { keep_alive: Some(TTL * 60), ..lock_config(1) };
+    let lock = world.acquire(config, 1);
+    world.answer(0);
+    world.client.deliver(lock, world.now).expect("granted");
+    live_among(&mut world, ms(2_700), &[0]);
+    assert_eq!(rounds(&world), []);
 }
 
 #[test]
@@ -122,7 +148,8 @@ fn the_rounds_of_many_leases_are_spread_over_a_fifth_of_their_period() {
 #[test]
 fn a_round_that_fails_is_tried_again_before_long() {
     let (mut world, lock) = kept(ms(600_000));
-    live(&mut world, ms(2_800));
+    live(&mut world, ms(3_500));
+    world.events();
     // Nothing is heard of the nodes for two seconds: the rounds fail, and cost nothing.
     live_among(&mut world, ms(2_000), &[]);
     let failed = world.events();
@@ -215,17 +242,19 @@ fn the_rounds_of_the_machine_do_not_count_against_the_callers() {
 #[test]
 fn the_callers_round_comes_first_and_puts_the_next_off() {
     let (mut world, lock) = kept(ms(600_000));
-    world.pass(ms(3_000));
+    live(&mut world, ms(1_000));
+    let due = world.client.poll_timeout().expect("the next round");
+    world.pass(due.since(world.now) - ms(10));
     world.extend(lock).expect("begun");
     world.answer(0);
     // The machine's own round is due, and the caller's is under way for a while.
     world.pass(ms(45));
-    assert_eq!(rounds(&world).len(), 1);
+    assert_eq!(rounds(&world).len(), 2);
     world.answer(1);
     live(&mut world, ms(2_700));
-    assert_eq!(rounds(&world).len(), 1, "a third of the TTL after that");
+    assert_eq!(rounds(&world).len(), 2, "a third of the TTL after that");
     live(&mut world, ms(900));
-    assert_eq!(rounds(&world).len(), 2);
+    assert_eq!(rounds(&world).len(), 3);
 }
 
 #[test]
