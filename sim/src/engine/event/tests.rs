@@ -345,7 +345,7 @@ fn a_plain_extension_of_less_than_is_left_shortens_where_masters_have_it() {
             [[client]]
             id = "c1"
             subject = "redlock-literal"
-            steps = [{{ at = "0s", acquire = {{}} }}, {{ extend = {{ ttl = "1s" }} }}]
+            steps = [{{ at = "0s", acquire = {{}} }}, {{ extend = {{ ttl = "1s" }} }}, {{ sleep = "11s" }}]
             "#
         );
         let scenario: Scenario = toml::from_str(&text).unwrap();
