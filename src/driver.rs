@@ -188,6 +188,7 @@ impl Driver {
     fn task_ended(&self, state: &mut State) {
         self.all_run.store(false, Ordering::Release);
         state.uses.wake_all(&mut state.wakes);
+        state.wakes.extend(state.closers.drain(..));
     }
 
     /// The last handle is gone.

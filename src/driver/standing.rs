@@ -95,7 +95,9 @@ impl Driver {
             if state.machine.is_idle() {
                 return Poll::Ready(());
             }
-            state.closers.push(context.waker().clone());
+            if !state.closers.iter().any(|closer| closer.will_wake(context.waker())) {
+                state.closers.push(context.waker().clone());
+            }
             Poll::Pending
         })
     }

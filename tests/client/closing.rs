@@ -101,3 +101,19 @@ fn a_closed_client_extends_nothing() {
     let error = world.block_on(lease.extend(10 * SECOND)).unwrap_err();
     assert_eq!(error.kind(), ExtendErrorKind::Lost(LostReason::Closed));
 }
+
+#[test]
+fn closing_goes_on_when_the_runtime_that_served_it_has_ended() {
+    let world = World::new();
+    let redlock = world.client();
+    let _lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.each_node(|node| node.habit = Habit::Hangs);
+    let mut closing = Box::pin(redlock.close(5 * SECOND));
+    assert!(world.poll(&mut closing).is_none());
+    world.each_node(|node| node.habit = Habit::default());
+    world.drop_tasks();
+    // The connections of the runtime that ended are gone: what was owed on them is paid on new ones.
+    let closed = world.block_on(closing);
+    assert!(closed.is_complete(), "{closed:?}");
+    assert_eq!(world.holders("res"), 0);
+}

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
+use redlock_client::environment::{self, BoxFuture, Endpoint, Environment, Stream};
 use redlock_client::protocol::BootInstant;
 use turmoil::net::TcpStream;
 
@@ -43,7 +43,7 @@ impl Environment for HostEnvironment {
         BootInstant::from_nanos(self.world.lock().boot_ns(self.client))
     }
 
-    fn timer(&self) -> Box<dyn Timer> {
+    fn timer(&self) -> Box<dyn environment::Timer> {
         Box::new(BootTimer { world: Arc::clone(&self.world), client: self.client, sleep: None })
     }
 
@@ -72,7 +72,7 @@ struct BootTimer {
     sleep: Option<(BootInstant, Sleep)>,
 }
 
-impl Timer for BootTimer {
+impl environment::Timer for BootTimer {
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()> {
         if self.sleep.as_ref().map(|(set, _)| *set) != Some(at) {
             let due = Due::Boot { client: self.client, at_ns: at.as_nanos() };
