@@ -31,6 +31,7 @@ use crate::observe::{Event as Told, Observers};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
+use crate::resp::Encoder;
 use crate::timer::TimerTask;
 
 /// The machines of one client, and the world around them.
@@ -49,6 +50,7 @@ pub(crate) struct State {
     names: Names,
     uses: Uses,
     nodes: Vec<Node>,
+    encoder: Encoder,
     timer: Task,
     /// The last reading of the clock.
     clock: BootInstant,
@@ -92,6 +94,7 @@ impl Driver {
             names: Names::default(),
             uses: Uses::default(),
             nodes: endpoints.iter().map(|_| Node::default()).collect(),
+            encoder: Encoder::default(),
             timer: Task::default(),
             clock: BootInstant::ZERO,
             armed: None,

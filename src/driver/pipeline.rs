@@ -15,7 +15,7 @@ use bytes::BytesMut;
 use crate::introduction;
 use crate::printable::printable;
 use crate::protocol::{Op, Reply, Token};
-use crate::resp::{self, Form, Frame, Malformed};
+use crate::resp::{self, Encoder, Form, Frame, Malformed};
 
 /// The unanswered commands of one connection. The link bounds how many there are; each is written
 /// at most three times.
@@ -56,8 +56,14 @@ impl Default for Pipeline {
 
 impl Pipeline {
     /// Appends a command to `outgoing`; `name` is the key's.
-    pub(super) fn write(&mut self, op: Op, name: &[u8], outgoing: &mut BytesMut) {
-        let form = resp::encode(outgoing, &op, name, self.preferred);
+    pub(super) fn write(
+        &mut self,
+        op: Op,
+        name: &[u8],
+        encoder: &mut Encoder,
+        outgoing: &mut BytesMut,
+    ) {
+        let form = encoder.encode(outgoing, &op, name, self.preferred);
         self.awaited.push_back(self.first + self.commands.len() as u64);
         self.commands.push_back(Unanswered { op, form, answer: None });
     }
@@ -155,13 +161,14 @@ mod tests {
     #[derive(Default)]
     struct Bench {
         pipeline: Pipeline,
+        encoder: Encoder,
         outgoing: BytesMut,
         last_error: Option<Arc<str>>,
     }
 
     impl Bench {
         fn write(&mut self, op: Op) -> String {
-            self.pipeline.write(op, b"name", &mut self.outgoing);
+            self.pipeline.write(op, b"name", &mut self.encoder, &mut self.outgoing);
             self.written()
         }
 
@@ -174,7 +181,7 @@ mod tests {
         }
 
         fn receive(&mut self, frame: Frame<'_>) -> Result<Vec<Reply>, Malformed> {
-            let Self { pipeline, outgoing, last_error } = self;
+            let Self { pipeline, outgoing, last_error, .. } = self;
             pipeline.receive(frame, |_| b"name", outgoing, last_error)?;
             Ok(core::iter::from_fn(|| pipeline.take()).map(|(_, answer)| answer.reply).collect())
         }

@@ -145,10 +145,10 @@ impl Driver {
 
     /// Puts a command behind what is to be written on the connection to `node`.
     pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op, now: BootInstant) {
-        let State { nodes, names, .. } = state;
+        let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         let name = resource(&op).map_or(&[][..], |resource| names.name(resource));
-        pipeline.write(op, name, outgoing);
+        pipeline.write(op, name, encoder, outgoing);
         let (operation, owner) = (operation(&op), pipeline::token(&op));
         self.tell(|| Told::Written { node, operation, owner, at: now });
     }

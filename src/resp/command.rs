@@ -84,6 +84,33 @@ pub(crate) fn encode(
     None
 }
 
+/// The last command and its bytes: a lock says the same to every node.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    last: Option<(Op, Form)>,
+    bytes: BytesMut,
+    form: Option<Form>,
+}
+
+impl Encoder {
+    /// As [`encode`]. Commands that are equal have one key name: a token is drawn for one key.
+    pub(crate) fn encode(
+        &mut self,
+        buffer: &mut BytesMut,
+        op: &Op,
+        resource: &[u8],
+        preferred: Form,
+    ) -> Option<Form> {
+        if self.last != Some((*op, preferred)) {
+            self.last = Some((*op, preferred));
+            self.bytes.clear();
+            self.form = encode(&mut self.bytes, op, resource, preferred);
+        }
+        buffer.extend_from_slice(&self.bytes);
+        self.form
+    }
+}
+
 fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values: &[&[u8]]) {
     let (command, name): (&[u8], &[u8]) = match form {
         Form::Text => (b"EVAL", script.text),
@@ -164,6 +191,28 @@ mod tests {
         assert_eq!(encoded(&op, Form::Delex), set);
         assert_eq!(encoded(&op, Form::Delifeq), set);
         assert!(encoded(&op, Form::Named).starts_with("*6 $7 EVALSHA "));
+    }
+
+    #[test]
+    fn what_is_said_again_is_said_in_the_same_words_and_nothing_else_is() {
+        let (mut encoder, ms) = (Encoder::default(), Duration::from_millis);
+        let (token, other) = (Token::from_bytes([1; 20]), Token::from_bytes([2; 20]));
+        let set = |token, ttl| Op::Set { resource: RESOURCE, token, ttl };
+        let release = Op::Release { resource: RESOURCE, token };
+        for (op, form) in [
+            (set(token, ms(1)), Form::Named),
+            (set(token, ms(1)), Form::Named),
+            (set(token, ms(2)), Form::Named),
+            (set(other, ms(2)), Form::Named),
+            (release, Form::Named),
+            (release, Form::Delex),
+            (release, Form::Delex),
+        ] {
+            let (mut buffer, mut afresh) = (BytesMut::new(), BytesMut::new());
+            let said = encoder.encode(&mut buffer, &op, b"res", form);
+            assert_eq!(said, encode(&mut afresh, &op, b"res", form));
+            assert_eq!(buffer, afresh);
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ mod proxy;
 mod refusals;
 mod server;
 mod soak;
+#[cfg(feature = "tls")]
+mod tls;
 mod wait;
 mod wire;
 
@@ -112,6 +114,8 @@ const TESTS: &[&[Test]] = &[
     outage::TESTS,
     refusals::TESTS,
     soak::TESTS,
+    #[cfg(feature = "tls")]
+    tls::TESTS,
     wire::TESTS,
 ];
 

@@ -38,8 +38,8 @@ impl Server {
         let options: Vec<String> = options.iter().copied().map(String::from).collect();
         loop {
             let port = free_port();
-            let directory = std::env::temp_dir().join(format!("redlock-real-{port}"));
-            let _ = fs::remove_dir_all(&directory);
+            let name = format!("redlock-real-{}-{port}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
             fs::create_dir(&directory).expect("a directory of our own");
             let process = spawn(port, &directory, &options);
             let mut server = Self { port, directory, options: options.clone(), process };
@@ -135,25 +135,26 @@ impl Server {
         calls.map_or(0, |calls| calls.parse().expect("a number"))
     }
 
-    /// The connections other than the one that asks.
+    /// The connections of our clients, which name themselves.
     pub(crate) fn connections(&self) -> Vec<u64> {
-        let field = |line: &str, name: &str| -> Option<String> {
-            let value = line.split(' ').find_map(|word| word.strip_prefix(name))?;
-            Some(String::from(value))
-        };
         let list: String = self.ask("CLIENT LIST");
-        let others =
-            list.lines().filter(|line| field(line, "cmd=").as_deref() != Some("client|list"));
-        others.filter_map(|line| field(line, "id=")?.parse().ok()).collect()
+        let ours = list.lines().filter(|line| line.contains(" name=redlock-client "));
+        ours.filter_map(|line| line.split(' ').next()?.strip_prefix("id=")?.parse().ok()).collect()
     }
 
     fn comes_up(&mut self) -> bool {
         let mut alive = true;
         until("the server answers or ends", PATIENCE, || {
             alive = self.process.try_wait().expect("a process of ours").is_none();
-            !alive || self.try_ask::<String>("PING").is_ok()
+            !alive || self.is_answering()
         });
         alive
+    }
+
+    /// Whether it is this process that answers, and not another one that was faster.
+    fn is_answering(&self) -> bool {
+        let line = format!("process_id:{}", self.process.id());
+        self.try_ask::<String>("INFO server").is_ok_and(|info| info.lines().any(|it| it == line))
     }
 
     fn signal(&self, signal: &str) {
@@ -185,11 +186,12 @@ fn spawn(port: u16, directory: &Path, options: &[String]) -> Child {
     command.spawn().expect("`redis-server` is on PATH")
 }
 
-fn free_port() -> u16 {
+/// A port that nobody listens on, and that nobody else in this process is given.
+pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let size = PORTS.end - PORTS.start;
-    // Processes of the same machine begin at different places.
-    let first = u16::try_from(std::process::id() % u32::from(size)).expect("below 2^16");
+    // Processes of the same machine begin at different places, far from each other.
+    let first = u16::try_from(std::process::id() * 601 % u32::from(size)).expect("below 2^16");
     let mut ports = std::iter::repeat_with(|| {
         let offset = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % size;
         PORTS.start + offset

@@ -37,6 +37,14 @@ pub enum KeyCommand<'a> {
         /// How long the key lives from now on.
         ttl_ms: i64,
     },
+    /// `SET key value IFEQ value PX ttl` of Redis 8.4, which leaves of the key what an owner-checked
+    /// PEXPIRE leaves: it lives for that long from now on, whether or not that is longer.
+    CompareAndRetime {
+        /// What the key must hold.
+        value: &'a [u8],
+        /// How long the key lives from now on.
+        ttl_ms: i64,
+    },
     /// `DEL`.
     Del,
     /// `EXISTS`.

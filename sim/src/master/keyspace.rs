@@ -207,6 +207,15 @@ impl Keyspace {
             KeyCommand::CompareAndExtend { value, ttl_ms } => {
                 self.extend(self.holding(place, value), ttl_ms, turn)
             }
+            KeyCommand::CompareAndRetime { value, ttl_ms } => {
+                match expiry_after(turn.wall_ms, Some(ttl_ms)) {
+                    None => (Reply::Error(ErrorReply::SetRange), Change::Nothing),
+                    Some(when) => {
+                        let place = self.holding(place, value);
+                        self.retime(place, when, ExpireCondition::Always, turn)
+                    }
+                }
+            }
             KeyCommand::Del => self.delete(place),
             KeyCommand::Exists => (Reply::Integer(i64::from(place.is_ok())), Change::Nothing),
             KeyCommand::Expire { seconds, condition } => {

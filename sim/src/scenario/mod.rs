@@ -32,8 +32,8 @@ pub use model::{
     Acquire, ActiveExpiry, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate,
     ClockSpec, Cluster, Connections, Delay, Disk, Drift, Enter, Extend, Failover, Fault, FaultKind,
     Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost,
-    Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Start,
-    Step, Stopwatch, Store, Write,
+    Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server,
+    Start, Step, Stopwatch, Store, Write,
 };
 pub use names::{SUBJECTS, nearest, slug};
 pub use problem::{Problem, Problems};

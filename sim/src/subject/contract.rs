@@ -21,6 +21,12 @@ pub enum Ask {
         /// Time to live.
         ttl_ms: u64,
     },
+    /// The same by a plain SET where the node has one, which makes the key live for that long whether
+    /// or not that is longer.
+    ExtendPlainly {
+        /// Time to live.
+        ttl_ms: u64,
+    },
     /// Say what the key holds.
     Get,
     /// Set the key, for ever, and say what it held.
@@ -55,6 +61,12 @@ pub enum Ask {
 const _: () = assert!(size_of::<Ask>() <= 16);
 
 impl Ask {
+    /// An extension, plainly or not.
+    #[must_use]
+    pub const fn extend(ttl_ms: u64, plain: bool) -> Self {
+        if plain { Self::ExtendPlainly { ttl_ms } } else { Self::Extend { ttl_ms } }
+    }
+
     /// As a history tells it.
     #[must_use]
     pub const fn op(self) -> OpKind {
@@ -62,7 +74,7 @@ impl Ask {
             Self::CompareAndDelete => OpKind::Release,
             Self::Delete => OpKind::Delete,
             Self::Expire { .. } => OpKind::Expire,
-            Self::Extend { .. } => OpKind::Extend,
+            Self::Extend { .. } | Self::ExtendPlainly { .. } => OpKind::Extend,
             Self::Get => OpKind::Get,
             Self::GetSet => OpKind::GetSet,
             Self::Introduce => OpKind::Introduce,
@@ -250,6 +262,15 @@ pub enum Action {
     Lost {
         /// Whose.
         attempt: AttemptId,
+    },
+    /// The subject has begun to extend the lease on its own account.
+    Extending {
+        /// Whose.
+        attempt: AttemptId,
+        /// T1, on the subject's lease clock.
+        t1_ns: u64,
+        /// What it asks for.
+        ttl_ns: u64,
     },
     /// Drop a connection at once.
     Reset(Route),

@@ -257,6 +257,7 @@ mod tests {
             node_timeout: ms(50),
             retry: RetryDelay { first: ms(5), longest: ms(5) },
             extensions_max: 1,
+            plain_extensions: false,
         });
         client.reset(true);
         client.acquire(Patience::Attempts(1));

@@ -71,9 +71,15 @@ impl Subject {
         of_machine!(self, it => it.profile())
     }
 
-    /// Begins to want the lock; [`Action::AttemptDue`] follows.
-    pub fn acquire(&mut self, patience: Patience) {
-        of_machine!(self, it => it.acquire(patience));
+    /// Begins to want the lock; [`Action::AttemptDue`] follows. A subject that can keeps its lease
+    /// alive for `keep_alive_ns`.
+    pub fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>) {
+        match self {
+            Self::GetSet(it) => it.acquire(patience),
+            Self::Php(it) => it.acquire(patience),
+            Self::Policy(it) => it.acquire(patience),
+            Self::Redlock(it) => it.acquire(patience, keep_alive_ns),
+        }
     }
 
     /// Begins the attempt that is due; `now` is T1.

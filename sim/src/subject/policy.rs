@@ -256,6 +256,8 @@ pub struct Settings {
     pub retry: RetryDelay,
     /// How many extensions of one lease may succeed.
     pub extensions_max: u32,
+    /// Whether extensions are asked for by plain SETs where nodes have them.
+    pub plain_extensions: bool,
 }
 
 /// In nanoseconds; what is longer than they can say is the longest they can.

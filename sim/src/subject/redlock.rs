@@ -24,6 +24,10 @@ pub struct RedlockClient {
     warm: Option<Warm>,
     lock_config: LockConfig,
     lock: Option<LockId>,
+    /// The lease is to be kept alive.
+    keeps_alive: bool,
+    /// T1 of the last extension by which it was, and that the host has been told of.
+    renewed: Option<BootInstant>,
     client: u8,
 }
 
@@ -64,15 +68,24 @@ impl RedlockClient {
             limit: Limit::Attempts(1),
             extensions_max: lock.extensions_max,
             keep_alive: None,
-            plain_extensions: false,
+            plain_extensions: lock.plain_extensions,
         };
-        Self { machine: cold.clone(), cold, warm: None, lock_config, lock: None, client }
+        Self {
+            machine: cold.clone(),
+            cold,
+            warm: None,
+            lock_config,
+            lock: None,
+            keeps_alive: false,
+            renewed: None,
+            client,
+        }
     }
 
     /// Back to the beginning of a run. With `warm`, the connection to every node that introduced
     /// itself is open; the other nodes refused.
     pub fn reset(&mut self, now: Now, warm: Option<&[Option<Introduction>]>) {
-        self.lock = None;
+        (self.lock, self.keeps_alive, self.renewed) = (None, false, None);
         let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
         let now = instant(now);
         let mut introductions = [None; MAX_NODES];
@@ -106,13 +119,16 @@ impl RedlockClient {
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
-    pub(super) fn acquire(&mut self, patience: Patience) {
+    pub(super) fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>) {
         assert!(self.lock.is_none(), "one use of the lock at a time");
         let limit = match patience {
             Patience::Attempts(most) => Limit::Attempts(most),
             Patience::UntilBoot(until_ns) => Limit::Until(BootInstant::from_nanos(until_ns)),
         };
-        self.lock = Some(self.machine.open(RESOURCE, LockConfig { limit, ..self.lock_config }));
+        let keep_alive = keep_alive_ns.map(Duration::from_nanos);
+        (self.keeps_alive, self.renewed) = (keep_alive.is_some(), None);
+        let config = LockConfig { limit, keep_alive, ..self.lock_config };
+        self.lock = Some(self.machine.open(RESOURCE, config));
     }
 
     pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
@@ -171,6 +187,11 @@ impl RedlockClient {
     }
 
     pub(super) fn poll_action(&mut self) -> Option<Action> {
+        if self.keeps_alive
+            && let Some(action) = self.extending()
+        {
+            return Some(action);
+        }
         if let Some(command) = self.machine.poll_command() {
             return Some(self.as_action(command));
         }
@@ -180,6 +201,15 @@ impl RedlockClient {
             }
         }
         None
+    }
+
+    /// The machine has begun to extend the lease by itself: that is told before anything is written.
+    fn extending(&mut self) -> Option<Action> {
+        let lock = self.lock?;
+        let (t1, ttl) = self.machine.renewed(lock).filter(|&(t1, _)| self.renewed != Some(t1))?;
+        self.renewed = Some(t1);
+        let attempt = attempt_of(self.client, &self.machine.token(lock)?);
+        Some(Action::Extending { attempt, t1_ns: t1.as_nanos(), ttl_ns: ttl.as_nanos() as u64 })
     }
 
     pub(super) fn poll_timeout_boot_ns(&self) -> Option<u64> {
@@ -193,8 +223,8 @@ impl RedlockClient {
             Command::Reset { node, epoch } => Action::Reset(route(node, epoch)),
             Command::Write { node, epoch, op, .. } => {
                 let (ask, token) = match op {
-                    Op::Extend { token, ttl, .. } => {
-                        (Ask::Extend { ttl_ms: ttl.as_millis() as u64 }, token)
+                    Op::Extend { token, ttl, plain, .. } => {
+                        (Ask::extend(ttl.as_millis() as u64, plain), token)
                     }
                     Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
                     Op::Release { token, .. } => (Ask::CompareAndDelete, token),

@@ -66,7 +66,7 @@ impl Process {
                 };
                 let cancel_at_true_ns = acquire.until.map(|until| until.0);
                 self.waiting = Waiting::ForLease { cancel_at_true_ns };
-                self.subject.acquire(patience);
+                self.subject.acquire(patience, acquire.keep_alive.map(|at_most| at_most.0));
             }
             (Op::Sleep { ns }, _) => self.waiting = Waiting::UntilBoot(now.boot_ns + ns),
             (_, None) => {}

@@ -13,10 +13,21 @@ impl Process {
         if !self.subject.extend(ttl_ns, now) {
             return;
         }
-        self.rounds += 1;
-        let (round, t1_local_ns) = (self.rounds, now.lease_ns);
-        stage.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+        self.extension_began(stage, attempt, now.lease_ns, ttl_ns);
         self.waiting = Waiting::ForExtension;
+    }
+
+    /// An extension has begun, the application's or one by which the client keeps the lease alive.
+    pub(super) fn extension_began(
+        &mut self,
+        stage: &mut Stage,
+        attempt: AttemptId,
+        t1_local_ns: u64,
+        ttl_ns: u64,
+    ) {
+        self.rounds += 1;
+        let round = self.rounds;
+        stage.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
 
     pub(super) fn extension_settled(

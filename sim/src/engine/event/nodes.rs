@@ -15,7 +15,7 @@ use crate::master::{
     SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::{ActiveExpiry, Point};
+use crate::scenario::{ActiveExpiry, Point, Server};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
@@ -215,7 +215,12 @@ impl Stage {
             Ask::Expire { ttl_ms } => {
                 KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
             }
-            Ask::Extend { ttl_ms } => KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) },
+            Ask::ExtendPlainly { ttl_ms } if plan.scenario.cluster.server == Server::Redis84 => {
+                KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
+            }
+            Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
+                KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
+            }
             Ask::Get => KeyCommand::Get,
             Ask::GetSet => KeyCommand::Set {
                 value,

@@ -285,6 +285,7 @@ impl Plan {
             node_timeout: scenario.lock.node_timeout.duration(),
             retry: RetryDelay::from(scenario.lock.retry),
             extensions_max: scenario.lock.extensions_max,
+            plain_extensions: scenario.lock.plain_extensions,
         };
         match kind_of(client) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),

@@ -237,6 +237,10 @@ impl Process {
                 self.action = None;
                 stage.record(EventKind::AttemptSettled { attempt, outcome });
             }
+            Action::Extending { attempt, t1_ns, ttl_ns } => {
+                self.action = None;
+                self.extension_began(stage, attempt, t1_ns, ttl_ns);
+            }
             Action::ExtensionSettled { attempt, extended } => {
                 self.action = None;
                 self.extension_settled(stage, attempt, extended);

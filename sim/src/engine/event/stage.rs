@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
-use crate::subject::{Ask, Now, Request, Response};
+use crate::subject::{Now, Request, Response};
 use crate::world::{Arrival, Choice, Choices, Direction, HostClocks, Label, Network, Queue};
 
 /// What travels.
@@ -249,7 +249,7 @@ fn added_delay(doing: &Doing, from: u8, to: u8, what: &Arrival<Packet>) -> u64 {
         (None, _) => true,
         (Some(Message::Answer), Arrival::Message(Packet::Response(_))) => true,
         (Some(Message::Extend), Arrival::Message(Packet::Request(request))) => {
-            matches!(request.ask, Ask::Extend { .. })
+            request.ask.op() == OpKind::Extend
         }
         (Some(Message::Release), Arrival::Message(Packet::Request(request))) => {
             matches!(request.ask.op(), OpKind::Release | OpKind::Delete)

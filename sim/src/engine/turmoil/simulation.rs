@@ -62,7 +62,7 @@ impl Simulation {
         let (min_ms, max_ms) = (delay_ms(network.min.0), delay_ms(network.max.0));
         let links = plan.scenario.cluster.links.iter().map(|link| link.delay.max.0);
         let longest_ms = links.map(delay_ms).max().unwrap_or(0).max(max_ms);
-        let warm_up_ns = (3 * longest_ms + 6) * TICK_NS;
+        let warm_up_ns = (7 * longest_ms + 14) * TICK_NS;
         let mut builder = Builder::new();
         let sim = builder
             .rng_seed(seed)

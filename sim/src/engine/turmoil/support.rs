@@ -8,7 +8,7 @@ use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
 use crate::engine::event::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
-use crate::scenario::{ActiveExpiry, Disk, Lost, Persistence};
+use crate::scenario::{ActiveExpiry, Disk, Lost, Persistence, Server};
 
 /// Refuses what cannot be played as the scenario says.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
@@ -19,6 +19,13 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     }
     if plan.ops.iter().flatten().any(|planned| matches!(planned.op, Op::Extend { .. })) {
         return Err(unsupported(String::from("`extend`")));
+    }
+    let keeps_alive = |op: Op| matches!(op, Op::Acquire(acquire) if acquire.keep_alive.is_some());
+    if plan.ops.iter().flatten().any(|planned| keeps_alive(planned.op)) {
+        return Err(unsupported(String::from("`keep-alive`")));
+    }
+    if plan.scenario.cluster.server != Server::default() {
+        return Err(unsupported(String::from("`cluster.server`")));
     }
     for (place, client) in plan.scenario.clients.iter().enumerate() {
         let builder = builder(plan, place).environment(Arc::new(TokioEnvironment));

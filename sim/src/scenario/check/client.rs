@@ -10,6 +10,9 @@ const ATTEMPTS_MAX: u32 = 1_000;
 /// The most extensions that one step may ask for.
 const EXTENSIONS_MAX: u32 = 1_000;
 
+/// For how many TTLs a lease may be kept alive.
+const KEPT_TTLS_MAX: u64 = 1_000;
+
 /// Where a client's program is, as far as the order of steps goes.
 #[derive(Default)]
 struct Course {
@@ -42,6 +45,7 @@ impl Check<'_> {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
             self.steps(&at, &client.steps);
+            self.keep_alive(&at, client);
         }
     }
 
@@ -56,6 +60,25 @@ impl Check<'_> {
             let message = format!("`{}` manages its own connections", client.subject);
             let expected = "only for the other subjects";
             self.wrong_key(&format!("{at}.connections"), &message, expected);
+        }
+    }
+
+    fn keep_alive(&mut self, at: &str, client: &Client) {
+        for (place, step) in client.steps.iter().enumerate() {
+            let Some(at_most) = step.acquire.and_then(|acquire| acquire.keep_alive) else {
+                continue;
+            };
+            let at = format!("{at}.steps.{place}.acquire.keep-alive");
+            self.positive(&at, at_most);
+            let ttl = client.ttl.unwrap_or(self.scenario.lock.ttl);
+            if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
+                let message = format!("{at_most} is more than {KEPT_TTLS_MAX} times the TTL");
+                self.wrong(&at, &message, "a run counts its extensions in 16 bits");
+            }
+            if client.subject != "redlock" {
+                let message = format!("`{}` keeps no lease alive by itself", client.subject);
+                self.wrong_key(&at, &message, "only for `redlock`; the others have `extend`");
+            }
         }
     }
 

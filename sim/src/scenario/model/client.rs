@@ -87,7 +87,8 @@ pub struct Step {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// How long to try. At most one is given; none is one attempt.
+/// How long to try, and what to do with the lease. At most one of the first three is given; none is
+/// one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Acquire {
@@ -100,6 +101,9 @@ pub struct Acquire {
     /// So many times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// Keep the lease alive for at most this long on the client's clock. `redlock` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<Span>,
 }
 
 /// How to extend a lease.

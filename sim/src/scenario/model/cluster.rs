@@ -16,6 +16,9 @@ pub struct Cluster {
     pub network: Network,
     /// Links that differ.
     pub links: Vec<LinkSpec>,
+    /// Which server the masters are.
+    #[serde(skip_serializing_if = "Server::is_default")]
+    pub server: Server,
     /// What a master keeps over a restart.
     pub persistence: Persistence,
     /// When keys are deleted whose time has come and that nobody asks for.
@@ -42,6 +45,7 @@ impl Default for Cluster {
             nodes: ["A", "B", "C", "D", "E"].map(String::from).to_vec(),
             network: Network::default(),
             links: Vec::new(),
+            server: Server::default(),
             persistence: Persistence::None,
             active_expiry: ActiveExpiry::default(),
             disk: Disk::default(),
@@ -51,6 +55,25 @@ impl Default for Cluster {
             uptime: Span(30 * 24 * 60 * 60 * 1_000_000_000),
             connections: Start::Warm,
         }
+    }
+}
+
+/// Which server the masters are, as far as it makes a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Server {
+    /// Extensions are scripts, which never shorten.
+    #[default]
+    #[serde(rename = "redis-7")]
+    Redis7,
+    /// It has `SET key value IFEQ value PX ttl`, which sets the time to live whatever it was.
+    #[serde(rename = "redis-8.4")]
+    Redis84,
+}
+
+impl Server {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Lock {
     pub fleet_max_ttl: Option<Span>,
     /// How many extensions of one lease may succeed.
     pub extensions_max: u32,
+    /// Whether extensions may be asked for by plain owner-checked SETs, where masters have them.
+    #[serde(skip_serializing_if = "is_false")]
+    pub plain_extensions: bool,
     /// What the clients are *told* of the masters' memory; `cluster.persistence` is what is true.
     pub restart_guard: RestartGuard,
 }
@@ -40,9 +43,14 @@ impl Default for Lock {
             retry: Retry::default(),
             fleet_max_ttl: None,
             extensions_max: 100,
+            plain_extensions: false,
             restart_guard: RestartGuard::Quarantine,
         }
     }
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 /// What a lease gives up for clocks that run at different rates.

@@ -8,7 +8,7 @@ mod lock;
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
-    Start,
+    Server, Start,
 };
 pub use fault::{
     At, ClockBy, ClockRate, Delay, Failover, Fault, FaultKind, HostAt, HostNames, Lost, Message,

@@ -25,6 +25,7 @@ impl Bench {
             node_timeout: ms(50),
             retry: RetryDelay { first: ms(5), longest: ms(5) },
             extensions_max: 1,
+            plain_extensions: false,
         };
         let mut client = PhpClient::new(settings, SOCKET_TIMEOUT);
         client.reset(warm);

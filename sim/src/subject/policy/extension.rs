@@ -4,7 +4,7 @@ use redlock_client::protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
 use super::client::{State, Vote};
-use super::{PolicyClient, ReleaseTo, nanos};
+use super::{Connect, PolicyClient, ReleaseTo, nanos};
 use crate::history::OpKind;
 use crate::subject::{Action, Ask, Now, Word};
 
@@ -81,9 +81,14 @@ impl PolicyClient {
         self.rounds.current = Some(Round { t1_ns: now.lease_ns, ttl_ns, timeout_boot_ns });
         self.rounds.votes.fill(Vote::Pending);
         self.rounds.setting_again = NodeMask::EMPTY;
+        if self.policy.connect == Connect::FreshPerCommand {
+            // It has closed the connections on which it did not hear in time.
+            self.rounds.unanswered.fill(0);
+        }
         for node in 0..self.settings.nodes {
             self.rounds.unanswered[node] += 1;
-            self.send(node, Ask::Extend { ttl_ms: ttl_ns / 1_000_000 });
+            let plain = self.settings.plain_extensions;
+            self.send(node, Ask::extend(ttl_ns / 1_000_000, plain));
         }
         true
     }

@@ -26,7 +26,15 @@ impl Bench {
         let ms = Duration::from_millis;
         let retry = RetryDelay { first: ms(5), longest: ms(5) };
         let (ttl, drift, node_timeout) = (ms(TTL_MS), ms(102), ms(50));
-        let settings = Settings { nodes: 5, ttl, drift, node_timeout, retry, extensions_max: 2 };
+        let settings = Settings {
+            nodes: 5,
+            ttl,
+            drift,
+            node_timeout,
+            retry,
+            extensions_max: 2,
+            plain_extensions: false,
+        };
         let mut client = PolicyClient::new(policy, settings);
         client.reset(true);
         Self { client, now_ms: 0, attempts: 0 }
