@@ -97,9 +97,10 @@ pub enum Event<'a> {
         attempts: u32,
         waited: Duration,
     },
-    /// The connection to `node` is gone. Commands unanswered on it stay unanswered.
+    /// The connection to `node` is gone, for the reason that the system or the server gave; `None`:
+    /// the client has ended, or its runtime. Commands unanswered on it stay unanswered.
     #[non_exhaustive]
-    Disconnected { node: NodeIndex, error: &'a str },
+    Disconnected { node: NodeIndex, error: Option<&'a str> },
     /// The votes of `node` count for attempts that begin at `from` or later; `None`: for none.
     /// `standing` says what that means now.
     #[non_exhaustive]

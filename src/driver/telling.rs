@@ -45,14 +45,6 @@ impl Driver {
         }
     }
 
-    /// The acquisition is given up by its caller, unless it has failed or succeeded before.
-    pub(super) fn tell_cancelled(&self, state: &State, lock: LockId, now: BootInstant) {
-        if let Some((attempts, since)) = state.uses.acquiring(lock) {
-            let (resource, waited) = (state.name_of(lock), now.since(since));
-            self.tell(|| Told::AcquireCancelled { resource, attempts, waited });
-        }
-    }
-
     /// The lease is over, unless it was before.
     pub(super) fn tell_lost(
         &self,

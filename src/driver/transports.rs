@@ -86,12 +86,7 @@ impl Driver {
 
     /// The connection `epoch` to `node` is gone, or could not be had.
     pub(crate) fn closed(&self, node: NodeIndex, epoch: u32, why: Arc<str>) {
-        self.turn(|state, now| {
-            if state.nodes[node.get()].epoch == Some(epoch) {
-                state.nodes[node.get()].last_error = Some(why);
-            }
-            self.hear_closed(state, node, epoch, now);
-        });
+        self.turn(|state, now| self.hear_closed(state, node, epoch, Some(why), now));
     }
 
     /// The task of `node`, which served the connection `epoch`, has ended.
@@ -100,7 +95,7 @@ impl Driver {
             state.nodes[node.get()].task = Task::default();
             self.task_ended(state);
             if let Some(epoch) = epoch {
-                self.hear_closed(state, node, epoch, now);
+                self.hear_closed(state, node, epoch, None, now);
             }
         });
     }
@@ -160,28 +155,36 @@ impl Driver {
 
     /// The machine gives the connection to `node` up.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex) {
-        state.nodes[node.get()].last_error = Some(Arc::from(GIVEN_UP));
-        self.disconnect(state, node);
+        self.disconnect(state, node, Some(Arc::from(GIVEN_UP)));
     }
 
-    fn hear_closed(&self, state: &mut State, node: NodeIndex, epoch: u32, now: BootInstant) {
+    fn hear_closed(
+        &self,
+        state: &mut State,
+        node: NodeIndex,
+        epoch: u32,
+        why: Option<Arc<str>>,
+        now: BootInstant,
+    ) {
         if state.nodes[node.get()].epoch == Some(epoch) {
-            self.disconnect(state, node);
+            self.disconnect(state, node, why);
             state.machine.handle_closed(node, epoch, now);
         }
     }
 
-    fn disconnect(&self, state: &mut State, node: NodeIndex) {
+    /// `why` is what went wrong; `None` if the client itself has ended.
+    fn disconnect(&self, state: &mut State, node: NodeIndex, why: Option<Arc<str>>) {
         let entry = &mut state.nodes[node.get()];
         entry.epoch = None;
         entry.outgoing.clear();
         entry.pipeline.clear();
-        let error = entry.last_error.as_deref().unwrap_or_default();
+        let error = why.as_deref();
         if core::mem::take(&mut entry.connected) {
             self.tell(|| Told::Disconnected { node, error });
-        } else {
+        } else if let Some(error) = error {
             self.tell(|| Told::ConnectFailed { node, error });
         }
+        entry.last_error = why.or(entry.last_error.take());
     }
 }
 

@@ -331,17 +331,23 @@ impl Driver {
 
     /// Gives the lease back, or stops acquiring it: what is to be written is queued.
     fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
-        self.tell_cancelled(state, lock, now);
         let Some(entry) = state.uses.table.get_mut(&lock) else {
             return;
         };
-        if entry.stage == Stage::Held {
-            self.tell(|| Told::ReleaseCalled {
+        let time = now.since(entry.since);
+        match entry.stage {
+            Stage::Held => self.tell(|| Told::ReleaseCalled {
                 owner: entry.owner,
                 resource: state.names.name(entry.resource),
-                held: now.since(entry.since),
+                held: time,
                 lost: entry.lost,
-            });
+            }),
+            Stage::Trying | Stage::Decided => self.tell(|| Told::AcquireCancelled {
+                resource: state.names.name(entry.resource),
+                attempts: entry.failures,
+                waited: time,
+            }),
+            _ => {}
         }
         if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
             entry.stage = Stage::Releasing;

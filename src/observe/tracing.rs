@@ -63,7 +63,10 @@ impl TracingObserver {
                     debug!(node = self.address(node), error, "a node still cannot be reached");
                 }
             }
-            Event::Disconnected { node, error } => {
+            Event::Disconnected { node, error: None } => {
+                debug!(node = self.address(node), "disconnected");
+            }
+            Event::Disconnected { node, error: Some(error) } => {
                 self.complain(node);
                 warn!(node = self.address(node), error, "the connection to a node is gone");
             }

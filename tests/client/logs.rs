@@ -1,22 +1,31 @@
 //! What a client writes to `tracing`.
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use redlock_client::Redlock;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::node::Habit;
 use crate::world::{SECOND, World};
 
-/// Lines as a subscriber writes them, down to a level.
-#[derive(Clone)]
+thread_local! {
+    /// What this thread wants to have written down, and what was.
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
 struct Log {
     level: Level,
-    lines: Arc<Mutex<Vec<String>>>,
+    lines: Vec<String>,
 }
+
+/// One subscriber for the process: what `tracing` remembers of who is interested in what is shared
+/// by all threads, and tests that install subscribers of their own get into each other's way.
+struct Logs;
 
 struct Line(String);
 
@@ -30,9 +39,14 @@ impl Visit for Line {
     }
 }
 
-impl Subscriber for Log {
+impl Subscriber for Logs {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.level && metadata.target().starts_with("redlock_client")
+        LOG.with_borrow(|log| log.as_ref().is_some_and(|log| *metadata.level() <= log.level))
+            && metadata.target().starts_with("redlock_client")
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -46,7 +60,7 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.lines.lock().unwrap().push(line.0);
+        LOG.with_borrow_mut(|log| log.as_mut().unwrap().lines.push(line.0));
     }
 
     fn enter(&self, _: &Id) {}
@@ -55,14 +69,14 @@ impl Subscriber for Log {
 }
 
 fn logged(level: Level, act: impl FnOnce(&World, Redlock)) -> String {
-    let log = Log { level, lines: Arc::default() };
-    tracing::subscriber::with_default(log.clone(), || {
-        let world = World::new();
-        let nodes = ["a", "b", "c"].map(|it| format!("redis://someone:secret@{it}"));
-        let redlock = world.builder().nodes(nodes).build().unwrap();
-        act(&world, redlock);
-    });
-    log.lines.lock().unwrap().join("\n")
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| tracing::subscriber::set_global_default(Logs).unwrap());
+    LOG.set(Some(Log { level, lines: Vec::new() }));
+    let world = World::new();
+    let nodes = ["a", "b", "c"].map(|it| format!("redis://someone:secret@{it}"));
+    let redlock = world.builder().nodes(nodes).build().unwrap();
+    act(&world, redlock);
+    LOG.take().unwrap().lines.join("\n")
 }
 
 #[test]
@@ -70,6 +84,9 @@ fn a_course_without_faults_warns_of_nothing() {
     let lines = logged(Level::INFO, |world, redlock| {
         let lease = world.block_on(redlock.acquire("res")).unwrap();
         world.block_on(lease.release());
+        drop(redlock);
+        world.settle();
+        assert_eq!(world.tasks(), 0);
     });
     assert_eq!(lines, "");
 }

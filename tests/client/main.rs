@@ -10,16 +10,15 @@ mod logs;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod node;
+mod observing;
 mod work;
 mod world;
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redlock_client::environment::BoxFuture;
-use redlock_client::observe::{Event, Observer};
 use redlock_client::{AcquireError, AcquireErrorKind, Lease, LostReason, Redlock, Released};
 
 use self::node::Habit;
@@ -365,28 +364,4 @@ fn tasks_start_again_after_their_runtime_has_ended() {
     world.block_on(again.release());
     world.settle();
     assert_eq!(world.holders("res"), 0);
-}
-
-#[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
-
-impl Observer for Notes {
-    fn event(&self, event: &Event<'_>) {
-        let text = format!("{event:?}");
-        let name = text.split([' ', '{']).next().unwrap_or_default();
-        self.0.lock().unwrap().push(String::from(name));
-    }
-}
-
-#[test]
-fn an_observer_sees_the_course_of_a_lease() {
-    let world = World::new();
-    let notes = Arc::new(Notes::default());
-    let observer = Arc::clone(&notes) as Arc<dyn Observer>;
-    let redlock = world.builder().nodes(["redis://a"]).observer(observer).build().unwrap();
-    let lease = world.block_on(redlock.acquire("res")).unwrap();
-    world.block_on(lease.release());
-    let expected = "AttemptBegan Connected Written Answered Eligible Written Answered Decided Delivered \
-        ReleaseCalled Written Answered Released";
-    assert_eq!(notes.0.lock().unwrap().join(" "), expected);
 }
