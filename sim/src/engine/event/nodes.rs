@@ -276,6 +276,11 @@ impl Stage {
         if let Some(ended) = done.ended.filter(|_| tells) {
             self.record(key_ended(node, &ended));
         }
+        if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
+            // The key may end sooner than the cycle was asked for.
+            self.nodes[usize::from(server)].expiry_scheduled = false;
+            self.schedule_expiry(plan, server);
+        }
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(plan, server);
         }
