@@ -133,6 +133,8 @@ pub(crate) struct Link {
     pipeline: VecDeque<Pending>,
     written: usize,
     redial_after: Duration,
+    /// Spreads the dials of clients that lost a node at the same time; zero before the first attempt.
+    jitter: u64,
     next_serial: u32,
     debts: Debts,
     eligibility: Eligibility,
@@ -151,6 +153,7 @@ impl Link {
             pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
+            jitter: 0,
             next_serial: 0,
             debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
@@ -206,6 +209,11 @@ impl Link {
             }
         }
         self.debts.iter().for_each(|debt| mark(debt.resource));
+    }
+
+    /// Takes in what is random of an attempt.
+    pub(crate) fn stir(&mut self, jitter: u64) {
+        self.jitter = jitter;
     }
 
     /// Opens the connection if nobody has asked for it yet.
@@ -301,6 +309,10 @@ impl Link {
         self.written -= 1;
         let written_at = answered.written_at.expect("only what was written is answered");
         self.round_trip = now.since(written_at).max(self.round_trip * 7 / 8);
+        if answered.op != Op::Introduce {
+            // A node that does no more than say who it is has not come back.
+            self.redial_after = REDIAL_FIRST;
+        }
         match (answered.op, reply) {
             (Op::Introduce, Reply::Introduction(introduction)) => {
                 self.eligibility.introduced(introduction, now);
@@ -437,7 +449,6 @@ impl Link {
 
     fn opened(&mut self) {
         self.state = State::Open;
-        self.redial_after = REDIAL_FIRST;
     }
 
     /// Puts the releases that are owed and due into the pipeline.
@@ -513,9 +524,18 @@ impl Link {
         self.pipeline.clear();
         self.debts.connection_lost();
         self.writable = false;
-        self.state = State::Backoff { until: now.after(self.redial_after) };
+        let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
+        self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
         self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);
     }
+}
+
+/// A share of `most`, another one for each connection.
+fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
+    // An odd factor for each epoch: one draw serves all dials until the next attempt.
+    let mixed = jitter.wrapping_mul(2 * u64::from(epoch) + 1);
+    let share = (most.as_nanos() * u128::from(mixed)) >> 64;
+    Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
 /// Whether `reply` can be the answer to `op`.

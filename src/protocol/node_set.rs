@@ -330,6 +330,7 @@ impl NodeSet {
             return;
         };
         machine.begin(fresh, now);
+        self.links.iter_mut().for_each(|link| link.stir(fresh.jitter));
         self.carry(lock, now);
         self.route(now);
     }

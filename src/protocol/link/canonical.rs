@@ -21,6 +21,8 @@ impl Link {
         out.flag(self.writable);
         out.flag(self.reset_wanted);
         out.word(self.redial_after.as_nanos() as u64);
+        out.word(self.jitter);
+        out.word(if self.jitter == 0 { 0 } else { u64::from(self.epoch) });
         out.run(self.eligibility.known());
         out.maybe_ahead(self.eligibility.from());
         out.word(self.debts.len() as u64);

@@ -1,10 +1,11 @@
 //! The rules of one connection, seen through the client that owns it.
 
 use super::*;
-use crate::protocol::lock::{AttemptError, ReleaseOutcome};
+use crate::protocol::lock::{AttemptError, Fresh, ReleaseOutcome};
 use crate::protocol::node_set::Event;
 use crate::protocol::testing::{
-    NODE_TIMEOUT, TTL, World, decided, failed, held, lock_config, mask, ms, node, token,
+    NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, lock_config, mask, ms, node,
+    token,
 };
 
 // ---- releasing
@@ -287,7 +288,7 @@ fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
     world.answer(0);
     world.client.deliver(lock, world.now).expect("granted");
     world.close(0);
-    world.pass(ms(10));
+    world.pass(ms(8));
     // Dialling: the release waits for the connection, and that takes long.
     world.release(lock);
     world.pass(ms(499));
@@ -347,6 +348,55 @@ fn dials_are_spaced_out_up_to_a_second() {
         world.pass(ms(1));
         assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
     }
+}
+
+#[test]
+fn a_node_that_only_introduces_itself_is_dialled_ever_more_seldom() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    for wait_ms in [10, 20, 40, 80] {
+        world.accept(0);
+        world.close(0);
+        world.pass(ms(wait_ms - 1));
+        assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
+        world.pass(ms(1));
+        assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+    }
+}
+
+#[test]
+fn a_node_that_answers_a_command_is_dialled_soon_when_it_is_lost() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    for _ in 0..3 {
+        world.close(0);
+        world.pass(ms(100));
+    }
+    world.accept(0);
+    world.acquire(lock_config(1), 1);
+    world.answer(0);
+    world.close(0);
+    world.pass(ms(10));
+    assert!(world.nodes[0].dialed.is_some());
+}
+
+#[test]
+fn dials_after_an_attempt_are_spread_by_up_to_a_quarter() {
+    let dialled_after = |jitter: u64| {
+        let mut world = World::warm(1);
+        let lock = world.client.open(RESOURCE, lock_config(1));
+        let fresh = Fresh { jitter, ..fresh(1) };
+        world.client.begin(lock, fresh, world.now);
+        world.drain();
+        world.close(0);
+        world.client.poll_timeout().expect("it dials again").since(world.now)
+    };
+    let waits: Vec<_> = (0..64_u64).map(|it| dialled_after(it << 58)).collect();
+    let (least, most) = (*waits.iter().min().unwrap(), *waits.iter().max().unwrap());
+    assert!(least >= ms(15) / 2 && most <= ms(10), "{least:?} to {most:?}");
+    assert!(most - least > ms(2), "{least:?} to {most:?}");
 }
 
 #[test]
