@@ -18,7 +18,7 @@ pub struct RetryDelay {
 }
 
 /// Failures until the bound doubles.
-const DOUBLES_AFTER: u32 = 32;
+const DOUBLES_AFTER: u32 = 64;
 
 impl Default for RetryDelay {
     fn default() -> Self {
@@ -47,7 +47,7 @@ mod tests {
     fn the_bound_doubles_up_to_the_longest() {
         let delay = RetryDelay::default();
         let bound = |failures| delay.after(failures, Duration::ZERO, u64::MAX).as_millis();
-        assert_eq!([bound(1), bound(32), bound(33), bound(65)], [4, 4, 9, 19]);
+        assert_eq!([bound(1), bound(64), bound(65), bound(129)], [4, 4, 9, 19]);
         assert_eq!([bound(400), bound(u32::MAX)], [199, 199]);
         assert_eq!(delay.after(400, Duration::ZERO, 0), Duration::ZERO);
     }
