@@ -119,6 +119,9 @@ impl<'a> Acquire<'a> {
     }
 
     /// Keeps the lease alive by itself.
+    ///
+    /// The extensions are sent by the client's tasks. When the runtime that these live in ends, nothing
+    /// is extended any more until the client is used on another one; the lease then ends in time.
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.keep_alive = Some(keep_alive);
         self
