@@ -138,7 +138,8 @@ async fn a_release_may_be_dropped_after_any_poll() {
 
 async fn an_extension_may_be_dropped_after_any_poll() {
     let fleet = Fleet::of(5);
-    let redlock = fleet.client();
+    // One after each number of polls, and another one behind it.
+    let redlock = fleet.builder().extensions_max(u32::MAX).build().unwrap();
     let lease = Rc::new(redlock.try_acquire("lease").await.unwrap());
     fleet.all_hold("lease", &lease).await;
     let prepare = async || {
