@@ -1,7 +1,7 @@
 //! Acquiring the lock.
 
-use core::future::{Future, IntoFuture, poll_fn};
-use core::pin::{Pin, pin};
+use core::future::{Future, IntoFuture};
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::borrow::Cow;
@@ -155,22 +155,13 @@ impl<'a> Acquire<'a> {
     /// late is handed back as [`WithError::LostAfter`].
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         let lease = self.await.map_err(WithError::Acquire)?;
-        let done = {
-            let (mut lost, mut work) = (lease.lost(), pin!(work(&lease)));
-            poll_fn(|context| {
-                if let Poll::Ready(reason) = Pin::new(&mut lost).poll(context) {
-                    return Poll::Ready(Err(WithError::Lost(reason)));
-                }
-                let value = core::task::ready!(work.as_mut().poll(context));
-                Poll::Ready(match lease.check(Duration::ZERO) {
-                    Ok(()) => Ok(value),
-                    Err(_) => Err(WithError::LostAfter(value)),
-                })
-            })
-            .await
-        };
+        let attended = lease.attend(work(&lease)).await;
         lease.release().await;
-        done
+        match attended {
+            Ok((value, Ok(()))) => Ok(value),
+            Ok((value, Err(_))) => Err(WithError::LostAfter(value)),
+            Err(reason) => Err(WithError::Lost(reason)),
+        }
     }
 
     fn config(&self, now: BootInstant) -> LockConfig {

@@ -121,13 +121,22 @@ impl Lease {
     ///
     /// If the lease was over before the work was done.
     pub async fn guard<F: IntoFuture>(&self, work: F) -> Result<F::Output, LostReason> {
-        let (mut lost, mut work) = (self.lost(), pin!(work.into_future()));
+        let (value, alive) = self.attend(work.into_future()).await?;
+        alive.map(|()| value)
+    }
+
+    /// Does `work` until the lease is over, and says whether it still was alive behind the work.
+    pub(crate) async fn attend<F: Future>(
+        &self,
+        work: F,
+    ) -> Result<(F::Output, Result<(), LostReason>), LostReason> {
+        let (mut lost, mut work) = (self.lost(), pin!(work));
         poll_fn(|context| {
             if let Poll::Ready(reason) = Pin::new(&mut lost).poll(context) {
                 return Poll::Ready(Err(reason));
             }
             let value = core::task::ready!(work.as_mut().poll(context));
-            Poll::Ready(self.check(Duration::ZERO).map(|()| value))
+            Poll::Ready(Ok((value, self.check(Duration::ZERO))))
         })
         .await
     }

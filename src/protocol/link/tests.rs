@@ -336,6 +336,14 @@ fn a_dial_has_the_whole_connect_timeout_from_when_it_was_asked_for() {
     assert!(world.nodes[0].dialed.is_none());
 }
 
+/// The node is dialled after this time and no sooner.
+fn assert_dialled_after(world: &mut World, wait_ms: u64) {
+    world.pass(ms(wait_ms - 1));
+    assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
+    world.pass(ms(1));
+    assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+}
+
 #[test]
 fn dials_are_spaced_out_up_to_a_second() {
     let mut world = World::cold(1);
@@ -343,10 +351,7 @@ fn dials_are_spaced_out_up_to_a_second() {
     world.drain();
     for wait_ms in [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000] {
         world.close(0);
-        world.pass(ms(wait_ms - 1));
-        assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
-        world.pass(ms(1));
-        assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+        assert_dialled_after(&mut world, wait_ms);
     }
 }
 
@@ -358,10 +363,7 @@ fn a_node_that_only_introduces_itself_is_dialled_ever_more_seldom() {
     for wait_ms in [10, 20, 40, 80] {
         world.accept(0);
         world.close(0);
-        world.pass(ms(wait_ms - 1));
-        assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");
-        world.pass(ms(1));
-        assert!(world.nodes[0].dialed.is_some(), "{wait_ms}");
+        assert_dialled_after(&mut world, wait_ms);
     }
 }
 
