@@ -14,7 +14,7 @@ use bytes::BytesMut;
 
 use crate::introduction;
 use crate::printable::printable;
-use crate::protocol::{Op, Reply, Token};
+use crate::protocol::{Op, Reply};
 use crate::resp::{self, Encoder, Form, Frame, Malformed};
 
 /// The unanswered commands of one connection. The link bounds how many there are; each is written
@@ -97,7 +97,7 @@ impl Pipeline {
         let mut answer = |reply, text: &[u8]| {
             let same = last_error.as_ref().filter(|error| error.as_bytes() == text);
             let error = same.cloned().unwrap_or_else(|| {
-                let owner = token(&command.op);
+                let owner = command.op.token();
                 printable(text, owner.as_ref().map_or(&[][..], |owner| owner.as_bytes()))
             });
             *last_error = Some(Arc::clone(&error));
@@ -139,20 +139,12 @@ impl Pipeline {
     }
 }
 
-/// Whose command it is.
-pub(super) fn token(op: &Op) -> Option<Token> {
-    match *op {
-        Op::Extend { token, .. } | Op::Release { token, .. } | Op::Set { token, .. } => Some(token),
-        Op::Introduce => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::protocol::ResourceId;
+    use crate::protocol::{ResourceId, Token};
 
     const RESOURCE: ResourceId = ResourceId(0);
     const NOSCRIPT: Frame<'_> = Frame::Error(b"NOSCRIPT No matching script.");

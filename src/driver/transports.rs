@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::pipeline::{self, Answer, Pipeline};
+use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Operation};
-use crate::protocol::{BootInstant, NodeIndex, Op, Reply, ResourceId};
+use crate::protocol::{BootInstant, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Malformed};
 
 /// A node's transport, as the machines want it.
@@ -123,7 +123,7 @@ impl Driver {
                     return Ok(());
                 };
                 let Node { pipeline, outgoing, last_error, .. } = entry;
-                let name = |op: &Op| resource(op).map_or(&[][..], |resource| names.name(resource));
+                let name = |op: &Op| op.resource().map_or(&[][..], |resource| names.name(resource));
                 pipeline.receive(frame, name, outgoing, last_error)?;
                 while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
                     self.answered(state, node, epoch, op, answer);
@@ -135,7 +135,7 @@ impl Driver {
     /// `node` answered the oldest command on the connection `epoch`.
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
         let Answer { reply, error: _ } = answer;
-        let (operation, owner) = (operation(&op), pipeline::token(&op));
+        let (operation, owner) = (operation(&op), op.token());
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
         self.tell(|| Told::Answered { node, operation, owner, answer: told(reply), at: now });
@@ -147,9 +147,9 @@ impl Driver {
     pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op, now: BootInstant) {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
-        let name = resource(&op).map_or(&[][..], |resource| names.name(resource));
+        let name = op.resource().map_or(&[][..], |resource| names.name(resource));
         pipeline.write(op, name, encoder, outgoing);
-        let (operation, owner) = (operation(&op), pipeline::token(&op));
+        let (operation, owner) = (operation(&op), op.token());
         self.tell(|| Told::Written { node, operation, owner, at: now });
     }
 
@@ -190,16 +190,6 @@ impl Driver {
 
 /// Why the machines give connections up.
 const GIVEN_UP: &str = "no answer in time, or one to something else than was asked";
-
-/// The key that a command is about.
-fn resource(op: &Op) -> Option<ResourceId> {
-    match *op {
-        Op::Extend { resource, .. } | Op::Release { resource, .. } | Op::Set { resource, .. } => {
-            Some(resource)
-        }
-        Op::Introduce => None,
-    }
-}
 
 fn operation(op: &Op) -> Operation {
     match op {

@@ -65,6 +65,30 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// The key that it is about.
+    #[must_use]
+    pub fn resource(&self) -> Option<ResourceId> {
+        match *self {
+            Self::Extend { resource, .. }
+            | Self::Release { resource, .. }
+            | Self::Set { resource, .. } => Some(resource),
+            Self::Introduce => None,
+        }
+    }
+
+    /// The token of the attempt that it is for.
+    #[must_use]
+    pub fn token(&self) -> Option<Token> {
+        match *self {
+            Self::Extend { token, .. } | Self::Release { token, .. } | Self::Set { token, .. } => {
+                Some(token)
+            }
+            Self::Introduce => None,
+        }
+    }
+}
+
 /// A lock's wish that a node be sent a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Send {

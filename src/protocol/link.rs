@@ -200,14 +200,7 @@ impl Link {
 
     /// Names the resource of every command that is waiting, unanswered or owed.
     pub(crate) fn for_each_resource(&self, mark: &mut impl FnMut(ResourceId)) {
-        for pending in &self.pipeline {
-            match pending.op {
-                Op::Introduce => {}
-                Op::Extend { resource, .. }
-                | Op::Release { resource, .. }
-                | Op::Set { resource, .. } => mark(resource),
-            }
-        }
+        self.pipeline.iter().filter_map(|pending| pending.op.resource()).for_each(&mut *mark);
         self.debts.iter().for_each(|debt| mark(debt.resource));
     }
 
