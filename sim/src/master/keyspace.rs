@@ -404,7 +404,7 @@ fn expiry_after(wall_ms: u64, ms: Option<i64>) -> Option<u64> {
 }
 
 /// An integer as Redis reads it: decimal, canonical, nothing around it.
-fn parse_integer(bytes: &[u8]) -> Option<i64> {
+pub(super) fn parse_integer(bytes: &[u8]) -> Option<i64> {
     let number = core::str::from_utf8(bytes).ok()?.parse().ok()?;
     (*SmallBytes::decimal(number) == *bytes).then_some(number)
 }

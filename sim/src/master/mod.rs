@@ -8,6 +8,10 @@ mod bytes;
 mod command;
 mod disk;
 mod keyspace;
+pub mod profile;
+pub mod resp;
+pub mod script;
+pub mod server;
 mod stream;
 
 pub use bytes::{INLINE_MAX, SmallBytes};

@@ -1,0 +1,7 @@
+//! The wire: bytes to requests, values to bytes.
+
+mod request;
+mod value;
+
+pub use request::{ProtocolError, Request, Requests};
+pub use value::{Protocol, Value};

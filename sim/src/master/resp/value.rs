@@ -1,0 +1,118 @@
+//! What a server answers, and how it is sent.
+
+use bytes::Bytes;
+
+/// The version of the protocol that a connection speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Version 2.
+    #[default]
+    Resp2,
+    /// Version 3, after `HELLO 3`.
+    Resp3,
+}
+
+/// An answer. What version 2 has no word for is sent in its words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Several, in order.
+    Array(Vec<Value>),
+    /// True or false; version 2 says 1 or 0.
+    Boolean(bool),
+    /// A byte string.
+    Bulk(Bytes),
+    /// A number with a fraction, by its digits.
+    Double(String),
+    /// An error, its kind first: `ERR something`.
+    Error(String),
+    /// An integer.
+    Integer(i64),
+    /// Pairs; version 2 has them one after the other in an array.
+    Map(Vec<(Value, Value)>),
+    /// Nothing.
+    Null,
+    /// No array: version 3 does not tell it from [`Value::Null`].
+    NullArray,
+    /// Something that nobody asked for; version 2 has an array.
+    Push(Vec<Value>),
+    /// Several, without order; version 2 has an array.
+    Set(Vec<Value>),
+    /// A word: `OK`.
+    Simple(String),
+    /// Text; version 2 has a byte string.
+    Verbatim(Bytes),
+}
+
+impl Value {
+    /// `+OK`.
+    #[must_use]
+    pub fn ok() -> Self {
+        Self::Simple(String::from("OK"))
+    }
+
+    /// A byte string.
+    #[must_use]
+    pub fn bulk(bytes: &[u8]) -> Self {
+        Self::Bulk(Bytes::copy_from_slice(bytes))
+    }
+
+    /// An error, its kind first.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::Error(text.into())
+    }
+
+    /// Appends the value as it is sent.
+    pub fn encode(&self, protocol: Protocol, out: &mut Vec<u8>) {
+        let is_3 = protocol == Protocol::Resp3;
+        match self {
+            Self::Array(values) => many(b'*', values, protocol, out),
+            Self::Boolean(value) if is_3 => line(b'#', if *value { b"t" } else { b"f" }, out),
+            Self::Boolean(value) => line(b':', if *value { b"1" } else { b"0" }, out),
+            Self::Bulk(bytes) => bulk(bytes, out),
+            Self::Double(digits) if is_3 => line(b',', digits.as_bytes(), out),
+            Self::Double(digits) => bulk(digits.as_bytes(), out),
+            Self::Error(text) => line(b'-', text.as_bytes(), out),
+            Self::Integer(number) => line(b':', number.to_string().as_bytes(), out),
+            Self::Map(pairs) => {
+                let count = if is_3 { pairs.len() } else { pairs.len() * 2 };
+                line(if is_3 { b'%' } else { b'*' }, count.to_string().as_bytes(), out);
+                for (key, value) in pairs {
+                    key.encode(protocol, out);
+                    value.encode(protocol, out);
+                }
+            }
+            Self::Null if is_3 => out.extend_from_slice(b"_\r\n"),
+            Self::Null => out.extend_from_slice(b"$-1\r\n"),
+            Self::NullArray if is_3 => out.extend_from_slice(b"_\r\n"),
+            Self::NullArray => out.extend_from_slice(b"*-1\r\n"),
+            Self::Push(values) => many(if is_3 { b'>' } else { b'*' }, values, protocol, out),
+            Self::Set(values) => many(if is_3 { b'~' } else { b'*' }, values, protocol, out),
+            Self::Simple(text) => line(b'+', text.as_bytes(), out),
+            Self::Verbatim(text) if is_3 => {
+                line(b'=', (text.len() + 4).to_string().as_bytes(), out);
+                out.extend_from_slice(b"txt:");
+                out.extend_from_slice(text);
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Verbatim(text) => bulk(text, out),
+        }
+    }
+}
+
+fn line(mark: u8, text: &[u8], out: &mut Vec<u8>) {
+    out.push(mark);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
+    line(b'$', bytes.len().to_string().as_bytes(), out);
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn many(mark: u8, values: &[Value], protocol: Protocol, out: &mut Vec<u8>) {
+    line(mark, values.len().to_string().as_bytes(), out);
+    values.iter().for_each(|value| value.encode(protocol, out));
+}
