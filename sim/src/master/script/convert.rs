@@ -8,8 +8,9 @@ use super::Style;
 use super::errors::reply;
 use super::number::{general, shortest, truncate};
 
-/// How deep a reply may nest: what the stack of the interpreter holds.
-const DEPTH_MAX: usize = 1_994;
+/// How deep a reply may nest. Servers go on for as long as the interpreter's stack holds the tables,
+/// which is eight times as deep; this one must not exhaust its own.
+const DEPTH_MAX: usize = 1_000;
 
 /// How many values and bytes a reply may have. Tables may hold each other many times over, so a
 /// small script can mean a reply without bounds.

@@ -12,7 +12,7 @@ use scoped_tls_hkt::scoped_thread_local;
 use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
 use super::errors::{Raised, Uncaught};
-use super::{Caller, Sha, Style, library, sandbox};
+use super::{Caller, Sha, Style, json, library, sandbox, shebang};
 
 /// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
 pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
@@ -84,6 +84,8 @@ pub(super) struct State {
     pub(super) protocol: Cell<Protocol>,
     /// Where the generator of random numbers stands.
     pub(super) random: Cell<u64>,
+    /// How JSON is written and read.
+    pub(super) json: Cell<json::Settings>,
     /// The error that ended the script.
     uncaught: RefCell<Option<Uncaught>>,
     /// The numbers of the objects that the script has seen the address of.
@@ -110,6 +112,7 @@ impl Machine {
             style,
             protocol: Cell::default(),
             random: Cell::new(0),
+            json: Cell::default(),
             uncaught: RefCell::default(),
             addresses: RefCell::default(),
         });
@@ -142,7 +145,8 @@ impl Machine {
         if let Some(function) = self.functions.get(sha) {
             return Ok(function.clone());
         }
-        let chunk = sandbox::as_text(text);
+        let body = shebang::body(text).map_err(Value::Error)?;
+        let chunk = sandbox::as_text(body);
         let compiled = self.lua.load(chunk.as_ref()).set_name("@user_script");
         let function = compiled.set_mode(ChunkMode::Text).into_function().map_err(|error| {
             let text = match &error {
@@ -168,6 +172,7 @@ impl Machine {
     ) -> Value {
         self.state.protocol.set(Protocol::Resp2);
         self.state.random.set(library::SEED);
+        self.state.json.set(json::Settings::default());
         self.state.uncaught.replace(None);
         self.state.addresses.replace(None);
         let returned = self.set("KEYS", keys).and_then(|()| self.set("ARGV", arguments));
