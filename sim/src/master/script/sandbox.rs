@@ -297,8 +297,12 @@ fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
         settled(lua, xpcall.call((function, handler))?)
     })?;
     let resume: Function = coroutine.raw_get("resume")?;
-    let resume =
-        kit.function(move |lua, arguments| settled(lua, resume.call(arguments).map_err(plain)?))?;
+    let resume = kit.function(move |lua, arguments| {
+        if !matches!(arguments.front(), Some(Lv::Thread(_))) {
+            return Err(errors::argument(lua, 1, "coroutine expected"));
+        }
+        settled(lua, resume.call(arguments).map_err(plain)?)
+    })?;
     coroutine.raw_set("resume", resume)
 }
 
