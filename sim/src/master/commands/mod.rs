@@ -169,3 +169,6 @@ pub(in crate::master) fn is_command(name: &str) -> bool {
     let mut subcommands = container.iter().flat_map(|spec| spec.subcommands);
     container.is_some_and(|spec| spec.name == name) || subcommands.any(|spec| spec.name == name)
 }
+
+#[cfg(test)]
+mod tests;
