@@ -13,7 +13,7 @@ type Words = Vec<Word>;
 type Make = fn(&mut Dice) -> Words;
 
 /// Commands about keys, which a script or a transaction may contain, too.
-const KEYED: [(usize, Make); 16] = [
+const KEYED: [(usize, Make); 18] = [
     (20, set),
     (8, |dice| words(dice, "GET", &[key])),
     (6, |dice| words(dice, "SETNX", &[key, value])),
@@ -30,6 +30,8 @@ const KEYED: [(usize, Make); 16] = [
     (4, |dice| pick_words(dice, &["INCRBY", "DECRBY"], &[key, integer])),
     (3, |dice| words(dice, "APPEND", &[key, value])),
     (2, conditional),
+    (4, moved),
+    (3, found),
 ];
 
 /// Commands about the connection and the server.
@@ -161,11 +163,11 @@ fn getex(dice: &mut Dice) -> Words {
 }
 
 fn several(dice: &mut Dice) -> Words {
-    let name = dice.pick(&["DEL", "DEL", "UNLINK", "EXISTS", "TOUCH", "MGET", "MSET"]);
+    let name = dice.pick(&["DEL", "DEL", "UNLINK", "EXISTS", "TOUCH", "MGET", "MSET", "MSETNX"]);
     let mut command = vec![in_some_case(dice, name)];
     for _ in 0..1 + dice.below(3) {
         command.push(key(dice));
-        if name == "MSET" {
+        if name.starts_with("MSET") {
             command.push(value(dice));
         }
     }
@@ -194,6 +196,40 @@ fn conditional(dice: &mut Dice) -> Words {
         1 => words(dice, "DELEX", &[key, |dice| in_some_case(dice, "IFEQ"), value]),
         2 => words(dice, "DELEX", &[key]),
         _ => words(dice, "DIGEST", &[key]),
+    }
+}
+
+fn moved(dice: &mut Dice) -> Words {
+    let mut command = match dice.below(6) {
+        0 | 1 => pick_words(dice, &["RENAME", "RENAMENX"], &[key, key]),
+        2 | 3 => words(dice, "COPY", &[key, key]),
+        4 => words(dice, "MOVE", &[key, |dice| Word::text(dice.pick(&["0", "1", "99", "x"]))]),
+        _ => words(dice, "SWAPDB", &[|_| Word::text("0"), |_| Word::text("1")]),
+    };
+    if command.len() == 3 && dice.once_in(4) {
+        command.push(in_some_case(dice, "REPLACE"));
+    }
+    if command.len() > 2 && dice.once_in(6) {
+        command.extend([in_some_case(dice, "DB"), Word::text(dice.pick(&["0", "1", "16"]))]);
+    }
+    command
+}
+
+/// What lists keys, such that it lists one at most: their order is nobody's promise.
+fn found(dice: &mut Dice) -> Words {
+    let pattern = |dice: &mut Dice| {
+        Word::text(dice.pick(&["lock:a", "c", "lock:[b-z]", "loc?:b", "[^l{]", "nosuch*", "\\c"]))
+    };
+    match dice.below(3) {
+        0 => words(dice, "KEYS", &[pattern]),
+        1 => {
+            let mut command = words(dice, "SCAN", &[|_| Word::text("0")]);
+            command.push(in_some_case(dice, "MATCH"));
+            command.push(pattern(dice));
+            command.extend(words(dice, "COUNT", &[|_| Word::text("100")]));
+            command
+        }
+        _ => words(dice, "SCAN", &[|_| Word::text("abc"), |dice| in_some_case(dice, "MATCH"), pattern]),
     }
 }
 

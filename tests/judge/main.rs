@@ -7,6 +7,7 @@
 //! | `JUDGE_SEED` | where the streams come from; printed |
 //! | `JUDGE_ROUND` | this round of the seed alone |
 //! | `JUDGE_DIFFERENCES` | so many different differences are looked for before it ends |
+//! | `JUDGE_WITHOUT` | commands that are not sent, separated by commas |
 //! | `REDIS_SERVER`, `VALKEY_SERVER` | the programs, unless they are on PATH |
 //! | `REDLOCK_REQUIRE_REDIS` | a missing `redis-server` is a failure |
 //!
@@ -66,12 +67,14 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     let only = number("JUDGE_ROUND");
     let wanted = number("JUDGE_COMMANDS").unwrap_or(SAMPLE);
     let tolerated = number("JUDGE_DIFFERENCES").unwrap_or(1) as usize;
+    let left_out = env::var("JUDGE_WITHOUT").unwrap_or_default().to_ascii_uppercase();
     let server = real::Server::start(program)?;
     let mut judge = Judge::new(&server, profile)?;
     let mut counts = Counts::default();
     let mut differences = BTreeMap::new();
     for number in only.unwrap_or(0).. {
-        let round = generator::round(seed, number);
+        let mut round = generator::round(seed, number);
+        round.leave_out(&left_out);
         let (played, difference) = judge.play(&round)?;
         counts.add(played);
         if let Some(difference) = difference

@@ -136,3 +136,24 @@ pub(crate) struct Round {
     pub(crate) connections: usize,
     pub(crate) items: Vec<Item>,
 }
+
+impl Round {
+    /// Takes the commands with these names, which commas separate, out of the round.
+    pub(crate) fn leave_out(&mut self, names: &str) {
+        let is_named = |item: &Item| {
+            let name = item.form.name().0;
+            !name.is_empty() && names.split(',').any(|it| it.as_bytes() == name)
+        };
+        self.items.retain(|item| !is_named(item));
+        self.unjoin();
+    }
+
+    /// What is sent together is of one connection, and nothing follows what ends it.
+    pub(crate) fn unjoin(&mut self) {
+        let mut before = None;
+        for item in &mut self.items {
+            item.joins &= before == Some(item.connection);
+            before = (!item.form.ends_connection()).then_some(item.connection);
+        }
+    }
+}

@@ -23,7 +23,7 @@ pub(crate) fn shrink(
             let mut shorter = round.clone();
             let end = (at + size).min(shorter.items.len());
             shorter.items.drain(at..end);
-            unjoin(&mut shorter);
+            shorter.unjoin();
             tries += 1;
             match judge.play(&shorter)?.1 {
                 Some(found) => {
@@ -36,13 +36,4 @@ pub(crate) fn shrink(
         size /= 2;
     }
     Ok((round, difference))
-}
-
-/// What is sent together is of one connection.
-fn unjoin(round: &mut Round) {
-    let mut before = None;
-    for item in &mut round.items {
-        item.joins &= before == Some(item.connection);
-        before = Some(item.connection);
-    }
 }
