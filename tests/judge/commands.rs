@@ -66,7 +66,9 @@ const OTHERS: [(usize, Make); 14] = [
 pub(crate) fn keyed(dice: &mut Dice) -> Words {
     let make = dice.weighted(&KEYED);
     let command = make(dice);
-    spoiled(dice, command)
+    // A cursor other than 0 is the server's own business.
+    let is_scan = matches!(&command[0], Word::Is(name) if name.eq_ignore_ascii_case(b"SCAN"));
+    if is_scan { command } else { spoiled(dice, command) }
 }
 
 /// A command about something else.
@@ -218,7 +220,7 @@ fn moved(dice: &mut Dice) -> Words {
 /// What lists keys, such that it lists one at most: their order is nobody's promise.
 fn found(dice: &mut Dice) -> Words {
     let pattern = |dice: &mut Dice| {
-        Word::text(dice.pick(&["lock:a", "c", "lock:[b-z]", "loc?:b", "[^l{]", "nosuch*", "\\c"]))
+        Word::text(dice.pick(&["lock:a", "c", "lock:[b-z]", "loc?:b", "[^ab]ock:b", "nosuch*", "\\c"]))
     };
     match dice.below(3) {
         0 => words(dice, "KEYS", &[pattern]),

@@ -113,7 +113,8 @@ impl Generator {
         let form = Form::Array(words);
         match form.name() {
             (name, 1) if name == b"MULTI" => self.in_transaction[connection] = true,
-            (name, 1) if name == b"EXEC" || name == b"DISCARD" || name == b"RESET" => {
+            (name, _) if name == b"EXEC" => self.in_transaction[connection] = false,
+            (name, 1) if name == b"DISCARD" || name == b"RESET" => {
                 self.in_transaction[connection] = false;
             }
             _ => {}

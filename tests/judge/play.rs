@@ -263,7 +263,8 @@ impl Play<'_, '_> {
 fn stays_in_transaction(form: &Form, in_transaction: bool) -> bool {
     match form.name() {
         (name, 1) if name == b"MULTI" => true,
-        (name, 1) if name == b"EXEC" || name == b"DISCARD" || name == b"RESET" => false,
+        (name, _) if name == b"EXEC" => false,
+        (name, 1) if name == b"DISCARD" || name == b"RESET" => false,
         _ => in_transaction,
     }
 }
