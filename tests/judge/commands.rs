@@ -55,8 +55,8 @@ const OTHERS: [(usize, Make); 14] = [
         _ => words(dice, "AUTH", &[|_| Word::text("nobody"), value]),
     }),
     (3, unknown),
-    (2, |dice| words(dice, "WAIT", &[|_| Word::text("0"), |_| Word::text("0")])),
-    (2, |dice| words(dice, "WAIT", &[|_| Word::text("1"), |_| Word::text("1")])),
+    (2, |dice| words(dice, "WAIT", &[|_| Word::text("0"), integer])),
+    (1, |dice| words(dice, "WAIT", &[integer, |_| Word::text("1")])),
     (2, elsewhere),
     (2, config),
     (1, |dice| words(dice, "RESET", &[])),
@@ -66,9 +66,7 @@ const OTHERS: [(usize, Make); 14] = [
 pub(crate) fn keyed(dice: &mut Dice) -> Words {
     let make = dice.weighted(&KEYED);
     let command = make(dice);
-    // A cursor other than 0 is the server's own business.
-    let is_scan = matches!(&command[0], Word::Is(name) if name.eq_ignore_ascii_case(b"SCAN"));
-    if is_scan { command } else { spoiled(dice, command) }
+    spoiled(dice, command)
 }
 
 /// A command about something else.
@@ -95,7 +93,7 @@ pub(crate) fn transaction(dice: &mut Dice, is_open: bool) -> Words {
 
 /// `command`, or now and then something like it: a word more or less, other words.
 fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
-    if !dice.once_in(8) {
+    if !dice.once_in(8) || is_delicate(&command[0]) {
         return command;
     }
     let at = dice.below(command.len());
@@ -108,6 +106,12 @@ fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
         _ => command.push(command[at].clone()),
     }
     command
+}
+
+/// A cursor other than 0 is the server's own business, and with other numbers WAIT waits.
+fn is_delicate(name: &Word) -> bool {
+    let Word::Is(name) = name else { return false };
+    name.eq_ignore_ascii_case(b"SCAN") || name.eq_ignore_ascii_case(b"WAIT")
 }
 
 pub(crate) fn words(dice: &mut Dice, name: &str, arguments: &[fn(&mut Dice) -> Word]) -> Words {

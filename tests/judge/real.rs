@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::reply::{self, Reply};
 
 /// A server may take this long to come up, and to answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server, killed when dropped.
 pub(crate) struct Server {
