@@ -8,6 +8,7 @@
 //! | `JUDGE_ROUND` | this round of the seed alone |
 //! | `JUDGE_DIFFERENCES` | so many different differences are looked for before it ends |
 //! | `JUDGE_WITHOUT` | commands that are not sent, separated by commas |
+//! | `BLESS` | the transcripts are recorded anew where there is a real server |
 //! | `REDIS_SERVER`, `VALKEY_SERVER` | the programs, unless they are on PATH |
 //! | `REDLOCK_REQUIRE_REDIS` | a missing `redis-server` is a failure |
 //!
@@ -24,6 +25,7 @@ mod round;
 mod scripts;
 mod shrink;
 mod simulated;
+mod transcript;
 mod words;
 
 use std::collections::BTreeMap;
@@ -50,6 +52,13 @@ fn main() {
         let program = env::var(variable).unwrap_or_else(|_| program.to_owned());
         let is_required = name == "redis-7.0" && env::var_os("REDLOCK_REQUIRE_REDIS").is_some();
         let is_missing = !real::is_there(&program) && !is_required;
+        let bless = (env::var_os("BLESS").is_some() && !is_missing).then(|| program.clone());
+        let transcript = move || match (&bless, Profile::named(name)) {
+            (Some(program), _) => transcript::record(name, program),
+            (None, Some(profile)) => transcript::play(name, profile),
+            (None, None) => Err("no such profile".into()),
+        };
+        trials.push(Trial::test(format!("transcript::{name}"), transcript));
         let test = move || streams(name, &program);
         trials.push(Trial::test(format!("streams::{name}"), test).with_ignored_flag(is_missing));
     }

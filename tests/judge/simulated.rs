@@ -86,6 +86,18 @@ impl Simulated {
         requests
     }
 
+    /// All answers to the bytes that connection `at` sends when the clock reads `wall_us`.
+    pub(crate) fn ask(&mut self, at: usize, bytes: &[u8], wall_us: i64) -> Vec<u8> {
+        let mut answers = Vec::new();
+        for request in self.read(at, bytes) {
+            answers.extend(match request {
+                Ok(request) => self.states[0].execute(at, &request, wall_us),
+                Err(error) => error,
+            });
+        }
+        answers
+    }
+
     /// Executes `request` of connection `at`, to which the real server answered `real` between two
     /// readings of its clock.
     pub(crate) fn judge(
