@@ -10,6 +10,7 @@ mod expiry;
 mod glob;
 mod info;
 mod keys;
+mod scripting;
 mod set;
 mod strings;
 mod text;
@@ -139,6 +140,7 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
         expiry::COMMANDS,
         info::COMMANDS,
         keys::COMMANDS,
+        scripting::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
     ];
