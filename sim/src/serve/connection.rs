@@ -93,11 +93,12 @@ impl<'a> Connection<'a> {
             let weather = node.weather();
             (weather.incarnation, weather.version(), weather.link(None))
         };
+        let address = stream.peer_addr().map_or_else(|_| String::new(), |it| it.to_string());
         Self {
             node,
             stream,
             requests: Requests::default(),
-            session: Session::new(id),
+            session: Session::new(id).from(address),
             peer: Peer::new(node.place, id),
             client: None,
             incarnation,
@@ -170,6 +171,9 @@ impl<'a> Connection<'a> {
         }
         // The process that comes after a power cut knows nothing of this connection.
         let is_old = weather.incarnation != self.incarnation;
+        if weather.killed.contains(&self.peer.id) {
+            self.stays = false;
+        }
         self.resets |= self.link.reset || (weather.life == Life::Up && is_old);
         weather.life
     }
@@ -251,6 +255,7 @@ impl<'a> Connection<'a> {
                             break;
                         }
                     }
+                    node.close_killed(&mut server);
                     // Its script, if there was one, is over.
                     node.leave();
                 }
@@ -277,7 +282,7 @@ impl<'a> Connection<'a> {
             }
         };
         let wall_ns = node.wall_ns();
-        node.begins(&request);
+        node.begins(server, &request);
         let writer = Chronicle::writer(told, &self.peer);
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
         let answer = self.session.execute(server, &request, turn);
