@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::super::resp::{Protocol, Value};
@@ -70,7 +71,7 @@ fn version(table: &Table, name: &str, (major, minor, patch): (u8, u8, u8)) -> ml
     table.raw_set(format!("{name}_VERSION_NUM"), number)
 }
 
-fn refusal(text: impl Into<String>) -> mlua::Error {
+fn refusal(text: impl Into<Bytes>) -> mlua::Error {
     Raised::Reply(text.into(), false).into()
 }
 

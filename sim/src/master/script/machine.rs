@@ -145,7 +145,7 @@ impl Machine {
         if let Some(function) = self.functions.get(sha) {
             return Ok(function.clone());
         }
-        let body = shebang::body(text).map_err(Value::Error)?;
+        let body = shebang::body(text).map_err(Value::error)?;
         let chunk = sandbox::as_text(body);
         let compiled = self.lua.load(chunk.as_ref()).set_name("@user_script");
         let function = compiled.set_mode(ChunkMode::Text).into_function().map_err(|error| {
@@ -154,7 +154,7 @@ impl Machine {
                 other => other.to_string(),
             };
             let text = format!("ERR Error compiling script (new function): {text}");
-            Value::Error(one_line(&text))
+            Value::Error(one_line(text.as_bytes()))
         })?;
         if self.functions.len() == FUNCTIONS_MAX {
             self.functions.clear();
@@ -184,7 +184,7 @@ impl Machine {
             Ok((false, value)) => self.failed(&value, sha),
             Err(error) => {
                 self.is_broken = true;
-                self.error(Some(&format!("ERR {error}")), None, sha)
+                self.error(Some(format!("ERR {error}").as_bytes()), None, sha)
             }
         }
     }
@@ -201,25 +201,26 @@ impl Machine {
     fn failed(&mut self, value: &Lv, sha: &Sha) -> Value {
         let Some(uncaught) = self.state.uncaught.take() else {
             self.is_broken = true;
-            let text = format!("ERR {}", sandbox::written(&self.lua, &self.state, value));
+            let written = sandbox::written(&self.lua, &self.state, value);
+            let text = [b"ERR ", &written[..]].concat();
             return self.error(Some(&text), None, sha);
         };
         self.is_broken |= uncaught.is_stop;
         self.error(uncaught.text.as_deref(), uncaught.place.as_ref(), sha)
     }
 
-    fn error(&self, text: Option<&str>, place: Option<&(String, i64)>, sha: &Sha) -> Value {
-        let mut text = one_line(text.unwrap_or("ERR unknown error"));
-        text.push_str(" script:");
+    fn error(&self, text: Option<&[u8]>, place: Option<&(String, i64)>, sha: &Sha) -> Value {
+        let mut text = one_line(text.unwrap_or(b"ERR unknown error")).to_vec();
+        text.extend(b" script:");
         let has_sha = self.state.style.names_script;
         if has_sha {
-            text.push(' ');
-            text.extend(sha.iter().copied().map(char::from));
+            text.push(b' ');
+            text.extend(sha);
         }
         if let Some((source, line)) = place {
             let comma = if has_sha { "," } else { "" };
-            text.push_str(&format!("{comma} on {source}:{line}."));
+            text.extend(format!("{comma} on {source}:{line}.").into_bytes());
         }
-        Value::Error(text)
+        Value::error(text)
     }
 }

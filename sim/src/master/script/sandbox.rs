@@ -93,9 +93,9 @@ fn any_argument<'a>(lua: &Lua, arguments: &'a MultiValue, number: usize) -> mlua
 }
 
 /// What `tostring` says of a value without asking its metatable.
-pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> String {
-    match value {
-        Lv::String(text) => text.to_string_lossy(),
+pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> Vec<u8> {
+    let text = match value {
+        Lv::String(text) => return text.as_bytes().to_vec(),
         Lv::Nil => String::from("nil"),
         Lv::Boolean(value) => value.to_string(),
         Lv::Integer(number) => general(*number as f64, 14),
@@ -106,7 +106,8 @@ pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> String {
             let address = address(lua, state, other).unwrap_or(0);
             format!("{}: 0x7f{:010x}", other.type_name(), address)
         }
-    }
+    };
+    text.into_bytes()
 }
 
 fn address(lua: &Lua, state: &State, value: &Lv) -> mlua::Result<u64> {
@@ -143,7 +144,7 @@ impl Protected {
     fn refuse(&self, table: &Table) -> mlua::Result<()> {
         match self.behind(table) {
             None => Ok(()),
-            Some(_) => Err(Raised::Text(String::from(READ_ONLY)).into()),
+            Some(_) => Err(Raised::Text(READ_ONLY.into()).into()),
         }
     }
 
@@ -248,7 +249,7 @@ fn plain(error: mlua::Error) -> mlua::Error {
     match &error {
         mlua::Error::RuntimeError(text) => {
             let text = text.split("\nstack traceback:").next().unwrap_or(text);
-            Raised::Text(text.to_owned()).into()
+            Raised::Text(text.to_owned().into()).into()
         }
         _ => error,
     }
@@ -356,9 +357,9 @@ fn changing(kit: &Kit<'_>, table: &Table) -> mlua::Result<()> {
         let (key, value) = (any_argument(lua, &arguments, 2)?, any_argument(lua, &arguments, 3)?);
         protected.refuse(table)?;
         match key {
-            Lv::Nil => return Err(Raised::Text(String::from("table index is nil")).into()),
+            Lv::Nil => return Err(Raised::Text("table index is nil".into()).into()),
             Lv::Number(number) if number.is_nan() => {
-                return Err(Raised::Text(String::from("table index is NaN")).into());
+                return Err(Raised::Text("table index is NaN".into()).into());
             }
             key => table.raw_set(key, value)?,
         }
