@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::scenario::{Override, SeedRange};
+use crate::scenario::{Override, SeedRange, Span};
 use crate::search::Engine;
 
 /// Plays Redis locks against what goes wrong, judges what happened, and explains it.
@@ -31,6 +31,10 @@ pub(super) enum Command {
     Check(Check),
     /// Say which scenarios there are
     List(List),
+    /// Serve masters on loopback TCP, for any client
+    Serve(Serve),
+    /// Be one master, in the place of `redis-server` and with its options
+    Master(Master),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -95,6 +99,49 @@ pub(super) struct List {
     /// How
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// The scenario (NAME), case (NAME::CASE) or file whose faults happen; none if not given
+    #[arg(value_name = "NAME[::CASE]|PATH")]
+    pub(super) which: Option<String>,
+    /// How many masters; 5 if not given. A scenario has its own
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(super) nodes: Option<u8>,
+    /// The port of the first master, those of the others follow; 0: any that are free
+    #[arg(long, value_name = "PORT", default_value_t = 17_000)]
+    pub(super) base_port: u16,
+    /// The port of the observer; a hundred above the first master's if not given
+    #[arg(long, value_name = "PORT")]
+    pub(super) observer_port: Option<u16>,
+    /// Which server the masters are; what the scenario says if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// What is locked: the name of the key, perhaps behind a prefix; the scenario's if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) resource: Option<String>,
+    /// End so long after time 0, and not only when the observer says END
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Let time 0 be when the observer says START, not the first command about the resource
+    #[arg(long)]
+    pub(super) wait_for_start: bool,
+    /// The seed by which the lengths of ways are drawn
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(super) struct Master {
+    /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
+    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) options: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

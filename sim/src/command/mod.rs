@@ -4,9 +4,11 @@ mod arguments;
 mod exit;
 mod lines;
 mod list;
+mod master;
 mod replay;
 mod run;
 mod select;
+mod serve;
 
 use std::ffi::OsString;
 
@@ -30,6 +32,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
+        Some(Command::Master(arguments)) => master::master(arguments),
+        Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
     done.unwrap_or_else(|stop| {
         eprintln!("{stop}");
