@@ -15,5 +15,6 @@ pub mod report;
 pub mod resource;
 pub mod scenario;
 pub mod search;
+pub mod serve;
 pub mod subject;
 pub mod world;

@@ -31,6 +31,8 @@ pub(super) enum Command {
     Check(Check),
     /// Say which scenarios there are
     List(List),
+    /// Serve masters on loopback TCP, for any client
+    Serve(Serve),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -95,6 +97,19 @@ pub(super) struct List {
     /// How
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// How many masters
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(super) nodes: u8,
+    /// The port of the first master; those of the others follow
+    #[arg(long, default_value_t = 17_000)]
+    pub(super) base_port: u16,
+    /// Which server the masters are
+    #[arg(long, value_name = "NAME", default_value = "redis-7.0")]
+    pub(super) profile: String,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -7,6 +7,7 @@ mod list;
 mod replay;
 mod run;
 mod select;
+mod serve;
 
 use std::ffi::OsString;
 
@@ -30,6 +31,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
+        Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
     done.unwrap_or_else(|stop| {
         eprintln!("{stop}");
