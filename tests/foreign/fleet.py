@@ -60,6 +60,7 @@ def until(true, what):
     """Asks again and again until it is true."""
     end = time.monotonic() + PATIENCE_S
     while not true():
+        time.sleep(0.01)
         if time.monotonic() > end:
             raise Failure(f"{what} never happened")
 
