@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::scenario::{Override, SeedRange};
+use crate::scenario::{Override, SeedRange, Span};
 use crate::search::Engine;
 
 /// Plays Redis locks against what goes wrong, judges what happened, and explains it.
@@ -101,15 +101,37 @@ pub(super) struct List {
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
-    /// How many masters
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=9))]
-    pub(super) nodes: u8,
-    /// The port of the first master; those of the others follow
-    #[arg(long, default_value_t = 17_000)]
+    /// The scenario (NAME), case (NAME::CASE) or file whose faults happen; none if not given
+    #[arg(value_name = "NAME[::CASE]|PATH")]
+    pub(super) which: Option<String>,
+    /// How many masters; 5 if not given. A scenario has its own
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(super) nodes: Option<u8>,
+    /// The port of the first master, those of the others follow; 0: any that are free
+    #[arg(long, value_name = "PORT", default_value_t = 17_000)]
     pub(super) base_port: u16,
-    /// Which server the masters are
-    #[arg(long, value_name = "NAME", default_value = "redis-7.0")]
-    pub(super) profile: String,
+    /// The port of the observer; a hundred above the first master's if not given
+    #[arg(long, value_name = "PORT")]
+    pub(super) observer_port: Option<u16>,
+    /// Which server the masters are; what the scenario says if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// What is locked: the name of the key, perhaps behind a prefix; the scenario's if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) resource: Option<String>,
+    /// End so long after time 0, and not only when the observer says END
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Let time 0 be when the observer says START, not the first command about the resource
+    #[arg(long)]
+    pub(super) wait_for_start: bool,
+    /// The seed by which the lengths of ways are drawn
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -14,6 +14,7 @@ use crate::oracle::Oracle;
 use crate::report::Played;
 use crate::scenario::{self, Case};
 use crate::search::{self, CaseResult, Engine};
+use crate::serve;
 
 /// Plays one run again and tells what happened.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
@@ -26,7 +27,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     };
     let (outcome, events) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
     let (again, _) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
-    let result = search::judge_one(&case, *engine, &outcome);
+    let result = search::judge_one(&case, engine.name(), &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     let mut exit = hash_lines(&result, &outcome, &out.out);
     tell(&result, &events);
@@ -50,9 +51,14 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
         let place = format!("{}:1: the scenario's `{place}`", path.display());
         return Err(Stop::usage(format!("{place}: {message}: {expected}")));
     }
-    let engine: Engine =
-        engine.parse().map_err(|error| Stop::usage(format!("{}:1: {error}", path.display())))?;
-    let mut oracle = Oracle::new(&case.scenario, &[]);
+    let (engine, unjudged) = if engine == serve::ENGINE {
+        (serve::ENGINE, serve::unjudged())
+    } else {
+        let known: Result<Engine, String> = engine.parse();
+        let named = |error| Stop::usage(format!("{}:1: {error}", path.display()));
+        (known.map_err(named)?.name(), Vec::new())
+    };
+    let mut oracle = Oracle::new(&case.scenario, &unjudged);
     stored.events.iter().for_each(|event| oracle.observe(event));
     let verdicts = oracle.finish();
     let counters = oracle.counters();
@@ -107,7 +113,7 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
 }
 
 /// The case that `which` means: the base, or else the only one.
-fn the_one(which: &str, mut cases: Vec<Case>) -> Result<Case, Stop> {
+pub(super) fn the_one(which: &str, mut cases: Vec<Case>) -> Result<Case, Stop> {
     if let Some(base) = cases.iter().position(|case| case.slug.is_none()) {
         return Ok(cases.swap_remove(base));
     }

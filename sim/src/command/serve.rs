@@ -1,28 +1,160 @@
 //! `serve`: masters on loopback TCP.
 
+use std::fs;
+
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
-use super::lines::say;
+use super::lines::{self, say};
+use super::replay::the_one;
+use super::run::exit_of;
+use super::select;
 use crate::master::profile::{PROFILES, Profile};
-use crate::serve::{Fleet, Setup};
+use crate::report;
+use crate::scenario::{Case, Server, nearest};
+use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
-/// Serves until it is told to end.
+/// What is served if no scenario is named: masters and a network that nothing happens to.
+const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters that nothing happens to\"\n\
+                     [cluster]\nnetwork = { delay = \"0ms\" }\n\
+                     [[client]]\nid = \"nobody\"\nsubject = \"worker\"\n";
+
+/// Serves until it is told to end, and judges what happened.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
-    let profile = Profile::named(&arguments.profile).ok_or_else(|| {
-        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        Stop::usage(format!(
-            "error: there is no profile `{}`\n  = help: there are {}",
-            arguments.profile,
-            known.join(", ")
-        ))
+    let case = case(arguments)?;
+    let profile = profile(arguments, &case)?;
+    let out = &arguments.out.out;
+    fs::create_dir_all(out).map_err(|error| {
+        Stop::usage(format!("error: {} cannot be written: {error}", out.display()))
     })?;
-    let setup =
-        Setup { nodes: usize::from(arguments.nodes), base_port: arguments.base_port, profile };
-    let fleet = Fleet::start(&setup).map_err(Stop::usage)?;
-    for (place, port) in fleet.ports().iter().enumerate() {
-        say(format_args!("node {place}  127.0.0.1:{port}"));
+    let setup = Setup {
+        case,
+        seed: arguments.seed,
+        base_port: arguments.base_port,
+        observer_port: arguments.observer_port.unwrap_or(match arguments.base_port {
+            0 => 0,
+            base => base.saturating_add(100),
+        }),
+        profile,
+        waits_for_start: arguments.wait_for_start,
+        describe,
+    };
+    let fleet = Fleet::start(&setup).map_err(refused)?;
+    let end = fleet.ender();
+    ctrlc::set_handler(end)
+        .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
+    tell_begin(&setup, &fleet);
+    fleet.wait(arguments.limit.map(|limit| limit.duration()));
+    let verdict = fleet.finish();
+    describe(&verdict).into_iter().for_each(say);
+    let played = core::slice::from_ref(&verdict.played);
+    report::write(out, played).map_err(|error| Stop {
+        exit: Exit::Internal,
+        message: format!("error: {} cannot be written: {error}", out.display()),
+    })?;
+    say(format_args!("reports: {}", out.join("index.html").display()));
+    Ok(exit(&verdict))
+}
+
+/// The case that is meant; the plain one if none is named.
+fn case(arguments: &Serve) -> Result<Case, Stop> {
+    let mut case = match &arguments.which {
+        Some(which) => {
+            let overrides = &arguments.settings.overrides;
+            let (cases, _) = select::select(core::slice::from_ref(which), overrides)?;
+            the_one(which, cases.into_iter().map(|selected| selected.case).collect())?
+        }
+        None => {
+            let file = crate::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
+            let cases = file.cases(&arguments.settings.overrides).map_err(Stop::usage)?;
+            let mut case = the_one("serve", cases)?;
+            // Who comes is a client.
+            case.scenario.clients.clear();
+            case
+        }
+    };
+    let scenario = &mut case.scenario;
+    if let Some(count) = arguments.nodes {
+        let names = "ABCDEFGHI".chars().map(String::from);
+        let nodes: Vec<String> = names.take(usize::from(count)).collect();
+        if arguments.which.is_some() && scenario.cluster.nodes.len() != nodes.len() {
+            let message = "error: `--nodes` is not for scenarios, which say how many they have";
+            return Err(Stop::usage(message));
+        }
+        if arguments.which.is_none() {
+            scenario.cluster.nodes = nodes;
+        }
     }
-    loop {
-        std::thread::park();
+    if let Some(resource) = &arguments.resource {
+        scenario.lock.resource.clone_from(resource);
     }
+    Ok(case)
+}
+
+fn profile(arguments: &Serve, case: &Case) -> Result<&'static Profile, Stop> {
+    let name = match (&arguments.profile, case.scenario.cluster.server) {
+        (Some(name), _) => name.as_str(),
+        (None, Server::Redis7) => "redis-7.0",
+        (None, Server::Redis84) => "redis-8.4",
+    };
+    Profile::named(name).ok_or_else(|| {
+        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let help = match nearest(name, known.iter().copied()) {
+            Some(other) => format!("did you mean `{other}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        Stop::usage(format!("error: there is no profile `{name}`\n  = help: {help}"))
+    })
+}
+
+fn refused(refusal: Refusal) -> Stop {
+    let exit = match refusal {
+        Refusal::Unsupported(_) => Exit::Inconclusive,
+        Refusal::Port { .. } => Exit::Usage,
+        Refusal::Runtime(_) => Exit::Internal,
+    };
+    Stop { exit, message: format!("error: {refusal}") }
+}
+
+fn tell_begin(setup: &Setup, fleet: &Fleet) {
+    let scenario = &setup.case.scenario;
+    say(format_args!("serving   {}", setup.case.full_name()));
+    for (name, address) in scenario.cluster.nodes.iter().zip(fleet.addresses()) {
+        say(format_args!("master    {name}  {address}"));
+    }
+    say(format_args!("observer  {}", fleet.observer()));
+    say(format_args!("resource  {}", scenario.lock.resource));
+    let begins = if setup.waits_for_start {
+        "when the observer says START"
+    } else {
+        "with the first command about the resource, or START"
+    };
+    say(format_args!("time 0    {begins}"));
+}
+
+/// The verdict in lines.
+fn describe(verdict: &Verdict) -> Vec<String> {
+    let result = &verdict.played.result;
+    let mut text = if verdict.is_cut_short {
+        String::from("not judged: more happened than a history can tell")
+    } else if verdict.is_empty() {
+        String::from("not judged: nobody asked for the lock")
+    } else {
+        lines::verdicts(result)
+    };
+    if !verdict.is_cut_short {
+        for found in &result.properties {
+            let Some((seed, violation)) = &found.first else { continue };
+            let Some((_, events)) = verdict.played.kept.first() else { continue };
+            let block = lines::block(result, found.property, (*seed, violation), events);
+            text += &format!("\n\n{}", block.trim_end());
+        }
+    }
+    text.lines().map(String::from).collect()
+}
+
+fn exit(verdict: &Verdict) -> Exit {
+    if verdict.is_cut_short || verdict.is_empty() {
+        return Exit::Inconclusive;
+    }
+    exit_of(&verdict.played.result)
 }

@@ -35,7 +35,8 @@ pub use model::{
     Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server,
     Start, Step, Stopwatch, Store, Write,
 };
-pub use names::{SUBJECTS, nearest, slug};
+pub(crate) use names::is_name;
+pub use names::{SUBJECTS, WORKER, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, Span, SpanRange};

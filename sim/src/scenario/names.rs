@@ -49,6 +49,9 @@ pub const SUBJECTS: [&str; 45] = [
     "timestamp-token",
 ];
 
+/// A client that is no part of this program: `serve` puts it under test, and no engine plays it.
+pub const WORKER: &str = "worker";
+
 /// Those of them that have habits of their own of using connections.
 pub(super) const OWN_CONNECTIONS: [&str; 4] =
     ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
@@ -58,7 +61,7 @@ pub(super) const NAME_MAX: usize = 64;
 
 /// Whether `name` can stand in a path, a blame and a diagram: a letter, then letters, digits,
 /// `-` and `_`. A digit first would be taken for a place in a list.
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX
         && name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')

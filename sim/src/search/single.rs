@@ -1,20 +1,19 @@
 //! One run, compared with what its scenario expects.
 
-use super::campaign::Engine;
 use super::compare;
 use super::result::CaseResult;
 use super::tally::Tally;
 use crate::engine::Outcome;
 use crate::scenario::{Case, Verdict};
 
-/// What `outcome` alone says of `case`. That a property is violated by *some* seed is nothing that
+/// What `outcome`, of the engine called `engine`, alone says of `case`. That a property is violated by *some* seed is nothing that
 /// one run can fail to show.
 #[must_use]
-pub fn judge_one(case: &Case, engine: Engine, outcome: &Outcome) -> CaseResult {
+pub fn judge_one(case: &Case, engine: &'static str, outcome: &Outcome) -> CaseResult {
     let mut tally = Tally::default();
     tally.add(outcome);
     let seeds = outcome.seed..outcome.seed.saturating_add(1);
-    let mut result = compare::result(case, engine.name(), seeds, &tally);
+    let mut result = compare::result(case, engine, seeds, &tally);
     for found in &mut result.properties {
         if found.expected.verdict == Verdict::Sometimes && found.violating_seeds == 0 {
             found.failures.clear();

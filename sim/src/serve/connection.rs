@@ -3,16 +3,21 @@
 //! Requests are taken in as they arrive, executed when they are due and the node executes at all,
 //! and answered when that is due: what the network does to them lies in these two waits.
 
+mod replies;
+
 use std::collections::VecDeque;
 use std::io;
 
-use bytes::BytesMut;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
+use self::replies::Replies;
+use super::chronicle::{Chronicle, Peer, Told};
 use super::limits::{ARRIVALS_MAX, BATCH_MAX, READ_BYTES, REPLIES_BYTES_MAX};
-use super::node::Node;
-use crate::history::Writer;
+use super::meaning;
+use super::node::{Entrance, Node};
+use super::weather::{Life, Link};
+use crate::history;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 
@@ -29,68 +34,114 @@ pub(super) async fn serve(stream: TcpStream, node: &Node, id: u64) {
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let mut connection = Connection {
-        node,
-        stream,
-        requests: Requests::default(),
-        session: Session::new(id),
-        arrivals: VecDeque::new(),
-        replies: Vec::new(),
-        sent: 0,
-        touched: Vec::new(),
-        waits_until_ns: None,
-        takes: true,
-        stays: true,
-    };
+    let mut connection = Connection::new(stream, node, id);
     // An error ends this connection and nothing else.
     let _ = connection.run().await;
+    node.forget_partial(connection.partial_bytes);
+    if connection.resets {
+        // The peer may be gone already.
+        let _ = connection.stream.set_zero_linger();
+    }
 }
 
 /// Something that came.
-type Arrival = Result<Request, ProtocolError>;
+struct Arrival {
+    /// When the node has it.
+    due_ns: u64,
+    request: Result<Request, ProtocolError>,
+    told: Option<Told>,
+}
 
 struct Connection<'a> {
     node: &'a Node,
     stream: TcpStream,
     requests: Requests,
     session: Session,
+    peer: Peer,
+    /// Its place among the scenario's clients, if it has said so.
+    client: Option<u8>,
+    /// The process that took the connection.
+    incarnation: u32,
+    /// What had changed at the node when `link` was looked up.
+    version: u64,
+    link: Link,
+    /// What is lost for good, both ways.
+    requests_lost: bool,
+    replies_lost: bool,
     /// What came and is not executed.
     arrivals: VecDeque<Arrival>,
-    /// What is answered and not sent.
-    replies: Vec<u8>,
-    /// How much of it is sent.
-    sent: usize,
+    replies: Replies,
     touched: Vec<Touched>,
+    /// How much has come of a request that is not whole.
+    partial_bytes: usize,
     /// `WAIT`: the next request waits until then.
     waits_until_ns: Option<u64>,
     /// Whether more is to come.
     takes: bool,
     /// Whether it is to be closed once everything is answered.
     stays: bool,
+    /// Whether it is to end with a reset.
+    resets: bool,
 }
 
-impl Connection<'_> {
+impl<'a> Connection<'a> {
+    fn new(stream: TcpStream, node: &'a Node, id: u64) -> Self {
+        let (incarnation, version, link) = {
+            let weather = node.weather();
+            (weather.incarnation, weather.version(), weather.link(None))
+        };
+        Self {
+            node,
+            stream,
+            requests: Requests::default(),
+            session: Session::new(id),
+            peer: Peer::new(node.place, id),
+            client: None,
+            incarnation,
+            version,
+            link,
+            requests_lost: false,
+            replies_lost: false,
+            arrivals: VecDeque::new(),
+            replies: Replies::default(),
+            touched: Vec::new(),
+            partial_bytes: 0,
+            waits_until_ns: None,
+            takes: true,
+            stays: true,
+            resets: link.reset,
+        }
+    }
+
     async fn run(&mut self) -> io::Result<()> {
         let node = self.node;
         loop {
             let mut changed = core::pin::pin!(node.changed.notified());
             changed.as_mut().enable();
-            self.parse();
+            let life = self.look_around();
+            if life == Life::Killed || self.resets {
+                return Ok(());
+            }
+            if life == Life::Dark {
+                changed.await;
+                continue;
+            }
+            self.parse()?;
             self.execute().await;
             self.write()?;
-            let unsent = self.sent < self.replies.len();
+            let unsent = !self.replies.is_empty();
             let idle = self.arrivals.is_empty() && self.waits_until_ns.is_none();
             if !unsent && (!self.stays || (!self.takes && idle)) {
                 return Ok(());
             }
-            let reads = self.takes && self.stays && self.arrivals.len() < ARRIVALS_MAX;
-            let interest = match (reads, unsent) {
+            let reads = self.reads();
+            let interest = match (reads, self.replies.is_stuck() && !self.link.replies_held) {
                 (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
                 (true, false) => Some(Interest::READABLE),
                 (false, true) => Some(Interest::WRITABLE),
                 (false, false) => None,
             };
-            let due_ns = self.waits_until_ns;
+            let due_ns = self.next_due_ns();
             tokio::select! {
                 biased;
                 () = changed => {}
@@ -100,16 +151,46 @@ impl Connection<'_> {
                         self.read()?;
                     }
                 }
-                () = sleep_until(node, due_ns.unwrap_or_default()), if due_ns.is_some() => {}
+                () = node.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
             }
         }
     }
 
+    /// Notices what has changed at the node; how the node is.
+    fn look_around(&mut self) -> Life {
+        let weather = self.node.weather();
+        if weather.version() != self.version {
+            self.version = weather.version();
+            self.link = weather.link(self.client);
+            self.requests_lost |= self.link.requests_lost;
+            self.replies_lost |= self.link.replies_lost;
+        }
+        // The process that comes after a power cut knows nothing of this connection.
+        let is_old = weather.incarnation != self.incarnation;
+        self.resets |= self.link.reset || (weather.life == Life::Up && is_old);
+        weather.life
+    }
+
+    fn reads(&self) -> bool {
+        let room = self.arrivals.len() < ARRIVALS_MAX || self.requests_lost;
+        self.takes && self.stays && room && !(self.link.requests_held && !self.requests_lost)
+    }
+
+    /// When there is something to do that nothing else tells of.
+    fn next_due_ns(&self) -> Option<u64> {
+        let executes = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
+        let arrival = self.arrivals.front().filter(|_| executes).map(|it| it.due_ns);
+        let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
+        let reply = self.replies.next_due_ns().filter(|_| !self.link.replies_held);
+        [arrival, reply, self.waits_until_ns].into_iter().flatten().min()
+    }
+
     fn read(&mut self) -> io::Result<()> {
-        let buffer: &mut BytesMut = self.requests.buffer();
+        let buffer = self.requests.buffer();
         buffer.reserve(READ_BYTES);
         match self.stream.try_read_buf(buffer) {
             Ok(0) => self.takes = false,
+            Ok(_) if self.requests_lost => self.requests.buffer().clear(),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // What has come is executed all the same.
@@ -118,95 +199,175 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Turns bytes into requests.
-    fn parse(&mut self) {
+    /// Turns bytes into requests, and tells when each will be at the node.
+    fn parse(&mut self) -> io::Result<()> {
         while self.stays && self.arrivals.len() < ARRIVALS_MAX {
-            match self.requests.next_request() {
-                Ok(None) => return,
-                Ok(Some(request)) => self.arrivals.push_back(Ok(request)),
+            let request = match self.requests.next_request() {
+                Ok(None) => break,
+                Ok(Some(request)) => Ok(request),
                 Err(error) => {
-                    self.arrivals.push_back(Err(error));
                     self.takes = false;
-                    return;
+                    Err(error)
                 }
+            };
+            let chronicle = self.node.chronicle.as_ref();
+            let told = match (&request, chronicle) {
+                (Ok(request), Some(chronicle)) => chronicle.arrived(&mut self.peer, request),
+                _ => None,
+            };
+            let slow_ns = self.link.requests_by_ns + self.node.travels_ns(self.client);
+            let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
+            // Nothing overtakes on a connection.
+            let due_ns = due_ns.max(self.arrivals.back().map_or(0, |it| it.due_ns));
+            let is_last = request.is_err();
+            self.arrivals.push_back(Arrival { due_ns, request, told });
+            if is_last {
+                break;
             }
         }
+        let partial_bytes = self.requests.buffer().len();
+        let before = core::mem::replace(&mut self.partial_bytes, partial_bytes);
+        self.node.account_partial(before, partial_bytes)
     }
 
     /// Executes what is due.
     async fn execute(&mut self) {
-        if self.waits_until_ns.is_some_and(|until_ns| until_ns <= self.node.hours.now_ns()) {
+        let node = self.node;
+        if self.waits_until_ns.is_some_and(|until_ns| until_ns <= node.hours.now_ns()) {
             self.waits_until_ns = None;
-            self.reply(&Value::Integer(0));
+            self.reply(&Value::Integer(0), None);
         }
-        while self.stays && !self.arrivals.is_empty() && self.waits_until_ns.is_none() {
-            if self.replies.len() - self.sent > REPLIES_BYTES_MAX {
-                return;
-            }
-            let node = self.node;
-            let mut server = node.server.lock().await;
-            for _ in 0..BATCH_MAX {
-                let Some(arrival) = self.arrivals.pop_front() else { return };
-                let request = match arrival {
-                    Ok(request) => request,
-                    Err(error) => {
-                        self.reply(&Value::error(error.to_string()));
-                        self.stays = false;
-                        return;
+        while self.may_execute() {
+            match node.enter().await {
+                Entrance::Dead => return,
+                Entrance::Busy => self.be_put_off(),
+                Entrance::Open(mut server) => {
+                    for _ in 0..BATCH_MAX {
+                        self.execute_next(&mut server);
+                        if !self.may_execute() {
+                            break;
+                        }
                     }
-                };
-                let turn = Turn {
-                    wall_ns: node.wall_ns(),
-                    writer: Writer::Operator,
-                    touched: &mut self.touched,
-                };
-                let answer = self.session.execute(&mut server, &request, turn);
-                self.touched.clear();
-                match answer {
-                    Answer::Reply(value) => self.reply(&value),
-                    Answer::LastReply(value) => {
-                        self.reply(&value);
-                        self.stays = false;
-                    }
-                    Answer::Silence => {}
-                    Answer::Wait { timeout_ms, .. } => {
-                        let wait_ns = (timeout_ms.unsigned_abs()).saturating_mul(1_000_000);
-                        let now_ns = node.hours.now_ns();
-                        self.waits_until_ns = Some(match timeout_ms {
-                            0 => u64::MAX,
-                            _ => now_ns.saturating_add(wait_ns),
-                        });
-                    }
-                }
-                if !self.stays || self.waits_until_ns.is_some() {
-                    return;
+                    // Its script, if there was one, is over.
+                    node.leave();
                 }
             }
         }
     }
 
-    fn reply(&mut self, value: &Value) {
-        value.encode(self.session.protocol(), &mut self.replies);
+    fn may_execute(&self) -> bool {
+        let ready = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
+        let room = self.replies.len() <= REPLIES_BYTES_MAX;
+        let due_ns = self.arrivals.front().map(|it| it.due_ns);
+        ready && room && due_ns.is_some_and(|due_ns| self.node.is_due(due_ns))
+    }
+
+    fn execute_next(&mut self, server: &mut crate::master::server::Server) {
+        let node = self.node;
+        let Some(Arrival { request, told, .. }) = self.arrivals.pop_front() else { return };
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                self.reply(&Value::error(error.to_string()), None);
+                self.stays = false;
+                return;
+            }
+        };
+        let wall_ns = node.wall_ns();
+        node.begins(&request);
+        let writer = Chronicle::writer(told, &self.peer);
+        let turn = Turn { wall_ns, writer, touched: &mut self.touched };
+        let answer = self.session.execute(server, &request, turn);
+        self.requests.set_unauthenticated(self.session.is_unauthenticated());
+        match answer {
+            Answer::Reply(value) => {
+                let told = self.tell(told, &value, wall_ns);
+                self.take_name(&request, &value);
+                self.reply(&value, told);
+            }
+            Answer::LastReply(value) => {
+                self.reply(&value, None);
+                self.stays = false;
+            }
+            Answer::Silence => {}
+            Answer::Wait { timeout_ms, .. } => {
+                let wait_ns = timeout_ms.unsigned_abs().saturating_mul(1_000_000);
+                let until_ns = node.hours.now_ns().saturating_add(wait_ns);
+                self.waits_until_ns = Some(if timeout_ms == 0 { u64::MAX } else { until_ns });
+            }
+        }
+        self.touched.clear();
+    }
+
+    /// Tells what the request did to the lock; what is to be told when its answer is sent.
+    fn tell(
+        &self,
+        told: Option<Told>,
+        value: &Value,
+        wall_ns: u64,
+    ) -> Option<history::EventKind> {
+        let chronicle = self.node.chronicle.as_ref()?;
+        if told.is_none() && self.touched.is_empty() {
+            return None;
+        }
+        // It is told when it is executed.
+        if matches!(value, Value::Simple(word) if word == "QUEUED") {
+            return None;
+        }
+        let answer = match value {
+            Value::Error(_) => history::Answer::Error,
+            Value::Null | Value::NullArray | Value::Integer(..=0) => history::Answer::No,
+            _ => history::Answer::Yes,
+        };
+        chronicle.executed(told, &self.peer, (&self.touched, answer, wall_ns))
+    }
+
+    /// Takes note of who the client says it is.
+    fn take_name(&mut self, request: &[bytes::Bytes], value: &Value) {
+        let Some(name) = meaning::name(request) else { return };
+        if matches!(value, Value::Error(_)) {
+            return;
+        }
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.client = self.node.client_named(&name);
+        self.peer.name = Some(name);
+        // It may be concerned by something else now.
+        self.version = u64::MAX;
+    }
+
+    /// Answers the next request as a node does that is kept by a script.
+    fn be_put_off(&mut self) {
+        let Some(Arrival { request, .. }) = self.arrivals.pop_front() else { return };
+        match request {
+            Ok(request) => {
+                let value = self.node.busy_answer(&request);
+                self.reply(&value, None);
+            }
+            Err(error) => {
+                self.reply(&Value::error(error.to_string()), None);
+                self.stays = false;
+            }
+        }
+    }
+
+    fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
+        let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
+        let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
+        self.replies.push(value, self.session.protocol(), due_ns, told);
     }
 
     fn write(&mut self) -> io::Result<()> {
-        while self.sent < self.replies.len() {
-            match self.stream.try_write(&self.replies[self.sent..]) {
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
+        if self.replies_lost {
+            self.replies.clear();
+            return Ok(());
         }
-        self.replies.clear();
-        self.sent = 0;
+        if self.link.replies_held {
+            return Ok(());
+        }
+        let sent = self.replies.send(&self.stream, self.node.hours.now_ns())?;
+        if let Some(chronicle) = &self.node.chronicle {
+            sent.for_each(|kind| chronicle.tell(kind));
+        }
         Ok(())
     }
-}
-
-async fn sleep_until(node: &Node, at_ns: u64) {
-    if at_ns == u64::MAX {
-        return core::future::pending().await;
-    }
-    #[expect(clippy::disallowed_methods, reason = "masters wait in real time")]
-    tokio::time::sleep_until(node.hours.instant(at_ns)).await;
 }

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::world::WALL_AT_START_MS;
+use crate::world::{HostClocks, WALL_AT_START_MS};
 
 /// Real time as the world's true time, and when the scenario began.
 #[derive(Debug)]
@@ -34,10 +34,11 @@ impl Hours {
         tokio::time::Instant::from_std(self.begun + Duration::from_nanos(at_ns))
     }
 
-    /// How far the machine's wall clock was from the one that worlds begin with.
-    pub(super) fn wall_offset_ns(&self) -> i64 {
+    /// Clocks as the masters begin, the wall clock `offset_ns` ahead of the machine's.
+    pub(super) fn clocks(&self, offset_ns: i64) -> HostClocks {
         let usual_ns = WALL_AT_START_MS * 1_000_000;
-        (self.wall_at_begin_ns as i64).saturating_sub(usual_ns as i64)
+        let ahead_ns = (self.wall_at_begin_ns as i64).saturating_sub(usual_ns as i64);
+        HostClocks::new(ahead_ns.saturating_add(offset_ns), 0)
     }
 
     /// The scenario's time 0, in true time; `None` while it waits.

@@ -1,40 +1,95 @@
 //! Simulated masters on loopback TCP, in real time: any lock client, in any language, unmodified.
+//!
+//! [`Fleet::start`] listens at a port for each master and at one for the observer. What a scenario
+//! does to masters and to the network is done to them on the real clock, from the first command
+//! about the lock on. Workers tell the observer when they enter and leave their sections; what
+//! they and the masters told becomes a history that is judged and stored like any other.
 
+mod chronicle;
 mod connection;
+mod faults;
 mod hours;
+mod identity;
 mod limits;
+mod meaning;
 mod node;
+mod observer;
+mod support;
+mod tale;
+mod verdict;
+mod weather;
+mod world;
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
+pub use support::ENGINE;
+pub use verdict::{Verdict, unjudged};
+pub use world::Describe;
+
+use self::chronicle::{Chronicle, WORKERS_MAX};
+use self::faults::Faults;
 use self::hours::Hours;
-use self::node::Node;
+use self::node::{Node, Roads};
+use self::world::World;
+use crate::engine::Unsupported;
+use crate::engine::event::plan::Plan;
+use crate::history::HostIndex;
+use crate::master::Master;
 use crate::master::profile::Profile;
 use crate::master::server::Server;
-use crate::master::{Master, Storage, run_id};
-use crate::world::HostClocks;
+use crate::scenario::Case;
+use crate::world::Choices;
 
 /// What to serve.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How many masters.
-    pub nodes: usize,
+    /// What is played.
+    pub case: Case,
+    /// By which the lengths of the ways are drawn.
+    pub seed: u64,
     /// The port of the first master, those of the others follow; 0: any that are free.
     pub base_port: u16,
-    /// Which server they are.
+    /// The port of the observer; 0: any that is free.
+    pub observer_port: u16,
+    /// Which server the masters are.
     pub profile: &'static Profile,
+    /// Whether time 0 is when the observer says `START`, and not the first command about the lock.
+    pub waits_for_start: bool,
+    /// How the observer is told a verdict.
+    pub describe: Describe,
+}
+
+/// Why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The scenario asks for what cannot be done to real masters.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// A port is taken, or there can be no more threads.
+    #[error("cannot listen at {address}: {error}")]
+    Port {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// There can be no threads.
+    #[error("cannot begin: {0}")]
+    Runtime(#[from] io::Error),
 }
 
 /// Masters that are being served, until this is dropped.
-#[derive(Debug)]
 pub struct Fleet {
-    ports: Vec<u16>,
-    // Dropped first: its tasks use everything else.
-    _runtime: Runtime,
+    world: Arc<World>,
+    observer: SocketAddr,
+    runtime: Runtime,
 }
 
 impl Fleet {
@@ -42,36 +97,141 @@ impl Fleet {
     ///
     /// # Errors
     ///
-    /// If a port is taken, or there can be no threads.
-    pub fn start(setup: &Setup) -> io::Result<Self> {
+    /// If the scenario asks for what cannot be done, or a port is taken.
+    pub fn start(setup: &Setup) -> Result<Self, Refusal> {
+        let plan = plan(&setup.case)?;
+        let count = plan.node_count;
         // A script may keep a worker for as long as it likes, one for each node.
-        let workers = setup.nodes + 2;
+        let workers = count + 2;
         let runtime = Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
+        let guard = runtime.enter();
         let hours = Arc::new(Hours::begin());
-        let mut ports = Vec::with_capacity(setup.nodes);
-        let _guard = runtime.enter();
-        for place in 0..setup.nodes {
-            let clocks = HostClocks::new(hours.wall_offset_ns(), 0);
-            let wall_ms = clocks.wall_ms(hours.now_ns());
-            let master = Master::new(Storage::default(), run_id(place as u8, 0), wall_ms);
-            let server = Server::new(master, setup.profile);
-            let node = Arc::new(Node::new(Arc::clone(&hours), clocks, server));
+        let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
+        let resource = &plan.scenario.lock.resource;
+        let chronicle = Chronicle::new(Arc::clone(&hours), resource, names, !setup.waits_for_start);
+        let chronicle = Arc::new(chronicle);
+        let (mut nodes, mut listeners) = (Vec::new(), Vec::new());
+        for place in 0..count {
             let port = match setup.base_port {
                 0 => 0,
                 base => base.saturating_add(place as u16),
             };
-            let listener = node::listen(Ipv4Addr::LOCALHOST, port)?;
-            ports.push(listener.local_addr()?.port());
-            runtime.spawn(Arc::clone(&node).expire_keys());
-            runtime.spawn(node.accept(listener));
+            let (listener, address) = listen(port)?;
+            let parts = parts(setup, &plan, &hours, place);
+            let told = Some(Arc::clone(&chronicle));
+            nodes.push(Arc::new(Node::new(place as u8, Arc::clone(&hours), told, address, parts)));
+            listeners.push(listener);
         }
-        drop(_guard);
-        Ok(Self { ports, _runtime: runtime })
+        let (listener, observer) = listen(setup.observer_port)?;
+        let case = (setup.case.clone(), plan, setup.seed);
+        let world = Arc::new(World::new(case, setup.describe, (hours, chronicle, nodes)));
+        for (node, listener) in world.nodes.iter().zip(listeners) {
+            runtime.block_on(node.open_door(listener));
+            runtime.spawn(Arc::clone(node).expire_keys());
+            runtime.spawn(Arc::clone(&world).sync_disk(Arc::clone(node)));
+        }
+        runtime.spawn(observer::accept(Arc::clone(&world), listener));
+        runtime.spawn(Faults::new(Arc::clone(&world)).run());
+        drop(guard);
+        Ok(Self { world, observer, runtime })
     }
 
-    /// The port of each master.
+    /// Where each master listens.
     #[must_use]
-    pub fn ports(&self) -> &[u16] {
-        &self.ports
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.world.nodes.iter().map(|node| node.address()).collect()
     }
+
+    /// Where the observer listens.
+    #[must_use]
+    pub fn observer(&self) -> SocketAddr {
+        self.observer
+    }
+
+    /// Waits until the observer is told to end, [`Fleet::end`] is called, or `limit` has passed
+    /// since the scenario's time 0.
+    pub fn wait(&self, limit: Option<Duration>) {
+        let world = &self.world;
+        let over = async {
+            let Some(limit) = limit else { return core::future::pending().await };
+            let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+            let until_ns = world.started().await.saturating_add(limit_ns);
+            world.nodes[0].sleep_until(until_ns).await;
+        };
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = world.ended() => {}
+                () = over => {}
+            }
+        });
+    }
+
+    /// Lets go who waits for the end.
+    pub fn ender(&self) -> impl Fn() + Send + Sync + 'static {
+        let world = Arc::clone(&self.world);
+        move || world.end()
+    }
+
+    /// Serves no more, and judges what happened.
+    #[must_use]
+    pub fn finish(self) -> Verdict {
+        let verdict = Verdict::of(&self.world);
+        self.runtime.shutdown_background();
+        verdict
+    }
+}
+
+/// The scenario as far as it is about masters and the network: who the clients are is seen when
+/// they come.
+fn plan(case: &Case) -> Result<Plan, Refusal> {
+    let mut case = case.clone();
+    for client in &mut case.scenario.clients {
+        if !client.subject.starts_with("lease-service") {
+            client.subject = String::from("redlock");
+        }
+        client.connections = None;
+    }
+    if case.scenario.clients.len() > WORKERS_MAX {
+        return Err(support::unsupported("more than 7 clients").into());
+    }
+    let plan = Plan::new(&case).map_err(|error| support::unsupported(&error.what))?;
+    support::check(&plan)?;
+    Ok(plan)
+}
+
+fn listen(port: u16) -> Result<(TcpListener, SocketAddr), Refusal> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let refused = |error| Refusal::Port { address, error };
+    let listener = node::listen(address).map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok((listener, address))
+}
+
+/// What the master at `place` is made of.
+fn parts(
+    setup: &Setup,
+    plan: &Plan,
+    hours: &Hours,
+    place: usize,
+) -> (crate::world::HostClocks, Server, Roads) {
+    let (offset_ns, _) = plan.clocks[place];
+    let clocks = hours.clocks(offset_ns);
+    let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
+    let started_wall_ms = clocks.wall_ms(hours.now_ns()).saturating_sub(uptime_ms);
+    let run_id = identity::run_id(place as u8, 0);
+    let master = Master::new(plan.nodes[place].storage, run_id, started_wall_ms);
+    let server = Server::new(master, setup.profile);
+    let clients = plan.scenario.clients.iter().enumerate().map(|(client, it)| {
+        let HostIndex(host) = plan.scenario.client_host(client);
+        (it.id.clone(), plan.delays[usize::from(host)][place])
+    });
+    let usual = plan.scenario.cluster.network.delay;
+    let roads = Roads {
+        choices: Choices::new(setup.seed),
+        clients: clients.collect(),
+        usual: (usual.min.0, usual.max.0),
+        drawn: AtomicU32::new(0),
+    };
+    (clocks, server, roads)
 }

@@ -387,7 +387,7 @@ pub(super) fn key_returned(node: u8, entry: &Entry) -> EventKind {
     }
 }
 
-pub(in crate::engine) fn key_ended(node: u8, ended: &Ended) -> EventKind {
+pub(crate) fn key_ended(node: u8, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {
         node,
         writer: ended.writer,

@@ -10,7 +10,7 @@ use crate::history::{ClockKind, HostIndex};
 use crate::master::Storage;
 use crate::scenario::{
     Acquire, At, Case, Client, Connections, Hold, Lost, Message, Persistence, Point, Scenario,
-    Span, Start, Step,
+    Span, Start, Step, WORKER,
 };
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
@@ -18,7 +18,7 @@ use crate::subject::{
 
 /// A piece of an application's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Op {
+pub(crate) enum Op {
     Acquire(Acquire),
     AwaitLost,
     Enter,
@@ -33,21 +33,21 @@ pub(in crate::engine) enum Op {
 
 /// An [`Op`] and the true time before which it does not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) struct PlannedOp {
-    pub(in crate::engine) not_before_ns: u64,
-    pub(in crate::engine) op: Op,
+pub(crate) struct PlannedOp {
+    pub(crate) not_before_ns: u64,
+    pub(crate) op: Op,
 }
 
 /// When a fault begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Begin {
+pub(crate) enum Begin {
     At(u64),
     Before { client: u8, attempt: u16, point: Point, node: Option<u8> },
 }
 
 /// When a fault ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum End {
+pub(crate) enum End {
     At(u64),
     After(u64),
     /// So much later on a clock of the host that it happens to.
@@ -61,11 +61,11 @@ pub(in crate::engine) enum End {
 }
 
 /// A group of hosts, bit by bit.
-pub(in crate::engine) type Hosts = u32;
+pub(crate) type Hosts = u32;
 
 /// What a fault does, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Doing {
+pub(crate) enum Doing {
     ClockJump {
         host: HostIndex,
         by_ns: i64,
@@ -125,17 +125,17 @@ pub(in crate::engine) enum Doing {
 
 /// How a host dies, and what becomes of its disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) struct Death {
-    pub(in crate::engine) manner: Manner,
+pub(crate) struct Death {
+    pub(crate) manner: Manner,
     /// Some of what was not synced survives, the last record of it in part.
-    pub(in crate::engine) torn: bool,
+    pub(crate) torn: bool,
     /// When the backup was made that is put back.
-    pub(in crate::engine) backup_of_ns: Option<u64>,
+    pub(crate) backup_of_ns: Option<u64>,
 }
 
 /// How a host dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Manner {
+pub(crate) enum Manner {
     /// The process dies, its host lives.
     Killed,
     /// The host dies.
@@ -147,71 +147,74 @@ pub(in crate::engine) enum Manner {
 /// A fault at one host, names resolved. One that happens to a group of hosts is planned once for
 /// each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) struct PlannedFault {
+pub(crate) struct PlannedFault {
     /// Its place in the scenario's list.
-    pub(in crate::engine) place: u16,
+    pub(crate) place: u16,
     /// Whether it is the first of its group: histories tell of the group's beginning then.
-    pub(in crate::engine) opens: bool,
+    pub(crate) opens: bool,
     /// Whether it is the last of its group.
-    pub(in crate::engine) closes: bool,
-    pub(in crate::engine) begin: Begin,
-    pub(in crate::engine) end: End,
-    pub(in crate::engine) doing: Doing,
+    pub(crate) closes: bool,
+    pub(crate) begin: Begin,
+    pub(crate) end: End,
+    pub(crate) doing: Doing,
 }
 
 /// A server as the scenario begins: the one of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct PlannedNode {
-    pub(in crate::engine) storage: Storage,
+pub(crate) struct PlannedNode {
+    pub(crate) storage: Storage,
     /// A lock service without faults of its own: perfect clock, perfect memory.
-    pub(in crate::engine) ideal: bool,
+    pub(crate) ideal: bool,
     /// Whose place it has, or may take.
-    pub(in crate::engine) node: u8,
-    pub(in crate::engine) host: HostIndex,
+    pub(crate) node: u8,
+    pub(crate) host: HostIndex,
 }
 
 impl PlannedNode {
     /// Whether an answer waits for a sync that takes its time.
-    pub(in crate::engine) fn answers_after_sync(&self) -> bool {
+    pub(crate) fn answers_after_sync(&self) -> bool {
         self.storage.slow && self.storage.persistence == Persistence::Always
     }
 }
 
 /// Everything about a case that does not depend on the seed.
 #[derive(Clone, Debug)]
-pub(in crate::engine) struct Plan {
-    pub(in crate::engine) scenario: Scenario,
-    pub(in crate::engine) ops: Vec<Vec<PlannedOp>>,
-    pub(in crate::engine) faults: Vec<PlannedFault>,
+pub(crate) struct Plan {
+    pub(crate) scenario: Scenario,
+    pub(crate) ops: Vec<Vec<PlannedOp>>,
+    pub(crate) faults: Vec<PlannedFault>,
     /// The servers: those of the nodes, in their order, and the replicas after them.
-    pub(in crate::engine) nodes: Vec<PlannedNode>,
+    pub(crate) nodes: Vec<PlannedNode>,
     /// How many nodes there are.
-    pub(in crate::engine) node_count: usize,
+    pub(crate) node_count: usize,
     /// Wall-clock offset and rate of each host.
-    pub(in crate::engine) clocks: Vec<(i64, i32)>,
+    pub(crate) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
-    pub(in crate::engine) delays: Vec<Vec<(u64, u64)>>,
-    pub(in crate::engine) sync_takes_ns: u64,
+    pub(crate) delays: Vec<Vec<(u64, u64)>>,
+    pub(crate) sync_takes_ns: u64,
     /// When in a second nodes begin their syncs, if it is not drawn.
-    pub(in crate::engine) sync_at_ns: Option<u64>,
-    pub(in crate::engine) has_faults: bool,
-    pub(in crate::engine) has_points: bool,
-    pub(in crate::engine) warm: bool,
+    pub(crate) sync_at_ns: Option<u64>,
+    pub(crate) has_faults: bool,
+    pub(crate) has_points: bool,
+    pub(crate) warm: bool,
     /// The key on every node.
-    pub(in crate::engine) key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// The key of the counter beside it.
-    pub(in crate::engine) counter_key: Vec<u8>,
+    pub(crate) counter_key: Vec<u8>,
     /// How long after the last client is done what it left behind may take.
-    pub(in crate::engine) grace_ns: u64,
+    pub(crate) grace_ns: u64,
     /// How long the probe may try.
-    pub(in crate::engine) probe_patience_ns: u64,
+    pub(crate) probe_patience_ns: u64,
     /// A run ends here at the latest.
-    pub(in crate::engine) end_ns: u64,
+    pub(crate) end_ns: u64,
 }
 
 impl Plan {
-    pub(in crate::engine) fn new(case: &Case) -> Result<Self, Unsupported> {
+    pub(crate) fn new(case: &Case) -> Result<Self, Unsupported> {
         let scenario = case.scenario.clone();
+        if scenario.clients.iter().any(|client| client.subject == WORKER) {
+            return Err(unsupported("the subject `worker`: `serve` puts such clients under test"));
+        }
         let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
         let faults = planned_faults(&scenario)?;
@@ -244,12 +247,12 @@ impl Plan {
     }
 
     /// Whether there are replicas.
-    pub(in crate::engine) fn has_replicas(&self) -> bool {
+    pub(crate) fn has_replicas(&self) -> bool {
         self.nodes.len() > self.node_count
     }
 
     /// The server whose host this is, if it is one's.
-    pub(in crate::engine) fn server_at(&self, host: u8) -> Option<u8> {
+    pub(crate) fn server_at(&self, host: u8) -> Option<u8> {
         if usize::from(host) < self.node_count {
             return Some(host);
         }
@@ -265,13 +268,13 @@ impl Plan {
     /// # Panics
     ///
     /// If the host has no server.
-    pub(in crate::engine) fn node_at(&self, host: u8) -> u8 {
+    pub(crate) fn node_at(&self, host: u8) -> u8 {
         let server = self.server_at(host).expect("the host of a server");
         self.nodes[usize::from(server)].node
     }
 
     /// The subject of the client at `place`; the place after the last one is the probe's.
-    pub(in crate::engine) fn subject(&self, place: usize) -> Subject {
+    pub(crate) fn subject(&self, place: usize) -> Subject {
         let scenario = &self.scenario;
         let is_probe = place == scenario.clients.len();
         let client = &scenario.clients[if is_probe { 0 } else { place }];

@@ -2,7 +2,7 @@
 
 use super::{CLIENTS_MAX, Check, STEPS_MAX};
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
-use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS};
+use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS, WORKER};
 
 /// The most attempts that one acquisition may ask for.
 const ATTEMPTS_MAX: u32 = 1_000;
@@ -44,13 +44,16 @@ impl Check<'_> {
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
-            self.steps(&at, &client.steps);
+            // What a worker does is its own affair.
+            if client.subject != WORKER || !client.steps.is_empty() {
+                self.steps(&at, &client.steps);
+            }
             self.keep_alive(&at, client);
         }
     }
 
     fn subject(&mut self, at: &str, client: &Client) {
-        if !SUBJECTS.contains(&client.subject.as_str()) {
+        if client.subject != WORKER && !SUBJECTS.contains(&client.subject.as_str()) {
             let message = format!("unknown subject `{}`", client.subject);
             let help = names::suggestion(&client.subject, SUBJECTS);
             let at = format!("{at}.subject");

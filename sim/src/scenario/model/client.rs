@@ -10,7 +10,7 @@ use crate::scenario::span::Span;
 pub struct Client {
     /// Its name.
     pub id: String,
-    /// Which lock client it runs: `redlock` is ours.
+    /// Which lock client it runs: `redlock` is ours, `worker` is none of this program's.
     #[serde(default = "ours")]
     pub subject: String,
     /// How it connects; each subject has its own habit. Not for `redlock`, `getset`
@@ -21,6 +21,7 @@ pub struct Client {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// What the application does, in order. When an acquisition fails it goes on at the next one.
+    #[serde(default)]
     pub steps: Vec<Step>,
 }
 

@@ -1,0 +1,387 @@
+//! What happened to the lock, as masters and workers tell it while it happens.
+//!
+//! Whose attempt a command was is known only when a worker says that it entered. Until then
+//! attempts are numbered as they come, and [`super::tale`] names them afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::hours::Hours;
+use super::meaning::{self, Meaning};
+use crate::engine::event::nodes::key_ended;
+use crate::history::{Answer, AttemptId, EventKind, OpKind, Writer};
+use crate::master::Change;
+use crate::master::server::Touched;
+use crate::scenario::CLIENTS_MAX;
+
+/// More is not told: a history has at most 2 000 000 events.
+const ENTRIES_MAX: usize = 900_000;
+
+/// Attempts are numbered in 24 bits.
+const USES_MAX: usize = 1 << 24;
+
+/// The most workers: one client is left for those who never said who they are.
+pub(super) const WORKERS_MAX: usize = CLIENTS_MAX - 1;
+
+/// Everything that is told of one run.
+#[derive(Debug)]
+pub(super) struct Chronicle {
+    hours: Arc<Hours>,
+    /// What is locked.
+    resource: String,
+    /// Whether the scenario begins by itself, with the first command about the lock.
+    starts_itself: bool,
+    /// Rung when the scenario begins.
+    pub(super) started: Notify,
+    log: Mutex<Log>,
+}
+
+/// What was told so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    pub(super) entries: Vec<Entry>,
+    /// There was more than can be told.
+    pub(super) is_full: bool,
+    /// Attempts, by their preliminary numbers.
+    pub(super) uses: Vec<Use>,
+    /// Who has a name: the scenario's clients first.
+    pub(super) workers: Vec<String>,
+    by_value: BTreeMap<Bytes, u32>,
+    inside: BTreeSet<u8>,
+    commands: u32,
+}
+
+/// An attempt: everything that was asked with one value.
+#[derive(Clone, Debug)]
+pub(super) struct Use {
+    /// The connection that asked first: its node and its number.
+    pub(super) connection: (u8, u64),
+    /// How that connection calls itself.
+    pub(super) name: Option<String>,
+    /// For how long its keys were to live.
+    pub(super) ttl_ns: Option<u64>,
+    /// The nodes that were asked for it, bit by bit.
+    asked: u16,
+    /// A worker has left since it began.
+    is_old: bool,
+}
+
+/// Something that happened, and when in true time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) at_ns: u64,
+    pub(super) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// At a master; attempts have preliminary numbers.
+    Told(EventKind),
+    /// A worker entered, by the attempt of this number if it said so.
+    Entered { worker: u8, by: Option<u32>, fencing_token: u64 },
+    /// It left.
+    Left { worker: u8 },
+}
+
+/// A command about the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    command: u32,
+    attempt: AttemptId,
+    is_vote: bool,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) node: u8,
+    pub(super) id: u64,
+    pub(super) name: Option<String>,
+    /// The attempt that it asked for last.
+    last: Option<u32>,
+}
+
+/// Why a worker is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Disbelief {
+    #[error("ERR this run is about another resource")]
+    OtherResource,
+    #[error("ERR you are inside already: LEAVE first")]
+    Inside,
+    #[error("ERR you are not inside: ENTER first")]
+    Outside,
+    #[error("ERR a worker's name is a letter, then up to 63 letters, digits, `-` and `_`")]
+    Name,
+    #[error("ERR there are as many workers as can be")]
+    TooMany,
+}
+
+impl Peer {
+    pub(super) fn new(node: u8, id: u64) -> Self {
+        Self { node, id, name: None, last: None }
+    }
+}
+
+impl Told {
+    fn done(self, node: u8, op: OpKind, answer: Answer) -> EventKind {
+        let Self { command, attempt, .. } = self;
+        EventKind::Delivered { command, attempt, node, op, answer }
+    }
+}
+
+/// The attempt by its preliminary number.
+fn preliminary(number: u32) -> AttemptId {
+    AttemptId { client: (number >> 16) as u8, number: number as u16 }
+}
+
+/// The preliminary number of an attempt.
+pub(super) fn number_of(id: AttemptId) -> usize {
+    usize::from(id.client) << 16 | usize::from(id.number)
+}
+
+impl Chronicle {
+    pub(super) fn new(
+        hours: Arc<Hours>,
+        resource: &str,
+        clients: Vec<String>,
+        starts_itself: bool,
+    ) -> Self {
+        let log = Log { workers: clients, ..Log::default() };
+        let (resource, started) = (resource.to_owned(), Notify::new());
+        Self { hours, resource, starts_itself, started, log: Mutex::new(log) }
+    }
+
+    pub(super) fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// Whether `key` is the lock's.
+    pub(super) fn is_key(&self, key: &[u8]) -> bool {
+        meaning::is_key(key, self.resource.as_bytes())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was told so far.
+    pub(super) fn copy(&self) -> Log {
+        self.lock().clone()
+    }
+
+    /// The scenario begins, unless it has begun.
+    pub(super) fn start(&self) {
+        if self.hours.start(self.hours.now_ns()) {
+            self.started.notify_waiters();
+        }
+    }
+
+    /// Something happened at a master or to it.
+    pub(super) fn tell(&self, kind: EventKind) {
+        self.lock().push(&self.hours, What::Told(kind));
+    }
+
+    /// A request has come over `peer`: what it is to the lock, if it is about the lock.
+    pub(super) fn arrived(&self, peer: &mut Peer, request: &[Bytes]) -> Option<Told> {
+        let meaning = meaning::of(request, self.resource.as_bytes())?;
+        if meaning.changes && self.starts_itself && self.hours.origin_ns().is_none() {
+            self.start();
+        }
+        let mut log = self.lock();
+        let number = log.use_of(peer, &meaning)?;
+        peer.last = Some(number);
+        let attempt = preliminary(number);
+        let told = Told { command: log.commands, attempt, is_vote: meaning.votes };
+        log.commands += 1;
+        let op = if meaning.votes { OpKind::Set } else { OpKind::Release };
+        let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };
+        log.push(&self.hours, What::Told(written));
+        Some(told)
+    }
+
+    /// Whose a request is; one that is not about the lock itself is that of the last one that was.
+    pub(super) fn writer(told: Option<Told>, peer: &Peer) -> Writer {
+        let last = told.map(|it| it.attempt).or_else(|| peer.last.map(preliminary));
+        last.map_or(Writer::Operator, Writer::Attempt)
+    }
+
+    /// A request was executed, when the node's wall clock read `wall_ns`. What is to be told when
+    /// its answer is sent.
+    pub(super) fn executed(
+        &self,
+        told: Option<Told>,
+        peer: &Peer,
+        (touched, answer, wall_ns): (&[Touched], Answer, u64),
+    ) -> Option<EventKind> {
+        let is_key = |it: &&Touched| meaning::is_key(&it.key, self.resource.as_bytes());
+        let mut mine = touched.iter().filter(is_key).peekable();
+        if told.is_none() && mine.peek().is_none() {
+            return None;
+        }
+        let mut log = self.lock();
+        let (mut change, mut before, mut after) = (Change::Nothing, None, Writer::Nobody);
+        let mut expires_wall_ms = None;
+        for Touched { executed, .. } in mine {
+            if let Some(expired) = &executed.expired {
+                log.push(&self.hours, What::Told(key_ended(peer.node, expired)));
+            }
+            if let Some(ended) = &executed.ended {
+                log.push(&self.hours, What::Told(key_ended(peer.node, ended)));
+            }
+            before.get_or_insert(executed.effect.before);
+            (after, expires_wall_ms) = (executed.effect.after, executed.effect.expires_wall_ms);
+            if executed.effect.change != Change::Nothing {
+                change = executed.effect.change;
+            }
+        }
+        let told = told.or_else(|| log.unasked(peer))?;
+        let before = before.unwrap_or_default();
+        if change == Change::Set {
+            log.timed(told.attempt, expires_wall_ms, wall_ns);
+        }
+        let op = match change {
+            Change::Set if before == Writer::Nobody => OpKind::Set,
+            Change::Set => OpKind::GetSet,
+            Change::Retimed => OpKind::Extend,
+            Change::Deleted => OpKind::Release,
+            Change::Nothing if told.is_vote => OpKind::Set,
+            Change::Nothing => OpKind::Release,
+        };
+        let Told { command, attempt, .. } = told;
+        log.push(
+            &self.hours,
+            What::Told(EventKind::Executed {
+                command,
+                attempt,
+                node: peer.node,
+                op,
+                answer,
+                changed: change != Change::Nothing,
+                before,
+                after,
+                expires_wall_ms: expires_wall_ms.unwrap_or(u64::MAX),
+            }),
+        );
+        Some(told.done(peer.node, op, answer))
+    }
+
+    /// A worker says that it entered.
+    pub(super) fn entered(
+        &self,
+        resource: &[u8],
+        who: &[u8],
+        token: Option<&[u8]>,
+    ) -> Result<(), Disbelief> {
+        let mut log = self.lock();
+        let worker = self.worker(&mut log, resource, who)?;
+        if !log.inside.insert(worker) {
+            return Err(Disbelief::Inside);
+        }
+        let by = token.and_then(|token| log.by_value.get(token).copied());
+        let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
+        let fencing_token = if by.is_some() { 0 } else { integer.unwrap_or(0) };
+        log.push(&self.hours, What::Entered { worker, by, fencing_token });
+        Ok(())
+    }
+
+    /// A worker says that it left.
+    pub(super) fn left(&self, resource: &[u8], who: &[u8]) -> Result<(), Disbelief> {
+        let mut log = self.lock();
+        let worker = self.worker(&mut log, resource, who)?;
+        if !log.inside.remove(&worker) {
+            return Err(Disbelief::Outside);
+        }
+        log.push(&self.hours, What::Left { worker });
+        Ok(())
+    }
+
+    /// The worker called `who`, who may be new.
+    fn worker(&self, log: &mut Log, resource: &[u8], who: &[u8]) -> Result<u8, Disbelief> {
+        if resource != self.resource.as_bytes() {
+            return Err(Disbelief::OtherResource);
+        }
+        let name = core::str::from_utf8(who).ok().filter(|name| crate::scenario::is_name(name));
+        let name = name.ok_or(Disbelief::Name)?;
+        if let Some(place) = log.workers.iter().position(|known| known == name) {
+            return Ok(place as u8);
+        }
+        if log.workers.len() >= WORKERS_MAX {
+            return Err(Disbelief::TooMany);
+        }
+        log.workers.push(name.to_owned());
+        Ok((log.workers.len() - 1) as u8)
+    }
+}
+
+impl Log {
+    fn push(&mut self, hours: &Hours, what: What) {
+        let Some(origin_ns) = hours.origin_ns() else { return };
+        if self.entries.len() >= ENTRIES_MAX {
+            self.is_full = true;
+            return;
+        }
+        let at_ns = hours.now_ns().saturating_sub(origin_ns);
+        if let What::Left { .. } = what {
+            self.uses.iter_mut().for_each(|it| it.is_old = true);
+        }
+        self.entries.push(Entry { at_ns, what });
+    }
+
+    /// The attempt that a request is of; `None` if it is of none.
+    fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<u32> {
+        let node = 1 << peer.node;
+        let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
+        let number = match (known, meaning.token) {
+            (Some(number), Some(value)) => {
+                // A value that is asked for again, after a section, is another attempt.
+                let it = &self.uses[number as usize];
+                let again = meaning.votes && it.is_old && it.asked & node != 0;
+                if again { self.begin(peer, value)? } else { number }
+            }
+            (Some(number), None) => number,
+            (None, Some(value)) => self.begin(peer, value)?,
+            (None, None) => peer.last?,
+        };
+        if meaning.votes {
+            self.uses[number as usize].asked |= node;
+        }
+        Some(number)
+    }
+
+    fn begin(&mut self, peer: &Peer, value: &Bytes) -> Option<u32> {
+        if self.uses.len() >= USES_MAX {
+            self.is_full = true;
+            return None;
+        }
+        let number = self.uses.len() as u32;
+        // A copy: the value is a part of everything that came with it.
+        self.by_value.insert(Bytes::copy_from_slice(value), number);
+        let connection = (peer.node, peer.id);
+        let name = peer.name.clone();
+        self.uses.push(Use { connection, name, ttl_ns: None, asked: 0, is_old: false });
+        Some(number)
+    }
+
+    /// The key was touched by what does not name it, such as EXEC: by the last attempt of the
+    /// connection.
+    fn unasked(&mut self, peer: &Peer) -> Option<Told> {
+        let attempt = preliminary(peer.last?);
+        let told = Told { command: self.commands, attempt, is_vote: false };
+        self.commands += 1;
+        Some(told)
+    }
+
+    fn timed(&mut self, attempt: AttemptId, expires_wall_ms: Option<u64>, wall_ns: u64) {
+        let ttl_ns = match expires_wall_ms {
+            Some(ms) => (ms - (wall_ns / 1_000_000).min(ms)).saturating_mul(1_000_000),
+            None => u64::MAX,
+        };
+        if let Some(it) = self.uses.get_mut(number_of(attempt)) {
+            it.ttl_ns.get_or_insert(ttl_ns);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Answers on their way to one client.
+
+use std::collections::VecDeque;
+use std::io;
+
+use tokio::net::TcpStream;
+
+use crate::history::EventKind;
+use crate::master::resp::{Protocol, Value};
+
+/// Answers that are not sent, in order.
+#[derive(Default)]
+pub(super) struct Replies {
+    /// What is on its way to the kernel.
+    bytes: Vec<u8>,
+    /// How much of it the kernel has.
+    sent: usize,
+    /// What is told once the kernel has all of it.
+    told: Vec<EventKind>,
+    /// What is not due, or behind what is not.
+    later: VecDeque<Later>,
+    later_bytes: usize,
+}
+
+/// An answer that is still travelling.
+struct Later {
+    due_ns: u64,
+    bytes: Vec<u8>,
+    told: Option<EventKind>,
+}
+
+impl Replies {
+    /// Appends `value`, which may be sent at `due_ns`; then `told` is to be told.
+    pub(super) fn push(
+        &mut self,
+        value: &Value,
+        protocol: Protocol,
+        due_ns: u64,
+        told: Option<EventKind>,
+    ) {
+        if due_ns == 0 && self.later.is_empty() {
+            value.encode(protocol, &mut self.bytes);
+            self.told.extend(told);
+            return;
+        }
+        let mut bytes = Vec::new();
+        value.encode(protocol, &mut bytes);
+        self.later_bytes += bytes.len();
+        // Nothing overtakes on a connection.
+        let due_ns = due_ns.max(self.later.back().map_or(0, |it| it.due_ns));
+        self.later.push_back(Later { due_ns, bytes, told });
+    }
+
+    /// How many bytes there are.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.sent + self.later_bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the kernel would not take what is due.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.sent < self.bytes.len()
+    }
+
+    /// When more is due.
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        self.later.front().map(|it| it.due_ns)
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Hands what is due at `now_ns` to the kernel; what is to be told of what it took.
+    pub(super) fn send(
+        &mut self,
+        stream: &TcpStream,
+        now_ns: u64,
+    ) -> io::Result<impl Iterator<Item = EventKind>> {
+        while self.later.front().is_some_and(|it| it.due_ns <= now_ns) {
+            let Some(next) = self.later.pop_front() else { break };
+            self.later_bytes -= next.bytes.len();
+            self.bytes.extend_from_slice(&next.bytes);
+            self.told.extend(next.told);
+        }
+        while self.sent < self.bytes.len() {
+            match stream.try_write(&self.bytes[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let mut done = 0;
+        if self.sent == self.bytes.len() {
+            self.bytes.clear();
+            self.sent = 0;
+            done = self.told.len();
+        }
+        Ok(self.told.drain(..done))
+    }
+}

@@ -1,0 +1,27 @@
+//! What tells one process from all others.
+
+#![expect(clippy::disallowed_types, reason = "two processes must not be alike")]
+#![expect(clippy::disallowed_methods, reason = "two processes must not be alike")]
+
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sha1::{Digest, Sha1};
+
+/// The `run_id` of the process that `node` starts for the `incarnation`-th time. Clients judge by
+/// it whether a server may have forgotten keys, so no other process ever had it.
+pub(super) fn run_id(node: u8, incarnation: u32) -> [u8; 20] {
+    static BEGUN_NS: OnceLock<u128> = OnceLock::new();
+    let begun_ns = BEGUN_NS.get_or_init(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+    });
+    static FLEETS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let draw = FLEETS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let mut digest = Sha1::new();
+    digest.update(begun_ns.to_be_bytes());
+    digest.update(std::process::id().to_be_bytes());
+    digest.update(draw.to_be_bytes());
+    digest.update([node]);
+    digest.update(incarnation.to_be_bytes());
+    digest.finalize().into()
+}

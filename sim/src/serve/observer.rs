@@ -1,0 +1,159 @@
+//! The observer's port: where workers say that they enter and leave, and people ask how it is.
+//!
+//! It speaks RESP, inline requests too, so that any client of Redis, and `nc`, can talk to it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::limits::READ_BYTES;
+use super::verdict::Verdict;
+use super::world::{Stage, World};
+use crate::master::resp::{Protocol, Requests, Value};
+
+/// Serves everybody who comes.
+#[expect(clippy::disallowed_methods, reason = "each observer has a task")]
+pub(super) async fn accept(world: Arc<World>, listener: TcpListener) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            // An error ends this connection and nothing else.
+            let _ = serve(&world, stream).await;
+        });
+    }
+}
+
+async fn serve(world: &World, mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut requests = Requests::default();
+    // Nobody has to say much here.
+    requests.set_unauthenticated(true);
+    let mut protocol = Protocol::default();
+    let mut replies = Vec::new();
+    loop {
+        let (mut goes_on, mut ends) = (true, false);
+        while goes_on {
+            match requests.next_request() {
+                Ok(None) => break,
+                Ok(Some(request)) => {
+                    let reply = answer(world, &mut protocol, &request);
+                    reply.value.encode(protocol, &mut replies);
+                    ends |= reply.ends;
+                    goes_on = !reply.closes;
+                }
+                Err(error) => {
+                    Value::error(error.to_string()).encode(protocol, &mut replies);
+                    goes_on = false;
+                }
+            }
+        }
+        let written = stream.write_all(&replies).await;
+        replies.clear();
+        if ends {
+            world.end();
+        }
+        written?;
+        if !goes_on {
+            return Ok(());
+        }
+        requests.buffer().reserve(READ_BYTES);
+        if stream.read_buf(requests.buffer()).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+struct Reply {
+    value: Value,
+    closes: bool,
+    ends: bool,
+}
+
+impl From<Value> for Reply {
+    fn from(value: Value) -> Self {
+        Self { value, closes: false, ends: false }
+    }
+}
+
+fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
+    let name = request[0].to_ascii_uppercase();
+    let arguments = &request[1..];
+    let done = |done: Result<(), super::chronicle::Disbelief>| match done {
+        Ok(()) => Value::ok(),
+        Err(why) => Value::error(why.to_string()),
+    };
+    let chronicle = &world.chronicle;
+    let value = match (&name[..], arguments) {
+        (b"ENTER", [resource, who]) => done(chronicle.entered(resource, who, None)),
+        (b"ENTER", [resource, who, token]) => done(chronicle.entered(resource, who, Some(token))),
+        (b"LEAVE", [resource, who]) => done(chronicle.left(resource, who)),
+        (b"START", []) => {
+            chronicle.start();
+            Value::ok()
+        }
+        (b"VERDICT", []) => lines(world.describe(&Verdict::of(world))),
+        (b"FAULTS", []) => lines(world.faults().iter().map(|(id, stage)| {
+            let stage = match stage {
+                Stage::Waiting => "waiting",
+                Stage::Begun => "begun",
+                Stage::Over => "over",
+            };
+            format!("{id} {stage}")
+        })),
+        (b"NODES", []) => lines(world.nodes.iter().enumerate().map(|(place, node)| {
+            let name = &world.plan.scenario.cluster.nodes[place];
+            format!("{name} {} {}", node.address(), node.state())
+        })),
+        (b"END" | b"SHUTDOWN", _) => {
+            let value = lines(world.describe(&Verdict::of(world)));
+            return Reply { value, closes: true, ends: true };
+        }
+        (b"QUIT", _) => return Reply { value: Value::ok(), closes: true, ends: false },
+        _ => pleasantry(&name, arguments, protocol),
+    };
+    value.into()
+}
+
+/// What client libraries say to a server before they say anything.
+fn pleasantry(name: &[u8], arguments: &[Bytes], protocol: &mut Protocol) -> Value {
+    match (name, arguments) {
+        (b"PING", []) => Value::Simple(String::from("PONG")),
+        (b"PING" | b"ECHO", [word]) => Value::Bulk(word.clone()),
+        (b"HELLO", _) => {
+            match arguments.first().map(|version| &version[..]) {
+                Some(b"2") => *protocol = Protocol::Resp2,
+                Some(b"3") => *protocol = Protocol::Resp3,
+                None => {}
+                Some(_) => return Value::error("NOPROTO unsupported protocol version"),
+            }
+            let version = if *protocol == Protocol::Resp3 { 3 } else { 2 };
+            Value::Map(vec![
+                (Value::bulk(b"server"), Value::bulk(b"redis")),
+                (Value::bulk(b"version"), Value::bulk(b"7.0.15")),
+                (Value::bulk(b"proto"), Value::Integer(version)),
+                (Value::bulk(b"id"), Value::Integer(1)),
+                (Value::bulk(b"mode"), Value::bulk(b"standalone")),
+                (Value::bulk(b"role"), Value::bulk(b"master")),
+                (Value::bulk(b"modules"), Value::Array(Vec::new())),
+            ])
+        }
+        (b"CLIENT", [what, ..]) if what.eq_ignore_ascii_case(b"ID") => Value::Integer(1),
+        (b"CLIENT" | b"SELECT" | b"AUTH" | b"RESET", _) => Value::ok(),
+        (b"COMMAND", _) => Value::Array(Vec::new()),
+        (b"INFO", _) => Value::bulk(b"# Server\r\nredis_version:7.0.15\r\nloading:0\r\n"),
+        _ => Value::error(
+            "ERR expected ENTER resource who [token], LEAVE resource who, START, VERDICT, FAULTS, \
+             NODES or END",
+        ),
+    }
+}
+
+fn lines(lines: impl IntoIterator<Item = String>) -> Value {
+    Value::Array(lines.into_iter().map(|line| Value::Bulk(line.into())).collect())
+}

@@ -1,0 +1,62 @@
+//! What can be done to real masters and real clients, and the words for what cannot.
+
+use crate::engine::Unsupported;
+use crate::engine::event::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault};
+use crate::scenario::ActiveExpiry;
+
+/// The name by which histories, reports and errors know `serve`.
+pub(super) const ENGINE: &str = "serve";
+
+/// Refuses what cannot be played as the scenario says.
+pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
+    let cluster = &plan.scenario.cluster;
+    if plan.has_replicas() {
+        return Err(unsupported("`[[cluster.replica]]`"));
+    }
+    if cluster.active_expiry == ActiveExpiry::Prompt {
+        return Err(unsupported("`active-expiry = \"prompt\"`"));
+    }
+    if plan.nodes.iter().any(|node| node.ideal) {
+        return Err(unsupported("the subject `lease-service`"));
+    }
+    if plan.nodes.iter().any(|node| node.answers_after_sync()) {
+        return Err(unsupported("syncs that take time under `persistence = \"always\"`"));
+    }
+    for planned in &plan.faults {
+        if let Some(what) = unplayable(plan, planned) {
+            let id = &plan.scenario.faults[usize::from(planned.place)].id;
+            return Err(unsupported(&format!("{what} (the fault `{id}`)")));
+        }
+    }
+    Ok(())
+}
+
+fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
+    if let Begin::Before { .. } = fault.begin {
+        return Some("`at = { client, before }`");
+    }
+    let store: Hosts = 1 << plan.scenario.store_host().0;
+    let is_node = |host: crate::history::HostIndex| host.get() < plan.node_count;
+    match fault.doing {
+        Doing::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
+        Doing::ClockRate { host, .. } if !is_node(host) => Some("the rate of a client's clock"),
+        Doing::Delay { only: Some(message), .. } if message != crate::scenario::Message::Answer => {
+            Some("a delay of some requests only")
+        }
+        Doing::Delay { from, to, .. } if (from | to) & store != 0 => Some("a delay to the store"),
+        Doing::Die { host, .. } if !is_node(host) => Some("the death of a client"),
+        Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
+        Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
+        Doing::DiskStall { .. } => Some("`disk-stall`"),
+        Doing::FailOver { .. } => Some("`failover`"),
+        Doing::Partition { from, to, .. } if (from | to) & store != 0 => {
+            Some("a partition from the store")
+        }
+        Doing::Stop { .. } => Some("`pause` and `suspend`: a worker stops its own client"),
+        _ => None,
+    }
+}
+
+pub(super) fn unsupported(what: &str) -> Unsupported {
+    Unsupported { engine: ENGINE, what: what.to_owned() }
+}

@@ -1,0 +1,165 @@
+//! Whose attempts were whose.
+//!
+//! A worker that enters may say by which value. Otherwise its attempt is, among those that nobody
+//! else entered by: one of a connection that bears its name or was its own before; one whose key
+//! is on a majority now; one whose key was, last; the newest.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::serve::chronicle::{Log, What, number_of};
+
+/// What was found out.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    /// The client of each attempt, by its preliminary number; those that had to be invented for
+    /// workers that entered without any come last.
+    pub(super) clients: Vec<Option<u8>>,
+    /// By what each worker entered, in the order of entering.
+    pub(super) entrances: Vec<Entrance>,
+}
+
+/// How a worker entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entrance {
+    pub(super) number: usize,
+    /// The nodes that had its key, and had said so.
+    pub(super) counted: u16,
+}
+
+/// What is known of an attempt on the way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    has_begun: bool,
+    /// The nodes that have its key, and those of them that have said so.
+    held: u16,
+    confirmed: u16,
+    /// When it had a majority last, as a place in the log.
+    majority_at: Option<usize>,
+    has_entered: bool,
+}
+
+impl Owners {
+    pub(super) fn find(log: &Log, nodes: usize) -> Self {
+        let mut finder = Finder {
+            log,
+            needed: nodes as u32 / 2 + 1,
+            standings: vec![Standing::default(); log.uses.len()],
+            clients: log.uses.iter().map(|it| client_named(log, it.name.as_deref())).collect(),
+            holders: vec![None; nodes],
+            connections: BTreeMap::new(),
+            entrances: Vec::new(),
+        };
+        for (place, entry) in log.entries.iter().enumerate() {
+            match entry.what {
+                What::Told(kind) => finder.told(place, kind),
+                What::Entered { worker, by, .. } => finder.entered(worker, by),
+                What::Left { .. } => {}
+            }
+        }
+        finder.finish()
+    }
+}
+
+fn client_named(log: &Log, name: Option<&str>) -> Option<u8> {
+    let place = log.workers.iter().position(|known| Some(known.as_str()) == name)?;
+    Some(place as u8)
+}
+
+struct Finder<'a> {
+    log: &'a Log,
+    needed: u32,
+    standings: Vec<Standing>,
+    clients: Vec<Option<u8>>,
+    /// Whose key is on each node.
+    holders: Vec<Option<usize>>,
+    /// Whose each connection is.
+    connections: BTreeMap<(u8, u64), u8>,
+    entrances: Vec<Entrance>,
+}
+
+impl Finder<'_> {
+    fn told(&mut self, place: usize, kind: EventKind) {
+        match kind {
+            EventKind::Written { attempt, .. } => {
+                self.standings[number_of(attempt)].has_begun = true;
+            }
+            EventKind::Executed { node, after, changed: true, .. } => {
+                self.holds(place, node, after);
+            }
+            EventKind::Delivered { attempt, node, op: OpKind::Set | OpKind::GetSet, answer, .. }
+                if answer == Answer::Yes =>
+            {
+                self.standings[number_of(attempt)].confirmed |= 1 << node;
+            }
+            EventKind::KeyEnded { node, writer: Writer::Attempt(id), .. }
+                if self.holders[usize::from(node)] == Some(number_of(id)) =>
+            {
+                self.holds(place, node, Writer::Nobody);
+            }
+            EventKind::KeyReturned { node, writer, .. } => self.holds(place, node, writer),
+            _ => {}
+        }
+    }
+
+    /// The key on `node` is `writer`'s from now on.
+    fn holds(&mut self, place: usize, node: u8, writer: Writer) {
+        let bit = 1 << node;
+        let new = match writer {
+            Writer::Attempt(id) => Some(number_of(id)),
+            Writer::Nobody | Writer::Operator => None,
+        };
+        let old = core::mem::replace(&mut self.holders[usize::from(node)], new);
+        if let Some(standing) = old.and_then(|number| self.standings.get_mut(number)) {
+            standing.held &= !bit;
+        }
+        if let Some(standing) = new.and_then(|number| self.standings.get_mut(number)) {
+            standing.held |= bit;
+            if standing.held.count_ones() >= self.needed {
+                standing.majority_at = Some(place);
+            }
+        }
+    }
+
+    fn entered(&mut self, worker: u8, by: Option<u32>) {
+        let said = by.map(|number| number as usize);
+        let number = said.or_else(|| self.likeliest(worker)).unwrap_or_else(|| {
+            self.standings.push(Standing::default());
+            self.clients.push(None);
+            self.standings.len() - 1
+        });
+        let standing = &mut self.standings[number];
+        standing.has_entered = true;
+        let counted = standing.held & standing.confirmed;
+        self.clients[number] = Some(worker);
+        if let Some(it) = self.log.uses.get(number) {
+            self.connections.insert(it.connection, worker);
+        }
+        self.entrances.push(Entrance { number, counted });
+    }
+
+    fn likeliest(&self, worker: u8) -> Option<usize> {
+        let candidates = self.standings.iter().zip(&self.log.uses).enumerate();
+        let rated = candidates.filter_map(|(number, (standing, it))| {
+            let known = self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
+            let is_own = known == Some(worker);
+            let majority = standing.held.count_ones() >= self.needed;
+            // Who comes again may do so by the same lease.
+            let possible = standing.has_begun
+                && (known.is_none() || is_own)
+                && (!standing.has_entered || (is_own && majority));
+            possible.then_some(((is_own, majority, standing.majority_at, number), number))
+        });
+        rated.max().map(|(_, number)| number)
+    }
+
+    /// What nobody entered by belongs to whoever has the connection.
+    fn finish(mut self) -> Owners {
+        for (client, it) in self.clients.iter_mut().zip(&self.log.uses) {
+            if client.is_none() {
+                *client = self.connections.get(&it.connection).copied();
+            }
+        }
+        Owners { clients: self.clients, entrances: self.entrances }
+    }
+}
