@@ -38,6 +38,8 @@ pub enum Feature {
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
+    /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
+    ReadOnlyAnywhere,
     /// `SET` with `IFEQ`.
     SetIfEqual,
     /// `WAITAOF`.
@@ -59,8 +61,14 @@ pub struct Texts {
     pub script_arity: &'static str,
     /// What they are told of commands that are not for them.
     pub script_forbidden: &'static str,
-    /// MULTI within MULTI, by its name.
-    pub nested: &'static str,
+    /// What a user is told who may not use a command. `{user}` and `{command}` are put in.
+    pub no_command: &'static str,
+    /// What a user is told who may not use a key.
+    pub no_key: &'static str,
+    /// The same in a script.
+    pub script_no_command: &'static str,
+    /// The same in a script.
+    pub script_no_key: &'static str,
 }
 
 const REDIS_TEXTS: Texts = Texts {
@@ -71,7 +79,11 @@ const REDIS_TEXTS: Texts = Texts {
     script_unknown: "ERR Unknown Redis command called from script",
     script_arity: "ERR Wrong number of args calling Redis command from script",
     script_forbidden: "ERR This Redis command is not allowed from script",
-    nested: "ERR MULTI calls can not be nested",
+    no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
+    no_key: "NOPERM No permissions to access a key",
+    script_no_command: "ERR ACL failure in script: User {user} has no permissions to run the \
+        '{command}' command",
+    script_no_key: "ERR ACL failure in script: No permissions to access a key",
 };
 
 /// Redis 7.0, the version that Debian has.
@@ -88,6 +100,11 @@ pub const REDIS_7_0: Profile = Profile {
         hello_unauthenticated: "NOAUTH HELLO must be called with the client already \
             authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to \
             authenticate the client and select the RESP protocol version at the same time",
+        no_command: "NOPERM this user has no permissions to run the '{command}' command",
+        no_key: "NOPERM this user has no permissions to access one of the keys used as arguments",
+        script_no_command: "ERR The user executing the script can't run this command or subcommand",
+        script_no_key: "ERR The user executing the script can't access at least one of the keys \
+            mentioned in the command arguments",
         ..REDIS_TEXTS
     },
 };
@@ -124,11 +141,12 @@ pub const VALKEY_9: Profile = Profile {
     server: "valkey",
     version: "9.1.2",
     redis_version: "7.2.4",
-    modules: &[],
+    modules: &[("lua", 1)],
     features: &[
         Feature::ClientCapabilities,
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
+        Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
         Feature::WaitAof,
         Feature::WaitInScripts,

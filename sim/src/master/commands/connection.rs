@@ -152,11 +152,10 @@ fn introduction(call: &Call<'_>) -> Value {
     let number = i64::try_from(call.session.id()).unwrap_or(i64::MAX);
     let role = if call.server.is_replica() { "replica" } else { "master" };
     let modules = profile.modules.iter().map(|(name, version)| {
-        let path = Value::bulk(b"");
         Value::Map(vec![
             (word("name"), word(name)),
             (word("ver"), Value::Integer(*version)),
-            (word("path"), path),
+            (word("path"), word(name)),
             (word("args"), Value::Array(Vec::new())),
         ])
     });

@@ -1,10 +1,9 @@
 //! What happens to a request before it is executed, in Redis' order.
 
 use super::{
-    AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, STALE, Spec, WRITE,
-    find, text,
+    AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
 };
-use crate::master::profile::Profile;
+use crate::master::profile::{Profile, Texts};
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 
@@ -30,8 +29,6 @@ pub(super) fn look_up(words: &[&[u8]], profile: &Profile) -> Result<&'static Spe
     let subcommand = spec.subcommands.iter().find(matches);
     match subcommand {
         Some(subcommand) => Ok(subcommand),
-        // It is one to whom arguments are a matter of its own.
-        None if spec.arity == -1 => Ok(spec),
         None => Err(text::unknown_subcommand(spec.name, name)),
     }
 }
@@ -87,6 +84,7 @@ fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     if session.is_in_transaction() && spec.has(NO_MULTI) && !server.profile().names_nesting {
         return Err(Refusal::new("ERR Command not allowed inside a transaction"));
     }
+    check_rights(spec, call.words, server, session, &server.profile().texts)?;
     check_memory(spec, server, session)?;
     if spec.has(WRITE) || spec.name == "ping" {
         server.check_disk()?;
@@ -100,7 +98,33 @@ fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
+/// Whether the user may do this. Everybody may say who he is.
+pub(super) fn check_rights(
+    spec: &Spec,
+    words: &[&[u8]],
+    server: &Server,
+    session: &Session,
+    texts: &Texts,
+) -> Result<(), Refusal> {
+    let Some(user) = server.users().restricted(session.user_name()) else { return Ok(()) };
+    if spec.has(NO_AUTH) {
+        return Ok(());
+    }
+    let fill = |text: &str| {
+        let name = String::from_utf8_lossy(session.user_name());
+        Refusal::of(text.replace("{user}", &name).replace("{command}", spec.name))
+    };
+    if !user.may_use(spec.name) {
+        return Err(fill(texts.no_command));
+    }
+    if !spec.keys.of(words).all(|key| user.may_touch(key)) {
+        return Err(fill(texts.no_key));
+    }
+    Ok(())
+}
+
+pub(super) const READ_ONLY: Refusal =
+    Refusal::new("READONLY You can't write against a read only replica.");
 const LOADING_TEXT: Refusal = Refusal::new("LOADING Redis is loading the dataset in memory");
 
 /// What is queued needs memory too: a server without any queues nothing.
@@ -112,5 +136,3 @@ fn check_memory(spec: &Spec, server: &Server, session: &Session) -> Result<(), R
     let executes = spec.name == "exec" && session.has_queued(DENY_OOM);
     if spec.has(DENY_OOM) || queued || executes { Err(text::OUT_OF_MEMORY) } else { Ok(()) }
 }
-
-const _: u16 = STALE;

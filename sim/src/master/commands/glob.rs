@@ -5,7 +5,7 @@
 ///
 /// A star is tried from where it last stood, and no other: the time is the product of both lengths
 /// at most.
-pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
+pub(in crate::master) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {

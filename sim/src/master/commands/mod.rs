@@ -1,11 +1,14 @@
 //! The commands, as a table: what each is called, how many arguments it takes, when it is refused,
 //! and what it does.
 
+mod admin;
 mod call;
+mod client;
 mod connection;
 mod dispatch;
 mod expiry;
 mod glob;
+mod info;
 mod keys;
 mod set;
 mod strings;
@@ -16,7 +19,9 @@ use std::sync::LazyLock;
 
 pub(in crate::master) use call::{Call, Ending, Outcome, Refusal};
 pub(in crate::master) use dispatch::perform;
+pub(in crate::master) use glob::matches;
 
+use super::keyspace::parse_integer;
 use super::profile::Feature;
 
 /// What a command does.
@@ -74,6 +79,26 @@ const AT_ONCE: u16 = 64;
 const STALE: u16 = 128;
 /// It is refused between MULTI and EXEC where transactions may not contain such.
 const NO_MULTI: u16 = 256;
+/// Scripts may not use it where there is no [`Feature::WaitInScripts`].
+const NO_SCRIPT_WAITS: u16 = 512;
+
+impl Keys {
+    /// Those of a request.
+    fn of<'a>(self, words: &'a [&'a [u8]]) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
+        let arguments = words[1..].iter().copied();
+        match self {
+            Self::None => Box::new(core::iter::empty()),
+            Self::First => Box::new(arguments.take(1)),
+            Self::FirstTwo => Box::new(arguments.take(2)),
+            Self::All => Box::new(arguments),
+            Self::EveryOther => Box::new(arguments.step_by(2)),
+            Self::Counted => {
+                let count = words.get(2).and_then(|word| parse_integer(word)).unwrap_or(0);
+                Box::new(arguments.skip(2).take(usize::try_from(count).unwrap_or(0)))
+            }
+        }
+    }
+}
 
 impl Spec {
     const fn new(name: &'static str, arity: i8, flags: u16, keys: Keys, run: Run) -> Self {
@@ -84,6 +109,11 @@ impl Spec {
     const fn container(name: &'static str, subcommands: &'static [Self]) -> Self {
         let spec = Self::new(name, -2, 0, Keys::None, dispatch::unreachable_container);
         Self { subcommands, ..spec }
+    }
+
+    /// A command that does without a subcommand, too.
+    const fn group(name: &'static str, flags: u16, subcommands: &'static [Self], run: Run) -> Self {
+        Self { subcommands, ..Self::new(name, -1, flags, Keys::None, run) }
     }
 
     const fn where_there_is(self, feature: Feature) -> Self {
@@ -103,8 +133,11 @@ impl Spec {
 /// All of them, by name.
 static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     let tables = [
+        admin::COMMANDS,
+        client::COMMANDS,
         connection::COMMANDS,
         expiry::COMMANDS,
+        info::COMMANDS,
         keys::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
@@ -126,4 +159,11 @@ fn find(name: &[u8]) -> Option<&'static Spec> {
     lower.make_ascii_lowercase();
     let place = SORTED.binary_search_by(|spec| spec.name.as_bytes().cmp(lower)).ok()?;
     Some(SORTED[place])
+}
+
+/// Whether there is a command of this name, or a subcommand (`client|id`).
+pub(in crate::master) fn is_command(name: &str) -> bool {
+    let container = name.split('|').next().and_then(|name| find(name.as_bytes()));
+    let mut subcommands = container.iter().flat_map(|spec| spec.subcommands);
+    container.is_some_and(|spec| spec.name == name) || subcommands.any(|spec| spec.name == name)
 }

@@ -1,6 +1,7 @@
 //! Errors as Redis words them.
 
 use super::Refusal;
+use crate::master::keyspace::parse_integer;
 
 pub(super) const NOT_AN_INTEGER: Refusal =
     Refusal::new("ERR value is not an integer or out of range");
@@ -60,4 +61,13 @@ pub(super) fn unknown_command(words: &[&[u8]]) -> Refusal {
 pub(super) fn unknown_subcommand(container: &str, subcommand: &[u8]) -> Refusal {
     let after = format!("'. Try {} HELP.", container.to_ascii_uppercase());
     around("ERR unknown subcommand '", quoted(subcommand, QUOTED_MAX), &after)
+}
+
+/// How long to wait at most, in milliseconds.
+pub(super) fn timeout(word: &[u8]) -> Result<i64, Refusal> {
+    match parse_integer(word) {
+        None => Err(Refusal::new("ERR timeout is not an integer or out of range")),
+        Some(..0) => Err(Refusal::new("ERR timeout is negative")),
+        Some(timeout) => Ok(timeout),
+    }
 }

@@ -180,9 +180,10 @@ proptest! {
             prop_assert!(disk.synced <= disk.written && disk.written <= disk.len());
             prop_assert!(disk.syncing.is_none_or(|to| disk.synced <= to && to <= disk.written));
         }
-        let mut restored = Keyspace::default();
-        restored.load(&SmallBytes::new(b"stale"), Some(&entry(9)));
+        let mut restored = Databases::default();
+        restored.at(0).load(&SmallBytes::new(b"stale"), Some(&entry(9)));
         disk.replay(&mut restored);
+        let restored = restored.first();
         for key in 0..3_u8 {
             let last = naive.records.iter().rev().find(|it| it.key == key);
             let expected = last.and_then(|it| it.value).map(entry);

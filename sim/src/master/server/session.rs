@@ -11,6 +11,7 @@ use crate::master::resp::Protocol;
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     id: u64,
+    address: String,
     protocol: Protocol,
     database: u8,
     /// Who speaks; nobody has asked yet if there is none.
@@ -65,6 +66,12 @@ impl Session {
         Self { id, ..Self::default() }
     }
 
+    /// Where it comes from, as `CLIENT LIST` says it.
+    #[must_use]
+    pub fn from(self, address: impl Into<String>) -> Self {
+        Self { address: address.into(), ..self }
+    }
+
     /// The version of the protocol that it speaks.
     #[must_use]
     pub fn protocol(&self) -> Protocol {
@@ -111,11 +118,13 @@ impl Session {
 
     fn execute_words(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) -> Answer {
         self.be_asked(server);
-        let replies = self.replies;
+        self.be_seen(server, turn.wall_ns);
+        let (replies, wall_ns) = (self.replies, turn.wall_ns);
         let (name, is_inner) = ("", false);
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
         let value = perform(&mut call);
-        let ending = call.ending;
+        let (name, ending) = (call.name, call.ending);
+        self.be_known(server, name, wall_ns);
         if self.replies == Replies::SkipNext && replies == Replies::SkipNext {
             self.replies = Replies::On;
         }
@@ -132,7 +141,21 @@ impl Session {
     /// The connection is gone: the server forgets what it knew of it.
     pub fn close(mut self, server: &mut Server) {
         self.unwatch(server);
-        server.clients.remove(&self.id);
+        server.clients.remove(self.id);
+    }
+
+    /// What a script is given in the place of a connection: the same database and user.
+    pub(in crate::master) fn for_script(&self) -> Self {
+        let Self { id, database, ref user, .. } = *self;
+        Self { id, database, user: user.clone(), ..Self::default() }
+    }
+
+    /// Who speaks.
+    pub(in crate::master) fn user_name(&self) -> &[u8] {
+        match &self.user {
+            Some(User::Known(name)) => name,
+            Some(User::Unknown) | None => b"default",
+        }
     }
 
     /// Asks who speaks, once: everybody is the default user of a server that wants no password.
@@ -143,6 +166,29 @@ impl Session {
             } else {
                 User::Unknown
             });
+        }
+    }
+
+    /// `CLIENT LIST` knows of it from its first command on.
+    fn be_seen(&self, server: &mut Server, wall_ns: u64) {
+        let client = server.clients.of(self.id);
+        if client.seen_ns.is_none() {
+            client.seen_ns = Some((wall_ns, wall_ns));
+            client.address.clone_from(&self.address);
+            client.user = SmallBytes::new(self.user_name());
+        }
+    }
+
+    fn be_known(&self, server: &mut Server, command: &'static str, wall_ns: u64) {
+        let client = server.clients.of(self.id);
+        client.seen_ns = client.seen_ns.map(|(first, _)| (first, wall_ns));
+        client.command = command;
+        client.database = self.database;
+        client.protocol = self.protocol;
+        client.queued = self.transaction.as_ref().map(|transaction| transaction.queued.len());
+        client.watched = self.watched.len();
+        if *client.user != *self.user_name() {
+            client.user = SmallBytes::new(self.user_name());
         }
     }
 
@@ -159,7 +205,7 @@ impl Session {
     }
 
     pub(in crate::master) fn set_name(&mut self, server: &mut Server, name: &[u8]) {
-        server.client(self.id).name = SmallBytes::new(name);
+        server.clients.of(self.id).name = SmallBytes::new(name);
     }
 
     pub(in crate::master) fn set_replies(&mut self, replies: Replies) {
@@ -169,8 +215,8 @@ impl Session {
     /// As good as new (`RESET`).
     pub(in crate::master) fn reset(&mut self, server: &mut Server) {
         self.unwatch(server);
-        server.clients.remove(&self.id);
-        *self = Self::new(self.id);
+        server.clients.of(self.id).name = SmallBytes::default();
+        *self = Self::new(self.id).from(core::mem::take(&mut self.address));
         self.be_asked(server);
     }
 

@@ -28,6 +28,10 @@ impl Statistics {
         self.total += 1;
     }
 
+    pub(in crate::master) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
     pub(in crate::master) fn rejected(&mut self, name: &'static str) {
         self.commands.entry(name).or_default().rejected += 1;
     }
@@ -35,6 +39,12 @@ impl Statistics {
     /// Every command that was called: its name, and how often.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, Calls)> {
         self.commands.iter().map(|(name, calls)| (*name, *calls))
+    }
+
+    /// How many were answered by an error.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.commands.values().map(|calls| calls.failed + calls.rejected).sum()
     }
 
     /// How many commands were executed.
