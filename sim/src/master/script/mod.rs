@@ -1,6 +1,20 @@
 //! Scripts: Lua 5.1 as Redis lets it loose.
+//!
+//! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
+//! Nothing else survives a run: not a global, not the state of the random numbers.
+
+mod convert;
+mod errors;
+mod library;
+mod machine;
+mod number;
+mod sandbox;
+#[cfg(test)]
+mod tests;
 
 use super::resp::{Protocol, Value};
+
+pub use machine::{MEMORY_MAX, compile, run};
 
 /// What a script runs against: the server, as `redis.call` reaches it.
 pub trait Caller {
@@ -11,7 +25,47 @@ pub trait Caller {
     /// Whether the script must stop now, and what to tell whoever sent it: asked every so many
     /// instructions.
     fn interrupt(&mut self) -> Option<String>;
+
+    /// Whether the user may execute a command (`redis.acl_check_cmd`); `None`: there is none.
+    fn is_allowed(&mut self, arguments: &[&[u8]]) -> Option<bool> {
+        let _ = arguments;
+        Some(true)
+    }
 }
+
+/// In what the scripts of servers differ.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether scripts know the server as `server`, too, errors leave out its name, and numbers are
+    /// written as short as they can be told apart: Valkey.
+    pub is_valkey: bool,
+    /// Whether an error says the hash of its script.
+    pub names_script: bool,
+    /// Whether numbers are written as short as they can be told from others, not with 17 digits.
+    pub writes_shortest: bool,
+    /// The version of Redis that scripts are told.
+    pub version: (u8, u8, u8),
+    /// The server's own name and version, where that is not Redis.
+    pub own: Option<(&'static str, (u8, u8, u8))>,
+}
+
+/// Redis 7.0.
+pub const REDIS_7_0: Style = Style {
+    is_valkey: false,
+    names_script: true,
+    writes_shortest: false,
+    version: (7, 0, 15),
+    own: None,
+};
+
+/// Valkey 9.
+pub const VALKEY_9: Style = Style {
+    is_valkey: true,
+    names_script: false,
+    writes_shortest: true,
+    version: (7, 2, 4),
+    own: Some(("valkey", (9, 1, 2))),
+};
 
 /// The hexadecimal SHA-1 of a script's text, by which servers know it.
 pub type Sha = [u8; 40];

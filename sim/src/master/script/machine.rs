@@ -1,0 +1,220 @@
+//! The interpreter, one a thread.
+
+use core::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use mlua::chunk::ChunkMode;
+use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value as Lv, VmState};
+use scoped_tls_hkt::scoped_thread_local;
+
+use super::super::resp::{Protocol, Value};
+use super::convert::{Returned, one_line};
+use super::errors::{Raised, Uncaught};
+use super::{Caller, Sha, Style, library, sandbox};
+
+/// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
+pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
+
+/// After how many instructions the caller is asked whether to go on.
+const INSTRUCTIONS: u32 = 10_000;
+
+/// How many compiled scripts a machine keeps.
+const FUNCTIONS_MAX: usize = 1_024;
+
+scoped_thread_local!(static mut CALLER: for<'a> &'a mut (dyn Caller + 'a));
+
+thread_local! {
+    static MACHINES: RefCell<Vec<Machine>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs the script `text`, whose name is `sha`, and returns its reply.
+#[must_use]
+pub fn run(
+    text: &Bytes,
+    sha: &Sha,
+    keys: &[&[u8]],
+    arguments: &[&[u8]],
+    style: &'static Style,
+    caller: &mut dyn Caller,
+) -> Value {
+    with_machine(style, |machine| {
+        let function = match machine.function(text, sha) {
+            Ok(function) => function,
+            Err(error) => return error,
+        };
+        CALLER.set(caller, || machine.run(&function, sha, keys, arguments))
+    })
+}
+
+/// Whether `text` is a script at all.
+///
+/// # Errors
+///
+/// The reply that says what is wrong with it.
+pub fn compile(text: &Bytes, sha: &Sha, style: &'static Style) -> Result<(), Value> {
+    with_machine(style, |machine| machine.function(text, sha).map(drop))
+}
+
+/// Reaches the server for the script that runs.
+pub(super) fn with_caller<R>(act: impl FnOnce(&mut dyn Caller) -> R) -> R {
+    CALLER.with(|caller| act(caller))
+}
+
+/// A machine is taken for its use, so that a script within a script would have one of its own.
+fn with_machine<R>(style: &'static Style, act: impl FnOnce(&mut Machine) -> R) -> R {
+    let kept = MACHINES.with_borrow_mut(|machines| {
+        let at = machines.iter().position(|machine| machine.state.style == style)?;
+        Some(machines.swap_remove(at))
+    });
+    let mut machine = kept.unwrap_or_else(|| Machine::new(style));
+    let result = act(&mut machine);
+    if !machine.is_broken {
+        MACHINES.with_borrow_mut(|machines| machines.push(machine));
+    }
+    result
+}
+
+/// What the functions of a machine share.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) style: &'static Style,
+    /// The version in which the script hears replies.
+    pub(super) protocol: Cell<Protocol>,
+    /// Where the generator of random numbers stands.
+    pub(super) random: Cell<u64>,
+    /// The error that ended the script.
+    uncaught: RefCell<Option<Uncaught>>,
+    /// The numbers of the objects that the script has seen the address of.
+    pub(super) addresses: RefCell<Option<Table>>,
+}
+
+struct Machine {
+    lua: Lua,
+    state: Rc<State>,
+    /// What scripts find behind their table of globals.
+    globals: Table,
+    xpcall: Function,
+    handler: Function,
+    functions: BTreeMap<Sha, Function>,
+    /// Nobody knows what state it is in.
+    is_broken: bool,
+}
+
+impl Machine {
+    fn new(style: &'static Style) -> Self {
+        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+        let lua = Lua::new_with(libraries, LuaOptions::new()).expect("these libraries are safe");
+        let state = Rc::new(State {
+            style,
+            protocol: Cell::default(),
+            random: Cell::new(0),
+            uncaught: RefCell::default(),
+            addresses: RefCell::default(),
+        });
+        Self::furnish(lua, state).expect("an empty machine has memory enough")
+    }
+
+    fn furnish(lua: Lua, state: Rc<State>) -> mlua::Result<Self> {
+        let xpcall = lua.globals().get("xpcall")?;
+        let handler = lua.create_function({
+            let state = Rc::clone(&state);
+            move |lua, error: Lv| {
+                let tostring = |value: &Lv| sandbox::written(lua, &state, value);
+                let uncaught = Uncaught::new(lua, &error, tostring);
+                state.uncaught.replace(Some(uncaught));
+                Ok(())
+            }
+        })?;
+        let globals = sandbox::furnish(&lua, &state)?;
+        let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS);
+        lua.set_global_hook(triggers, |_, _| match with_caller(|caller| caller.interrupt()) {
+            None => Ok(VmState::Continue),
+            Some(text) => Err(Raised::Stop(text).into()),
+        })?;
+        lua.set_memory_limit(MEMORY_MAX)?;
+        let functions = BTreeMap::new();
+        Ok(Self { lua, state, globals, xpcall, handler, functions, is_broken: false })
+    }
+
+    fn function(&mut self, text: &Bytes, sha: &Sha) -> Result<Function, Value> {
+        if let Some(function) = self.functions.get(sha) {
+            return Ok(function.clone());
+        }
+        let chunk = sandbox::as_text(text);
+        let compiled = self.lua.load(chunk.as_ref()).set_name("@user_script");
+        let function = compiled.set_mode(ChunkMode::Text).into_function().map_err(|error| {
+            let text = match &error {
+                mlua::Error::SyntaxError { message, .. } => message.clone(),
+                other => other.to_string(),
+            };
+            let text = format!("ERR Error compiling script (new function): {text}");
+            Value::Error(one_line(&text))
+        })?;
+        if self.functions.len() == FUNCTIONS_MAX {
+            self.functions.clear();
+        }
+        self.functions.insert(*sha, function.clone());
+        Ok(function)
+    }
+
+    fn run(
+        &mut self,
+        function: &Function,
+        sha: &Sha,
+        keys: &[&[u8]],
+        arguments: &[&[u8]],
+    ) -> Value {
+        self.state.protocol.set(Protocol::Resp2);
+        self.state.random.set(library::SEED);
+        self.state.uncaught.replace(None);
+        self.state.addresses.replace(None);
+        let returned = self.set("KEYS", keys).and_then(|()| self.set("ARGV", arguments));
+        let returned = returned.and_then(|()| self.xpcall.call((function, &self.handler)));
+        match returned {
+            Ok((true, value)) => {
+                Returned::new(self.state.style, self.state.protocol.get()).reply(&value)
+            }
+            Ok((false, value)) => self.failed(&value, sha),
+            Err(error) => {
+                self.is_broken = true;
+                self.error(Some(&format!("ERR {error}")), None, sha)
+            }
+        }
+    }
+
+    fn set(&self, name: &str, values: &[&[u8]]) -> mlua::Result<()> {
+        let table = self.lua.create_table_with_capacity(values.len(), 0)?;
+        for value in values {
+            table.raw_push(self.lua.create_string(value)?)?;
+        }
+        self.globals.raw_set(name, table)
+    }
+
+    /// The script raised an error; `value` says it if the handler could not be asked.
+    fn failed(&mut self, value: &Lv, sha: &Sha) -> Value {
+        let Some(uncaught) = self.state.uncaught.take() else {
+            self.is_broken = true;
+            let text = format!("ERR {}", sandbox::written(&self.lua, &self.state, value));
+            return self.error(Some(&text), None, sha);
+        };
+        self.is_broken |= uncaught.is_stop;
+        self.error(uncaught.text.as_deref(), uncaught.place.as_ref(), sha)
+    }
+
+    fn error(&self, text: Option<&str>, place: Option<&(String, i64)>, sha: &Sha) -> Value {
+        let mut text = one_line(text.unwrap_or("ERR unknown error"));
+        text.push_str(" script:");
+        let has_sha = self.state.style.names_script;
+        if has_sha {
+            text.push(' ');
+            text.extend(sha.iter().copied().map(char::from));
+        }
+        if let Some((source, line)) = place {
+            let comma = if has_sha { "," } else { "" };
+            text.push_str(&format!("{comma} on {source}:{line}."));
+        }
+        Value::Error(text)
+    }
+}
