@@ -11,6 +11,7 @@ use super::select;
 use crate::master::profile::{PROFILES, Profile};
 use crate::report;
 use crate::scenario::{Case, Server, nearest};
+use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
 /// What is served if no scenario is named: masters and a network that nothing happens to.
@@ -131,6 +132,16 @@ fn tell_begin(setup: &Setup, fleet: &Fleet) {
     say(format_args!("time 0    {begins}"));
 }
 
+/// What was found of each property that can be judged from outside.
+fn judged(result: &CaseResult) -> String {
+    let mut judged = result.clone();
+    let (seen, unseen): (Vec<_>, Vec<_>) =
+        judged.properties.into_iter().partition(|it| it.observed != Observed::Unjudged);
+    let unseen: Vec<&str> = unseen.iter().map(|it| it.property.name()).collect();
+    judged.properties = seen;
+    format!("{}\n  not judged from outside: {}", lines::verdicts(&judged), unseen.join(", "))
+}
+
 /// The verdict in lines.
 fn describe(verdict: &Verdict) -> Vec<String> {
     let result = &verdict.played.result;
@@ -139,7 +150,7 @@ fn describe(verdict: &Verdict) -> Vec<String> {
     } else if verdict.is_empty() {
         String::from("not judged: nobody asked for the lock")
     } else {
-        lines::verdicts(result)
+        judged(result)
     };
     if !verdict.is_cut_short {
         for found in &result.properties {

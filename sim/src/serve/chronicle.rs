@@ -155,10 +155,6 @@ impl Chronicle {
         Self { hours, resource, starts_itself, started, log: Mutex::new(log) }
     }
 
-    pub(super) fn resource(&self) -> &str {
-        &self.resource
-    }
-
     /// Whether `key` is the lock's.
     pub(super) fn is_key(&self, key: &[u8]) -> bool {
         meaning::is_key(key, self.resource.as_bytes())

@@ -38,10 +38,13 @@ pub(super) async fn serve(stream: TcpStream, node: &Node, id: u64) {
     // An error ends this connection and nothing else.
     let _ = connection.run().await;
     node.forget_partial(connection.partial_bytes);
-    if connection.resets {
+    let Connection { stream, session, resets, incarnation, .. } = connection;
+    if resets {
         // The peer may be gone already.
-        let _ = connection.stream.set_zero_linger();
+        let _ = stream.set_zero_linger();
     }
+    drop(stream);
+    node.forget(session, incarnation).await;
 }
 
 /// Something that came.
@@ -300,18 +303,13 @@ impl<'a> Connection<'a> {
     }
 
     /// Tells what the request did to the lock; what is to be told when its answer is sent.
-    fn tell(
-        &self,
-        told: Option<Told>,
-        value: &Value,
-        wall_ns: u64,
-    ) -> Option<history::EventKind> {
+    fn tell(&self, told: Option<Told>, value: &Value, wall_ns: u64) -> Option<history::EventKind> {
         let chronicle = self.node.chronicle.as_ref()?;
         if told.is_none() && self.touched.is_empty() {
             return None;
         }
         // It is told when it is executed.
-        if matches!(value, Value::Simple(word) if word == "QUEUED") {
+        if matches!(value, Value::Simple(word) if *word == "QUEUED") {
             return None;
         }
         let answer = match value {

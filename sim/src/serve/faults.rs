@@ -116,8 +116,7 @@ impl Faults {
             Doing::Partition { from, to, one_way, lost } => {
                 for node in &world.nodes {
                     let there = self.concerned(node, from, to);
-                    let back =
-                        if one_way { (0, 0) } else { self.concerned(node, to, from) };
+                    let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
                     let (requests, replies) = (there.0 | back.0, there.1 | back.1);
                     let cut = Cut { fault: place, requests, replies, lost };
                     node.change(|weather| weather.cut(cut));
@@ -126,14 +125,16 @@ impl Faults {
             Doing::Delete { node: place } => {
                 let mut server = node(place).server().await;
                 let keys: Vec<_> = world.lock_keys(&server);
-                for key in keys.iter().filter(|_| server.is_running()) {
+                let is_running = server.is_running();
+                for key in keys.iter().filter(|_| is_running) {
                     server.delete(key).iter().for_each(|ended| node(place).tell_of(ended));
                 }
             }
             Doing::Evict { node: place } => {
                 let mut server = node(place).server().await;
                 let keys: Vec<_> = world.lock_keys(&server);
-                for key in keys.iter().filter(|_| server.is_running()) {
+                let is_running = server.is_running();
+                for key in keys.iter().filter(|_| is_running) {
                     server.evict(key).iter().for_each(|ended| node(place).tell_of(ended));
                 }
             }

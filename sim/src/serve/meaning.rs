@@ -16,12 +16,18 @@ pub(super) struct Meaning<'a> {
 }
 
 /// Commands that look at a key, and do nothing to it.
-const LOOKS: [&[u8]; 7] =
-    [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
+const LOOKS: [&[u8]; 7] = [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
 
 /// Commands that do something to the key that is their first argument.
 const CHANGES: [&[u8]; 9] = [
-    b"DEL", b"UNLINK", b"EXPIRE", b"PEXPIRE", b"EXPIREAT", b"PEXPIREAT", b"PERSIST", b"GETDEL",
+    b"DEL",
+    b"UNLINK",
+    b"EXPIRE",
+    b"PEXPIRE",
+    b"EXPIREAT",
+    b"PEXPIREAT",
+    b"PERSIST",
+    b"GETDEL",
     b"GETEX",
 ];
 

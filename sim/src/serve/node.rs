@@ -21,7 +21,7 @@ use super::weather::{Life, Weather};
 use crate::engine::event::nodes::key_ended;
 use crate::history::ClockKind;
 use crate::master::resp::Value;
-use crate::master::server::Server;
+use crate::master::server::{Server, Session};
 use crate::world::{Choice, Choices, HostClocks, Label};
 
 /// How many connections the kernel keeps for us.
@@ -187,9 +187,9 @@ impl Node {
 
     /// A request is about to be executed.
     pub(super) fn begins(&self, request: &[Bytes]) {
-        let is_script = request.first().is_some_and(|name| {
-            name.len() >= 4 && name[..4].eq_ignore_ascii_case(b"EVAL")
-        });
+        let is_script = request
+            .first()
+            .is_some_and(|name| name.len() >= 4 && name[..4].eq_ignore_ascii_case(b"EVAL"));
         if is_script {
             self.script_since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
         }
@@ -218,6 +218,15 @@ impl Node {
     /// A connection is gone.
     pub(super) fn forget_partial(&self, bytes: usize) {
         PARTIAL_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A connection that the `incarnation`-th process took is gone.
+    pub(super) async fn forget(&self, session: Session, incarnation: u32) {
+        let mut server = self.server.lock().await;
+        // Another process knows nothing of it.
+        if server.is_running() && self.weather().incarnation == incarnation {
+            session.close(&mut server);
+        }
     }
 
     /// The active expiry cycle, ten times a second.

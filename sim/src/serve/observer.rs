@@ -123,7 +123,7 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
 /// What client libraries say to a server before they say anything.
 fn pleasantry(name: &[u8], arguments: &[Bytes], protocol: &mut Protocol) -> Value {
     match (name, arguments) {
-        (b"PING", []) => Value::Simple(String::from("PONG")),
+        (b"PING", []) => Value::simple("PONG"),
         (b"PING" | b"ECHO", [word]) => Value::Bulk(word.clone()),
         (b"HELLO", _) => {
             match arguments.first().map(|version| &version[..]) {

@@ -5,7 +5,7 @@ use crate::engine::event::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault}
 use crate::scenario::ActiveExpiry;
 
 /// The name by which histories, reports and errors know `serve`.
-pub(super) const ENGINE: &str = "serve";
+pub const ENGINE: &str = "serve";
 
 /// Refuses what cannot be played as the scenario says.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {

@@ -92,7 +92,8 @@ impl World {
     /// What the nodes' wall clocks read at time 0.
     pub(super) fn walls_at_start_ns(&self) -> Vec<u64> {
         let origin_ns = self.hours.origin_ns().unwrap_or(0);
-        let offsets = self.plan.clocks.iter().take(self.nodes.len()).map(|(offset_ns, _)| offset_ns);
+        let offsets =
+            self.plan.clocks.iter().take(self.nodes.len()).map(|(offset_ns, _)| offset_ns);
         let clocks = offsets.map(|offset_ns| self.hours.clocks(*offset_ns));
         clocks.map(|clocks| clocks.read(ClockKind::Wall, origin_ns)).collect()
     }

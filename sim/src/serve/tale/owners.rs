@@ -87,9 +87,13 @@ impl Finder<'_> {
             EventKind::Executed { node, after, changed: true, .. } => {
                 self.holds(place, node, after);
             }
-            EventKind::Delivered { attempt, node, op: OpKind::Set | OpKind::GetSet, answer, .. }
-                if answer == Answer::Yes =>
-            {
+            EventKind::Delivered {
+                attempt,
+                node,
+                op: OpKind::Set | OpKind::GetSet,
+                answer,
+                ..
+            } if answer == Answer::Yes => {
                 self.standings[number_of(attempt)].confirmed |= 1 << node;
             }
             EventKind::KeyEnded { node, writer: Writer::Attempt(id), .. }
@@ -141,7 +145,8 @@ impl Finder<'_> {
     fn likeliest(&self, worker: u8) -> Option<usize> {
         let candidates = self.standings.iter().zip(&self.log.uses).enumerate();
         let rated = candidates.filter_map(|(number, (standing, it))| {
-            let known = self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
+            let known =
+                self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
             let is_own = known == Some(worker);
             let majority = standing.held.count_ones() >= self.needed;
             // Who comes again may do so by the same lease.
