@@ -3,7 +3,7 @@
 import json
 import os
 import queue
-import random
+import re
 import socket
 import subprocess
 import tempfile
@@ -18,26 +18,6 @@ class Failure(Exception):
     """What a library did is not what is expected of it."""
 
 
-# Below the ports that systems hand out by themselves, so that nobody is given one in between.
-PORTS = range(12_000, 32_000)
-
-
-def free_ports(count):
-    """The first of `count` ports in a row that nobody listens at."""
-    while True:
-        first = random.randrange(PORTS.start, PORTS.stop - count)
-        taken = []
-        try:
-            for port in range(first, first + count):
-                taken.append(socket.create_server(("127.0.0.1", port)))
-            return first
-        except OSError:
-            continue
-        finally:
-            for listener in taken:
-                listener.close()
-
-
 def ask(port, *words, read=lambda lines: lines.readline().decode().strip()):
     """A command on a connection of its own; the first line of the answer, or what `read` makes of it."""
     request = b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in map(str.encode, words))
@@ -46,14 +26,10 @@ def ask(port, *words, read=lambda lines: lines.readline().decode().strip()):
         return read(node.makefile("rb"))
 
 
-def wall_clock_s(port):
-    """What time it is at a node."""
-
-    def seconds(lines):
-        lines.readline(), lines.readline()
-        return int(lines.readline())
-
-    return ask(port, "TIME", read=seconds)
+def lines_of(answer):
+    """The lines of an array of strings."""
+    count = int(answer.readline()[1:])
+    return [(answer.readline(), answer.readline().decode().strip())[1] for _ in range(count)]
 
 
 def until(true, what):
@@ -66,43 +42,43 @@ def until(true, what):
 
 
 class Fleet:
-    """The masters of a scenario, on ports of their own."""
+    """The masters of a scenario, on ports of their own; its time 0 is when `START` is told."""
 
     def __init__(self, serve, scenario, out):
-        first = free_ports(6)
-        self.ports, self.observer = list(range(first, first + 5)), first + 5
-        command = [*serve, *scenario, "--base-port", str(first), "--observer-port", str(self.observer)]
         self.output = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
-            [*command, "--out", str(out)],
+            [*serve, scenario, "--wait-for-start", "--base-port", "0", "--out", out],
             stdin=subprocess.DEVNULL,
             stdout=self.output,
             stderr=subprocess.STDOUT,
         )
         until(self.listens, "serve listens")
+        said = self.said()
+        self.ports = [int(port) for port in re.findall(r"^master .*:(\d+)$", said, re.MULTILINE)]
+        self.observer = int(re.search(r"^observer .*:(\d+)$", said, re.MULTILINE)[1])
 
     def listens(self):
         if self.process.poll() is not None:
             raise Failure(f"serve ended: {self.said()}")
-        try:
-            for port in [*self.ports, self.observer]:
-                socket.create_connection(("127.0.0.1", port)).close()
-            return True
-        except OSError:
-            return False
+        return "\ntime 0 " in self.said()
 
     def said(self):
         self.output.seek(0)
         return self.output.read()
 
-    def tell(self, word):
-        answer = ask(self.observer, word)
-        if not answer.startswith("+"):
-            raise Failure(f"the observer answered {answer} to {word}")
+    def start(self):
+        """Lets the scenario begin."""
+        ask(self.observer, "START")
+
+    def has(self, fault, stage):
+        return f"{fault} {stage}" in ask(self.observer, "FAULTS", read=lines_of)
+
+    def until(self, fault, stage):
+        until(lambda: self.has(fault, stage), f"{fault} {stage}")
 
     def end(self):
         """Ends serving; what it said, and how it ended."""
-        self.tell("END")
+        ask(self.observer, "END")
         code = self.process.wait(timeout=PATIENCE_S)
         return self.said(), code
 
