@@ -8,8 +8,9 @@ use super::Style;
 use super::errors::reply;
 use super::number::{general, shortest, truncate};
 
-/// How deep a reply may nest: what the stack of the interpreter holds.
-const DEPTH_MAX: usize = 1_994;
+/// How deep a reply may nest. Servers go on for as long as the interpreter's stack holds the tables,
+/// which is eight times as deep; this one must not exhaust its own.
+const DEPTH_MAX: usize = 1_000;
 
 /// How many values and bytes a reply may have. Tables may hold each other many times over, so a
 /// small script can mean a reply without bounds.
@@ -29,7 +30,7 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
             tagged(lua, "double", Lv::Number(number))
         }
         Value::Double(digits) => string(digits.as_bytes()),
-        Value::Error(text) => reply(lua, text.as_bytes(), true),
+        Value::Error(text) => reply(lua, text, true),
         Value::Integer(number) => Ok(Lv::Number(*number as f64)),
         Value::Map(pairs) if is_3 => {
             let table = lua.create_table()?;
@@ -55,7 +56,7 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
             tagged(lua, "set", Lv::Table(table))
         }
         Value::Set(values) => sequence(lua, values, protocol),
-        Value::Simple(word) => tagged(lua, "ok", string(word.as_bytes())?),
+        Value::Simple(word) => tagged(lua, "ok", string(word)?),
         Value::Verbatim(text) if is_3 => {
             let table = lua.create_table()?;
             table.raw_set("string", string(text)?)?;
@@ -134,7 +135,7 @@ impl<'a> Returned<'a> {
             return self.set(&set, depth);
         }
         if let Lv::String(digits) = field("big_number") {
-            return Some(Value::Bulk(self.line(&digits)?.into()));
+            return Some(Value::Bulk(self.line(&digits)?));
         }
         if let Lv::Table(verbatim) = field("verbatim_string")
             && let (Ok(Lv::String(text)), Ok(Lv::String(_))) =
@@ -185,9 +186,8 @@ impl<'a> Returned<'a> {
     }
 
     /// A word that is sent on a line of its own.
-    fn line(&mut self, text: &mlua::LuaString) -> Option<String> {
-        let bytes = self.bytes(text)?;
-        Some(one_line(&String::from_utf8_lossy(&bytes)))
+    fn line(&mut self, text: &mlua::LuaString) -> Option<Bytes> {
+        self.bytes(text).map(|bytes| one_line(&bytes))
     }
 }
 
@@ -200,6 +200,7 @@ fn number(value: &Lv) -> Option<f64> {
 }
 
 /// `text` without what would end the line on which it is sent.
-pub(super) fn one_line(text: &str) -> String {
-    text.replace(['\r', '\n'], " ")
+pub(super) fn one_line(text: &[u8]) -> Bytes {
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()
 }

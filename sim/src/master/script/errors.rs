@@ -3,18 +3,19 @@
 //! A Rust function raises [`Raised`], which Lua carries as an opaque value. Whatever catches errors
 //! for a script — `pcall`, `xpcall`, `coroutine.resume` — turns it into what the script knows.
 
+use bytes::Bytes;
 use mlua::{Lua, Value};
 
 /// What a Rust function raises.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Raised {
     /// A string.
-    #[error("{0}")]
-    Text(String),
+    #[error("{0:?}")]
+    Text(Bytes),
     /// A table with the string in its field `err`, as `redis.call` raises it; whether a command
     /// said it.
-    #[error("{0}")]
-    Reply(String, bool),
+    #[error("{0:?}")]
+    Reply(Bytes, bool),
     /// The script must end, and cannot catch it.
     #[error("{0}")]
     Stop(String),
@@ -28,7 +29,7 @@ impl From<Raised> for mlua::Error {
 
 /// A string, after the place in the script where the running function was called.
 pub(super) fn text(lua: &Lua, text: impl core::fmt::Display) -> mlua::Error {
-    Raised::Text(format!("{}{text}", place(lua))).into()
+    Raised::Text(format!("{}{text}", place(lua)).into()).into()
 }
 
 /// The refusal of an argument, as C functions of Lua word it.
@@ -75,7 +76,7 @@ pub(super) fn caught(lua: &Lua, error: Value) -> mlua::Result<Value> {
     let Value::Error(error) = error else { return Ok(error) };
     match error.downcast_ref::<Raised>() {
         Some(Raised::Text(text)) => Ok(Value::String(lua.create_string(text)?)),
-        Some(Raised::Reply(text, is_said)) => reply(lua, text.as_bytes(), *is_said),
+        Some(Raised::Reply(text, is_said)) => reply(lua, text, *is_said),
         Some(Raised::Stop(_)) | None => Err(*error),
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn reply(lua: &Lua, text: &[u8], is_said: bool) -> mlua::Result<Value
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Uncaught {
     /// What it says; `None`: a table that says nothing.
-    pub(super) text: Option<String>,
+    pub(super) text: Option<Vec<u8>>,
     /// Where it was raised: the name of the text and the line.
     pub(super) place: Option<(String, i64)>,
     /// The script could not have caught it.
@@ -103,23 +104,23 @@ pub(super) struct Uncaught {
 
 impl Uncaught {
     /// What became of `error`, asked while the stack is still as it was when it was raised.
-    pub(super) fn new(lua: &Lua, error: &Value, tostring: impl Fn(&Value) -> String) -> Self {
+    pub(super) fn new(lua: &Lua, error: &Value, tostring: impl Fn(&Value) -> Vec<u8>) -> Self {
         let (text, is_stop) = match error {
             Value::Table(table) => {
                 let text = match table.raw_get("err") {
-                    Ok(Value::String(text)) => Some(text.to_string_lossy()),
+                    Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
                     Ok(number @ (Value::Integer(_) | Value::Number(_))) => Some(tostring(&number)),
                     _ => None,
                 };
                 (text, false)
             }
             Value::Error(error) => match error.downcast_ref::<Raised>() {
-                Some(Raised::Text(text)) => (Some(format!("ERR {text}")), false),
-                Some(Raised::Reply(text, _)) => (Some(text.clone()), false),
-                Some(Raised::Stop(text)) => (Some(text.clone()), true),
-                None => (Some(format!("ERR {error}")), true),
+                Some(Raised::Text(text)) => (Some([b"ERR ", &text[..]].concat()), false),
+                Some(Raised::Reply(text, _)) => (Some(text.to_vec()), false),
+                Some(Raised::Stop(text)) => (Some(text.clone().into_bytes()), true),
+                None => (Some(format!("ERR {error}").into_bytes()), true),
             },
-            other => (Some(format!("ERR {}", tostring(other))), false),
+            other => (Some([b"ERR ", &tostring(other)[..]].concat()), false),
         };
         Self { text, place: raised_at(lua), is_stop }
     }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::super::resp::{Protocol, Value};
@@ -11,8 +12,12 @@ use super::machine::{State, with_caller};
 use super::number::{general, shortest, truncate};
 use super::sandbox::{integer_argument, number_of};
 
-/// Where the generator of random numbers stands when a script begins: `srand48(0)` of POSIX.
-pub(super) const SEED: u64 = 0x330E;
+/// Where the generator of random numbers stands when a script begins, as it does in a server that
+/// has just been started: `lrand48` of POSIX before it is seeded.
+pub(super) const SEED: u64 = 0x1234_ABCD_330E;
+
+/// What a seed is followed by.
+const SEED_LOW: u64 = 0x330E;
 
 const RANDOM_MAX: u64 = i32::MAX as u64;
 
@@ -66,7 +71,7 @@ fn version(table: &Table, name: &str, (major, minor, patch): (u8, u8, u8)) -> ml
     table.raw_set(format!("{name}_VERSION_NUM"), number)
 }
 
-fn refusal(text: impl Into<String>) -> mlua::Error {
+fn refusal(text: impl Into<Bytes>) -> mlua::Error {
     Raised::Reply(text.into(), false).into()
 }
 
@@ -241,7 +246,7 @@ pub(super) fn randomness(lua: &Lua, state: &Rc<State>, math: &Table) -> mlua::Re
     let state = Rc::clone(state);
     let seed = move |lua: &Lua, arguments: MultiValue| {
         let seed = integer_argument(lua, &arguments, 1)? as u32;
-        state.random.set(u64::from(seed) << 16 | SEED);
+        state.random.set(u64::from(seed) << 16 | SEED_LOW);
         Ok(())
     };
     math.raw_set("randomseed", lua.create_function(seed)?)

@@ -12,7 +12,7 @@ use scoped_tls_hkt::scoped_thread_local;
 use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
 use super::errors::{Raised, Uncaught};
-use super::{Caller, Sha, Style, library, sandbox};
+use super::{Caller, Sha, Style, json, library, sandbox, shebang};
 
 /// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
 pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
@@ -84,6 +84,8 @@ pub(super) struct State {
     pub(super) protocol: Cell<Protocol>,
     /// Where the generator of random numbers stands.
     pub(super) random: Cell<u64>,
+    /// How JSON is written and read.
+    pub(super) json: Cell<json::Settings>,
     /// The error that ended the script.
     uncaught: RefCell<Option<Uncaught>>,
     /// The numbers of the objects that the script has seen the address of.
@@ -110,6 +112,7 @@ impl Machine {
             style,
             protocol: Cell::default(),
             random: Cell::new(0),
+            json: Cell::default(),
             uncaught: RefCell::default(),
             addresses: RefCell::default(),
         });
@@ -142,7 +145,8 @@ impl Machine {
         if let Some(function) = self.functions.get(sha) {
             return Ok(function.clone());
         }
-        let chunk = sandbox::as_text(text);
+        let body = shebang::body(text).map_err(Value::error)?;
+        let chunk = sandbox::as_text(body);
         let compiled = self.lua.load(chunk.as_ref()).set_name("@user_script");
         let function = compiled.set_mode(ChunkMode::Text).into_function().map_err(|error| {
             let text = match &error {
@@ -150,7 +154,7 @@ impl Machine {
                 other => other.to_string(),
             };
             let text = format!("ERR Error compiling script (new function): {text}");
-            Value::Error(one_line(&text))
+            Value::Error(one_line(text.as_bytes()))
         })?;
         if self.functions.len() == FUNCTIONS_MAX {
             self.functions.clear();
@@ -168,6 +172,7 @@ impl Machine {
     ) -> Value {
         self.state.protocol.set(Protocol::Resp2);
         self.state.random.set(library::SEED);
+        self.state.json.set(json::Settings::default());
         self.state.uncaught.replace(None);
         self.state.addresses.replace(None);
         let returned = self.set("KEYS", keys).and_then(|()| self.set("ARGV", arguments));
@@ -179,7 +184,7 @@ impl Machine {
             Ok((false, value)) => self.failed(&value, sha),
             Err(error) => {
                 self.is_broken = true;
-                self.error(Some(&format!("ERR {error}")), None, sha)
+                self.error(Some(format!("ERR {error}").as_bytes()), None, sha)
             }
         }
     }
@@ -196,25 +201,26 @@ impl Machine {
     fn failed(&mut self, value: &Lv, sha: &Sha) -> Value {
         let Some(uncaught) = self.state.uncaught.take() else {
             self.is_broken = true;
-            let text = format!("ERR {}", sandbox::written(&self.lua, &self.state, value));
+            let written = sandbox::written(&self.lua, &self.state, value);
+            let text = [b"ERR ", &written[..]].concat();
             return self.error(Some(&text), None, sha);
         };
         self.is_broken |= uncaught.is_stop;
         self.error(uncaught.text.as_deref(), uncaught.place.as_ref(), sha)
     }
 
-    fn error(&self, text: Option<&str>, place: Option<&(String, i64)>, sha: &Sha) -> Value {
-        let mut text = one_line(text.unwrap_or("ERR unknown error"));
-        text.push_str(" script:");
+    fn error(&self, text: Option<&[u8]>, place: Option<&(String, i64)>, sha: &Sha) -> Value {
+        let mut text = one_line(text.unwrap_or(b"ERR unknown error")).to_vec();
+        text.extend(b" script:");
         let has_sha = self.state.style.names_script;
         if has_sha {
-            text.push(' ');
-            text.extend(sha.iter().copied().map(char::from));
+            text.push(b' ');
+            text.extend(sha);
         }
         if let Some((source, line)) = place {
             let comma = if has_sha { "," } else { "" };
-            text.push_str(&format!("{comma} on {source}:{line}."));
+            text.extend(format!("{comma} on {source}:{line}.").into_bytes());
         }
-        Value::Error(text)
+        Value::error(text)
     }
 }

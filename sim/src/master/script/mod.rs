@@ -3,12 +3,15 @@
 //! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
 //! Nothing else survives a run: not a global, not the state of the random numbers.
 
+mod bit;
 mod convert;
 mod errors;
+mod json;
 mod library;
 mod machine;
 mod number;
 mod sandbox;
+mod shebang;
 #[cfg(test)]
 mod tests;
 

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use mlua::{Function, Lua, MultiValue, Table, Value as Lv};
 
 use super::errors::{self, Raised, caught, type_error};
-use super::library;
 use super::machine::State;
 use super::number::{general, truncate};
+use super::{bit, json, library};
 
 /// How much memory `collectgarbage` claims is in use, in KiB: no two runs shall differ by it.
 const MEMORY_SEEN_KIB: u32 = 3_072;
@@ -51,6 +51,24 @@ pub(super) fn number_of(value: &Lv) -> Option<f64> {
     }
 }
 
+/// The bytes that C functions take a value for.
+fn text_of(value: &Lv) -> Option<Vec<u8>> {
+    match value {
+        Lv::String(text) => Some(text.as_bytes().to_vec()),
+        other => number_of(other).map(|digits| general(digits, 14).into_bytes()),
+    }
+}
+
+/// A string among the arguments; they are numbered from 1.
+pub(super) fn text_argument(
+    lua: &Lua,
+    arguments: &MultiValue,
+    number: usize,
+) -> mlua::Result<Vec<u8>> {
+    let value = arguments.get(number - 1);
+    value.and_then(text_of).ok_or_else(|| type_error(lua, number, "string", value))
+}
+
 /// An integer among the arguments; they are numbered from 1.
 pub(super) fn integer_argument(
     lua: &Lua,
@@ -75,9 +93,9 @@ fn any_argument<'a>(lua: &Lua, arguments: &'a MultiValue, number: usize) -> mlua
 }
 
 /// What `tostring` says of a value without asking its metatable.
-pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> String {
-    match value {
-        Lv::String(text) => text.to_string_lossy(),
+pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> Vec<u8> {
+    let text = match value {
+        Lv::String(text) => return text.as_bytes().to_vec(),
         Lv::Nil => String::from("nil"),
         Lv::Boolean(value) => value.to_string(),
         Lv::Integer(number) => general(*number as f64, 14),
@@ -88,7 +106,8 @@ pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> String {
             let address = address(lua, state, other).unwrap_or(0);
             format!("{}: 0x7f{:010x}", other.type_name(), address)
         }
-    }
+    };
+    text.into_bytes()
 }
 
 fn address(lua: &Lua, state: &State, value: &Lv) -> mlua::Result<u64> {
@@ -125,7 +144,7 @@ impl Protected {
     fn refuse(&self, table: &Table) -> mlua::Result<()> {
         match self.behind(table) {
             None => Ok(()),
-            Some(_) => Err(Raised::Text(String::from(READ_ONLY)).into()),
+            Some(_) => Err(Raised::Text(READ_ONLY.into()).into()),
         }
     }
 
@@ -156,11 +175,18 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let redis = library::redis(lua, state)?;
 
     let mut protected = Protected::default();
+    let (bit, cjson) = (bit::bit(lua)?, json::cjson(lua, state)?);
     let tables = [("coroutine", &coroutine), ("string", &string), ("table", &table)];
-    for (name, table) in tables.into_iter().chain([("math", &math), ("redis", &redis)]) {
+    for (name, table) in tables.into_iter().chain([
+        ("math", &math),
+        ("redis", &redis),
+        ("bit", &bit),
+        ("cjson", &cjson),
+    ]) {
         globals.raw_set(name, protected.protect(lua, table)?)?;
     }
     if state.style.is_valkey {
+        globals.raw_set("os", protected.protect(lua, &lua.create_table()?)?)?;
         globals.raw_set("server", globals.raw_get::<Table>("redis")?)?;
     }
     let shown = protected.protect(lua, &globals)?;
@@ -223,7 +249,7 @@ fn plain(error: mlua::Error) -> mlua::Error {
     match &error {
         mlua::Error::RuntimeError(text) => {
             let text = text.split("\nstack traceback:").next().unwrap_or(text);
-            Raised::Text(text.to_owned()).into()
+            Raised::Text(text.to_owned().into()).into()
         }
         _ => error,
     }
@@ -244,7 +270,8 @@ fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
     let pcall: Function = kit.native.raw_get("pcall")?;
     kit.set("pcall", move |lua, arguments| {
         if arguments.is_empty() {
-            return Ok(MultiValue::from_vec(vec![Lv::Boolean(false)]));
+            let text = lua.create_string("attempt to call a boolean value")?;
+            return Ok(MultiValue::from_vec(vec![Lv::Boolean(false), Lv::String(text)]));
         }
         let mut results = settled(lua, pcall.call(arguments)?)?;
         // Servers give a script the text of the error instead of the table that carries it.
@@ -271,8 +298,12 @@ fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
         settled(lua, xpcall.call((function, handler))?)
     })?;
     let resume: Function = coroutine.raw_get("resume")?;
-    let resume =
-        kit.function(move |lua, arguments| settled(lua, resume.call(arguments).map_err(plain)?))?;
+    let resume = kit.function(move |lua, arguments| {
+        if !matches!(arguments.front(), Some(Lv::Thread(_))) {
+            return Err(errors::argument(lua, 1, "coroutine expected"));
+        }
+        settled(lua, resume.call(arguments).map_err(plain)?)
+    })?;
     coroutine.raw_set("resume", resume)
 }
 
@@ -326,9 +357,9 @@ fn changing(kit: &Kit<'_>, table: &Table) -> mlua::Result<()> {
         let (key, value) = (any_argument(lua, &arguments, 2)?, any_argument(lua, &arguments, 3)?);
         protected.refuse(table)?;
         match key {
-            Lv::Nil => return Err(Raised::Text(String::from("table index is nil")).into()),
+            Lv::Nil => return Err(Raised::Text("table index is nil".into()).into()),
             Lv::Number(number) if number.is_nan() => {
-                return Err(Raised::Text(String::from("table index is NaN")).into());
+                return Err(Raised::Text("table index is NaN".into()).into());
             }
             key => table.raw_set(key, value)?,
         }
@@ -378,20 +409,13 @@ fn compiling(kit: &Kit<'_>) -> mlua::Result<()> {
         loadstring.call::<MultiValue>((chunk, lua.create_string(name)?)).map_err(plain)
     };
     let compile = Rc::new(compile);
-    let text_of = |lua: &Lua, value: Option<&Lv>, number: usize| match value {
-        Some(Lv::String(text)) => Ok(text.as_bytes().to_vec()),
-        other => match other.and_then(number_of) {
-            Some(digits) => Ok(general(digits, 14).into_bytes()),
-            None => Err(type_error(lua, number, "string", other)),
-        },
-    };
     kit.set("loadstring", {
         let compile = Rc::clone(&compile);
         move |lua, arguments| {
-            let chunk = text_of(lua, arguments.front(), 1)?;
+            let chunk = text_argument(lua, &arguments, 1)?;
             let name = match arguments.get(1) {
                 None | Some(Lv::Nil) => chunk.clone(),
-                name => text_of(lua, name, 2)?,
+                _ => text_argument(lua, &arguments, 2)?,
             };
             compile(lua, &chunk, &name)
         }
@@ -403,7 +427,7 @@ fn compiling(kit: &Kit<'_>) -> mlua::Result<()> {
         };
         let name = match arguments.get(1) {
             None | Some(Lv::Nil) => b"=(load)".to_vec(),
-            name => text_of(lua, name, 2)?,
+            _ => text_argument(lua, &arguments, 2)?,
         };
         let refused = |error: Lv| Ok(MultiValue::from_vec(vec![Lv::Nil, error]));
         let mut chunk = Vec::new();
@@ -416,7 +440,7 @@ fn compiling(kit: &Kit<'_>) -> mlua::Result<()> {
                 Lv::Nil => break,
                 Lv::String(text) if text.as_bytes().is_empty() => break,
                 Lv::String(_) | Lv::Integer(_) | Lv::Number(_) => {
-                    chunk.extend(text_of(lua, Some(&piece), 1)?);
+                    chunk.extend(text_of(&piece).unwrap_or_default());
                 }
                 _ => {
                     let text = lua.create_string("reader function must return a string")?;
@@ -459,7 +483,7 @@ fn telling(kit: &Kit<'_>, state: &Rc<State>) -> mlua::Result<()> {
         match option.as_str() {
             "collect" => lua.gc_collect().map(|()| Lv::Integer(0)),
             "count" => Ok(Lv::Integer(i64::from(MEMORY_SEEN_KIB))),
-            "step" => lua.gc_collect().map(|()| Lv::Boolean(true)),
+            "step" => lua.gc_collect().map(|()| Lv::Boolean(false)),
             "stop" | "restart" => Ok(Lv::Integer(0)),
             "setpause" | "setstepmul" => Ok(Lv::Integer(200)),
             _ => Err(errors::argument(lua, 1, &format!("invalid option '{option}'"))),

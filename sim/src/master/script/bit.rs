@@ -1,0 +1,64 @@
+//! `bit`: operations on 32 bits.
+
+use mlua::{Lua, MultiValue, Table};
+
+use super::errors::type_error;
+use super::sandbox::number_of;
+
+/// Added to a number, it leaves the rounded number in the low bits of the sum.
+const ROUNDING: f64 = 6_755_399_441_055_744.0;
+
+/// The table `bit`.
+pub(super) fn bit(lua: &Lua) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let one: [(&str, fn(u32) -> u32); 3] =
+        [("tobit", |bits| bits), ("bnot", |bits| !bits), ("bswap", u32::swap_bytes)];
+    for (name, act) in one {
+        let function = move |lua: &Lua, arguments: MultiValue| {
+            argument(lua, &arguments, 1).map(|bits| act(bits) as i32)
+        };
+        table.raw_set(name, lua.create_function(function)?)?;
+    }
+    let many: [(&str, fn(u32, u32) -> u32); 3] =
+        [("band", |a, b| a & b), ("bor", |a, b| a | b), ("bxor", |a, b| a ^ b)];
+    for (name, act) in many {
+        let function = move |lua: &Lua, arguments: MultiValue| {
+            let first = argument(lua, &arguments, 1)?;
+            let rest = 2..=arguments.len();
+            let fold = |bits, number| Ok(act(bits, argument(lua, &arguments, number)?));
+            rest.fold(Ok(first), |bits: mlua::Result<u32>, number| fold(bits?, number))
+                .map(|bits| bits as i32)
+        };
+        table.raw_set(name, lua.create_function(function)?)?;
+    }
+    let shifts: [(&str, fn(u32, u32) -> u32); 5] = [
+        ("lshift", |bits, by| bits << by),
+        ("rshift", |bits, by| bits >> by),
+        ("arshift", |bits, by| (bits as i32 >> by) as u32),
+        ("rol", u32::rotate_left),
+        ("ror", u32::rotate_right),
+    ];
+    for (name, act) in shifts {
+        let function = move |lua: &Lua, arguments: MultiValue| {
+            let (bits, by) = (argument(lua, &arguments, 1)?, argument(lua, &arguments, 2)?);
+            Ok(act(bits, by & 31) as i32)
+        };
+        table.raw_set(name, lua.create_function(function)?)?;
+    }
+    table.raw_set("tohex", lua.create_function(tohex)?)?;
+    Ok(table)
+}
+
+fn argument(lua: &Lua, arguments: &MultiValue, number: usize) -> mlua::Result<u32> {
+    let value = arguments.get(number - 1);
+    let value_of = value.and_then(number_of);
+    let number = value_of.ok_or_else(|| type_error(lua, number, "number", value))?;
+    Ok((number + ROUNDING).to_bits() as u32)
+}
+
+fn tohex(lua: &Lua, arguments: MultiValue) -> mlua::Result<String> {
+    let bits = argument(lua, &arguments, 1)?;
+    let wanted = if arguments.len() < 2 { 8 } else { argument(lua, &arguments, 2)? as i32 };
+    let digits = if wanted < 0 { format!("{bits:08X}") } else { format!("{bits:08x}") };
+    Ok(digits[8 - wanted.unsigned_abs().min(8) as usize..].to_owned())
+}
