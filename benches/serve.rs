@@ -37,7 +37,9 @@ fn main() {
     pin(if all.len() > 1 { &all[1..] } else { &all });
     let shared = if all.len() > 1 { "" } else { ", which it shares with its clients" };
     let requests = load(&fleet.addresses(), 4, Duration::from_secs(seconds.min(10)));
-    println!("one master on one core{shared}: {requests} SET NX PX a second, {PIPELINE} in a pipeline");
+    println!(
+        "one master on one core{shared}: {requests} SET NX PX a second, {PIPELINE} in a pipeline"
+    );
     drop(fleet);
 
     pin(&all);

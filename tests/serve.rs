@@ -379,7 +379,10 @@ fn who_does_not_read_is_not_served_on_and_keeps_nobody_else_waiting() {
 #[test]
 fn what_cannot_be_done_is_refused_by_name() {
     for (faults, what) in [
-        ("[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\npause = { host = \"c1\" }", "`pause`"),
+        (
+            "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\npause = { host = \"c1\" }",
+            "`pause`",
+        ),
         (
             "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t2\" }\n\
              clock-jump = { host = \"A\", by = \"1s\" }",
@@ -454,7 +457,6 @@ error: the engine `serve` cannot do `pause` and `suspend`: a worker stops its ow
 
 "#]]);
 }
-
 
 #[test]
 fn a_run_in_which_nobody_asked_is_empty() {

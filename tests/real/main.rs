@@ -3,6 +3,10 @@
 //! Every test starts its own servers. Without `redis-server` on PATH the tests are ignored, and say
 //! so; with `REDLOCK_REQUIRE_REDIS=1` that is a failure. With `CI=true` the long ones take their
 //! full time.
+//!
+//! `REDLOCK_REDIS_SERVER` names another program in the place of `redis-server`. With
+//! `REDLOCK_REDIS_SERVER="$PWD/target/debug/redlock-sim master"` the same tests are about simulated
+//! masters; those of [`BEYOND_MASTERS`] are ignored then.
 
 #![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
@@ -119,6 +123,19 @@ const TESTS: &[&[Test]] = &[
     wire::TESTS,
 ];
 
+/// Tests, or modules of them, that ask for what a simulated master cannot do, and what that is.
+const BEYOND_MASTERS: &[(&str, &str)] = &[
+    ("inspection::what_makes_keys_vanish_is_found", "a simulated master follows no other"),
+    ("refusals::a_server_that_becomes_a_replica_votes_no_more", "it follows no other"),
+    ("tls::", "a simulated master speaks no TLS"),
+];
+
+/// Why `test` is not for the servers at hand, if it is not.
+fn beyond(test: &str) -> Option<&'static str> {
+    let asks = |(name, _): &&(&str, &str)| test.starts_with(name) && server::is_simulated();
+    BEYOND_MASTERS.iter().find(asks).map(|(_, why)| *why)
+}
+
 fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
@@ -129,10 +146,13 @@ fn main() {
         Trial::ignorable_test(name, move || match missing {
             Some(why) if required => Err(Failed::from(why)),
             Some(why) => Ok(Completion::ignored_with(why)),
-            None => {
-                test.run();
-                Ok(Completion::Completed)
-            }
+            None => Ok(match beyond(name) {
+                Some(why) => Completion::ignored_with(why),
+                None => {
+                    test.run();
+                    Completion::Completed
+                }
+            }),
         })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit();

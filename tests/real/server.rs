@@ -18,9 +18,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// port of a server that is dead for a while.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
+/// The program that is tested against, and what it is told first: `redis-server`, or what
+/// `REDLOCK_REDIS_SERVER` says, such as `target/debug/redlock-sim master`.
+fn program() -> Command {
+    let told = std::env::var("REDLOCK_REDIS_SERVER");
+    let told = told.as_deref().unwrap_or("redis-server");
+    let mut words = told.split(' ');
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
+}
+
+/// Whether the servers are simulated masters.
+pub(crate) fn is_simulated() -> bool {
+    std::env::var("REDLOCK_REDIS_SERVER").is_ok_and(|told| told.ends_with(" master"))
+}
+
 /// Why there is no server to test against, if there is none.
 pub(crate) fn missing() -> Option<&'static str> {
-    let version = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
+    let version = program().arg("--version").stdout(Stdio::null()).status();
     (!version.is_ok_and(|status| status.success())).then_some("no `redis-server` on PATH")
 }
 
@@ -179,11 +195,11 @@ impl Drop for Server {
 }
 
 fn spawn(port: u16, directory: &Path, options: &[String]) -> Child {
-    let mut command = Command::new("redis-server");
+    let mut command = program();
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     command.args(["--appendonly", "no", "--dir"]).arg(directory).args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().expect("`redis-server` is on PATH")
+    command.spawn().expect("the program that was asked for its version")
 }
 
 /// A port that nobody listens on, and that nobody else in this process is given.

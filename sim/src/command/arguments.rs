@@ -33,6 +33,8 @@ pub(super) enum Command {
     List(List),
     /// Serve masters on loopback TCP, for any client
     Serve(Serve),
+    /// Be one master, in the place of `redis-server` and with its options
+    Master(Master),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -132,6 +134,14 @@ pub(super) struct Serve {
     pub(super) settings: Settings,
     #[command(flatten)]
     pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(super) struct Master {
+    /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
+    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) options: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -4,6 +4,7 @@ mod arguments;
 mod exit;
 mod lines;
 mod list;
+mod master;
 mod replay;
 mod run;
 mod select;
@@ -31,6 +32,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
+        Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
     done.unwrap_or_else(|stop| {

@@ -51,6 +51,8 @@ pub(super) async fn serve(stream: TcpStream, node: &Node, id: u64) {
 struct Arrival {
     /// When the node has it.
     due_ns: u64,
+    /// It came while requests were held.
+    is_held: bool,
     request: Result<Request, ProtocolError>,
     told: Option<Told>,
 }
@@ -93,11 +95,12 @@ impl<'a> Connection<'a> {
             let weather = node.weather();
             (weather.incarnation, weather.version(), weather.link(None))
         };
+        let address = stream.peer_addr().map_or_else(|_| String::new(), |it| it.to_string());
         Self {
             node,
             stream,
             requests: Requests::default(),
-            session: Session::new(id),
+            session: Session::new(id).from(address),
             peer: Peer::new(node.place, id),
             client: None,
             incarnation,
@@ -170,19 +173,22 @@ impl<'a> Connection<'a> {
         }
         // The process that comes after a power cut knows nothing of this connection.
         let is_old = weather.incarnation != self.incarnation;
+        if weather.killed.contains(&self.peer.id) {
+            self.stays = false;
+        }
         self.resets |= self.link.reset || (weather.life == Life::Up && is_old);
         weather.life
     }
 
     fn reads(&self) -> bool {
-        let room = self.arrivals.len() < ARRIVALS_MAX || self.requests_lost;
-        self.takes && self.stays && room && !(self.link.requests_held && !self.requests_lost)
+        self.takes && self.stays && self.arrivals.len() < ARRIVALS_MAX
     }
 
     /// When there is something to do that nothing else tells of.
     fn next_due_ns(&self) -> Option<u64> {
         let executes = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
-        let arrival = self.arrivals.front().filter(|_| executes).map(|it| it.due_ns);
+        let arrival = self.arrivals.front().filter(|it| executes && self.passes(it));
+        let arrival = arrival.map(|it| it.due_ns);
         let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
         let reply = self.replies.next_due_ns().filter(|_| !self.link.replies_held);
         [arrival, reply, self.waits_until_ns].into_iter().flatten().min()
@@ -213,6 +219,9 @@ impl<'a> Connection<'a> {
                     Err(error)
                 }
             };
+            if let Ok(request) = &request {
+                self.take_name(request);
+            }
             let chronicle = self.node.chronicle.as_ref();
             let told = match (&request, chronicle) {
                 (Ok(request), Some(chronicle)) => chronicle.arrived(&mut self.peer, request),
@@ -223,7 +232,8 @@ impl<'a> Connection<'a> {
             // Nothing overtakes on a connection.
             let due_ns = due_ns.max(self.arrivals.back().map_or(0, |it| it.due_ns));
             let is_last = request.is_err();
-            self.arrivals.push_back(Arrival { due_ns, request, told });
+            let is_held = self.link.requests_held;
+            self.arrivals.push_back(Arrival { due_ns, is_held, request, told });
             if is_last {
                 break;
             }
@@ -251,6 +261,7 @@ impl<'a> Connection<'a> {
                             break;
                         }
                     }
+                    node.close_killed(&mut server);
                     // Its script, if there was one, is over.
                     node.leave();
                 }
@@ -261,8 +272,13 @@ impl<'a> Connection<'a> {
     fn may_execute(&self) -> bool {
         let ready = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
         let room = self.replies.len() <= REPLIES_BYTES_MAX;
-        let due_ns = self.arrivals.front().map(|it| it.due_ns);
-        ready && room && due_ns.is_some_and(|due_ns| self.node.is_due(due_ns))
+        let next = self.arrivals.front().filter(|it| self.passes(it));
+        ready && room && next.is_some_and(|it| self.node.is_due(it.due_ns))
+    }
+
+    /// Whether nothing holds what came.
+    fn passes(&self, arrival: &Arrival) -> bool {
+        !(arrival.is_held && self.link.requests_held)
     }
 
     fn execute_next(&mut self, server: &mut crate::master::server::Server) {
@@ -277,7 +293,7 @@ impl<'a> Connection<'a> {
             }
         };
         let wall_ns = node.wall_ns();
-        node.begins(&request);
+        node.begins(server, &request);
         let writer = Chronicle::writer(told, &self.peer);
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
         let answer = self.session.execute(server, &request, turn);
@@ -285,7 +301,6 @@ impl<'a> Connection<'a> {
         match answer {
             Answer::Reply(value) => {
                 let told = self.tell(told, &value, wall_ns);
-                self.take_name(&request, &value);
                 self.reply(&value, told);
             }
             Answer::LastReply(value) => {
@@ -320,17 +335,14 @@ impl<'a> Connection<'a> {
         chronicle.executed(told, &self.peer, (&self.touched, answer, wall_ns))
     }
 
-    /// Takes note of who the client says it is.
-    fn take_name(&mut self, request: &[bytes::Bytes], value: &Value) {
+    /// Takes note of who the client says it is: as it arrives, or who is held for want of a name
+    /// could never say it.
+    fn take_name(&mut self, request: &[bytes::Bytes]) {
         let Some(name) = meaning::name(request) else { return };
-        if matches!(value, Value::Error(_)) {
-            return;
-        }
         let name = String::from_utf8_lossy(name).into_owned();
         self.client = self.node.client_named(&name);
         self.peer.name = Some(name);
-        // It may be concerned by something else now.
-        self.version = u64::MAX;
+        self.link = self.node.weather().link(self.client);
     }
 
     /// Answers the next request as a node does that is kept by a script.

@@ -11,6 +11,7 @@ mod faults;
 mod hours;
 mod identity;
 mod limits;
+mod master;
 mod meaning;
 mod node;
 mod observer;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
+pub use master::{Alone, Misuse};
 pub use support::ENGINE;
 pub use verdict::{Verdict, unjudged};
 pub use world::Describe;

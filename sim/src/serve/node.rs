@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,7 +31,8 @@ const BACKLOG: u32 = 1_024;
 /// How often keys are deleted whose time has come.
 const CYCLE: Duration = Duration::from_millis(100);
 
-/// How long others are kept waiting by a script before they are told so.
+/// How long others are kept waiting by a script before they are told so, unless the server is told
+/// otherwise (`busy-reply-threshold`).
 const BUSY_AFTER_NS: u64 = 5_000_000_000;
 
 const BUSY: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or \
@@ -54,6 +56,9 @@ pub(super) struct Node {
     server: tokio::sync::Mutex<Server>,
     /// When the script that is being executed began; 0: none is.
     script_since_ns: AtomicU64,
+    busy_after_ns: AtomicU64,
+    /// Where snapshots would be, if it is a process of its own.
+    directory: Option<PathBuf>,
     weather: Mutex<Weather>,
     is_stalled: AtomicBool,
     roads: Roads,
@@ -101,6 +106,8 @@ impl Node {
             clocks: Mutex::new(clocks),
             server: tokio::sync::Mutex::new(server),
             script_since_ns: AtomicU64::new(0),
+            busy_after_ns: AtomicU64::new(BUSY_AFTER_NS),
+            directory: None,
             weather: Mutex::new(Weather::default()),
             is_stalled: AtomicBool::new(false),
             roads,
@@ -109,6 +116,11 @@ impl Node {
             connections: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
         }
+    }
+
+    /// The same, as a process that lives in `directory`.
+    pub(super) fn living_in(self, directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..self }
     }
 
     pub(super) fn clocks(&self) -> MutexGuard<'_, HostClocks> {
@@ -175,7 +187,7 @@ impl Node {
             tokio::select! {
                 biased;
                 server = self.server.lock() => break server,
-                () = self.sleep_until(since_ns + BUSY_AFTER_NS) => {
+                () = self.sleep_until(since_ns.saturating_add(self.busy_after_ns())) => {
                     if self.script_since_ns.load(Ordering::Acquire) != 0 {
                         return Entrance::Busy;
                     }
@@ -185,13 +197,34 @@ impl Node {
         if server.is_running() { Entrance::Open(server) } else { Entrance::Dead }
     }
 
+    fn busy_after_ns(&self) -> u64 {
+        self.busy_after_ns.load(Ordering::Acquire)
+    }
+
     /// A request is about to be executed.
-    pub(super) fn begins(&self, request: &[Bytes]) {
-        let is_script = request
-            .first()
-            .is_some_and(|name| name.len() >= 4 && name[..4].eq_ignore_ascii_case(b"EVAL"));
-        if is_script {
+    pub(super) fn begins(&self, server: &mut Server, request: &[Bytes]) {
+        let Some(name) = request.first() else { return };
+        let begins_with = |word: &[u8]| {
+            name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+        };
+        if begins_with(b"EVAL") {
+            let after_ms = server.config().number("busy-reply-threshold").unsigned_abs();
+            let after_ns = after_ms.saturating_mul(1_000_000);
+            self.busy_after_ns.store(after_ns, Ordering::Release);
             self.script_since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
+        } else if let Some(directory) = &self.directory
+            && (begins_with(b"BGSAVE") || begins_with(b"SAVE"))
+        {
+            // Nothing is written there, but a directory in the way is a directory in the way.
+            server.set_unable_to_save(directory.join("dump.rdb").is_dir());
+        }
+    }
+
+    /// Closes the connections that somebody said CLIENT KILL of.
+    pub(super) fn close_killed(&self, server: &mut Server) {
+        let killed = server.clients_mut().take_killed();
+        if !killed.is_empty() {
+            self.change(|weather| weather.killed.extend(killed));
         }
     }
 
@@ -222,7 +255,9 @@ impl Node {
 
     /// A connection that the `incarnation`-th process took is gone.
     pub(super) async fn forget(&self, session: Session, incarnation: u32) {
+        let id = session.id();
         let mut server = self.server.lock().await;
+        self.weather().killed.remove(&id);
         // Another process knows nothing of it.
         if server.is_running() && self.weather().incarnation == incarnation {
             session.close(&mut server);

@@ -71,9 +71,7 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     if scenario.clients.is_empty() || owners.clients.contains(&None) {
         scenario.clients.push(worker(UNNAMED));
     }
-    let fenced = |entry: &Entry| {
-        matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token > 0)
-    };
+    let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token > 0);
     let is_fenced = log.entries.iter().any(fenced);
     scenario.expect.retain(|property, _| {
         JUDGED.contains(property) && (is_fenced || *property != Property::FencedOrder)

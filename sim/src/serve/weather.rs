@@ -1,5 +1,7 @@
 //! What goes wrong around one master, as its connections meet it.
 
+use std::collections::BTreeSet;
+
 use crate::scenario::Lost;
 
 /// Some of the scenario's clients, bit by bit.
@@ -25,6 +27,8 @@ pub(super) struct Weather {
     pub(super) incarnation: u32,
     /// How many faults keep it from executing.
     pub(super) stalls: u32,
+    /// The connections that the server wants closed.
+    pub(super) killed: BTreeSet<u64>,
     cuts: Vec<Cut>,
     slows: Vec<Slow>,
     /// Counts what has changed.
