@@ -1,5 +1,6 @@
 //! Which server a master takes itself for: everything in which servers differ, as data.
 
+use super::script::{self, Style};
 use crate::scenario::Server;
 
 /// A server and version.
@@ -21,6 +22,8 @@ pub struct Profile {
     pub asks_who_first: bool,
     /// A MULTI within a MULTI is called that, and not a command that is not allowed there.
     pub names_nesting: bool,
+    /// In what its scripts differ.
+    pub style: &'static Style,
     /// The errors that are worded differently.
     pub texts: Texts,
 }
@@ -40,6 +43,10 @@ pub enum Feature {
     Digests,
     /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
     ReadOnlyAnywhere,
+    /// `GETEX` looks at the time before it looks at the key.
+    GetexTimeFirst,
+    /// A key that is set to expire in the past is not set but deleted.
+    PastDeletes,
     /// `SET` with `IFEQ`.
     SetIfEqual,
     /// `WAITAOF`.
@@ -61,14 +68,19 @@ pub struct Texts {
     pub script_arity: &'static str,
     /// What they are told of commands that are not for them.
     pub script_forbidden: &'static str,
-    /// What a user is told who may not use a command. `{user}` and `{command}` are put in.
+    /// What users are told who may not do something.
+    pub rights: &'static Rights,
+    /// The same in scripts.
+    pub rights_in_scripts: &'static Rights,
+}
+
+/// What users are told who may not do something. `{user}` and `{command}` are put in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// They may not use a command.
     pub no_command: &'static str,
-    /// What a user is told who may not use a key.
+    /// They may not use a key.
     pub no_key: &'static str,
-    /// The same in a script.
-    pub script_no_command: &'static str,
-    /// The same in a script.
-    pub script_no_key: &'static str,
 }
 
 const REDIS_TEXTS: Texts = Texts {
@@ -79,11 +91,15 @@ const REDIS_TEXTS: Texts = Texts {
     script_unknown: "ERR Unknown Redis command called from script",
     script_arity: "ERR Wrong number of args calling Redis command from script",
     script_forbidden: "ERR This Redis command is not allowed from script",
-    no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
-    no_key: "NOPERM No permissions to access a key",
-    script_no_command: "ERR ACL failure in script: User {user} has no permissions to run the \
-        '{command}' command",
-    script_no_key: "ERR ACL failure in script: No permissions to access a key",
+    rights: &Rights {
+        no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
+        no_key: "NOPERM No permissions to access a key",
+    },
+    rights_in_scripts: &Rights {
+        no_command: "ERR ACL failure in script: User {user} has no permissions to run the \
+            '{command}' command",
+        no_key: "ERR ACL failure in script: No permissions to access a key",
+    },
 };
 
 /// Redis 7.0, the version that Debian has.
@@ -96,15 +112,21 @@ pub const REDIS_7_0: Profile = Profile {
     features: &[],
     asks_who_first: false,
     names_nesting: true,
+    style: &script::REDIS_7_0,
     texts: Texts {
         hello_unauthenticated: "NOAUTH HELLO must be called with the client already \
             authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to \
             authenticate the client and select the RESP protocol version at the same time",
-        no_command: "NOPERM this user has no permissions to run the '{command}' command",
-        no_key: "NOPERM this user has no permissions to access one of the keys used as arguments",
-        script_no_command: "ERR The user executing the script can't run this command or subcommand",
-        script_no_key: "ERR The user executing the script can't access at least one of the keys \
-            mentioned in the command arguments",
+        rights: &Rights {
+            no_command: "NOPERM this user has no permissions to run the '{command}' command",
+            no_key: "NOPERM this user has no permissions to access one of the keys used as \
+                arguments",
+        },
+        rights_in_scripts: &Rights {
+            no_command: "ERR The user executing the script can't run this command or subcommand",
+            no_key: "ERR The user executing the script can't access at least one of the keys \
+                mentioned in the command arguments",
+        },
         ..REDIS_TEXTS
     },
 };
@@ -115,6 +137,7 @@ pub const REDIS_7_2: Profile = Profile {
     version: "7.2.7",
     redis_version: "7.2.7",
     features: &[Feature::ClientInfo, Feature::WaitAof, Feature::WaitInScripts],
+    style: &Style { version: (7, 2, 7), ..script::REDIS_7_0 },
     texts: REDIS_TEXTS,
     ..REDIS_7_0
 };
@@ -131,6 +154,7 @@ pub const REDIS_8_4: Profile = Profile {
         Feature::WaitAof,
         Feature::WaitInScripts,
     ],
+    style: &Style { version: (8, 4, 0), ..script::REDIS_7_0 },
     texts: REDIS_TEXTS,
     ..REDIS_7_0
 };
@@ -146,6 +170,8 @@ pub const VALKEY_9: Profile = Profile {
         Feature::ClientCapabilities,
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
+        Feature::GetexTimeFirst,
+        Feature::PastDeletes,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
         Feature::WaitAof,
@@ -153,6 +179,7 @@ pub const VALKEY_9: Profile = Profile {
     ],
     asks_who_first: true,
     names_nesting: false,
+    style: &script::VALKEY_9,
     texts: Texts {
         no_script: "NOSCRIPT No matching script.",
         script_unknown: "ERR Unknown command called from script",

@@ -3,7 +3,7 @@
 use super::{
     AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
 };
-use crate::master::profile::{Profile, Texts};
+use crate::master::profile::{Profile, Rights};
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 
@@ -84,7 +84,7 @@ fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     if session.is_in_transaction() && spec.has(NO_MULTI) && !server.profile().names_nesting {
         return Err(Refusal::new("ERR Command not allowed inside a transaction"));
     }
-    check_rights(spec, call.words, server, session, &server.profile().texts)?;
+    check_rights(spec, call.words, server, session, server.profile().texts.rights)?;
     check_memory(spec, server, session)?;
     if spec.has(WRITE) || spec.name == "ping" {
         server.check_disk()?;
@@ -104,7 +104,7 @@ pub(super) fn check_rights(
     words: &[&[u8]],
     server: &Server,
     session: &Session,
-    texts: &Texts,
+    texts: &Rights,
 ) -> Result<(), Refusal> {
     let Some(user) = server.users().restricted(session.user_name()) else { return Ok(()) };
     if spec.has(NO_AUTH) {

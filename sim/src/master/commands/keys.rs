@@ -92,11 +92,21 @@ fn some_key(call: &mut Call<'_>) -> Outcome {
     Ok(key.map_or(Value::Null, |(key, _)| Value::Bulk(key.share())))
 }
 
+/// A number as `strtoul` reads it, to whom nothing is 0 and signs are welcome.
+fn cursor_of(word: &[u8]) -> Option<u64> {
+    let word = text::until_zero(word);
+    let digits = word.strip_prefix(b"-").or_else(|| word.strip_prefix(b"+")).unwrap_or(word);
+    if word.is_empty() {
+        return Some(0);
+    }
+    let digits = core::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+    digits.parse().ok()
+}
+
 /// One answer has everything; `COUNT` is a hint that is not taken.
 fn scan(call: &mut Call<'_>) -> Outcome {
     let [cursor, options @ ..] = call.arguments() else { return Err(call.arity()) };
-    let cursor = core::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    let cursor = cursor.ok_or(Refusal::new("ERR invalid cursor"))?;
+    let cursor = cursor_of(cursor).ok_or(Refusal::new("ERR invalid cursor"))?;
     let (mut pattern, mut strings): (&[u8], _) = (b"*", true);
     let mut rest = options;
     while let [option, value, after @ ..] = rest {
@@ -148,8 +158,9 @@ fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
 
 /// The database that a word names.
 pub(super) fn database(call: &Call<'_>, word: &[u8]) -> Result<u8, Refusal> {
-    let number = integer(word).ok().and_then(|it| i32::try_from(it).ok());
-    let number = number.ok_or(text::NOT_AN_INTEGER)?;
+    let number = i32::try_from(integer(word)?).map_err(|_| {
+        Refusal::new("ERR value is out of range, value must between -2147483648 and 2147483647")
+    })?;
     let known = u8::try_from(number).ok().filter(|number| *number < call.server.database_count());
     known.ok_or(text::DATABASE_RANGE)
 }

@@ -10,6 +10,7 @@ mod expiry;
 mod glob;
 mod info;
 mod keys;
+mod scripting;
 mod set;
 mod strings;
 mod text;
@@ -139,6 +140,7 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
         expiry::COMMANDS,
         info::COMMANDS,
         keys::COMMANDS,
+        scripting::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
     ];
@@ -167,3 +169,6 @@ pub(in crate::master) fn is_command(name: &str) -> bool {
     let mut subcommands = container.iter().flat_map(|spec| spec.subcommands);
     container.is_some_and(|spec| spec.name == name) || subcommands.any(|spec| spec.name == name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use super::call::is;
 use super::{Call, Outcome, Refusal, expiry, text};
 use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
-use crate::master::{KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
+use crate::master::{Change, KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
 
 /// Whose options they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
             return set_if(call, comparison, key, value, expiry, options.get);
         }
     };
-    call.answer(key, KeyCommand::Set { value, condition, expiry, get: options.get })
+    let answer = call.answer(key, KeyCommand::Set { value, condition, expiry, get: options.get });
+    if call.server.profile().has(Feature::PastDeletes)
+        && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms())
+        && call.turn.touched.last().is_some_and(|it| it.executed.effect.change == Change::Set)
+    {
+        call.on(key, KeyCommand::Del);
+    }
+    answer
 }
 
 fn set_if(

@@ -78,6 +78,9 @@ fn get_and_delete(call: &mut Call<'_>) -> Outcome {
 fn get_and_retime(call: &mut Call<'_>) -> Outcome {
     let (key, options) = (call.arguments()[0], &call.arguments()[1..]);
     let options = Options::parse(options, Extras::Getex, call.server.profile())?;
+    if call.server.profile().has(Feature::GetexTimeFirst) {
+        options.expiry(call.wall_ms(), call.name)?;
+    }
     let Some(value) = call.get(key) else { return Ok(Value::Null) };
     match options.expiry(call.wall_ms(), call.name)? {
         Some(when) => {

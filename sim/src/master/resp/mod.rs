@@ -6,3 +6,6 @@ mod value;
 
 pub use request::{ProtocolError, Request, Requests};
 pub use value::{Protocol, Value};
+
+#[cfg(test)]
+mod tests;

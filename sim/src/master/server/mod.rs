@@ -6,17 +6,20 @@
 
 mod clients;
 mod config;
+mod control;
 mod session;
 mod statistics;
 mod users;
 
 use core::ops::{Deref, DerefMut};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 pub use clients::Clients;
 pub use config::Config;
+pub use control::ScriptControl;
 pub(in crate::master) use session::Replies;
 pub use session::Session;
 pub use statistics::{Calls, Statistics};
@@ -40,6 +43,7 @@ pub struct Server {
     master: Master,
     profile: &'static Profile,
     scripts: BTreeMap<Sha, Bytes>,
+    script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
     clients: Clients,
@@ -107,6 +111,7 @@ impl Server {
         Self {
             profile,
             scripts: BTreeMap::new(),
+            script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
             clients: Clients::default(),
@@ -269,6 +274,28 @@ impl Server {
     /// The number of its process, as `INFO` says it.
     pub fn set_process_id(&mut self, process_id: u32) {
         self.process_id = process_id;
+    }
+
+    /// By which others see that a script runs, and end it.
+    pub fn set_script_control(&mut self, control: Arc<ScriptControl>) {
+        self.script_control = control;
+    }
+
+    pub(in crate::master) fn script_control(&self) -> Arc<ScriptControl> {
+        Arc::clone(&self.script_control)
+    }
+
+    /// The text of the script of this name, if it is known.
+    pub(in crate::master) fn script(&self, sha: &Sha) -> Option<Bytes> {
+        self.scripts.get(sha).cloned()
+    }
+
+    pub(in crate::master) fn learn(&mut self, sha: Sha, text: Bytes) {
+        self.scripts.insert(sha, text);
+    }
+
+    pub(in crate::master) fn forget_scripts(&mut self) {
+        self.scripts.clear();
     }
 
     pub(in crate::master) fn script_count(&self) -> usize {

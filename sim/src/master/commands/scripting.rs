@@ -1,0 +1,222 @@
+//! EVAL and what belongs to it: scripts reach the commands through the same table.
+
+use bytes::Bytes;
+
+use super::call::{count, integer, is};
+use super::dispatch::{READ_ONLY, check_rights, execute, look_up};
+use super::{
+    BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, Refusal, STALE, Spec,
+    WRITE, text,
+};
+use crate::history::Writer;
+use crate::master::profile::Feature;
+use crate::master::resp::{Protocol, Value};
+use crate::master::script::{self, Caller, Sha, sha_of};
+use crate::master::server::{Server, Session, Touched, Turn};
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec::new("eval", -3, NO_SCRIPT | STALE, Keys::Counted, |call| eval(call, false)),
+    Spec::new("eval_ro", -3, NO_SCRIPT | STALE, Keys::Counted, |call| eval(call, true)),
+    Spec::new("evalsha", -3, NO_SCRIPT | STALE, Keys::Counted, |call| eval_named(call, false)),
+    Spec::new("evalsha_ro", -3, NO_SCRIPT | STALE, Keys::Counted, |call| eval_named(call, true)),
+    Spec::container("script", SCRIPT),
+];
+
+const SCRIPT: &[Spec] = &[
+    Spec::new("script|exists", -3, NO_SCRIPT, Keys::None, exist),
+    Spec::new("script|flush", -2, NO_SCRIPT, Keys::None, flush),
+    Spec::new("script|kill", 2, NO_SCRIPT | BUSY, Keys::None, kill),
+    Spec::new("script|load", 3, NO_SCRIPT | STALE, Keys::None, load),
+];
+
+/// How often a script may be asked whether to go on where nobody else can end it: some ten million
+/// instructions in all.
+const INTERRUPTS_MAX: u32 = 2_000;
+
+/// The name of a script as a client writes it, in whatever case.
+fn sha(word: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = word.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
+fn eval(call: &mut Call<'_>, read_only: bool) -> Outcome {
+    let sha = sha_of(call.words[1]);
+    let known = call.server.script(&sha);
+    let text = known.unwrap_or_else(|| Bytes::copy_from_slice(call.words[1]));
+    let split = split(call)?;
+    script::compile(&text, &sha, call.server.profile().style).map_err(refusal)?;
+    call.server.learn(sha, text.clone());
+    run(call, &text, &sha, split, read_only)
+}
+
+fn eval_named(call: &mut Call<'_>, read_only: bool) -> Outcome {
+    let unknown = Refusal::new(call.server.profile().texts.no_script);
+    let Some(sha) = sha(call.words[1]) else { return Err(unknown) };
+    let split = split(call)?;
+    let Some(text) = call.server.script(&sha) else { return Err(unknown) };
+    run(call, &text, &sha, split, read_only)
+}
+
+/// What is wrong with a script, as an error.
+fn refusal(value: Value) -> Refusal {
+    match value {
+        Value::Error(text) => Refusal(text),
+        other => Refusal::of(format!("ERR {other:?}")),
+    }
+}
+
+/// The keys and the other arguments.
+type Split<'a> = (&'a [&'a [u8]], &'a [&'a [u8]]);
+
+fn split<'a>(call: &Call<'a>) -> Result<Split<'a>, Refusal> {
+    let keys = integer(call.words[2])?;
+    let keys =
+        usize::try_from(keys).map_err(|_| Refusal::new("ERR Number of keys can't be negative"))?;
+    let too_many = Refusal::new("ERR Number of keys can't be greater than number of args");
+    call.words[3..].split_at_checked(keys).ok_or(too_many)
+}
+
+fn run(
+    call: &mut Call<'_>,
+    text: &Bytes,
+    sha: &Sha,
+    (keys, arguments): Split<'_>,
+    read_only: bool,
+) -> Outcome {
+    let style = call.server.profile().style;
+    let is_out_of_memory = call.server.is_out_of_memory();
+    let control = call.server.script_control();
+    control.begin();
+    let mut running = Running {
+        session: call.session.for_script(),
+        server: call.server,
+        wall_ns: call.turn.wall_ns,
+        writer: call.turn.writer,
+        touched: call.turn.touched,
+        is_read_only: read_only,
+        is_out_of_memory,
+        has_written: false,
+        interrupts: 0,
+    };
+    let value = script::run(text, sha, keys, arguments, style, &mut running);
+    control.end();
+    Ok(value)
+}
+
+/// A script that runs.
+struct Running<'a> {
+    server: &'a mut Server,
+    session: Session,
+    wall_ns: u64,
+    writer: Writer,
+    touched: &'a mut Vec<Touched>,
+    is_read_only: bool,
+    /// Memory was full when the script began: what happens later does not count.
+    is_out_of_memory: bool,
+    has_written: bool,
+    interrupts: u32,
+}
+
+impl Running<'_> {
+    fn admit(&self, words: &[&[u8]]) -> Result<&'static Spec, Refusal> {
+        let profile = self.server.profile();
+        let texts = &profile.texts;
+        let spec = look_up(words, profile).map_err(|_| Refusal::new(texts.script_unknown))?;
+        if !spec.takes(words.len()) {
+            return Err(Refusal::new(texts.script_arity));
+        }
+        let waits = spec.has(NO_SCRIPT_WAITS) && !profile.has(Feature::WaitInScripts);
+        if spec.has(NO_SCRIPT) || waits {
+            return Err(Refusal::new(texts.script_forbidden));
+        }
+        check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts)?;
+        if spec.has(WRITE) && self.is_read_only {
+            return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
+        }
+        // A script that has written is not stopped half-way.
+        if spec.has(WRITE) && !self.has_written {
+            if self.server.is_replica() {
+                return Err(READ_ONLY);
+            }
+            self.server.check_disk()?;
+        }
+        if spec.has(DENY_OOM) && self.is_out_of_memory && !self.has_written {
+            return Err(text::OUT_OF_MEMORY);
+        }
+        if self.server.is_loading() && !spec.has(LOADING) {
+            return Err(Refusal::new("LOADING Redis is loading the dataset in memory"));
+        }
+        Ok(spec)
+    }
+}
+
+impl Caller for Running<'_> {
+    fn call(&mut self, words: &[&[u8]], protocol: Protocol) -> Value {
+        let spec = match self.admit(words) {
+            Ok(spec) => spec,
+            Err(refusal) => return refusal.into(),
+        };
+        if spec.has(WRITE) {
+            self.has_written = true;
+            self.server.script_control().write();
+        }
+        self.session.speak(protocol);
+        let (wall_ns, writer) = (self.wall_ns, self.writer);
+        let mut call = Call {
+            server: self.server,
+            session: &mut self.session,
+            words,
+            turn: Turn { wall_ns, writer, touched: self.touched },
+            name: spec.name,
+            is_inner: true,
+            ending: None,
+        };
+        execute(spec, &mut call).unwrap_or_else(Value::from)
+    }
+
+    fn interrupt(&mut self) -> Option<String> {
+        self.interrupts += 1;
+        let control = self.server.script_control();
+        let killed =
+            control.is_killed() || (!control.is_watched() && self.interrupts > INTERRUPTS_MAX);
+        killed.then(|| String::from("Script killed by user with SCRIPT KILL."))
+    }
+
+    fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {
+        let spec = look_up(words, self.server.profile()).ok()?;
+        let texts = self.server.profile().texts.rights_in_scripts;
+        Some(check_rights(spec, words, self.server, &self.session, texts).is_ok())
+    }
+}
+
+fn load(call: &mut Call<'_>) -> Outcome {
+    let text = Bytes::copy_from_slice(call.words[2]);
+    let sha = sha_of(&text);
+    script::compile(&text, &sha, call.server.profile().style).map_err(refusal)?;
+    call.server.learn(sha, text);
+    Ok(Value::bulk(&sha))
+}
+
+fn exist(call: &mut Call<'_>) -> Outcome {
+    let known = call.words[2..].iter().map(|word| {
+        let script = sha(word).and_then(|sha| call.server.script(&sha));
+        count(usize::from(script.is_some()))
+    });
+    Ok(Value::Array(known.collect()))
+}
+
+fn flush(call: &mut Call<'_>) -> Outcome {
+    match call.words[2..] {
+        [] => {}
+        [how] if is(how, "SYNC") || is(how, "ASYNC") => {}
+        _ => return Err(Refusal::new("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
+    }
+    call.server.forget_scripts();
+    Ok(Value::ok())
+}
+
+/// While a script runs, whoever carries the bytes ends it (`ScriptControl`): nothing gets here.
+fn kill(_: &mut Call<'_>) -> Outcome {
+    Err(Refusal::new("NOTBUSY No scripts in execution right now."))
+}
