@@ -128,6 +128,15 @@ mod environment;
 #[cfg(feature = "simulation")]
 #[doc(hidden)]
 pub mod protocol;
+/// The texts of the scripts that the owner of a key sends.
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod scripts {
+    /// Deletes the key if it holds the token.
+    pub const RELEASE: &[u8] = crate::resp::RELEASE.text;
+    /// Makes the key live for longer if it holds the token.
+    pub const EXTEND: &[u8] = crate::resp::EXTEND.text;
+}
 #[cfg(not(feature = "simulation"))]
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
 mod protocol;

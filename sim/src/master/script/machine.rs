@@ -86,6 +86,8 @@ pub(super) struct State {
     pub(super) random: Cell<u64>,
     /// How JSON is written and read.
     pub(super) json: Cell<json::Settings>,
+    /// What the server said when it wanted the script to stop.
+    pub(super) stopped: RefCell<Option<String>>,
     /// The error that ended the script.
     uncaught: RefCell<Option<Uncaught>>,
     /// The numbers of the objects that the script has seen the address of.
@@ -113,6 +115,7 @@ impl Machine {
             protocol: Cell::default(),
             random: Cell::new(0),
             json: Cell::default(),
+            stopped: RefCell::default(),
             uncaught: RefCell::default(),
             addresses: RefCell::default(),
         });
@@ -132,9 +135,13 @@ impl Machine {
         })?;
         let globals = sandbox::furnish(&lua, &state)?;
         let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS);
-        lua.set_global_hook(triggers, |_, _| match with_caller(|caller| caller.interrupt()) {
-            None => Ok(VmState::Continue),
-            Some(text) => Err(Raised::Stop(text).into()),
+        let stopped = Rc::clone(&state);
+        lua.set_global_hook(triggers, move |_, _| {
+            let Some(text) = with_caller(|caller| caller.interrupt()) else {
+                return Ok(VmState::Continue);
+            };
+            stopped.stopped.replace(Some(text.clone()));
+            Err(Raised::Stop(text).into())
         })?;
         lua.set_memory_limit(MEMORY_MAX)?;
         let functions = BTreeMap::new();
@@ -173,6 +180,7 @@ impl Machine {
         self.state.protocol.set(Protocol::Resp2);
         self.state.random.set(library::SEED);
         self.state.json.set(json::Settings::default());
+        self.state.stopped.replace(None);
         self.state.uncaught.replace(None);
         self.state.addresses.replace(None);
         let returned = self.set("KEYS", keys).and_then(|()| self.set("ARGV", arguments));

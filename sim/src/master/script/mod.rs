@@ -9,6 +9,8 @@ mod errors;
 mod json;
 mod library;
 mod machine;
+#[cfg(test)]
+mod native_tests;
 mod number;
 mod sandbox;
 mod shebang;

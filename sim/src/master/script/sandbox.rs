@@ -201,7 +201,7 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
 
     let protected = Rc::new(protected);
     let kit = Kit { lua, globals: &globals, native: &native, protected: &protected };
-    catching(&kit, &coroutine)?;
+    catching(&kit, state, &coroutine)?;
     looking(&kit)?;
     changing(&kit, &table)?;
     compiling(&kit)?;
@@ -256,9 +256,14 @@ fn plain(error: mlua::Error) -> mlua::Error {
 }
 
 /// What catches errors.
-fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
+fn catching(kit: &Kit<'_>, state: &Rc<State>, coroutine: &Table) -> mlua::Result<()> {
     /// The results of a call: whether it went well comes first.
-    fn settled(lua: &Lua, mut results: MultiValue) -> mlua::Result<MultiValue> {
+    ///
+    /// A script that must stop cannot make anything of the error, not even in a handler that fails.
+    fn settled(lua: &Lua, state: &State, mut results: MultiValue) -> mlua::Result<MultiValue> {
+        if let Some(text) = state.stopped.borrow().as_ref() {
+            return Err(Raised::Stop(text.clone()).into());
+        }
         if results.front() == Some(&Lv::Boolean(false))
             && let Some(error) = results.get_mut(1)
         {
@@ -267,13 +272,14 @@ fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
         Ok(results)
     }
 
+    let (of_pcall, of_xpcall, of_resume) = (Rc::clone(state), Rc::clone(state), Rc::clone(state));
     let pcall: Function = kit.native.raw_get("pcall")?;
     kit.set("pcall", move |lua, arguments| {
         if arguments.is_empty() {
             let text = lua.create_string("attempt to call a boolean value")?;
             return Ok(MultiValue::from_vec(vec![Lv::Boolean(false), Lv::String(text)]));
         }
-        let mut results = settled(lua, pcall.call(arguments)?)?;
+        let mut results = settled(lua, &of_pcall, pcall.call(arguments)?)?;
         // Servers give a script the text of the error instead of the table that carries it.
         if results.front() == Some(&Lv::Boolean(false))
             && let Some(Lv::Table(error)) = results.get(1)
@@ -295,14 +301,14 @@ fn catching(kit: &Kit<'_>, coroutine: &Table) -> mlua::Result<()> {
             other => other,
         };
         let function = arguments.front().cloned();
-        settled(lua, xpcall.call((function, handler))?)
+        settled(lua, &of_xpcall, xpcall.call((function, handler))?)
     })?;
     let resume: Function = coroutine.raw_get("resume")?;
     let resume = kit.function(move |lua, arguments| {
         if !matches!(arguments.front(), Some(Lv::Thread(_))) {
             return Err(errors::argument(lua, 1, "coroutine expected"));
         }
-        settled(lua, resume.call(arguments).map_err(plain)?)
+        settled(lua, &of_resume, resume.call(arguments).map_err(plain)?)
     })?;
     coroutine.raw_set("resume", resume)
 }

@@ -1,0 +1,106 @@
+//! What masters do natively for the owner of a key, against the scripts that owners send.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use redlock_client::scripts::{EXTEND, RELEASE};
+
+use super::*;
+use crate::history::{AttemptId, Writer};
+use crate::master::keyspace::parse_integer;
+use crate::master::{ExpireCondition, KeyCommand, Keyspace, Reply, SetCondition, SetExpiry};
+
+/// A keyspace at one instant.
+struct Stopped<'a> {
+    keys: &'a mut Keyspace,
+    wall_ms: u64,
+    writer: Writer,
+}
+
+impl Caller for Stopped<'_> {
+    fn call(&mut self, arguments: &[&[u8]], _: Protocol) -> Value {
+        let command = match (arguments[0], &arguments[2..]) {
+            (b"get", []) => KeyCommand::Get,
+            (b"del", []) => KeyCommand::Del,
+            (b"pttl", []) => KeyCommand::Pttl,
+            (b"pexpire", [ms]) => {
+                let ms = parse_integer(ms).expect("an integer");
+                KeyCommand::Pexpire { ms, condition: ExpireCondition::Always }
+            }
+            other => panic!("no script asks for {other:?}"),
+        };
+        let executed = self.keys.execute(arguments[1], command, self.wall_ms, self.writer);
+        value_of(&executed.reply)
+    }
+
+    fn interrupt(&mut self) -> Option<String> {
+        None
+    }
+}
+
+fn value_of(reply: &Reply) -> Value {
+    match reply {
+        Reply::Bulk(bytes) => Value::bulk(bytes),
+        Reply::Error(error) => Value::error(error.text()),
+        Reply::Integer(number) => Value::Integer(*number),
+        Reply::Introduction(_) | Reply::Nil => Value::Null,
+        Reply::Ok => Value::ok(),
+    }
+}
+
+/// Keys, values and times are few, so that they meet.
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        Just(b"".to_vec()),
+        Just(b"a".to_vec()),
+        Just(vec![0, 255, 13, 10]),
+        Just(b"7".to_vec())
+    ]
+}
+
+fn keyspace() -> impl Strategy<Value = Keyspace> {
+    let slot = (0..3_u8, value(), prop::option::of(1..60_i64));
+    prop::collection::vec(slot, 0..4).prop_map(|slots| {
+        let mut keys = Keyspace::default();
+        for (key, value, ttl_ms) in slots {
+            let expiry = ttl_ms.map_or(SetExpiry::Never, SetExpiry::Px);
+            let condition = SetCondition::Always;
+            let command = KeyCommand::Set { value: &value, condition, expiry, get: false };
+            keys.execute(&[key], command, 1_000, Writer::Operator);
+        }
+        keys
+    })
+}
+
+fn slots(keys: &Keyspace) -> Vec<String> {
+    keys.iter().map(|slot| format!("{slot:?}")).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_native_operations_of_owners_do_what_their_scripts_do(
+        keys in keyspace(),
+        key in 0..3_u8,
+        value in value(),
+        wall_ms in 1_000..1_070_u64,
+        ttl_ms in prop::option::of(1..60_i64),
+    ) {
+        let writer = Writer::Attempt(AttemptId::default());
+        let digits = ttl_ms.map(|ttl_ms| ttl_ms.to_string());
+        let (text, command) = match ttl_ms {
+            None => (RELEASE, KeyCommand::CompareAndDelete { value: &value }),
+            Some(ttl_ms) => (EXTEND, KeyCommand::CompareAndExtend { value: &value, ttl_ms }),
+        };
+        let mut native = keys.clone();
+        let expected = value_of(&native.execute(&[key], command, wall_ms, writer).reply);
+
+        let mut scripted = keys;
+        let mut arguments = vec![&value[..]];
+        arguments.extend(digits.as_ref().map(String::as_bytes));
+        let mut stopped = Stopped { keys: &mut scripted, wall_ms, writer };
+        let text = Bytes::from_static(text);
+        let reply = run(&text, &sha_of(&text), &[&[key]], &arguments, &REDIS_7_0, &mut stopped);
+
+        prop_assert_eq!(reply, expected);
+        prop_assert_eq!(slots(&scripted), slots(&native));
+    }
+}
