@@ -275,7 +275,12 @@ impl Master {
                 stream.record(database, key, Some(entry));
             }
         }
-        watched.note_all();
+        let there = |database: u8, key: &SmallBytes| {
+            databases.get(database).is_some_and(|keys| keys.stored(key).is_some())
+        };
+        watched.note_where(|database, key| {
+            (database == one || database == other) && (there(one, key) || there(other, key))
+        });
     }
 
     /// Takes note of what `key` is now.

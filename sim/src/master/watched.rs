@@ -54,6 +54,16 @@ impl Watched {
         }
     }
 
+    /// Every key of which `has_changed` says so has changed.
+    pub(super) fn note_where(&mut self, has_changed: impl Fn(u8, &SmallBytes) -> bool) {
+        self.changes += 1;
+        for ((database, key), watch) in &mut self.keys {
+            if has_changed(*database, key) {
+                watch.changed = self.changes;
+            }
+        }
+    }
+
     /// Anything may have changed.
     pub(super) fn note_all(&mut self) {
         self.changes += 1;

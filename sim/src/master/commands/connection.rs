@@ -101,16 +101,17 @@ fn hello(call: &mut Call<'_>) -> Outcome {
         [] => (None, [].as_slice()),
         [version, options @ ..] => (Some(version_of(version)?), options),
     };
-    let (mut credentials, mut name) = (None, None);
+    let mut name = None;
     let mut rest = options;
     loop {
         rest = match rest {
             [] => break,
             [option, user, password, after @ ..] if is(option, "AUTH") => {
-                credentials = Some((*user, *password));
+                admit(call, user, password)?;
                 after
             }
             [option, given, after @ ..] if is(option, "SETNAME") => {
+                check_name(given)?;
                 name = Some(*given);
                 after
             }
@@ -119,14 +120,10 @@ fn hello(call: &mut Call<'_>) -> Outcome {
             }
         };
     }
-    if let Some((user, password)) = credentials {
-        admit(call, user, password)?;
-    }
     if call.session.is_unauthenticated() {
         return Err(Refusal::new(call.server.profile().texts.hello_unauthenticated));
     }
     if let Some(name) = name {
-        check_name(name)?;
         call.session.set_name(call.server, name);
     }
     if let Some(protocol) = protocol {

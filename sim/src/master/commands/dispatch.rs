@@ -1,5 +1,6 @@
 //! What happens to a request before it is executed, in Redis' order.
 
+use super::call::is;
 use super::{
     AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
 };
@@ -41,6 +42,11 @@ pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
             return Value::simple("QUEUED");
         }
         Ok(spec) => execute(spec, call),
+        Err(refusal) if is(call.words[0], "EXEC") => {
+            call.session.end_transaction();
+            call.session.unwatch(call.server);
+            Err(text::aborted(&refusal))
+        }
         Err(refusal) => {
             call.session.refuse_transaction();
             Err(refusal)

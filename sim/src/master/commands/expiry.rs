@@ -66,9 +66,9 @@ fn condition(options: &[&[u8]]) -> Result<ExpireCondition, Refusal> {
 const MISSING: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 
-/// Seconds are rounded, halves upwards.
+/// Seconds are rounded, halves upwards; the very last instants wrap round, as they do in Redis.
 fn in_units(ms: i64, unit_ms: i64) -> i64 {
-    (ms + unit_ms / 2) / unit_ms
+    ms.wrapping_add(unit_ms / 2) / unit_ms
 }
 
 fn time_to_live(call: &mut Call<'_>, unit_ms: i64) -> Outcome {

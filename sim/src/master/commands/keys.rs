@@ -158,9 +158,7 @@ fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
 
 /// The database that a word names.
 pub(super) fn database(call: &Call<'_>, word: &[u8]) -> Result<u8, Refusal> {
-    let number = i32::try_from(integer(word)?).map_err(|_| {
-        Refusal::new("ERR value is out of range, value must between -2147483648 and 2147483647")
-    })?;
+    let number = i32::try_from(integer(word)?).map_err(|_| text::NOT_AN_INT)?;
     let known = u8::try_from(number).ok().filter(|number| *number < call.server.database_count());
     known.ok_or(text::DATABASE_RANGE)
 }

@@ -5,6 +5,8 @@ use crate::master::keyspace::parse_integer;
 
 pub(super) const NOT_AN_INTEGER: Refusal =
     Refusal::new("ERR value is not an integer or out of range");
+pub(super) const NOT_AN_INT: Refusal =
+    Refusal::new("ERR value is out of range, value must between -2147483648 and 2147483647");
 pub(super) const SYNTAX: Refusal = Refusal::new("ERR syntax error");
 pub(super) const NO_SUCH_KEY: Refusal = Refusal::new("ERR no such key");
 pub(super) const DATABASE_RANGE: Refusal = Refusal::new("ERR DB index is out of range");
@@ -32,6 +34,12 @@ fn quoted(bytes: &[u8], most: usize) -> &[u8] {
 
 pub(super) fn arity(name: &str) -> Refusal {
     Refusal::of(format!("ERR wrong number of arguments for '{name}' command"))
+}
+
+/// EXEC itself was refused: there is no transaction any more.
+pub(super) fn aborted(Refusal(why): &Refusal) -> Refusal {
+    let why = why.strip_prefix(b"ERR ").unwrap_or(why);
+    Refusal::of([b"EXECABORT Transaction discarded because of: ", why].concat())
 }
 
 pub(super) fn invalid_expiry(name: &str) -> Refusal {

@@ -57,7 +57,7 @@ fn exec(call: &mut Call<'_>) -> Outcome {
     if conflict {
         return Ok(Value::NullArray);
     }
-    let values = transaction.queued.iter().map(|(spec, words)| {
+    let queued = transaction.queued.iter().map(|(spec, words)| {
         let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
         let mut inner = Call {
             server: call.server,
@@ -70,7 +70,14 @@ fn exec(call: &mut Call<'_>) -> Outcome {
         };
         let outcome = execute(spec, &mut inner);
         call.ending = call.ending.or(inner.ending);
-        outcome.unwrap_or_else(Value::from)
+        (call.session.protocol(), outcome.unwrap_or_else(Value::from))
+    });
+    let values: Vec<_> = queued.collect();
+    // Every answer is in the version that was spoken then.
+    let last = call.session.protocol();
+    let values = values.into_iter().map(|(protocol, value)| match protocol == last {
+        true => value,
+        false => Value::In(protocol, Box::new(value)),
     });
     Ok(Value::Array(values.collect()))
 }

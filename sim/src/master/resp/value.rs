@@ -27,6 +27,8 @@ pub enum Value {
     Double(String),
     /// An error, its kind first: `ERR something`. Ends of lines in it are sent as spaces.
     Error(Bytes),
+    /// One that is sent in this version, whatever the rest is sent in.
+    In(Protocol, Box<Value>),
     /// An integer.
     Integer(i64),
     /// Pairs; version 2 has them one after the other in an array.
@@ -82,6 +84,7 @@ impl Value {
             Self::Double(digits) => bulk(digits.as_bytes(), out),
             Self::Error(text) => words(b'-', text, out),
             Self::Integer(number) => integer(b':', *number, out),
+            Self::In(protocol, value) => value.encode(*protocol, out),
             Self::Map(pairs) => {
                 let count = if is_3 { pairs.len() } else { pairs.len() * 2 };
                 integer(if is_3 { b'%' } else { b'*' }, count as i64, out);

@@ -1,0 +1,117 @@
+//! The simulated masters, judged from outside: random command streams are sent to a real server and
+//! to the simulated one, and the replies compared byte for byte.
+//!
+//! | variable | what |
+//! | --- | --- |
+//! | `JUDGE_COMMANDS` | so many commands are sent to each real server; a small sample by default |
+//! | `JUDGE_SEED` | where the streams come from; printed |
+//! | `JUDGE_ROUND` | this round of the seed alone |
+//! | `JUDGE_DIFFERENCES` | so many different differences are looked for before it ends |
+//! | `JUDGE_WITHOUT` | commands that are not sent, separated by commas |
+//! | `BLESS` | the transcripts are recorded anew where there is a real server |
+//! | `REDIS_SERVER`, `VALKEY_SERVER` | the programs, unless they are on PATH |
+//! | `REDLOCK_REQUIRE_REDIS` | a missing `redis-server` is a failure |
+//!
+//! Without a real server the committed transcripts are played.
+
+mod commands;
+mod dice;
+mod generator;
+mod locks;
+mod play;
+mod real;
+mod reply;
+mod round;
+mod scripts;
+mod shrink;
+mod simulated;
+mod transcript;
+mod words;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::{env, io};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use redlock_sim::master::profile::Profile;
+
+use crate::play::{Counts, Difference, Judge};
+use crate::round::{Item, Round};
+
+/// So many commands plain `cargo test` sends.
+const SAMPLE: u64 = 5_000;
+
+/// At most one reply in so many may go without a comparison.
+const SKIPPED_ONE_IN: u64 = 50;
+
+fn main() {
+    let mut trials = Vec::new();
+    for (name, variable, program) in
+        [("redis-7.0", "REDIS_SERVER", "redis-server"), ("valkey-9", "VALKEY_SERVER", "valkey-server")]
+    {
+        let program = env::var(variable).unwrap_or_else(|_| program.to_owned());
+        let is_required = name == "redis-7.0" && env::var_os("REDLOCK_REQUIRE_REDIS").is_some();
+        let is_missing = !real::is_there(&program) && !is_required;
+        let bless = (env::var_os("BLESS").is_some() && !is_missing).then(|| program.clone());
+        let transcript = move || match (&bless, Profile::named(name)) {
+            (Some(program), _) => transcript::record(name, program),
+            (None, Some(profile)) => transcript::play(name, profile),
+            (None, None) => Err("no such profile".into()),
+        };
+        trials.push(Trial::test(format!("transcript::{name}"), transcript));
+        let test = move || streams(name, &program);
+        trials.push(Trial::test(format!("streams::{name}"), test).with_ignored_flag(is_missing));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn number(variable: &str) -> Option<u64> {
+    env::var(variable).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Random streams: no difference.
+fn streams(name: &str, program: &str) -> Result<(), Failed> {
+    let profile = Profile::named(name).ok_or("no such profile")?;
+    let seed = number("JUDGE_SEED").unwrap_or(1);
+    let only = number("JUDGE_ROUND");
+    let wanted = number("JUDGE_COMMANDS").unwrap_or(SAMPLE);
+    let tolerated = number("JUDGE_DIFFERENCES").unwrap_or(1) as usize;
+    let left_out = env::var("JUDGE_WITHOUT").unwrap_or_default().to_ascii_uppercase();
+    let server = real::Server::start(program)?;
+    let mut judge = Judge::new(&server, profile)?;
+    let mut counts = Counts::default();
+    let mut differences = BTreeMap::new();
+    for number in only.unwrap_or(0).. {
+        let mut round = generator::round(seed, number);
+        round.leave_out(&left_out);
+        let (played, difference) = judge.play(&round)?;
+        counts.add(played);
+        if let Some(difference) = difference
+            && let Entry::Vacant(place) = differences.entry(difference.signature(&round))
+        {
+            let told = shrunk(&mut judge, round, difference)?;
+            place.insert(format!("{name}: seed {seed}, round {number}\n{told}"));
+        }
+        if counts.compared() >= wanted || only.is_some() || differences.len() >= tolerated {
+            break;
+        }
+    }
+    let Counts { exact, interval, skipped } = counts;
+    println!("{name}: seed {seed}: {exact} exact, {interval} as intervals, {skipped} skipped");
+    if !differences.is_empty() {
+        return Err(differences.into_values().collect::<Vec<_>>().join("\n").into());
+    }
+    if skipped * SKIPPED_ONE_IN > counts.compared() {
+        return Err("too many replies were not compared".into());
+    }
+    Ok(())
+}
+
+/// The shortest round that shows a difference, for people.
+fn shrunk(judge: &mut Judge<'_>, round: Round, difference: Difference) -> io::Result<String> {
+    let (round, difference) = shrink::shrink(judge, round, difference)?;
+    let mut told: Vec<_> = round.items.iter().map(Item::told).collect();
+    told.push(format!("real      {}", difference.real));
+    told.push(format!("simulated {}\n", difference.simulated));
+    Ok(told.join("\n"))
+}

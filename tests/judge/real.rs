@@ -1,0 +1,128 @@
+//! A real server, as a process of ours on loopback, and connections to it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::reply::{self, Reply};
+
+/// A server may take this long to come up, and to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server, killed when dropped.
+pub(crate) struct Server {
+    port: u16,
+    directory: PathBuf,
+    process: Child,
+}
+
+/// Whether `program` can be run.
+pub(crate) fn is_there(program: &str) -> bool {
+    let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
+impl Server {
+    /// Starts `program`. It keeps nothing on disk, and expired keys until somebody looks at them:
+    /// when its active cycle runs is nobody's choice.
+    pub(crate) fn start(program: &str) -> io::Result<Self> {
+        loop {
+            let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+            let name = format!("redlock-judge-{}-{port}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
+            fs::create_dir(&directory)?;
+            let mut command = Command::new(program);
+            command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+            command.args(["--enable-debug-command", "local", "--dir"]).arg(&directory);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let process = command.spawn()?;
+            let mut server = Self { port, directory, process };
+            if server.comes_up() {
+                server.connect()?.ask(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"])?;
+                return Ok(server);
+            }
+        }
+    }
+
+    pub(crate) fn connect(&self) -> io::Result<Connection> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Connection { stream, received: Vec::new() })
+    }
+
+    /// Whether it is this process that answers: another one may have taken the port meanwhile.
+    fn comes_up(&mut self) -> bool {
+        let line = format!("process_id:{}\r\n", self.process.id());
+        while self.process.try_wait().is_ok_and(|status| status.is_none()) {
+            let info = self.connect().and_then(|mut it| it.ask(&["INFO", "server"]));
+            match info {
+                Ok(Reply::One(b'$', text)) => return String::from_utf8_lossy(&text).contains(&line),
+                _ => std::thread::yield_now(),
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A connection that says what comes back byte for byte.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// The next reply, taken apart and as it came.
+    pub(crate) fn receive(&mut self) -> io::Result<(Reply, Vec<u8>)> {
+        loop {
+            if let Some((reply, length)) = reply::parse(&self.received) {
+                let bytes = self.received.drain(..length).collect();
+                return Ok((reply, bytes));
+            }
+            let mut buffer = [0; 16 * 1_024];
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                length => self.received.extend_from_slice(&buffer[..length]),
+            }
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) fn ask(&mut self, words: &[&str]) -> io::Result<Reply> {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        self.send(request.as_bytes())?;
+        Ok(self.receive()?.0)
+    }
+
+    /// What its clock reads.
+    pub(crate) fn time_us(&mut self) -> io::Result<i64> {
+        let reply = self.ask(&["TIME"])?;
+        reply::time_us(&reply).ok_or_else(|| io::Error::other(format!("TIME: {reply:?}")))
+    }
+
+    /// Whether the server has closed it.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        match self.receive() {
+            Ok(_) => false,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+}

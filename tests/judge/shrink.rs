@@ -1,0 +1,39 @@
+//! The shortest round that still shows a difference.
+
+use std::io;
+
+use crate::play::{Difference, Judge};
+use crate::round::Round;
+
+/// So many rounds are played at most to shrink one.
+const TRIES_MAX: usize = 300;
+
+/// Leaves items out of `round` while the servers still differ about the rest.
+pub(crate) fn shrink(
+    judge: &mut Judge<'_>,
+    mut round: Round,
+    mut difference: Difference,
+) -> io::Result<(Round, Difference)> {
+    round.items.truncate(difference.at + 1);
+    let mut size = round.items.len().div_ceil(2);
+    let mut tries = 0;
+    while size > 0 && tries < TRIES_MAX {
+        let mut at = 0;
+        while at < round.items.len() && tries < TRIES_MAX {
+            let mut shorter = round.clone();
+            let end = (at + size).min(shorter.items.len());
+            shorter.items.drain(at..end);
+            shorter.unjoin();
+            tries += 1;
+            match judge.play(&shorter)?.1 {
+                Some(found) => {
+                    shorter.items.truncate(found.at + 1);
+                    (round, difference) = (shorter, found);
+                }
+                None => at += size,
+            }
+        }
+        size /= 2;
+    }
+    Ok((round, difference))
+}

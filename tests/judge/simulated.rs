@@ -1,0 +1,193 @@
+//! The simulated server in every state that it can be in.
+//!
+//! When exactly the real server read its clock is not known, only between which two readings of it.
+//! Where a millisecond ends in between, a request is executed at each of the milliseconds, and
+//! every outcome that fits the real reply is followed further.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use redlock_sim::history::Writer;
+use redlock_sim::master::profile::Profile;
+use redlock_sim::master::resp::{Protocol, Request, Requests};
+use redlock_sim::master::server::{Answer, Server, Session, Turn};
+use redlock_sim::master::{Master, Storage, run_id};
+
+use crate::reply;
+
+/// More states than this are not followed.
+const STATES_MAX: usize = 64;
+
+/// More milliseconds than this within one request are not tried.
+const MILLISECONDS_MAX: usize = 40;
+
+/// A server and its connections.
+#[derive(Clone)]
+struct State {
+    server: Server,
+    sessions: Vec<Option<Session>>,
+}
+
+/// All states that fit what was seen so far.
+pub(crate) struct Simulated {
+    states: Vec<State>,
+    parsers: Vec<Requests>,
+}
+
+/// How a reply of the real server compares.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is the one that the simulated server gives.
+    Exact,
+    /// It is one of those that the simulated server gives, depending on the clock.
+    Interval,
+    /// It lies between them; what the server's state is, is not known any more.
+    Lost,
+    /// It is another one than this.
+    Different(Vec<u8>),
+}
+
+impl Simulated {
+    /// An empty server.
+    pub(crate) fn new(profile: &'static Profile, wall_ms: u64) -> Self {
+        let master = Master::new(Storage::default(), run_id(0, 0), wall_ms);
+        let state = State { server: Server::new(master, profile), sessions: Vec::new() };
+        Self { states: vec![state], parsers: Vec::new() }
+    }
+
+    /// Opens connection `at`, which the real server gave the number `id`.
+    pub(crate) fn open(&mut self, at: usize, id: u64) {
+        for state in &mut self.states {
+            state.sessions.resize(state.sessions.len().max(at + 1), None);
+            state.sessions[at] = Some(Session::new(id));
+        }
+        self.parsers.resize_with(self.parsers.len().max(at + 1), Requests::default);
+        self.parsers[at] = Requests::default();
+    }
+
+    /// What the bytes that connection `at` sends ask for. An error is an answer, and the last one.
+    pub(crate) fn read(&mut self, at: usize, bytes: &[u8]) -> Vec<Result<Request, Vec<u8>>> {
+        let mut requests = Vec::new();
+        // Cut in the middle: the requests must not depend on how the bytes arrive.
+        let (front, back) = bytes.split_at(bytes.len() / 2);
+        for part in [front, back] {
+            self.parsers[at].push(part);
+            loop {
+                match self.parsers[at].next_request() {
+                    Ok(None) => break,
+                    Ok(Some(request)) => requests.push(Ok(request)),
+                    Err(error) => {
+                        requests.push(Err(format!("-{error}\r\n").into_bytes()));
+                        return requests;
+                    }
+                }
+            }
+        }
+        requests
+    }
+
+    /// All answers to the bytes that connection `at` sends when the clock reads `wall_us`.
+    pub(crate) fn ask(&mut self, at: usize, bytes: &[u8], wall_us: i64) -> Vec<u8> {
+        let mut answers = Vec::new();
+        for request in self.read(at, bytes) {
+            answers.extend(match request {
+                Ok(request) => self.states[0].execute(at, &request, wall_us),
+                Err(error) => error,
+            });
+        }
+        answers
+    }
+
+    /// Executes `request` of connection `at`, to which the real server answered `real` between two
+    /// readings of its clock.
+    pub(crate) fn judge(
+        &mut self,
+        at: usize,
+        request: &[Bytes],
+        (low_us, high_us): (i64, i64),
+        real: &[u8],
+    ) -> Verdict {
+        let old = std::mem::take(&mut self.states);
+        let mut outcomes = outcomes(&old, at, request, &moments(low_us, high_us));
+        let fits = |(_, reply): &(State, Vec<u8>)| reply == real;
+        if outcomes.iter().any(fits) {
+            let exact = outcomes.iter().all(fits);
+            self.states = distinct(outcomes.into_iter().filter(fits).map(|it| it.0).collect());
+            return if exact { Verdict::Exact } else { Verdict::Interval };
+        }
+        let told = outcomes[0].1.clone();
+        let Some((real, _)) = reply::parse(real) else { return Verdict::Different(told) };
+        // Within a millisecond only TIME tells one instant from another.
+        let is_same_millisecond = low_us / 1_000 == high_us / 1_000;
+        outcomes.extend(self::outcomes(&old, at, request, &[high_us]));
+        let replies: Vec<_> =
+            outcomes.iter().filter_map(|(_, reply)| Some(reply::parse(reply)?.0)).collect();
+        let is_below = |one| replies.iter().any(|other| reply::is_between(&real, one, other));
+        if !replies.iter().any(is_below) {
+            return Verdict::Different(told);
+        }
+        if is_same_millisecond {
+            self.states = distinct(outcomes.into_iter().map(|it| it.0).collect());
+            Verdict::Interval
+        } else {
+            Verdict::Lost
+        }
+    }
+}
+
+impl State {
+    fn execute(&mut self, at: usize, request: &[Bytes], wall_us: i64) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(session) = &mut self.sessions[at] else { return out };
+        let mut touched = Vec::new();
+        let wall_ns = wall_us as u64 * 1_000;
+        let turn = Turn { wall_ns, writer: Writer::Operator, touched: &mut touched };
+        let answer = session.execute(&mut self.server, request, turn);
+        let protocol: Protocol = session.protocol();
+        match answer {
+            Answer::Reply(value) => value.encode(protocol, &mut out),
+            Answer::LastReply(value) => {
+                value.encode(protocol, &mut out);
+                self.sessions[at] = None;
+            }
+            Answer::Silence => {}
+            // There are no replicas, however long one waits.
+            Answer::Wait { .. } => out.extend_from_slice(b":0\r\n"),
+        }
+        out
+    }
+}
+
+/// What comes of `request` in each of `states` at each of `moments`.
+fn outcomes(
+    states: &[State],
+    at: usize,
+    request: &[Bytes],
+    moments: &[i64],
+) -> Vec<(State, Vec<u8>)> {
+    let pairs = states.iter().flat_map(|state| moments.iter().map(move |&moment| (state, moment)));
+    let outcome = |(state, moment): (&State, i64)| {
+        let mut state = state.clone();
+        let reply = state.execute(at, request, moment);
+        (state, reply)
+    };
+    pairs.map(outcome).collect()
+}
+
+/// An instant of every millisecond from one reading to the other.
+fn moments(low_us: i64, high_us: i64) -> Vec<i64> {
+    let later = (low_us / 1_000 + 1..=high_us / 1_000).take(MILLISECONDS_MAX);
+    std::iter::once(low_us).chain(later.map(|ms| ms * 1_000)).collect()
+}
+
+/// `states` without those that are there twice.
+fn distinct(states: Vec<State>) -> Vec<State> {
+    if states.len() == 1 {
+        return states;
+    }
+    let mut seen = BTreeSet::new();
+    let mut distinct: Vec<State> = states;
+    distinct.retain(|state| seen.insert(format!("{:?}{:?}", state.server, state.sessions)));
+    distinct.truncate(STATES_MAX);
+    distinct
+}
