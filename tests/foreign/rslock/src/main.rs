@@ -1,0 +1,127 @@
+//! rslock under test: plays the part it is told against the nodes it is told.
+
+use std::env;
+use std::io::{Read, Write, stdin};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rslock::{Lock, LockError, LockManager};
+use serde_json::{Value, json};
+
+const WARM_TTL: Duration = Duration::from_secs(10);
+
+fn say(mut what: Value, step: &str) {
+    what["step"] = step.into();
+    println!("{what}");
+}
+
+/// Waits until the runner says that it goes on.
+fn told() {
+    stdin().read_line(&mut String::new()).expect("the runner speaks");
+}
+
+struct Observer(Option<TcpStream>);
+
+impl Observer {
+    fn tell(&mut self, verb: &str, who: &str, resource: &str) {
+        let Some(stream) = &mut self.0 else { return };
+        write!(stream, "{verb} {resource} {who}\r\n").expect("the observer hears");
+        let mut answer = [0; 64];
+        let length = stream.read(&mut answer).expect("the observer answers");
+        assert!(answer[..length].starts_with(b"+OK"), "the observer answered {answer:?}");
+    }
+}
+
+struct Parts {
+    nodes: Vec<String>,
+    resource: String,
+    who: String,
+    ttl: Duration,
+    observer: Observer,
+}
+
+impl Parts {
+    /// A client that tries once.
+    fn manager(&self) -> LockManager {
+        let mut manager = LockManager::new(self.nodes.clone());
+        manager.set_retry(1, Duration::from_millis(200));
+        manager
+    }
+
+    async fn cycle(&mut self) -> Result<(), LockError> {
+        let (first, second) = (self.manager(), self.manager());
+        let lock = first.lock(self.resource.as_bytes(), self.ttl).await?;
+        say(json!({ "validity_ms": lock.validity_time }), "acquired");
+        self.observer.tell("ENTER", "first", &self.resource);
+        match second.lock(self.resource.as_bytes(), self.ttl).await {
+            Err(_) => say(json!({}), "refused"),
+            Ok(_) => say(json!({}), "granted twice"),
+        }
+        let lock = first.extend(&lock, 2 * self.ttl).await?;
+        say(json!({ "validity_ms": lock.validity_time }), "extended");
+        self.observer.tell("LEAVE", "first", &self.resource);
+        lock.release().await;
+        say(json!({}), "released");
+        let lock = second.lock(self.resource.as_bytes(), self.ttl).await?;
+        self.observer.tell("ENTER", "second", &self.resource);
+        say(json!({}), "acquired by the second");
+        self.observer.tell("LEAVE", "second", &self.resource);
+        lock.release().await;
+        Ok(())
+    }
+
+    async fn late(&mut self) -> Result<(), LockError> {
+        let manager = self.manager();
+        manager.lock("warm".as_bytes(), WARM_TTL).await?.release().await;
+        say(json!({}), "ready");
+        told();
+        let began = Instant::now();
+        let answer = manager.lock(self.resource.as_bytes(), self.ttl).await;
+        let after_ms = u64::try_from(began.elapsed().as_millis()).expect("a short wait");
+        match answer {
+            Err(error) => {
+                say(json!({ "outcome": "refuses", "after_ms": after_ms, "why": error.to_string() }), "late");
+            }
+            Ok(lock) => {
+                let validity_ms = lock.validity_time;
+                say(json!({ "outcome": "granted", "after_ms": after_ms, "validity_ms": validity_ms }), "late");
+                self.hold(lock).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn hold(&mut self, lock: Lock) {
+        self.observer.tell("ENTER", &self.who, &self.resource);
+        say(json!({}), "entered");
+        told();
+        self.observer.tell("LEAVE", &self.who, &self.resource);
+        lock.release().await;
+        say(json!({}), "left");
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("{name} is set"));
+    let observer = variable("FOREIGN_OBSERVER");
+    let mut parts = Parts {
+        nodes: variable("FOREIGN_NODES").split(',').map(|port| format!("redis://127.0.0.1:{port}")).collect(),
+        resource: variable("FOREIGN_RESOURCE"),
+        who: variable("FOREIGN_WHO"),
+        ttl: Duration::from_millis(variable("FOREIGN_TTL_MS").parse().expect("a number of milliseconds")),
+        observer: Observer(
+            (!observer.is_empty())
+                .then(|| TcpStream::connect(format!("127.0.0.1:{observer}")).expect("the observer listens")),
+        ),
+    };
+    let played = match variable("FOREIGN_PART").as_str() {
+        "cycle" => parts.cycle().await,
+        "late" => parts.late().await,
+        part => panic!("there is no part {part}"),
+    };
+    if let Err(error) = played {
+        say(json!({ "why": error.to_string() }), "failed");
+        std::process::exit(1);
+    }
+}
