@@ -31,6 +31,7 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
         }
         Value::Double(digits) => string(digits.as_bytes()),
         Value::Error(text) => reply(lua, text, true),
+        Value::In(protocol, value) => to_lua(lua, value, *protocol),
         Value::Integer(number) => Ok(Lv::Number(*number as f64)),
         Value::Map(pairs) if is_3 => {
             let table = lua.create_table()?;
