@@ -17,5 +17,5 @@ pub(super) fn master(arguments: &Master) -> Result<Exit, Stop> {
     let master = Alone::start(options, &REDIS_7_0)
         .map_err(|misuse| Stop::usage(format!("error: {misuse}")))?;
     say(format_args!("master    {}", master.address()));
-    match master.serve() {}
+    master.serve()
 }

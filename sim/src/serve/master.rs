@@ -3,7 +3,6 @@
 //! It takes the options that Redis takes in a file or by `CONFIG SET`. It keeps nothing on disk: a
 //! process that comes after it begins empty.
 
-use core::convert::Infallible;
 use std::io;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -119,8 +118,10 @@ impl Alone {
     }
 
     /// Serves until the process ends.
-    pub fn serve(self) -> Infallible {
-        self.runtime.block_on(core::future::pending())
+    pub fn serve(self) -> ! {
+        loop {
+            self.runtime.block_on(core::future::pending::<()>());
+        }
     }
 }
 
