@@ -11,7 +11,7 @@ use redlock_client::{Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::world::{Due, World};
-use crate::engine::event::plan::{Op, PlannedOp};
+use crate::engine::stage::plan::{Op, PlannedOp};
 use crate::history::{AttemptId, EventKind};
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::Acquire;

@@ -14,7 +14,7 @@ use super::environment::{HostEnvironment, Sleep};
 use super::observer::HistoryObserver;
 use super::simulation::node_name;
 use super::world::{Due, World};
-use crate::engine::event::plan::{Plan, PlannedOp};
+use crate::engine::stage::plan::{Plan, PlannedOp};
 use crate::scenario;
 
 /// The client at `place`, but for its environment; the place after the last one is the probe's.

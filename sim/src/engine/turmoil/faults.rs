@@ -4,8 +4,8 @@ use turmoil::Sim;
 
 use super::simulation::{client_name, node_name};
 use super::world::{State, World};
-use crate::engine::event::nodes::key_ended;
-use crate::engine::event::plan::{Begin, Doing, End, Hosts, Manner, PlannedFault};
+use crate::engine::stage::nodes::key_ended;
+use crate::engine::stage::plan::{Begin, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{EventKind, HostIndex};
 use crate::master::run_id;
 use crate::scenario::Lost;

@@ -20,7 +20,7 @@ mod support;
 mod tests;
 mod world;
 
-use super::event::plan::Plan;
+use super::stage::plan::Plan;
 use super::{Kept, Outcome, Unsupported};
 use crate::scenario::Case;
 

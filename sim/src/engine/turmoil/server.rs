@@ -12,7 +12,7 @@ use turmoil::net::{TcpListener, TcpStream};
 
 use super::request::{self, Malformed};
 use super::world::{State, Told, World};
-use crate::engine::event::nodes::key_ended;
+use crate::engine::stage::nodes::key_ended;
 use crate::history::{Answer, EventKind, Writer};
 use crate::master::{Change, Command, Reply};
 

@@ -9,7 +9,7 @@ use super::client::Process;
 use super::faults::Faults;
 use super::server::NodeProcess;
 use super::world::World;
-use crate::engine::event::plan::{Op, Plan, PlannedOp};
+use crate::engine::stage::plan::{Op, Plan, PlannedOp};
 use crate::engine::{Kept, Outcome};
 use crate::history::{EventKind, HostIndex};
 use crate::scenario::Acquire;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::world::{State, World};
-use crate::engine::event::plan::Plan;
+use crate::engine::stage::plan::Plan;
 use crate::history::EventKind;
 use crate::resource::{Served, StoreRequest};
 use crate::world::{Choice, Direction, Label};

@@ -7,7 +7,7 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::event::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
 use crate::scenario::{ActiveExpiry, Disk, Lost, Persistence, Server};
 
 /// Refuses what cannot be played as the scenario says.

@@ -9,8 +9,8 @@ use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
 use super::store::StoreQueue;
-use crate::engine::event::plan::Plan;
-use crate::engine::event::recorder::Recorder;
+use crate::engine::stage::plan::Plan;
+use crate::engine::stage::recorder::Recorder;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
 use crate::master::{Master, run_id};
 use crate::oracle::Oracle;

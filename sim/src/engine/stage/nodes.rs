@@ -8,7 +8,7 @@ use redlock_client::protocol::{Introduction, RunId, Token};
 use super::disk::DiskWork;
 use super::plan::Plan;
 use super::replication::{Replication, Role};
-use super::stage::{Happening, Input, Packet, Stage};
+use super::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
     Change, Command, Ended, Entry, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
@@ -21,21 +21,21 @@ use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
 /// A node.
 #[derive(Clone, Debug)]
-pub(super) struct NodeHost {
-    pub(super) master: Master,
-    pub(super) stalls: u8,
+pub(in crate::engine) struct NodeHost {
+    pub(in crate::engine) master: Master,
+    pub(in crate::engine) stalls: u8,
     /// The host has no power.
-    pub(super) dark: bool,
+    pub(in crate::engine) dark: bool,
     /// How many faults fill its memory.
-    pub(super) full: u8,
-    pub(super) inbox: VecDeque<(u16, Request)>,
-    pub(super) disk: DiskWork,
-    pub(super) replication: Replication,
-    pub(super) expiry_scheduled: bool,
+    pub(in crate::engine) full: u8,
+    pub(in crate::engine) inbox: VecDeque<(u16, Request)>,
+    pub(in crate::engine) disk: DiskWork,
+    pub(in crate::engine) replication: Replication,
+    pub(in crate::engine) expiry_scheduled: bool,
 }
 
 impl NodeHost {
-    pub(super) fn new(master: Master) -> Self {
+    pub(in crate::engine) fn new(master: Master) -> Self {
         Self {
             master,
             stalls: 0,
@@ -49,7 +49,7 @@ impl NodeHost {
     }
 
     /// Back to the beginning of a run; the master is the caller's.
-    pub(super) fn reset(&mut self) {
+    pub(in crate::engine) fn reset(&mut self) {
         (self.stalls, self.dark, self.full) = (0, false, 0);
         self.inbox.clear();
         self.disk.reset();
@@ -59,7 +59,7 @@ impl NodeHost {
 
 impl Stage {
     /// Something may have come to the end of a connection.
-    pub(super) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
+    pub(in crate::engine) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
         self.arrivals_due -= 1;
         let Some(what) = self.network.arrive(connection, direction, self.now_ns) else { return };
         match direction {
@@ -130,7 +130,7 @@ impl Stage {
 
     /// The process executes again: what waits is executed, each connection's commands in their
     /// order, in one turn.
-    pub(super) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
+    pub(in crate::engine) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
         while !self.nodes[usize::from(node)].is_blocked()
             && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
         {
@@ -144,19 +144,19 @@ impl Stage {
     }
 
     /// Which server a client takes for the master of a node.
-    pub(super) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
+    pub(in crate::engine) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
         self.known[usize::from(client) * plan.node_count + usize::from(node)]
     }
 
     /// The node's wall clock, in whole milliseconds.
-    pub(super) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
+    pub(in crate::engine) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
         if plan.nodes[usize::from(node)].ideal {
             return WALL_AT_START_MS + self.now_ns / 1_000_000;
         }
         self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
     }
 
-    pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
+    pub(in crate::engine) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
         let wall_ms = self.node_wall_ms(plan, node);
         let said = self.nodes[usize::from(node)].master.introduction(wall_ms);
         Introduction {
@@ -166,7 +166,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+    pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
         let server = plan.server_at(self.network.connection(connection).server);
         let server = server.expect("commands are for servers");
         if request.ask.op() == OpKind::Set {
@@ -302,7 +302,7 @@ impl Stage {
     }
 
     /// The active expiry cycle is asked for when the next key's time has come, a little late.
-    pub(super) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         // A replica waits for its master to delete keys.
@@ -328,7 +328,7 @@ impl Stage {
         self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node: server });
     }
 
-    pub(super) fn expire_keys(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn expire_keys(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         host.expiry_scheduled = false;
@@ -379,7 +379,7 @@ fn as_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
-pub(super) fn key_returned(node: u8, entry: &Entry) -> EventKind {
+pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
     EventKind::KeyReturned {
         node,
         writer: entry.writer,
