@@ -193,6 +193,9 @@ impl Stage {
     }
 
     fn send_answer(&mut self, plan: &Plan, connection: u16, response: Response) {
+        if let Some(wire) = &mut self.wire {
+            wire.send(connection);
+        }
         let message = Arrival::Message(Packet::Response(response));
         self.send(plan, connection, Direction::Down, message);
     }

@@ -8,7 +8,9 @@ pub(in crate::engine) mod nodes;
 pub(in crate::engine) mod plan;
 pub(in crate::engine) mod recorder;
 mod replication;
+mod request;
 mod servers;
+pub(in crate::engine) mod wire;
 
 use std::collections::VecDeque;
 
@@ -16,6 +18,7 @@ use self::disk::DiskTurn;
 use self::nodes::NodeHost;
 use self::plan::{Doing, Hosts, Plan};
 use self::recorder::Recorder;
+use self::wire::Wire;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
 use crate::master::{Master, run_id};
 use crate::oracle::Oracle;
@@ -144,6 +147,8 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) returned: Option<EventKind>,
     /// Faults with an end that have not ended.
     pub(in crate::engine) faults_open: u32,
+    /// The bytes, where clients speak them.
+    pub(in crate::engine) wire: Option<Box<Wire>>,
 }
 
 impl Stage {
@@ -177,6 +182,7 @@ impl Stage {
             restarts: Vec::new(),
             returned: None,
             faults_open: 0,
+            wire: None,
         }
     }
 

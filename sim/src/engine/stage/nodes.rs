@@ -11,7 +11,7 @@ use super::replication::{Replication, Role};
 use super::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::{
-    Change, Command, Ended, Entry, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
+    self, Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
     SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
@@ -156,14 +156,21 @@ impl Stage {
         self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
     }
 
-    pub(in crate::engine) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
-        let wall_ms = self.node_wall_ms(plan, node);
-        let said = self.nodes[usize::from(node)].master.introduction(wall_ms);
+    pub(in crate::engine) fn introduction(&self, plan: &Plan, server: u8) -> Introduction {
+        let said = self.introduction_of(plan, server);
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
-            is_master: self.nodes[usize::from(node)].replication.role != Role::Replica,
+            is_master: said.is_master,
         }
+    }
+
+    /// What a server says of itself.
+    pub(super) fn introduction_of(&self, plan: &Plan, server: u8) -> master::Introduction {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &self.nodes[usize::from(server)];
+        let is_master = host.replication.role != Role::Replica;
+        master::Introduction { is_master, ..host.master.introduction(wall_ms) }
     }
 
     pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
@@ -182,20 +189,28 @@ impl Stage {
         }
         let role = self.nodes[usize::from(server)].replication.role;
         let word = match request.ask {
-            Ask::Introduce => Word::Introduction(self.introduction(plan, server)),
+            Ask::Greet => {
+                self.speak_of_itself(plan, server, connection);
+                Word::Ok
+            }
+            Ask::Introduce => {
+                self.speak_of_itself(plan, server, connection);
+                Word::Introduction(self.introduction(plan, server))
+            }
             _ if role == Role::Replica => {
+                self.refuse_bytes(connection);
                 return self.answer_without_key(plan, server, connection, &request, Word::Error);
             }
             Ask::Wait { replicas, timeout_ms } => {
                 let wanted = (replicas, timeout_ms);
                 return self.wait_for_replicas(plan, server, connection, request, wanted);
             }
-            _ => self.execute_on_key(plan, server, &request),
+            _ => self.execute_on_key(plan, server, connection, &request),
         };
         if plan.has_replicas() {
             self.note_written(server, connection);
         }
-        if role == Role::Deposed && request.ask != Ask::Introduce {
+        if role == Role::Deposed && request.ask.op() != OpKind::Introduce {
             // The node does not do what its old master does.
             return self.answer_without_key(plan, server, connection, &request, word);
         }
@@ -205,9 +220,32 @@ impl Stage {
     }
 
     /// What a server does with a key. Histories tell what the node's master does.
-    fn execute_on_key(&mut self, plan: &Plan, server: u8, request: &Request) -> Word {
+    fn execute_on_key(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        request: &Request,
+    ) -> Word {
         let wall_ms = self.node_wall_ms(plan, server);
-        let node = plan.nodes[usize::from(server)].node;
+        let done = if self.wire.is_some() {
+            let done = self.execute_bytes(server, connection, request, wall_ms);
+            let Some(done) = done else { return Word::Error };
+            done
+        } else {
+            self.execute_natively(plan, server, request, wall_ms)
+        };
+        self.tell_of_key(plan, server, request, &done)
+    }
+
+    /// What a server does that is asked without bytes.
+    fn execute_natively(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        request: &Request,
+        wall_ms: u64,
+    ) -> Executed {
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -228,7 +266,7 @@ impl Stage {
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
+            Ask::Greet | Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
             Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
                 set_if_missing(value, as_ms(ms))
@@ -239,20 +277,32 @@ impl Stage {
             }
         };
         let writer = Writer::Attempt(request.attempt);
-        let host = &mut self.nodes[usize::from(server)];
-        let tells = host.is_master();
-        let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
-        if let Some(expired) = done.expired.filter(|_| tells) {
-            self.record(key_ended(node, &expired));
+        let command = Command::Key { key: &plan.key, command };
+        self.nodes[usize::from(server)].master.execute(command, wall_ms, writer)
+    }
+
+    /// Tells what became of the key, and returns the answer.
+    fn tell_of_key(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        request: &Request,
+        done: &Executed,
+    ) -> Word {
+        let node = plan.nodes[usize::from(server)].node;
+        let tells = self.nodes[usize::from(server)].is_master();
+        if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, expired));
         }
-        let word = match done.reply {
+        let value = request.token.as_bytes();
+        let word = match &done.reply {
             Reply::Bulk(held) => {
-                let own = *held == value[..];
+                let own = held[..] == value[..];
                 let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
                 token.map_or(Word::Error, |token| Word::Value { token, own })
             }
             Reply::Error(_) => Word::Error,
-            Reply::Integer(value) => Word::Integer(value),
+            Reply::Integer(value) => Word::Integer(*value),
             Reply::Introduction(_) => unreachable!("INFO was not asked"),
             Reply::Nil => Word::Nil,
             Reply::Ok => Word::Ok,
@@ -273,8 +323,8 @@ impl Stage {
                 expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
             });
         }
-        if let Some(ended) = done.ended.filter(|_| tells) {
-            self.record(key_ended(node, &ended));
+        if let Some(ended) = done.ended.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, ended));
         }
         if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
             // The key may end sooner than the cycle was asked for.
@@ -285,7 +335,7 @@ impl Stage {
             self.schedule_expiry(plan, server);
         }
         if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
-            return self.count(plan, server, writer);
+            return self.count(plan, server, Writer::Attempt(attempt));
         }
         word
     }
