@@ -1,5 +1,6 @@
 //! Every case of every scenario, a test under its own name: `scenario::case` on the engine `event`,
-//! `turmoil::scenario::case` on the engine `turmoil`, ignored where that engine cannot play it.
+//! `turmoil::scenario::case` on the engine `turmoil`, ignored where that engine cannot play it, and
+//! where it can both engines must agree.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use redlock_sim::command;
 use redlock_sim::scenario::{self, Case, File};
-use redlock_sim::search::{Campaign, Engine};
+use redlock_sim::search::{Campaign, Engine, disagreements};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -39,8 +40,15 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
     let seeds = engine.seeds(case).0;
     let campaign = Campaign { case, engine, seeds, stop: &NEVER, progress: &|_| {} };
     match command::keep(&campaign) {
-        Ok(played) if played.result.is_met() => Ok(Completion::Completed),
-        Ok(played) => Err(Failed::from(format!("\n{}", command::told(&played)))),
+        Ok(played) if !played.result.is_met() => {
+            Err(Failed::from(format!("\n{}", command::told(&played))))
+        }
+        Ok(played) if engine == Engine::Turmoil => {
+            let event = Campaign { engine: Engine::Event, ..campaign }.play()?;
+            let told = disagreements(&event, &played.result);
+            if told.is_empty() { Ok(Completion::Completed) } else { Err(told.join("\n").into()) }
+        }
+        Ok(_) => Ok(Completion::Completed),
         Err(unsupported) if engine == Engine::Turmoil => {
             Ok(Completion::ignored_with(unsupported.what))
         }

@@ -1,21 +1,25 @@
 //! Byte strings that are short nearly always.
 
+use core::borrow::Borrow;
+use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::Deref;
+use std::sync::Arc;
 
 /// The longest byte string that needs no allocation: longer than a token (20) and than any
 /// integer in decimal (20).
 pub const INLINE_MAX: usize = 22;
 
-/// An owned byte string that is stored in place up to [`INLINE_MAX`] bytes.
+/// A byte string that is stored in place up to [`INLINE_MAX`] bytes. A longer one is shared among its
+/// copies: a value of half a gigabyte is kept once, however many records and answers speak of it.
 #[derive(Clone)]
 pub struct SmallBytes(Repr);
 
 #[derive(Clone)]
 enum Repr {
     Inline { length: u8, bytes: [u8; INLINE_MAX] },
-    Heap(Box<[u8]>),
+    Heap(Arc<[u8]>),
 }
 
 impl SmallBytes {
@@ -29,6 +33,15 @@ impl SmallBytes {
                 Self(Repr::Inline { length: bytes.len() as u8, bytes: inline })
             }
             None => Self(Repr::Heap(bytes.into())),
+        }
+    }
+
+    /// The bytes for an answer. Long ones are not copied.
+    #[must_use]
+    pub fn share(&self) -> bytes::Bytes {
+        match &self.0 {
+            Repr::Inline { .. } => bytes::Bytes::copy_from_slice(self),
+            Repr::Heap(bytes) => bytes::Bytes::from_owner(Arc::clone(bytes)),
         }
     }
 
@@ -54,6 +67,12 @@ impl SmallBytes {
     }
 }
 
+impl Default for SmallBytes {
+    fn default() -> Self {
+        Self::new(b"")
+    }
+}
+
 impl Deref for SmallBytes {
     type Target = [u8];
 
@@ -72,6 +91,25 @@ impl PartialEq for SmallBytes {
 }
 
 impl Eq for SmallBytes {}
+
+impl PartialOrd for SmallBytes {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SmallBytes {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+/// Equal, ordered and hashed as the slice is.
+impl Borrow<[u8]> for SmallBytes {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
 
 impl Hash for SmallBytes {
     fn hash<H: Hasher>(&self, state: &mut H) {

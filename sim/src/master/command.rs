@@ -56,10 +56,24 @@ pub enum KeyCommand<'a> {
         /// When to do so.
         condition: ExpireCondition,
     },
+    /// `PEXPIREAT`.
+    ExpireAt {
+        /// The instant on the node's wall clock until which the key lives.
+        when_ms: i64,
+        /// When to do so.
+        condition: ExpireCondition,
+    },
     /// `GET`.
     Get,
     /// `INCR`.
     Incr,
+    /// `INCRBY`.
+    IncrBy {
+        /// How much to add.
+        by: i64,
+    },
+    /// `PERSIST`.
+    Persist,
     /// `PEXPIRE`.
     Pexpire {
         /// How long the key lives from now on.
@@ -92,7 +106,7 @@ impl KeyCommand<'_> {
     /// they would do. A script that only deletes or re-times is none of them.
     #[must_use]
     pub const fn is_denied_when_full(&self) -> bool {
-        matches!(self, Self::Incr | Self::Set { .. } | Self::Setnx { .. })
+        matches!(self, Self::Incr | Self::IncrBy { .. } | Self::Set { .. } | Self::Setnx { .. })
     }
 }
 
@@ -111,6 +125,8 @@ pub enum SetCondition {
 /// What `SET` does to the expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetExpiry {
+    /// `PXAT`: the key lives until the node's wall clock has passed this, even if it has by now.
+    At(u64),
     /// `KEEPTTL`: what it was.
     Keep,
     /// The key does not expire.
@@ -213,6 +229,12 @@ pub struct Executed {
 }
 
 impl Executed {
+    /// Nothing but the end of a key.
+    pub(super) fn of_end(ended: Ended) -> Self {
+        let effect = Effect { change: Change::Deleted, before: ended.writer, ..Effect::default() };
+        Self { reply: Reply::Ok, expired: None, effect, ended: Some(ended) }
+    }
+
     /// The command was refused before it looked at the key, which is `stored`.
     pub(super) fn refused(error: ErrorReply, stored: Option<&Entry>) -> Self {
         let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
@@ -253,6 +275,8 @@ pub enum Change {
 /// A key that is no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
+    /// The number of its database.
+    pub database: u8,
     /// Which.
     pub key: SmallBytes,
     /// Who had made it.

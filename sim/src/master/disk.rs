@@ -13,13 +13,15 @@
 //! When syncs begin and how long they take is the engine's business.
 
 use super::bytes::SmallBytes;
-use super::keyspace::{Entry, Keyspace};
+use super::databases::Databases;
+use super::keyspace::Entry;
 use crate::scenario::Persistence;
 
 /// What a key became. Absolute, so that replaying it later means the same: relative times to live
 /// survive no restart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Record {
+    database: u8,
     key: SmallBytes,
     /// `None`: there is no key.
     entry: Option<Entry>,
@@ -94,12 +96,13 @@ impl Disk {
         self.log.is_empty()
     }
 
-    /// Takes note that `key` is `entry` now. Costs nothing if nothing is kept.
-    pub fn record(&mut self, key: &[u8], entry: Option<&Entry>) {
+    /// Takes note that `key` of a database is `entry` now. Costs nothing if nothing is kept.
+    pub fn record(&mut self, database: u8, key: &[u8], entry: Option<&Entry>) {
         if self.storage.persistence == Persistence::None {
             return;
         }
-        self.log.push(Record { key: SmallBytes::new(key), entry: entry.cloned() });
+        let key = SmallBytes::new(key);
+        self.log.push(Record { database, key, entry: entry.cloned() });
         match self.storage.persistence {
             Persistence::None | Persistence::Rdb => {}
             Persistence::Everysec if self.syncing.is_some() => {}
@@ -202,11 +205,11 @@ impl Disk {
         (self.written, self.synced, self.acknowledged) = (length, length, length);
     }
 
-    /// Makes `keyspace` what the log says.
-    pub fn replay(&self, keyspace: &mut Keyspace) {
-        keyspace.clear();
-        for Record { key, entry } in &self.log {
-            keyspace.load(key, entry.as_ref());
+    /// Makes the databases what the log says.
+    pub fn replay(&self, databases: &mut Databases) {
+        databases.clear();
+        for Record { database, key, entry } in &self.log {
+            databases.at(*database).load(key, entry.as_ref());
         }
     }
 

@@ -6,6 +6,8 @@
 
 mod bytes;
 mod command;
+mod commands;
+mod databases;
 mod disk;
 mod keyspace;
 pub mod profile;
@@ -13,17 +15,20 @@ pub mod resp;
 pub mod script;
 pub mod server;
 mod stream;
+mod watched;
 
 pub use bytes::{INLINE_MAX, SmallBytes};
 pub use command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
     KeyCommand, Reply, SetCondition, SetExpiry,
 };
+pub use databases::Databases;
 pub use disk::{Disk, Storage};
 pub use keyspace::{Entry, Keyspace};
 pub use stream::Stream;
 
 use crate::history::{KeyEnd, Writer};
+use watched::Watched;
 
 /// The `run_id` of the process that a host starts for the `incarnation`-th time: another one for
 /// every start, and nobody's choice.
@@ -38,11 +43,12 @@ pub fn run_id(host: u8, incarnation: u32) -> [u8; 20] {
 /// One server: a process, its memory and its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {
-    keyspace: Keyspace,
+    databases: Databases,
     /// Room for the comparison that a restart makes.
-    lost: Keyspace,
+    lost: Databases,
     disk: Disk,
     stream: Stream,
+    watched: Watched,
     /// Memory is full, and nothing may be evicted.
     is_full: bool,
     run_id: [u8; 20],
@@ -57,10 +63,11 @@ impl Master {
     #[must_use]
     pub fn new(storage: Storage, run_id: [u8; 20], started_wall_ms: u64) -> Self {
         Self {
-            keyspace: Keyspace::default(),
-            lost: Keyspace::default(),
+            databases: Databases::default(),
+            lost: Databases::default(),
             disk: Disk::new(storage),
             stream: Stream::default(),
+            watched: Watched::default(),
             is_full: false,
             run_id,
             started_wall_ms,
@@ -71,9 +78,11 @@ impl Master {
 
     /// Back to the state of [`Master::new`], keeping what is allocated.
     pub fn reset_to(&mut self, storage: Storage, run_id: [u8; 20], started_wall_ms: u64) {
-        self.keyspace.clear();
+        self.databases.reset();
+        self.lost.reset();
         self.disk.reset_to(storage);
         self.stream.reset(false);
+        self.watched.clear();
         self.is_full = false;
         self.run_id = run_id;
         self.started_wall_ms = started_wall_ms;
@@ -81,10 +90,16 @@ impl Master {
         self.is_running = true;
     }
 
-    /// Its keys.
+    /// The keys of the first database.
     #[must_use]
     pub fn keyspace(&self) -> &Keyspace {
-        &self.keyspace
+        self.databases.first()
+    }
+
+    /// Its keys.
+    #[must_use]
+    pub fn databases(&self) -> &Databases {
+        &self.databases
     }
 
     /// What it keeps.
@@ -111,7 +126,7 @@ impl Master {
 
     /// Tells everything anew, for a replica that begins to follow: from which place on.
     pub fn copy_to_stream(&mut self) -> u32 {
-        self.stream.copy(&self.keyspace)
+        self.stream.copy(&self.databases)
     }
 
     /// As a replica: does what `master` told between two places of its stream.
@@ -121,7 +136,8 @@ impl Master {
     /// If the process is dead.
     pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
         assert!(self.is_running, "a dead process follows nobody");
-        master.stream.apply(from, to, &mut self.keyspace, &mut self.disk);
+        master.stream.apply(from, to, &mut self.databases, &mut self.disk);
+        self.watched.note_all();
     }
 
     /// Memory is full, or is not any more: the policy is `noeviction`.
@@ -165,12 +181,29 @@ impl Master {
             };
         };
         if self.is_full && command.is_denied_when_full() {
-            return Executed::refused(ErrorReply::OutOfMemory, self.keyspace.stored(key));
+            return Executed::refused(ErrorReply::OutOfMemory, self.keyspace().stored(key));
         }
-        let executed = self.keyspace.execute(key, command, wall_ms, writer);
+        self.execute_in(0, key, command, wall_ms, writer)
+    }
+
+    /// Executes `command` on a key of any database, without asking whether memory is full: who calls
+    /// has asked.
+    ///
+    /// # Panics
+    ///
+    /// If the process is dead.
+    pub fn execute_in(
+        &mut self,
+        database: u8,
+        key: &[u8],
+        command: KeyCommand<'_>,
+        wall_ms: u64,
+        writer: Writer,
+    ) -> Executed {
+        assert!(self.is_running, "a dead process executes nothing");
+        let executed = self.databases.at(database).execute(key, command, wall_ms, writer);
         if executed.expired.is_some() || executed.effect.change != Change::Nothing {
-            self.disk.record(key, self.keyspace.stored(key));
-            self.stream.record(key, self.keyspace.stored(key));
+            self.note(database, key);
         }
         executed
     }
@@ -178,38 +211,79 @@ impl Master {
     /// The active expiry cycle: deletes every key whose time has come at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
-        let (disk, stream) = (&mut self.disk, &mut self.stream);
-        self.keyspace.expire_active(wall_ms, |key| {
-            disk.record(&key.key, None);
-            stream.record(&key.key, None);
-            ended(key);
-        });
+        let Self { databases, disk, stream, watched, .. } = self;
+        for keyspace in databases.each() {
+            keyspace.expire_active(wall_ms, |key| {
+                gone(&key, disk, stream, watched);
+                ended(key);
+            });
+        }
+    }
+
+    /// The first instant at which the active expiry cycle has something to do, in any database.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<u64> {
+        let numbers = 0..self.databases.len();
+        numbers.filter_map(|number| self.databases.get(number)?.next_expiry()).min()
     }
 
     /// Memory ran short, and `key` had to go.
     pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
-        let ended = self.keyspace.evict(key)?;
-        self.disk.record(key, None);
-        self.stream.record(key, None);
+        let ended = self.databases.at(0).evict(key)?;
+        self.note(0, key);
         Some(ended)
     }
 
     /// An operator's `DEL` of `key`.
     pub fn delete(&mut self, key: &[u8]) -> Option<Ended> {
-        let ended = self.keyspace.delete_by_operator(key)?;
-        self.disk.record(key, None);
-        self.stream.record(key, None);
+        let ended = self.databases.at(0).delete_by_operator(key)?;
+        self.note(0, key);
         Some(ended)
     }
 
     /// An operator's `FLUSHALL`.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
-        let (disk, stream) = (&mut self.disk, &mut self.stream);
-        self.keyspace.flush(|key| {
-            disk.record(&key.key, None);
-            stream.record(&key.key, None);
+        (0..self.databases.len()).for_each(|database| self.flush_database(database, &mut ended));
+    }
+
+    /// An operator's `FLUSHDB`.
+    pub fn flush_database(&mut self, database: u8, mut ended: impl FnMut(Ended)) {
+        let Self { databases, disk, stream, watched, .. } = self;
+        databases.at(database).flush(|key| {
+            gone(&key, disk, stream, watched);
             ended(key);
         });
+    }
+
+    /// What was in one database is in the other from now on, and the other way round (`SWAPDB`).
+    pub fn swap_databases(&mut self, one: u8, other: u8) {
+        if one == other {
+            return;
+        }
+        self.databases.swap(one, other);
+        let Self { databases, disk, stream, watched, .. } = self;
+        for (database, before) in [(one, other), (other, one)] {
+            let (now, old) = (databases.get(database), databases.get(before));
+            for (key, _) in old.iter().flat_map(|keys| keys.iter()) {
+                if now.is_none_or(|keys| keys.stored(key).is_none()) {
+                    disk.record(database, key, None);
+                    stream.record(database, key, None);
+                }
+            }
+            for (key, entry) in now.iter().flat_map(|keys| keys.iter()) {
+                disk.record(database, key, Some(entry));
+                stream.record(database, key, Some(entry));
+            }
+        }
+        watched.note_all();
+    }
+
+    /// Takes note of what `key` is now.
+    fn note(&mut self, database: u8, key: &[u8]) {
+        let entry = self.databases.get(database).and_then(|keyspace| keyspace.stored(key));
+        self.disk.record(database, key, entry);
+        self.stream.record(database, key, entry);
+        self.watched.note(database, key);
     }
 
     /// The process dies, the kernel lives: what was written is kept.
@@ -250,20 +324,31 @@ impl Master {
         &mut self,
         run_id: [u8; 20],
         wall_ms: u64,
-        ended: impl FnMut(Ended),
-        returned: impl FnMut(&[u8], &Entry),
+        mut ended: impl FnMut(Ended),
+        mut returned: impl FnMut(&[u8], &Entry),
     ) {
         assert!(!self.is_running, "the old process is alive");
-        core::mem::swap(&mut self.keyspace, &mut self.lost);
-        self.disk.replay(&mut self.keyspace);
-        self.keyspace.forget_expired(wall_ms);
-        self.lost.compare(&self.keyspace, wall_ms, KeyEnd::Restarted, ended, returned);
-        self.lost.clear();
+        core::mem::swap(&mut self.databases, &mut self.lost);
+        self.disk.replay(&mut self.databases);
+        self.databases.each().for_each(|keyspace| keyspace.forget_expired(wall_ms));
+        for database in 0..self.databases.len().max(self.lost.len()) {
+            let (old, new) = (self.lost.at(database), self.databases.at(database));
+            old.compare(new, wall_ms, KeyEnd::Restarted, &mut ended, &mut returned);
+        }
+        self.lost.reset();
+        self.watched.clear();
         self.run_id = run_id;
         self.started_wall_ms = wall_ms;
         self.incarnation += 1;
         self.is_running = true;
     }
+}
+
+/// Takes note that a key is gone.
+fn gone(ended: &Ended, disk: &mut Disk, stream: &mut Stream, watched: &mut Watched) {
+    disk.record(ended.database, &ended.key, None);
+    stream.record(ended.database, &ended.key, None);
+    watched.note(ended.database, &ended.key);
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Which server a master takes itself for: everything in which servers differ, as data.
 
+use crate::scenario::Server;
+
 /// A server and version.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -11,19 +13,177 @@ pub struct Profile {
     pub version: &'static str,
     /// The version of Redis that `INFO` claims.
     pub redis_version: &'static str,
+    /// What `HELLO` names as modules: names and versions.
+    pub modules: &'static [(&'static str, i64)],
+    /// What it has that others have not.
+    pub features: &'static [Feature],
+    /// It asks who speaks before it looks at what is said.
+    pub asks_who_first: bool,
+    /// A MULTI within a MULTI is called that, and not a command that is not allowed there.
+    pub names_nesting: bool,
+    /// The errors that are worded differently.
+    pub texts: Texts,
 }
 
+/// Something that not every server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Every server has it.
+    Always,
+    /// `CLIENT SETINFO`.
+    ClientInfo,
+    /// `CLIENT CAPA`.
+    ClientCapabilities,
+    /// `DELIFEQ`.
+    DeleteIfEqual,
+    /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
+    Digests,
+    /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
+    ReadOnlyAnywhere,
+    /// `SET` with `IFEQ`.
+    SetIfEqual,
+    /// `WAITAOF`.
+    WaitAof,
+    /// Scripts may `WAIT`, for nothing.
+    WaitInScripts,
+}
+
+/// Errors.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// `HELLO` by somebody who has not said who he is.
+    pub hello_unauthenticated: &'static str,
+    /// `EVALSHA` of a script that is not known.
+    pub no_script: &'static str,
+    /// What scripts are told of commands that there are not.
+    pub script_unknown: &'static str,
+    /// What they are told of too few words, or too many.
+    pub script_arity: &'static str,
+    /// What they are told of commands that are not for them.
+    pub script_forbidden: &'static str,
+    /// What a user is told who may not use a command. `{user}` and `{command}` are put in.
+    pub no_command: &'static str,
+    /// What a user is told who may not use a key.
+    pub no_key: &'static str,
+    /// The same in a script.
+    pub script_no_command: &'static str,
+    /// The same in a script.
+    pub script_no_key: &'static str,
+}
+
+const REDIS_TEXTS: Texts = Texts {
+    hello_unauthenticated: "NOAUTH HELLO must be called with the client already authenticated, \
+        otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the \
+        client and select the RESP protocol version at the same time",
+    no_script: "NOSCRIPT No matching script. Please use EVAL.",
+    script_unknown: "ERR Unknown Redis command called from script",
+    script_arity: "ERR Wrong number of args calling Redis command from script",
+    script_forbidden: "ERR This Redis command is not allowed from script",
+    no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
+    no_key: "NOPERM No permissions to access a key",
+    script_no_command: "ERR ACL failure in script: User {user} has no permissions to run the \
+        '{command}' command",
+    script_no_key: "ERR ACL failure in script: No permissions to access a key",
+};
+
 /// Redis 7.0, the version that Debian has.
-pub const REDIS_7_0: Profile =
-    Profile { name: "redis-7.0", server: "redis", version: "7.0.15", redis_version: "7.0.15" };
+pub const REDIS_7_0: Profile = Profile {
+    name: "redis-7.0",
+    server: "redis",
+    version: "7.0.15",
+    redis_version: "7.0.15",
+    modules: &[],
+    features: &[],
+    asks_who_first: false,
+    names_nesting: true,
+    texts: Texts {
+        hello_unauthenticated: "NOAUTH HELLO must be called with the client already \
+            authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to \
+            authenticate the client and select the RESP protocol version at the same time",
+        no_command: "NOPERM this user has no permissions to run the '{command}' command",
+        no_key: "NOPERM this user has no permissions to access one of the keys used as arguments",
+        script_no_command: "ERR The user executing the script can't run this command or subcommand",
+        script_no_key: "ERR The user executing the script can't access at least one of the keys \
+            mentioned in the command arguments",
+        ..REDIS_TEXTS
+    },
+};
+
+/// Redis 7.2, and 7.4 and 8.0 as far as lock clients see.
+pub const REDIS_7_2: Profile = Profile {
+    name: "redis-7.2",
+    version: "7.2.7",
+    redis_version: "7.2.7",
+    features: &[Feature::ClientInfo, Feature::WaitAof, Feature::WaitInScripts],
+    texts: REDIS_TEXTS,
+    ..REDIS_7_0
+};
+
+/// Redis 8.4, which compares by itself.
+pub const REDIS_8_4: Profile = Profile {
+    name: "redis-8.4",
+    version: "8.4.0",
+    redis_version: "8.4.0",
+    features: &[
+        Feature::ClientInfo,
+        Feature::Digests,
+        Feature::SetIfEqual,
+        Feature::WaitAof,
+        Feature::WaitInScripts,
+    ],
+    texts: REDIS_TEXTS,
+    ..REDIS_7_0
+};
+
+/// Valkey 9.
+pub const VALKEY_9: Profile = Profile {
+    name: "valkey-9",
+    server: "valkey",
+    version: "9.1.2",
+    redis_version: "7.2.4",
+    modules: &[("lua", 1)],
+    features: &[
+        Feature::ClientCapabilities,
+        Feature::ClientInfo,
+        Feature::DeleteIfEqual,
+        Feature::ReadOnlyAnywhere,
+        Feature::SetIfEqual,
+        Feature::WaitAof,
+        Feature::WaitInScripts,
+    ],
+    asks_who_first: true,
+    names_nesting: false,
+    texts: Texts {
+        no_script: "NOSCRIPT No matching script.",
+        script_unknown: "ERR Unknown command called from script",
+        script_arity: "ERR Wrong number of args calling command from script",
+        script_forbidden: "ERR This command is not allowed from script",
+        ..REDIS_TEXTS
+    },
+};
 
 /// All of them.
-pub const PROFILES: [&Profile; 1] = [&REDIS_7_0];
+pub const PROFILES: [&Profile; 4] = [&REDIS_7_0, &REDIS_7_2, &REDIS_8_4, &VALKEY_9];
 
 impl Profile {
     /// The profile of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROFILES.into_iter().find(|profile| profile.name == name)
+    }
+
+    /// Whether such a server has something.
+    #[must_use]
+    pub fn has(&self, feature: Feature) -> bool {
+        feature == Feature::Always || self.features.contains(&feature)
+    }
+}
+
+impl From<Server> for &'static Profile {
+    fn from(server: Server) -> Self {
+        match server {
+            Server::Redis7 => &REDIS_7_0,
+            Server::Redis84 => &REDIS_8_4,
+        }
     }
 }

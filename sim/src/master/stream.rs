@@ -1,16 +1,17 @@
 //! What a master tells its replicas: its effects, in order, and copies of everything.
 
 use super::bytes::SmallBytes;
+use super::databases::Databases;
 use super::disk::Disk;
-use super::keyspace::{Entry, Keyspace};
+use super::keyspace::Entry;
 
 /// Something that a replica does as it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Effect {
     /// There are no keys; a copy of everything follows.
     Emptied,
-    /// A key became this, or `None`: is no more. Expiries are absolute.
-    Became(SmallBytes, Option<Entry>),
+    /// A key of a database became this, or `None`: is no more. Expiries are absolute.
+    Became(u8, SmallBytes, Option<Entry>),
 }
 
 /// The stream of one master's effects. It outlives the master's process, since what was sent is on
@@ -40,33 +41,36 @@ impl Stream {
         self.effects.is_empty()
     }
 
-    pub(super) fn record(&mut self, key: &[u8], entry: Option<&Entry>) {
+    pub(super) fn record(&mut self, database: u8, key: &[u8], entry: Option<&Entry>) {
         if self.is_on {
-            self.effects.push(Effect::Became(SmallBytes::new(key), entry.cloned()));
+            let key = SmallBytes::new(key);
+            self.effects.push(Effect::Became(database, key, entry.cloned()));
         }
     }
 
     /// A copy of everything, for a replica that begins anew: from which place it must be read.
-    pub(super) fn copy(&mut self, keyspace: &Keyspace) -> u32 {
+    pub(super) fn copy(&mut self, databases: &Databases) -> u32 {
         let from = self.len();
         self.effects.push(Effect::Emptied);
-        for (key, entry) in keyspace.iter() {
-            self.effects.push(Effect::Became(key.clone(), Some(entry.clone())));
+        for (database, key, entry) in databases.iter() {
+            self.effects.push(Effect::Became(database, key.clone(), Some(entry.clone())));
         }
         from
     }
 
-    /// Does to `keyspace` what was told between two places; `disk` takes note.
-    pub(super) fn apply(&self, from: u32, to: u32, keyspace: &mut Keyspace, disk: &mut Disk) {
+    /// Does to `databases` what was told between two places; `disk` takes note.
+    pub(super) fn apply(&self, from: u32, to: u32, databases: &mut Databases, disk: &mut Disk) {
         for effect in &self.effects[from as usize..to as usize] {
             match effect {
                 Effect::Emptied => {
-                    keyspace.iter().for_each(|(key, _)| disk.record(key, None));
-                    keyspace.clear();
+                    databases
+                        .iter()
+                        .for_each(|(database, key, _)| disk.record(database, key, None));
+                    databases.clear();
                 }
-                Effect::Became(key, entry) => {
-                    keyspace.load(key, entry.as_ref());
-                    disk.record(key, entry.as_ref());
+                Effect::Became(database, key, entry) => {
+                    databases.at(*database).load(key, entry.as_ref());
+                    disk.record(*database, key, entry.as_ref());
                 }
             }
         }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::compare;
 use super::result::CaseResult;
 use super::tally::Tally;
+use super::{compare, margin};
 use crate::engine::{Outcome, Unsupported, event, turmoil};
 use crate::history::Event;
 use crate::scenario::{Case, SeedRange};
@@ -44,6 +44,21 @@ impl Engine {
         match self {
             Self::Event => case.scenario.run.seeds.clone(),
             Self::Turmoil => case.scenario.run.turmoil_seeds.clone(),
+        }
+    }
+
+    /// Whether it can play `case`, and means by it what the others mean.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot: with what is in the way.
+    pub fn check(self, case: &Case) -> Result<(), Unsupported> {
+        match self {
+            Self::Event => event::Engine::new(case).map(drop),
+            Self::Turmoil => {
+                turmoil::check(case)?;
+                margin::check(case)
+            }
         }
     }
 
@@ -102,8 +117,7 @@ impl Campaign<'_> {
     /// If the case asks for what the engine cannot do.
     pub fn play(&self) -> Result<CaseResult, Unsupported> {
         let Self { case, engine, ref seeds, .. } = *self;
-        // Asked first, so that there is an answer even if there are no seeds.
-        Player::new(case, engine)?;
+        engine.check(case)?;
         let size = engine.seeds_at_once();
         let chunks = (seeds.end - seeds.start).div_ceil(size);
         let mut tally = (0..chunks)
@@ -164,6 +178,7 @@ pub fn replay(
     engine: Engine,
     seed: u64,
 ) -> Result<(Outcome, Vec<Event>), Unsupported> {
+    engine.check(case)?;
     let mut events = Vec::new();
     let outcome = match engine {
         Engine::Event => event::Engine::new(case)?.run(seed, Some(&mut events)),

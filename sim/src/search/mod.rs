@@ -1,11 +1,14 @@
 //! From single runs to statements about many: campaigns over seeds, and what they amount to.
 
+mod agreement;
 mod campaign;
 mod compare;
+pub mod margin;
 mod result;
 mod single;
 mod tally;
 
+pub use agreement::disagreements;
 pub use campaign::{Campaign, Engine, replay};
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
 pub use single::judge_one;

@@ -24,14 +24,26 @@ use crate::scenario::Case;
 
 const ENGINE: &str = "turmoil";
 
+/// Whether this engine can do what `case` asks for.
+///
+/// # Errors
+///
+/// If it cannot: with what it cannot do.
+pub fn check(case: &Case) -> Result<(), Unsupported> {
+    plan(case).map(drop)
+}
+
+fn plan(case: &Case) -> Result<Plan, Unsupported> {
+    let plan = Plan::new(case).map_err(|it| Unsupported { engine: ENGINE, ..it })?;
+    support::check(&plan)?;
+    Ok(plan)
+}
+
 /// Plays `case` by `seed`; the events go to `kept` if it is given.
 ///
 /// # Errors
 ///
 /// If the case asks for what this engine cannot do.
 pub fn run(case: &Case, seed: u64, kept: Kept<'_>) -> Result<Outcome, Unsupported> {
-    let plan = Plan::new(case).map_err(|it| Unsupported { engine: ENGINE, ..it })?;
-    support::check(&plan)?;
-    let outcome = simulation::Simulation::new(plan, seed, kept.is_some()).run(kept);
-    Ok(outcome)
+    Ok(simulation::Simulation::new(plan(case)?, seed, kept.is_some()).run(kept))
 }

@@ -146,7 +146,7 @@ fn torn(draw: u8, count: usize) -> usize {
 
 fn play(disk: &mut Disk, step: Step, backups: &mut u16) {
     match step {
-        Step::Record(key, value) => disk.record(&[key], value.map(entry).as_ref()),
+        Step::Record(key, value) => disk.record(0, &[key], value.map(entry).as_ref()),
         Step::Sync if disk.is_syncing() => disk.end_sync(),
         Step::Sync if disk.syncs_at_once() => {}
         Step::Sync => disk.begin_sync(),
@@ -180,9 +180,10 @@ proptest! {
             prop_assert!(disk.synced <= disk.written && disk.written <= disk.len());
             prop_assert!(disk.syncing.is_none_or(|to| disk.synced <= to && to <= disk.written));
         }
-        let mut restored = Keyspace::default();
-        restored.load(&SmallBytes::new(b"stale"), Some(&entry(9)));
+        let mut restored = Databases::default();
+        restored.at(0).load(&SmallBytes::new(b"stale"), Some(&entry(9)));
         disk.replay(&mut restored);
+        let restored = restored.first();
         for key in 0..3_u8 {
             let last = naive.records.iter().rev().find(|it| it.key == key);
             let expected = last.and_then(|it| it.value).map(entry);
@@ -195,7 +196,7 @@ proptest! {
 /// What is left of one record after a death.
 fn left_by(storage: impl Into<Storage>, death: fn(&mut Disk)) -> usize {
     let mut disk = Disk::new(storage.into());
-    disk.record(b"k", Some(&entry(1)));
+    disk.record(0, b"k", Some(&entry(1)));
     death(&mut disk);
     disk.len()
 }
@@ -217,7 +218,7 @@ fn each_mode_keeps_what_the_manual_says() {
 fn while_a_sync_is_under_way_everysec_answers_what_it_has_not_written() {
     let mut disk = Disk::new(Persistence::Everysec.into());
     disk.begin_sync();
-    disk.record(b"k", Some(&entry(1)));
+    disk.record(0, b"k", Some(&entry(1)));
     assert!(disk.is_write_postponed());
     disk.keep_written();
     assert!(disk.is_empty());
@@ -234,7 +235,7 @@ fn what_a_lying_disk_acknowledged_is_gone_with_the_power() {
 fn the_last_record_of_a_torn_tail_is_dropped() {
     for (left, kept) in [(0, 0), (1, 0), (2, 1), (3, 2)] {
         let mut disk = Disk::new(Persistence::No.into());
-        (0..3).for_each(|key| disk.record(&[key], Some(&entry(1))));
+        (0..3).for_each(|key| disk.record(0, &[key], Some(&entry(1))));
         disk.keep_torn(|count| {
             assert_eq!(count, 4);
             left

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::tests::{ONE, TWO, pexpire, set, set_nx};
 use super::*;
+use crate::master::{ExpireCondition, Reply, SetCondition, SetExpiry};
 
 /// A naive reading of the rules: a map, and arithmetic that cannot overflow.
 #[derive(Default)]

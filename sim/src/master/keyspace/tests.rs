@@ -1,5 +1,6 @@
 use super::*;
 use crate::history::AttemptId;
+use crate::master::command::{Change, ErrorReply, ExpireCondition, Reply, SetCondition, SetExpiry};
 
 pub(super) const ONE: Writer = Writer::Attempt(AttemptId { client: 0, number: 1 });
 pub(super) const TWO: Writer = Writer::Attempt(AttemptId { client: 1, number: 1 });

@@ -1,5 +1,6 @@
 //! The wire: bytes to requests, values to bytes.
 
+mod inline;
 mod request;
 mod value;
 

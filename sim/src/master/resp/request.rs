@@ -2,11 +2,23 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::inline;
+use crate::master::keyspace::parse_integer;
+
 /// The longest line that begins something: an inline request, a length.
 const LINE_MAX: usize = 64 * 1_024;
 
 /// The longest argument (`proto-max-bulk-len`).
 const BULK_MAX: i64 = 512 * 1_024 * 1_024;
+
+/// What a client may have sent of one request at most (`client-query-buffer-limit`).
+const REQUEST_MAX: usize = 1_024 * 1_024 * 1_024;
+
+/// What an argument costs besides its bytes.
+const ARGUMENT_COST: usize = size_of::<Bytes>();
+
+/// How many arguments a client may send that has not said who it is, and how long they may be.
+const UNAUTHENTICATED_MAX: (i64, i64) = (10, 16_384);
 
 /// What a client asks: the command's name and its arguments, never empty.
 pub type Request = Vec<Bytes>;
@@ -17,17 +29,40 @@ pub type Request = Vec<Bytes>;
 pub struct ProtocolError(pub String);
 
 /// The requests of one connection.
-#[derive(Debug, Default)]
+///
+/// Memory is taken for what has arrived, never for what was announced, and no byte is looked at
+/// twice in search of the end of a line.
+#[derive(Debug)]
 pub struct Requests {
     received: BytesMut,
+    /// So much of what was received is known to have no end of line.
+    scanned: usize,
     /// The arguments of the request under way.
     arguments: Request,
+    /// What they take.
+    taken: usize,
     /// How many of them are missing.
     missing: usize,
     /// How long the next one is.
     length: Option<usize>,
+    bulk_max: i64,
     /// Who has not said who he is may not send much.
     unauthenticated: bool,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            received: BytesMut::new(),
+            scanned: 0,
+            arguments: Request::new(),
+            taken: 0,
+            missing: 0,
+            length: None,
+            bulk_max: BULK_MAX,
+            unauthenticated: false,
+        }
+    }
 }
 
 impl Requests {
@@ -46,6 +81,19 @@ impl Requests {
         self.unauthenticated = unauthenticated;
     }
 
+    /// The longest argument from now on, in bytes.
+    pub fn set_bulk_max(&mut self, bulk_max: u64) {
+        self.bulk_max = i64::try_from(bulk_max).unwrap_or(i64::MAX);
+    }
+
+    /// Takes back a request that is done with, whose room the next one may use.
+    pub fn recycle(&mut self, mut request: Request) {
+        if self.missing == 0 && self.arguments.capacity() == 0 {
+            request.clear();
+            self.arguments = request;
+        }
+    }
+
     /// The next whole request; `None` while there is none.
     ///
     /// # Errors
@@ -57,15 +105,9 @@ impl Requests {
                 match self.received.first() {
                     None => return Ok(None),
                     Some(b'*') => {
-                        let refusals = ("too big mbulk count string", "invalid multibulk length");
-                        let Some(count) = self.number(i64::from(i32::MAX), refusals)? else {
+                        if self.begin()?.is_none() {
                             return Ok(None);
-                        };
-                        if count > 10 && self.unauthenticated {
-                            return Err(error("unauthenticated multibulk length"));
                         }
-                        self.missing = usize::try_from(count).unwrap_or(0);
-                        self.arguments.clear();
                     }
                     Some(_) => {
                         let Some(request) = self.inline()? else { return Ok(None) };
@@ -77,6 +119,10 @@ impl Requests {
                 continue;
             }
             let Some(argument) = self.argument()? else { return Ok(None) };
+            self.taken += argument.len() + ARGUMENT_COST;
+            if self.taken > REQUEST_MAX {
+                return Err(error("request is too large"));
+            }
             self.arguments.push(argument);
             self.missing -= 1;
             if self.missing == 0 {
@@ -85,26 +131,29 @@ impl Requests {
         }
     }
 
+    /// Reads how many arguments there will be. None at all are no request.
+    fn begin(&mut self) -> Result<Option<()>, ProtocolError> {
+        let Some(line) = self.line(b'\r', "too big mbulk count string")? else { return Ok(None) };
+        let count = parse_integer(&line[1..]).filter(|count| *count <= i64::from(i32::MAX));
+        let count = count.ok_or_else(|| error("invalid multibulk length"))?;
+        if count > UNAUTHENTICATED_MAX.0 && self.unauthenticated {
+            return Err(error("unauthenticated multibulk length"));
+        }
+        self.missing = usize::try_from(count).unwrap_or(0);
+        self.arguments.clear();
+        self.taken = 0;
+        Ok(Some(()))
+    }
+
     fn argument(&mut self) -> Result<Option<Bytes>, ProtocolError> {
         let length = match self.length {
             Some(length) => length,
-            None => {
-                match self.received.first() {
-                    None => return Ok(None),
-                    Some(b'$') => {}
-                    Some(&other) => {
-                        return Err(error(&format!("expected '$', got '{}'", other as char)));
-                    }
-                }
-                let refusals = ("too big bulk count string", "invalid bulk length");
-                let Some(length) = self.number(BULK_MAX, refusals)? else { return Ok(None) };
-                if length > 16_384 && self.unauthenticated {
-                    return Err(error("unauthenticated bulk length"));
-                }
-                let length = usize::try_from(length).map_err(|_| error("invalid bulk length"))?;
-                *self.length.insert(length)
-            }
+            None => match self.bulk_length()? {
+                Some(length) => *self.length.insert(length),
+                None => return Ok(None),
+            },
         };
+        // What stands in the place of the line's end is not looked at.
         if self.received.len() < length + 2 {
             return Ok(None);
         }
@@ -114,33 +163,54 @@ impl Requests {
         Ok(Some(argument))
     }
 
-    /// The number in the line that begins with a mark.
-    fn number(
-        &mut self,
-        most: i64,
-        (too_long, invalid): (&str, &str),
-    ) -> Result<Option<i64>, ProtocolError> {
-        let Some(end) = self.received.iter().position(|&byte| byte == b'\r') else {
-            let refused = self.received.len() > LINE_MAX;
-            return if refused { Err(error(too_long)) } else { Ok(None) };
-        };
-        if self.received.len() < end + 2 {
-            return Ok(None);
+    fn bulk_length(&mut self) -> Result<Option<usize>, ProtocolError> {
+        let Some(line) = self.line(b'\r', "too big bulk count string")? else { return Ok(None) };
+        match line.first() {
+            Some(b'$') => {}
+            // An empty line: its end stands where the mark should.
+            None => return Err(error("expected '$', got ' '")),
+            Some(&other) => return Err(error(&format!("expected '$', got '{}'", other as char))),
         }
-        let number = super::super::keyspace::parse_integer(&self.received[1..end]);
-        let number = number.filter(|number| *number <= most).ok_or_else(|| error(invalid))?;
-        self.received.advance(end + 2);
-        Ok(Some(number))
+        let length = parse_integer(&line[1..]).filter(|length| *length <= self.bulk_max);
+        let refused = length.is_some_and(|length| length > UNAUTHENTICATED_MAX.1);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let length = length.ok_or_else(|| error("invalid bulk length"))?;
+        if refused && self.unauthenticated {
+            return Err(error("unauthenticated bulk length"));
+        }
+        Ok(Some(length))
     }
 
     fn inline(&mut self) -> Result<Option<Request>, ProtocolError> {
-        let Some(end) = self.received.iter().position(|&byte| byte == b'\n') else {
-            let refused = self.received.len() > LINE_MAX;
-            return if refused { Err(error("too big inline request")) } else { Ok(None) };
+        let Some(line) = self.line(b'\n', "too big inline request")? else { return Ok(None) };
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        match inline::words(line) {
+            Some(words) => Ok(Some(words)),
+            None => Err(error("unbalanced quotes in request")),
+        }
+    }
+
+    /// The line up to `end`. It is taken together with its end, which has two bytes if it begins
+    /// with a carriage return.
+    ///
+    /// Redis searches strings that end at a zero: a line with one in it never ends.
+    fn line(&mut self, end: u8, too_long: &str) -> Result<Option<Bytes>, ProtocolError> {
+        let fresh = &self.received[self.scanned..];
+        let at = fresh.iter().position(|&byte| byte == end || byte == 0);
+        let found = at.map(|at| self.scanned + at);
+        let Some(at) = found.filter(|&at| self.received[at] == end) else {
+            self.scanned = found.unwrap_or(self.received.len());
+            return if self.received.len() > LINE_MAX { Err(error(too_long)) } else { Ok(None) };
         };
-        let line = self.received.split_to(end + 1);
-        let words = line[..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        Ok(Some(words.map(Bytes::copy_from_slice).collect()))
+        let width = if end == b'\r' { 2 } else { 1 };
+        if self.received.len() < at + width {
+            self.scanned = at;
+            return Ok(None);
+        }
+        self.scanned = 0;
+        let line = self.received.split_to(at).freeze();
+        self.received.advance(width);
+        Ok(Some(line))
     }
 }
 

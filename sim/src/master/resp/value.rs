@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::master::SmallBytes;
+
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -23,8 +25,8 @@ pub enum Value {
     Bulk(Bytes),
     /// A number with a fraction, by its digits.
     Double(String),
-    /// An error, its kind first: `ERR something`.
-    Error(String),
+    /// An error, its kind first: `ERR something`. Ends of lines in it are sent as spaces.
+    Error(Bytes),
     /// An integer.
     Integer(i64),
     /// Pairs; version 2 has them one after the other in an array.
@@ -37,8 +39,8 @@ pub enum Value {
     Push(Vec<Value>),
     /// Several, without order; version 2 has an array.
     Set(Vec<Value>),
-    /// A word: `OK`.
-    Simple(String),
+    /// A word: `OK`. Ends of lines in it are sent as spaces.
+    Simple(Bytes),
     /// Text; version 2 has a byte string.
     Verbatim(Bytes),
 }
@@ -47,7 +49,7 @@ impl Value {
     /// `+OK`.
     #[must_use]
     pub fn ok() -> Self {
-        Self::Simple(String::from("OK"))
+        Self::Simple(Bytes::from_static(b"OK"))
     }
 
     /// A byte string.
@@ -56,9 +58,15 @@ impl Value {
         Self::Bulk(Bytes::copy_from_slice(bytes))
     }
 
+    /// A word.
+    #[must_use]
+    pub fn simple(word: impl Into<Bytes>) -> Self {
+        Self::Simple(word.into())
+    }
+
     /// An error, its kind first.
     #[must_use]
-    pub fn error(text: impl Into<String>) -> Self {
+    pub fn error(text: impl Into<Bytes>) -> Self {
         Self::Error(text.into())
     }
 
@@ -72,11 +80,11 @@ impl Value {
             Self::Bulk(bytes) => bulk(bytes, out),
             Self::Double(digits) if is_3 => line(b',', digits.as_bytes(), out),
             Self::Double(digits) => bulk(digits.as_bytes(), out),
-            Self::Error(text) => line(b'-', text.as_bytes(), out),
-            Self::Integer(number) => line(b':', number.to_string().as_bytes(), out),
+            Self::Error(text) => words(b'-', text, out),
+            Self::Integer(number) => integer(b':', *number, out),
             Self::Map(pairs) => {
                 let count = if is_3 { pairs.len() } else { pairs.len() * 2 };
-                line(if is_3 { b'%' } else { b'*' }, count.to_string().as_bytes(), out);
+                integer(if is_3 { b'%' } else { b'*' }, count as i64, out);
                 for (key, value) in pairs {
                     key.encode(protocol, out);
                     value.encode(protocol, out);
@@ -88,9 +96,9 @@ impl Value {
             Self::NullArray => out.extend_from_slice(b"*-1\r\n"),
             Self::Push(values) => many(if is_3 { b'>' } else { b'*' }, values, protocol, out),
             Self::Set(values) => many(if is_3 { b'~' } else { b'*' }, values, protocol, out),
-            Self::Simple(text) => line(b'+', text.as_bytes(), out),
+            Self::Simple(text) => words(b'+', text, out),
             Self::Verbatim(text) if is_3 => {
-                line(b'=', (text.len() + 4).to_string().as_bytes(), out);
+                integer(b'=', text.len() as i64 + 4, out);
                 out.extend_from_slice(b"txt:");
                 out.extend_from_slice(text);
                 out.extend_from_slice(b"\r\n");
@@ -106,13 +114,24 @@ fn line(mark: u8, text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+fn integer(mark: u8, number: i64, out: &mut Vec<u8>) {
+    line(mark, &SmallBytes::decimal(number), out);
+}
+
+/// A line of somebody else's words.
+fn words(mark: u8, text: &[u8], out: &mut Vec<u8>) {
+    out.push(mark);
+    out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+    out.extend_from_slice(b"\r\n");
+}
+
 fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
-    line(b'$', bytes.len().to_string().as_bytes(), out);
+    integer(b'$', bytes.len() as i64, out);
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
 
 fn many(mark: u8, values: &[Value], protocol: Protocol, out: &mut Vec<u8>) {
-    line(mark, values.len().to_string().as_bytes(), out);
+    integer(mark, values.len() as i64, out);
     values.iter().for_each(|value| value.encode(protocol, out));
 }

@@ -2,23 +2,74 @@
 
 use bytes::Bytes;
 
-use super::{Answer, Server, Touched, Turn};
-use crate::master::keyspace::parse_integer;
-use crate::master::resp::{Protocol, Value};
-use crate::master::{Command, KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
+use super::{Answer, Server, Turn};
+use crate::master::SmallBytes;
+use crate::master::commands::{Call, Ending, Spec, perform};
+use crate::master::resp::Protocol;
 
 /// What the server knows of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Session {
     id: u64,
+    address: String,
     protocol: Protocol,
+    database: u8,
+    /// Who speaks; nobody has asked yet if there is none.
+    user: Option<User>,
+    transaction: Option<Transaction>,
+    watched: Vec<WatchedKey>,
+    replies: Replies,
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum User {
+    /// Who has still to say so.
+    Unknown,
+    Known(SmallBytes),
+}
+
+/// What stands between MULTI and EXEC.
+#[derive(Clone, Debug, Default)]
+pub(in crate::master) struct Transaction {
+    pub(in crate::master) queued: Vec<(&'static Spec, Vec<Bytes>)>,
+    /// One of the commands was not even queued.
+    pub(in crate::master) is_refused: bool,
+}
+
+#[derive(Clone, Debug)]
+struct WatchedKey {
+    database: u8,
+    key: SmallBytes,
+    /// The number of the key's last change then.
+    changed: u64,
+    /// The time of the key was over then, and nobody had noticed.
+    was_expired: bool,
+}
+
+/// Whether the connection wants answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::master) enum Replies {
+    /// It does.
+    #[default]
+    On,
+    /// It does not.
+    Off,
+    /// It does not want that of the next command.
+    SkipNext,
 }
 
 impl Session {
     /// A fresh connection; servers number them from 1.
     #[must_use]
     pub fn new(id: u64) -> Self {
-        Self { id, protocol: Protocol::default() }
+        Self { id, ..Self::default() }
+    }
+
+    /// Where it comes from, as `CLIENT LIST` says it.
+    #[must_use]
+    pub fn from(self, address: impl Into<String>) -> Self {
+        Self { address: address.into(), ..self }
     }
 
     /// The version of the protocol that it speaks.
@@ -33,10 +84,16 @@ impl Session {
         self.id
     }
 
-    /// Whether it has still to say who it is.
+    /// The number of the database that it has selected.
+    #[must_use]
+    pub fn database(&self) -> u8 {
+        self.database
+    }
+
+    /// Whether it has still to say who it is, as far as it was asked.
     #[must_use]
     pub fn is_unauthenticated(&self) -> bool {
-        false
+        self.user == Some(User::Unknown)
     }
 
     /// Executes one request.
@@ -45,34 +102,188 @@ impl Session {
     ///
     /// If the server's process is dead, or the request is empty.
     pub fn execute(&mut self, server: &mut Server, request: &[Bytes], turn: Turn<'_>) -> Answer {
-        let (name, arguments) = request.split_first().expect("requests are not empty");
-        let wall_ms = turn.wall_ns / 1_000_000;
-        let command = match (name.to_ascii_uppercase().as_slice(), arguments) {
-            (b"PING", []) => return Answer::Reply(Value::Simple(String::from("PONG"))),
-            (b"GET", [_]) => KeyCommand::Get,
-            (b"DEL", [_]) => KeyCommand::Del,
-            (b"SET", [_, value, nx, px, ttl_ms])
-                if nx.eq_ignore_ascii_case(b"NX") && px.eq_ignore_ascii_case(b"PX") =>
-            {
-                let expiry = SetExpiry::Px(parse_integer(ttl_ms).unwrap_or(0));
-                KeyCommand::Set { value, condition: SetCondition::Missing, expiry, get: false }
-            }
-            _ => {
-                let name = String::from_utf8_lossy(name);
-                let error = format!("ERR unknown command '{name}', with args beginning with: ");
-                return Answer::Reply(Value::Error(error));
-            }
+        assert!(server.is_running(), "a dead process executes nothing");
+        assert!(!request.is_empty(), "requests are not empty");
+        let mut few = [[].as_slice(); 8];
+        let many: Vec<&[u8]>;
+        let words = if let Some(few) = few.get_mut(..request.len()) {
+            few.iter_mut().zip(request).for_each(|(place, word)| *place = word);
+            &*few
+        } else {
+            many = request.iter().map(|word| &**word).collect();
+            &*many
         };
-        let key = &arguments[0];
-        let executed = server.master.execute(Command::Key { key, command }, wall_ms, turn.writer);
-        let value = match &executed.reply {
-            Reply::Bulk(bytes) => Value::bulk(bytes),
-            Reply::Error(error) => Value::error(error.text()),
-            Reply::Integer(number) => Value::Integer(*number),
-            Reply::Introduction(_) | Reply::Nil => Value::Null,
-            Reply::Ok => Value::ok(),
-        };
-        turn.touched.push(Touched { database: 0, key: SmallBytes::new(key), executed });
-        Answer::Reply(value)
+        self.execute_words(server, words, turn)
+    }
+
+    fn execute_words(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) -> Answer {
+        self.be_asked(server);
+        self.be_seen(server, turn.wall_ns);
+        let (replies, wall_ns) = (self.replies, turn.wall_ns);
+        let (name, is_inner) = ("", false);
+        let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
+        let value = perform(&mut call);
+        let (name, ending) = (call.name, call.ending);
+        self.be_known(server, name, wall_ns);
+        if self.replies == Replies::SkipNext && replies == Replies::SkipNext {
+            self.replies = Replies::On;
+        }
+        match ending {
+            Some(Ending::Close) => Answer::LastReply(value),
+            Some(Ending::Silence) => Answer::Silence,
+            Some(Ending::Wait { replicas, timeout_ms }) => Answer::Wait { replicas, timeout_ms },
+            None if replies != Replies::On && self.replies != Replies::On => Answer::Silence,
+            None if replies == Replies::SkipNext => Answer::Silence,
+            None => Answer::Reply(value),
+        }
+    }
+
+    /// The connection is gone: the server forgets what it knew of it.
+    pub fn close(mut self, server: &mut Server) {
+        self.unwatch(server);
+        server.clients.remove(self.id);
+    }
+
+    /// What a script is given in the place of a connection: the same database and user.
+    pub(in crate::master) fn for_script(&self) -> Self {
+        let Self { id, database, ref user, .. } = *self;
+        Self { id, database, user: user.clone(), ..Self::default() }
+    }
+
+    /// Who speaks.
+    pub(in crate::master) fn user_name(&self) -> &[u8] {
+        match &self.user {
+            Some(User::Known(name)) => name,
+            Some(User::Unknown) | None => b"default",
+        }
+    }
+
+    /// Asks who speaks, once: everybody is the default user of a server that wants no password.
+    fn be_asked(&mut self, server: &Server) {
+        if self.user.is_none() {
+            self.user = Some(if server.users().is_open() {
+                User::Known(SmallBytes::new(b"default"))
+            } else {
+                User::Unknown
+            });
+        }
+    }
+
+    /// `CLIENT LIST` knows of it from its first command on.
+    fn be_seen(&self, server: &mut Server, wall_ns: u64) {
+        let client = server.clients.of(self.id);
+        if client.seen_ns.is_none() {
+            client.seen_ns = Some((wall_ns, wall_ns));
+            client.address.clone_from(&self.address);
+            client.user = SmallBytes::new(self.user_name());
+        }
+    }
+
+    fn be_known(&self, server: &mut Server, command: &'static str, wall_ns: u64) {
+        let client = server.clients.of(self.id);
+        client.seen_ns = client.seen_ns.map(|(first, _)| (first, wall_ns));
+        client.command = command;
+        client.database = self.database;
+        client.protocol = self.protocol;
+        client.queued = self.transaction.as_ref().map(|transaction| transaction.queued.len());
+        client.watched = self.watched.len();
+        if *client.user != *self.user_name() {
+            client.user = SmallBytes::new(self.user_name());
+        }
+    }
+
+    pub(in crate::master) fn become_user(&mut self, name: SmallBytes) {
+        self.user = Some(User::Known(name));
+    }
+
+    pub(in crate::master) fn select(&mut self, database: u8) {
+        self.database = database;
+    }
+
+    pub(in crate::master) fn speak(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    pub(in crate::master) fn set_name(&mut self, server: &mut Server, name: &[u8]) {
+        server.clients.of(self.id).name = SmallBytes::new(name);
+    }
+
+    pub(in crate::master) fn set_replies(&mut self, replies: Replies) {
+        self.replies = replies;
+    }
+
+    /// As good as new (`RESET`).
+    pub(in crate::master) fn reset(&mut self, server: &mut Server) {
+        self.unwatch(server);
+        server.clients.of(self.id).name = SmallBytes::default();
+        *self = Self::new(self.id).from(core::mem::take(&mut self.address));
+        self.be_asked(server);
+    }
+
+    /// Whether there was none.
+    pub(in crate::master) fn begin_transaction(&mut self) -> bool {
+        let fresh = self.transaction.is_none();
+        self.transaction.get_or_insert_default();
+        fresh
+    }
+
+    pub(in crate::master) fn end_transaction(&mut self) -> Option<Transaction> {
+        self.transaction.take()
+    }
+
+    pub(in crate::master) fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// A command was refused: EXEC will be.
+    pub(in crate::master) fn refuse_transaction(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.is_refused = true;
+        }
+    }
+
+    pub(in crate::master) fn queue(&mut self, spec: &'static Spec, words: &[&[u8]]) {
+        let words = words.iter().map(|word| Bytes::copy_from_slice(word)).collect();
+        self.transaction.get_or_insert_default().queued.push((spec, words));
+    }
+
+    /// Whether a command with this flag is queued.
+    pub(in crate::master) fn has_queued(&self, flag: u16) -> bool {
+        let queued = self.transaction.iter().flat_map(|transaction| &transaction.queued);
+        queued.into_iter().any(|(spec, _)| spec.has(flag))
+    }
+
+    pub(in crate::master) fn watch(&mut self, server: &mut Server, key: &[u8], wall_ms: u64) {
+        let database = self.database;
+        if self.watched.iter().any(|it| it.database == database && *it.key == *key) {
+            return;
+        }
+        let stored = server.databases().get(database).and_then(|keys| keys.stored(key));
+        let was_expired = stored.is_some_and(|entry| entry.is_expired(wall_ms));
+        let changed = server.master.watched.begin(database, key);
+        let key = SmallBytes::new(key);
+        self.watched.push(WatchedKey { database, key, changed, was_expired });
+    }
+
+    pub(in crate::master) fn unwatch(&mut self, server: &mut Server) {
+        for watched in self.watched.drain(..) {
+            server.master.watched.end(watched.database, &watched.key);
+        }
+    }
+
+    /// Whether a watched key has changed, or its time is over. That a key is gone whose time was over
+    /// from the beginning is no change.
+    pub(in crate::master) fn has_conflict(&self, server: &Server, wall_ms: u64) -> bool {
+        self.watched.iter().any(|watched| {
+            let database = server.databases().get(watched.database);
+            let stored = database.and_then(|keys| keys.stored(&watched.key));
+            let changed = server.master.watched.changed(watched.database, &watched.key);
+            let is_changed = changed != Some(watched.changed);
+            let is_expired = stored.is_some_and(|entry| entry.is_expired(wall_ms));
+            match watched.was_expired {
+                true => is_changed && stored.is_some(),
+                false => is_changed || is_expired,
+            }
+        })
     }
 }

@@ -1,0 +1,138 @@
+//! What happens to a request before it is executed, in Redis' order.
+
+use super::{
+    AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
+};
+use crate::master::profile::{Profile, Texts};
+use crate::master::resp::Value;
+use crate::master::server::{Server, Session};
+
+/// Never called: a request that names a container alone has too few words, and one that names a
+/// subcommand is that subcommand's.
+pub(super) fn unreachable_container(call: &mut Call<'_>) -> Outcome {
+    Err(call.arity())
+}
+
+/// The command that a request means.
+///
+/// # Errors
+///
+/// If the server knows none of that name.
+pub(super) fn look_up(words: &[&[u8]], profile: &Profile) -> Result<&'static Spec, Refusal> {
+    let known = find(words[0]).filter(|spec| profile.has(spec.feature));
+    let spec = known.ok_or_else(|| text::unknown_command(words))?;
+    let (Some(name), false) = (words.get(1), spec.subcommands.is_empty()) else { return Ok(spec) };
+    let matches = |it: &&Spec| {
+        let short = &it.name[spec.name.len() + 1..];
+        name.eq_ignore_ascii_case(short.as_bytes()) && profile.has(it.feature)
+    };
+    let subcommand = spec.subcommands.iter().find(matches);
+    match subcommand {
+        Some(subcommand) => Ok(subcommand),
+        None => Err(text::unknown_subcommand(spec.name, name)),
+    }
+}
+
+/// Executes a request of a connection, or queues it.
+pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
+    let outcome = match admit(call) {
+        Ok(spec) if call.session.is_in_transaction() && !spec.has(AT_ONCE) => {
+            call.session.queue(spec, call.words);
+            return Value::simple("QUEUED");
+        }
+        Ok(spec) => execute(spec, call),
+        Err(refusal) => {
+            call.session.refuse_transaction();
+            Err(refusal)
+        }
+    };
+    outcome.unwrap_or_else(Value::from)
+}
+
+/// Executes a command that nothing stands in the way of.
+pub(super) fn execute(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
+    call.name = spec.name;
+    let outcome = (spec.run)(call);
+    let failed = matches!(outcome, Err(_) | Ok(Value::Error(_)));
+    call.server.statistics_mut().executed(spec.name, failed);
+    outcome
+}
+
+/// The command, if the server takes it.
+fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
+    let profile = call.server.profile();
+    let unauthenticated = call.session.is_unauthenticated();
+    let may = |spec: &Spec| !unauthenticated || spec.has(NO_AUTH);
+    let found = look_up(call.words, profile);
+    if profile.asks_who_first && !found.as_ref().is_ok_and(|spec| may(spec)) && unauthenticated {
+        return Err(text::NO_AUTHENTICATION);
+    }
+    let spec = found?;
+    if !spec.takes(call.words.len()) {
+        return Err(text::arity(spec.name));
+    }
+    let admitted = if may(spec) { check(spec, call) } else { Err(text::NO_AUTHENTICATION) };
+    if let Err(refusal) = admitted {
+        call.server.statistics_mut().rejected(spec.name);
+        return Err(refusal);
+    }
+    Ok(spec)
+}
+
+fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
+    let (server, session) = (&*call.server, &*call.session);
+    if session.is_in_transaction() && spec.has(NO_MULTI) && !server.profile().names_nesting {
+        return Err(Refusal::new("ERR Command not allowed inside a transaction"));
+    }
+    check_rights(spec, call.words, server, session, &server.profile().texts)?;
+    check_memory(spec, server, session)?;
+    if spec.has(WRITE) || spec.name == "ping" {
+        server.check_disk()?;
+    }
+    if spec.has(WRITE) && server.is_replica() {
+        return Err(READ_ONLY);
+    }
+    if server.is_loading() && !spec.has(LOADING) {
+        return Err(LOADING_TEXT);
+    }
+    Ok(())
+}
+
+/// Whether the user may do this. Everybody may say who he is.
+pub(super) fn check_rights(
+    spec: &Spec,
+    words: &[&[u8]],
+    server: &Server,
+    session: &Session,
+    texts: &Texts,
+) -> Result<(), Refusal> {
+    let Some(user) = server.users().restricted(session.user_name()) else { return Ok(()) };
+    if spec.has(NO_AUTH) {
+        return Ok(());
+    }
+    let fill = |text: &str| {
+        let name = String::from_utf8_lossy(session.user_name());
+        Refusal::of(text.replace("{user}", &name).replace("{command}", spec.name))
+    };
+    if !user.may_use(spec.name) {
+        return Err(fill(texts.no_command));
+    }
+    if !spec.keys.of(words).all(|key| user.may_touch(key)) {
+        return Err(fill(texts.no_key));
+    }
+    Ok(())
+}
+
+pub(super) const READ_ONLY: Refusal =
+    Refusal::new("READONLY You can't write against a read only replica.");
+const LOADING_TEXT: Refusal = Refusal::new("LOADING Redis is loading the dataset in memory");
+
+/// What is queued needs memory too: a server without any queues nothing.
+fn check_memory(spec: &Spec, server: &Server, session: &Session) -> Result<(), Refusal> {
+    if !server.is_out_of_memory() {
+        return Ok(());
+    }
+    let queued = session.is_in_transaction() && !spec.has(AT_ONCE);
+    let executes = spec.name == "exec" && session.has_queued(DENY_OOM);
+    if spec.has(DENY_OOM) || queued || executes { Err(text::OUT_OF_MEMORY) } else { Ok(()) }
+}

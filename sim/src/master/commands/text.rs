@@ -1,0 +1,73 @@
+//! Errors as Redis words them.
+
+use super::Refusal;
+use crate::master::keyspace::parse_integer;
+
+pub(super) const NOT_AN_INTEGER: Refusal =
+    Refusal::new("ERR value is not an integer or out of range");
+pub(super) const SYNTAX: Refusal = Refusal::new("ERR syntax error");
+pub(super) const NO_SUCH_KEY: Refusal = Refusal::new("ERR no such key");
+pub(super) const DATABASE_RANGE: Refusal = Refusal::new("ERR DB index is out of range");
+pub(super) const WRONG_PASSWORD: Refusal =
+    Refusal::new("WRONGPASS invalid username-password pair or user is disabled.");
+pub(super) const NO_AUTHENTICATION: Refusal = Refusal::new("NOAUTH Authentication required.");
+pub(super) const OUT_OF_MEMORY: Refusal =
+    Refusal::new("OOM command not allowed when used memory > 'maxmemory'.");
+pub(super) const TOO_LONG: Refusal =
+    Refusal::new("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+
+/// How much of a stranger's words is repeated in an error.
+const QUOTED_MAX: usize = 128;
+
+/// What C takes for the string.
+pub(super) fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
+}
+
+/// At most `most` bytes of a string of C.
+fn quoted(bytes: &[u8], most: usize) -> &[u8] {
+    let bytes = until_zero(bytes);
+    &bytes[..bytes.len().min(most)]
+}
+
+pub(super) fn arity(name: &str) -> Refusal {
+    Refusal::of(format!("ERR wrong number of arguments for '{name}' command"))
+}
+
+pub(super) fn invalid_expiry(name: &str) -> Refusal {
+    Refusal::of(format!("ERR invalid expire time in '{name}' command"))
+}
+
+/// `before`, what a stranger said, `after`.
+pub(super) fn around(before: &str, said: &[u8], after: &str) -> Refusal {
+    Refusal::of([before.as_bytes(), until_zero(said), after.as_bytes()].concat())
+}
+
+pub(super) fn unknown_command(words: &[&[u8]]) -> Refusal {
+    let mut text = b"ERR unknown command '".to_vec();
+    text.extend_from_slice(quoted(words[0], QUOTED_MAX));
+    text.extend_from_slice(b"', with args beginning with: ");
+    let mut arguments = Vec::new();
+    for word in &words[1..] {
+        let Some(left @ 1..) = QUOTED_MAX.checked_sub(arguments.len()) else { break };
+        arguments.push(b'\'');
+        arguments.extend_from_slice(quoted(word, left));
+        arguments.extend_from_slice(b"' ");
+    }
+    text.extend_from_slice(&arguments);
+    Refusal::of(text)
+}
+
+pub(super) fn unknown_subcommand(container: &str, subcommand: &[u8]) -> Refusal {
+    let after = format!("'. Try {} HELP.", container.to_ascii_uppercase());
+    around("ERR unknown subcommand '", quoted(subcommand, QUOTED_MAX), &after)
+}
+
+/// How long to wait at most, in milliseconds.
+pub(super) fn timeout(word: &[u8]) -> Result<i64, Refusal> {
+    match parse_integer(word) {
+        None => Err(Refusal::new("ERR timeout is not an integer or out of range")),
+        Some(..0) => Err(Refusal::new("ERR timeout is negative")),
+        Some(timeout) => Ok(timeout),
+    }
+}

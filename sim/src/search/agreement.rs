@@ -1,0 +1,69 @@
+//! Whether two engines say the same of one case.
+
+use super::result::{CaseResult, Observed, PropertyResult};
+
+/// Every property of which `one` and `other` say different things, in words; none if they agree.
+/// When things happened, and how often, may differ.
+#[must_use]
+pub fn disagreements(one: &CaseResult, other: &CaseResult) -> Vec<String> {
+    let pairs = one.properties.iter().zip(&other.properties);
+    let differ = pairs.filter(|(one, other)| said(one) != said(other));
+    let told = differ.map(|(of_one, of_other)| {
+        let (name, one, other) = (of_one.property.name(), one.engine, other.engine);
+        format!("{name}: {one} says {}, {other} says {}", words(of_one), words(of_other))
+    });
+    told.collect()
+}
+
+/// What was said: whether it was violated, for some or all seeds, and the blame.
+fn said(result: &PropertyResult) -> (Option<Observed>, &[String]) {
+    let observed = result.observed;
+    let violated = matches!(observed, Observed::Sometimes | Observed::Violated);
+    (violated.then_some(observed), &result.blames)
+}
+
+fn words(result: &PropertyResult) -> String {
+    match said(result) {
+        (None, _) => String::from("holds"),
+        (Some(observed), blames) => {
+            let often = if observed == Observed::Sometimes { " sometimes" } else { "" };
+            format!("violated{often}, blamed on {}", blames.join(" or "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicBool;
+
+    use super::super::{Campaign, Engine};
+    use super::*;
+    use crate::scenario::File;
+
+    fn result(by: &str) -> CaseResult {
+        let text = include_str!("../scenario/testdata/clock-jump.toml");
+        let set = [format!("fault.jump.clock-jump.by={by}").parse().unwrap()];
+        let case = File::parse("clock-jump.toml", text).unwrap().cases(&set).unwrap().remove(0);
+        let (engine, stop) = (Engine::Event, AtomicBool::new(false));
+        let campaign =
+            Campaign { case: &case, engine, seeds: 0..2, stop: &stop, progress: &|_| {} };
+        campaign.play().unwrap()
+    }
+
+    #[test]
+    fn a_violation_that_one_does_not_see_is_told() {
+        let (violated, held) = (result("10s"), result("1ms"));
+        assert_eq!(disagreements(&violated, &violated), [""; 0]);
+        let told = disagreements(&violated, &held);
+        assert!(told[0].contains("event says violated, blamed on clock(C), event says holds"));
+    }
+
+    #[test]
+    fn the_same_violation_blamed_on_another_cause_is_told() {
+        let (one, mut other) = (result("10s"), result("10s"));
+        for property in &mut other.properties {
+            property.blames.iter_mut().for_each(|blame| blame.push('!'));
+        }
+        assert!(!disagreements(&one, &other).is_empty());
+    }
+}
