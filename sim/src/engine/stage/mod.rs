@@ -154,8 +154,9 @@ pub(in crate::engine) struct Stage {
 impl Stage {
     /// The world of `plan`, before any run.
     pub(in crate::engine) fn new(plan: &Plan) -> Self {
-        let nodes =
-            plan.nodes.iter().map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0)));
+        let profile = plan.scenario.cluster.server.into();
+        let nodes = plan.nodes.iter();
+        let nodes = nodes.map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0), profile));
         Self {
             now_ns: 0,
             choices: Choices::new(0),

@@ -9,20 +9,22 @@ use super::disk::DiskWork;
 use super::plan::Plan;
 use super::replication::{Replication, Role};
 use super::{Happening, Input, Packet, Stage};
-use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
+use crate::master::profile::Profile;
+use crate::master::server::Server;
 use crate::master::{
-    self, Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
-    SetExpiry,
+    self, Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply,
+    SetCondition, SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::{ActiveExpiry, Point, Server};
+use crate::scenario::{self, ActiveExpiry, Point};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
 /// A node.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct NodeHost {
-    pub(in crate::engine) master: Master,
+    pub(in crate::engine) master: Server,
     pub(in crate::engine) stalls: u8,
     /// The host has no power.
     pub(in crate::engine) dark: bool,
@@ -35,9 +37,9 @@ pub(in crate::engine) struct NodeHost {
 }
 
 impl NodeHost {
-    pub(in crate::engine) fn new(master: Master) -> Self {
+    pub(in crate::engine) fn new(master: Master, profile: &'static Profile) -> Self {
         Self {
-            master,
+            master: Server::new(master, profile),
             stalls: 0,
             dark: false,
             full: 0,
@@ -150,10 +152,16 @@ impl Stage {
 
     /// The node's wall clock, in whole milliseconds.
     pub(in crate::engine) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
+        self.node_wall_ns(plan, node) / 1_000_000
+    }
+
+    /// The node's wall clock.
+    pub(super) fn node_wall_ns(&self, plan: &Plan, node: u8) -> u64 {
         if plan.nodes[usize::from(node)].ideal {
-            return WALL_AT_START_MS + self.now_ns / 1_000_000;
+            return WALL_AT_START_MS * 1_000_000 + self.now_ns;
         }
-        self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
+        let clocks = &self.clocks[plan.nodes[usize::from(node)].host.get()];
+        clocks.read(ClockKind::Wall, self.now_ns)
     }
 
     pub(in crate::engine) fn introduction(&self, plan: &Plan, server: u8) -> Introduction {
@@ -198,7 +206,7 @@ impl Stage {
                 Word::Introduction(self.introduction(plan, server))
             }
             _ if role == Role::Replica => {
-                self.refuse_bytes(connection);
+                self.refuse_bytes(plan, server, connection);
                 return self.answer_without_key(plan, server, connection, &request, Word::Error);
             }
             Ask::Wait { replicas, timeout_ms } => {
@@ -227,25 +235,20 @@ impl Stage {
         connection: u16,
         request: &Request,
     ) -> Word {
-        let wall_ms = self.node_wall_ms(plan, server);
-        let done = if self.wire.is_some() {
-            let done = self.execute_bytes(server, connection, request, wall_ms);
-            let Some(done) = done else { return Word::Error };
-            done
-        } else {
-            self.execute_natively(plan, server, request, wall_ms)
-        };
-        self.tell_of_key(plan, server, request, &done)
+        if self.wire.is_none() {
+            let done = self.execute_natively(plan, server, request);
+            let word = word_of(&done.reply, request);
+            return self.tell_of_key(plan, server, request, word, &done);
+        }
+        match self.execute_bytes(plan, server, connection, request) {
+            Some((word, done)) => self.tell_of_key(plan, server, request, word, &done),
+            None => Word::Error,
+        }
     }
 
     /// What a server does that is asked without bytes.
-    fn execute_natively(
-        &mut self,
-        plan: &Plan,
-        server: u8,
-        request: &Request,
-        wall_ms: u64,
-    ) -> Executed {
+    fn execute_natively(&mut self, plan: &Plan, server: u8, request: &Request) -> Executed {
+        let wall_ms = self.node_wall_ms(plan, server);
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -253,7 +256,9 @@ impl Stage {
             Ask::Expire { ttl_ms } => {
                 KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
             }
-            Ask::ExtendPlainly { ttl_ms } if plan.scenario.cluster.server == Server::Redis84 => {
+            Ask::ExtendPlainly { ttl_ms }
+                if plan.scenario.cluster.server == scenario::Server::Redis84 =>
+            {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
@@ -287,6 +292,7 @@ impl Stage {
         plan: &Plan,
         server: u8,
         request: &Request,
+        word: Word,
         done: &Executed,
     ) -> Word {
         let node = plan.nodes[usize::from(server)].node;
@@ -294,19 +300,6 @@ impl Stage {
         if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
             self.record(key_ended(node, expired));
         }
-        let value = request.token.as_bytes();
-        let word = match &done.reply {
-            Reply::Bulk(held) => {
-                let own = held[..] == value[..];
-                let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
-                token.map_or(Word::Error, |token| Word::Value { token, own })
-            }
-            Reply::Error(_) => Word::Error,
-            Reply::Integer(value) => Word::Integer(*value),
-            Reply::Introduction(_) => unreachable!("INFO was not asked"),
-            Reply::Nil => Word::Nil,
-            Reply::Ok => Word::Ok,
-        };
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();
         let answer = Response { command, attempt, op, word }.answer();
@@ -368,7 +361,7 @@ impl Stage {
         let at_ns = if plan.nodes[usize::from(server)].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {
-            let clock = crate::history::ClockKind::Wall;
+            let clock = ClockKind::Wall;
             let host = plan.nodes[usize::from(server)].host;
             let Some(at_ns) = self.clocks[host.get()].true_at(clock, wall_ns) else {
                 return;
@@ -417,6 +410,21 @@ impl Stage {
             (StoreRequest::Read { .. }, _) => unreachable!("a read is answered by a version"),
         };
         self.send(plan, connection, Direction::Down, Arrival::Message(answer));
+    }
+}
+
+fn word_of(reply: &Reply, request: &Request) -> Word {
+    match reply {
+        Reply::Bulk(held) => {
+            let own = held[..] == request.token.as_bytes()[..];
+            let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
+            token.map_or(Word::Error, |token| Word::Value { token, own })
+        }
+        Reply::Error(_) => Word::Error,
+        Reply::Integer(value) => Word::Integer(*value),
+        Reply::Introduction(_) => unreachable!("INFO was not asked"),
+        Reply::Nil => Word::Nil,
+        Reply::Ok => Word::Ok,
     }
 }
 

@@ -160,6 +160,7 @@ impl Stage {
         let node = plan.nodes[usize::from(server)].node;
         let tells = self.nodes[usize::from(server)].is_master();
         let Self { nodes, recorder, now_ns, returned, .. } = self;
+        nodes[usize::from(server)].master.forget();
         nodes[usize::from(server)].master.restart(
             run_id,
             wall_ms,

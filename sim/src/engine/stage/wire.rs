@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Stage;
 use super::plan::Plan;
-use super::request::{command, encode};
+use super::replication::Role;
+use super::request;
 use crate::history::Writer;
-use crate::master::resp::Requests;
-use crate::master::{Command, Executed, Reply};
-use crate::subject::Request;
+use crate::master::resp::{Requests, Value};
+use crate::master::server::{Answer, Session, Touched, Turn};
+use crate::master::{Change, Effect, Entry, Executed, Reply, SmallBytes};
+use crate::subject::{Request, Word};
 
 /// The servers' ends of all connections, by number.
 #[derive(Debug, Default)]
@@ -25,6 +27,7 @@ pub(in crate::engine) struct Wire {
 pub(in crate::engine) struct End {
     /// What the kernel has taken in and the process has not.
     pub(in crate::engine) requests: Requests,
+    session: Session,
     /// Answers that wait for the disk, oldest first.
     held: VecDeque<Vec<u8>>,
     /// Answers for the host to carry.
@@ -55,18 +58,7 @@ impl Stage {
     /// Answers what is about no key: part of a handshake, or `INFO`. Whether there was something
     /// to answer.
     pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
-        let said = self.introduction_of(plan, server);
-        let Some(wire) = &mut self.wire else { return false };
-        let end = wire.end(connection);
-        let request = end.requests.next_request().expect("clients send requests");
-        let Some(request) = request else { return false };
-        let mut answer = Vec::new();
-        match command(&request) {
-            Some(Command::Info) => encode(&Reply::Introduction(said), &mut answer),
-            _ => answer.extend(b"-ERR unknown command\r\n"),
-        }
-        end.held.push_back(answer);
-        true
+        self.wire.is_some() && self.execute_next(plan, server, connection, Writer::Nobody).is_some()
     }
 
     /// Answers whatever part of a handshake has arrived, without the network between: time stands
@@ -79,36 +71,102 @@ impl Stage {
         }
     }
 
-    /// A replica refuses what might write.
-    pub(super) fn refuse_bytes(&mut self, connection: u16) {
-        let Some(wire) = &mut self.wire else { return };
-        let end = wire.end(connection);
-        let _ = end.requests.next_request();
-        end.held.push_back(b"-READONLY You can't write against a read only replica.\r\n".to_vec());
+    /// Executes what the bytes say, as a replica refuses it; see [`Stage::execute_bytes`].
+    pub(super) fn refuse_bytes(&mut self, plan: &Plan, server: u8, connection: u16) {
+        if self.wire.is_some() {
+            self.execute_next(plan, server, connection, Writer::Nobody);
+        }
     }
 
-    /// Executes what the bytes say. `None` if the server does not take the form that they have.
+    /// Executes what the bytes say: the answer, and what it did to the lock's key. `None` if the
+    /// server does not take the form that they have.
     pub(super) fn execute_bytes(
         &mut self,
+        plan: &Plan,
         server: u8,
         connection: u16,
         asked: &Request,
-        wall_ms: u64,
-    ) -> Option<Executed> {
-        let wire = self.wire.as_mut().expect("there are bytes");
-        let end = wire.end(connection);
-        let request = end.requests.next_request().expect("clients send requests");
-        let request = request.expect("what has arrived is whole");
-        let Some(command) = command(&request) else {
-            end.again.push_back(*asked);
-            end.held.push_back(b"-NOSCRIPT No matching script.\r\n".to_vec());
-            return None;
-        };
+    ) -> Option<(Word, Executed)> {
         let writer = Writer::Attempt(asked.attempt);
-        let done = self.nodes[usize::from(server)].master.execute(command, wall_ms, writer);
-        let mut answer = Vec::new();
-        encode(&done.reply, &mut answer);
-        end.held.push_back(answer);
-        Some(done)
+        let executed = self.execute_next(plan, server, connection, writer);
+        let (value, touched) = executed.expect("what has arrived is whole");
+        if is_form_refused(&value) {
+            self.wire.as_mut().expect("there are bytes").end(connection).again.push_back(*asked);
+            return None;
+        }
+        let word = match value {
+            Value::Error(_) => Word::Error,
+            Value::Integer(number) => Word::Integer(number),
+            Value::Null => Word::Nil,
+            _ => Word::Ok,
+        };
+        let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
+        let nothing = nothing_done(stored);
+        let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
+        Some((word, ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+    }
+
+    /// The next request of a connection, its answer, and what it did; the answer is held until it
+    /// is sent.
+    fn execute_next(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        writer: Writer,
+    ) -> Option<(Value, Vec<Touched>)> {
+        let wall_ns = self.node_wall_ns(plan, server);
+        let Self { wire, nodes, .. } = self;
+        let end = wire.as_mut().expect("there are bytes").end(connection);
+        let request = end.requests.next_request().expect("clients send requests")?;
+        let host = &mut nodes[usize::from(server)];
+        host.master.set_replica(host.replication.role == Role::Replica);
+        let mut touched = Vec::new();
+        if let Some(script) = request::known_script(&request) {
+            let executed = host.master.execute(script, wall_ns / 1_000_000, writer);
+            let value = Value::Integer(i64::from(executed.reply == Reply::Integer(1)));
+            let mut bytes = Vec::new();
+            value.encode(end.session.protocol(), &mut bytes);
+            end.held.push_back(bytes);
+            touched.push(Touched { database: 0, key: SmallBytes::new(&plan.key), executed });
+            return Some((value, touched));
+        }
+        let turn = Turn { wall_ns, writer, touched: &mut touched };
+        let answer = end.session.execute(&mut host.master, &request, turn);
+        let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
+            unreachable!("this client wants an answer to everything, at once")
+        };
+        let mut bytes = Vec::new();
+        value.encode(end.session.protocol(), &mut bytes);
+        end.held.push_back(bytes);
+        Some((value, touched))
+    }
+}
+
+/// Whether the server did nothing, since it does not know what it was asked in this form.
+fn is_form_refused(value: &Value) -> bool {
+    let refusals = ["NOSCRIPT", "ERR unknown command", "ERR syntax error", "NOPERM"];
+    matches!(value, Value::Error(text) if refusals.iter().any(|it| text.starts_with(it.as_bytes())))
+}
+
+/// What a request did that left the key, which is `stored`, alone.
+fn nothing_done(stored: Option<&Entry>) -> Executed {
+    let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
+    let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
+    let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
+    Executed { reply: Reply::Nil, expired: None, effect, ended: None }
+}
+
+/// What one step and the next did to a key, as one.
+fn joined(first: Executed, next: Executed) -> Executed {
+    let change = match next.effect.change {
+        Change::Nothing => first.effect.change,
+        changed => changed,
+    };
+    Executed {
+        expired: first.expired.or(next.expired),
+        effect: Effect { change, before: first.effect.before, ..next.effect },
+        ended: next.ended.or(first.ended),
+        ..next
     }
 }

@@ -58,7 +58,8 @@ impl HistoryObserver {
                 (client.attempt, client.votes) = (number, 0);
                 state.reach(&self.world.plan, attempt, Point::T1, None);
                 let drift = Drift::from(self.world.plan.scenario.lock.drift);
-                let nodes = NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
+                let nodes =
+                    NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
                 state.record(EventKind::AttemptBegan {
                     attempt,
                     clock: ClockKind::Boot,

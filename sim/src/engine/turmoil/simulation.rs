@@ -202,9 +202,8 @@ impl Simulation {
         let drain = Stretch::Drain { until_ns: now_ns + plan.grace_ns };
         match current {
             Stretch::Clients => {
-                let is_done = |client: usize| {
-                    state.clients[client].done || state.stage.clients[client].dead
-                };
+                let is_done =
+                    |client: usize| state.clients[client].done || state.stage.clients[client].dead;
                 if !(0..probe).all(is_done) {
                     return Some(current);
                 }
