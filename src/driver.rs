@@ -271,8 +271,9 @@ impl Driver {
                 self.reset(state, node);
                 node
             }
-            Command::Write { node, epoch, op, .. } => {
+            Command::Write { node, epoch, id, op } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.tell_renewal(state, id, &op);
                 self.write(state, node, op, now);
                 node
             }

@@ -108,6 +108,10 @@ pub enum Event<'a> {
     /// The lease was extended by the nodes `counted`.
     #[non_exhaustive]
     Extended { owner: OwnerToken, resource: &'a [u8], counted: NodeMask, deadline: Deadline },
+    /// An extension read `t1`, the caller's or one that keeps the lease alive; nothing of it has been
+    /// written. It asks for `ttl` from then on.
+    #[non_exhaustive]
+    ExtensionBegan { owner: OwnerToken, resource: &'a [u8], t1: BootInstant, ttl: Duration },
     /// The lease was not extended; it is what it was.
     #[non_exhaustive]
     ExtensionFailed { owner: OwnerToken, resource: &'a [u8], reason: ExtendErrorKind },

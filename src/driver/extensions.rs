@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::wakes::Wakes;
 use super::{Driver, State};
+use crate::observe::Event as Told;
 use crate::protocol::{BootInstant, ExtendError, LockId};
 
 /// Those who extend one lease. One round is under way at a time; the others wait for it.
@@ -47,7 +48,8 @@ impl Driver {
         context: &Context<'_>,
     ) -> Poll<Result<BootInstant, ExtendError>> {
         self.turn(|state, now| {
-            let State { uses, machine, .. } = state;
+            let State { uses, machine, names, .. } = state;
+            let resource = uses.resource(lock);
             let it = uses.extenders(lock);
             let name = extender.get_or_insert_with(|| {
                 it.names += 1;
@@ -59,7 +61,13 @@ impl Driver {
             }
             if it.asked != Some(name) {
                 match machine.extend(lock, ttl, now) {
-                    Ok(()) => it.asked = Some(name),
+                    Ok(()) => {
+                        it.asked = Some(name);
+                        if let Some(owner) = machine.token(lock) {
+                            let resource = resource.map_or(&[][..], |it| names.name(it));
+                            self.tell(|| Told::ExtensionBegan { owner, resource, t1: now, ttl });
+                        }
+                    }
                     Err(ExtendError::Busy) => {}
                     Err(reason) => return Poll::Ready(Err(reason)),
                 }

@@ -3,7 +3,7 @@
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
 use crate::observe::Event as Told;
-use crate::protocol::{BootInstant, LockId, Standing};
+use crate::protocol::{BootInstant, CommandId, LockId, Op, Standing};
 
 impl Driver {
     /// Tells everybody who observes the client.
@@ -28,6 +28,16 @@ impl Driver {
             } else if ended {
                 self.tell(|| Told::QuarantineEnded { node });
             }
+        }
+    }
+
+    /// Tells of an extension that keeps a lease alive, before its first command.
+    pub(super) fn tell_renewal(&self, state: &mut State, command: CommandId, op: &Op) {
+        let (Op::Extend { token: owner, .. }, Some(lock)) = (*op, command.lock) else { return };
+        let Some((t1, ttl)) = state.machine.renewed(lock) else { return };
+        if state.uses.is_new_round(lock, t1) {
+            let resource = state.name_of(lock);
+            self.tell(|| Told::ExtensionBegan { owner, resource, t1, ttl });
         }
     }
 

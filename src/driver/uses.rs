@@ -43,6 +43,8 @@ struct Use {
     /// Who waits for the end of the lease.
     watchers: BTreeMap<u64, Waker>,
     extenders: Extenders,
+    /// T1 of the last extension that kept the lease alive and was told of.
+    renewed: Option<BootInstant>,
     /// The caller has let go: nobody will fetch the outcome.
     abandoned: bool,
 }
@@ -85,6 +87,7 @@ impl Uses {
             waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
+            renewed: None,
             abandoned: false,
         };
         let before = self.table.insert(lock, entry);
@@ -113,6 +116,12 @@ impl Uses {
         let entry = self.table.get(&lock)?;
         let alive = entry.stage == Stage::Held && entry.lost.is_none();
         alive.then_some((entry.owner, entry.since))
+    }
+
+    /// Whether an extension that keeps the lease alive has begun at `t1` and was not told of.
+    pub(super) fn is_new_round(&mut self, lock: LockId, t1: BootInstant) -> bool {
+        let entry = self.table.get_mut(&lock);
+        entry.is_some_and(|entry| entry.renewed.replace(t1) != Some(t1))
     }
 
     pub(super) fn begin(&mut self, lock: LockId, owner: Token) {

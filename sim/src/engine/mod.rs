@@ -2,6 +2,7 @@
 
 pub mod event;
 pub mod exhaustive;
+pub(crate) mod stage;
 pub mod turmoil;
 
 use core::fmt;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::hours::Hours;
 use super::meaning::{self, Meaning};
-use crate::engine::event::nodes::key_ended;
+use crate::engine::stage::nodes::key_ended;
 use crate::history::{Answer, AttemptId, EventKind, OpKind, Writer};
 use crate::master::Change;
 use crate::master::server::Touched;

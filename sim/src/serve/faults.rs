@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::node::Node;
 use super::weather::{Clients, Cut, Life, Slow};
 use super::world::{Stage, World};
-use crate::engine::event::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{ClockKind, EventKind, HostIndex};
 use crate::scenario::Message;
 

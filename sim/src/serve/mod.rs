@@ -41,7 +41,7 @@ use self::hours::Hours;
 use self::node::{Node, Roads};
 use self::world::World;
 use crate::engine::Unsupported;
-use crate::engine::event::plan::Plan;
+use crate::engine::stage::plan::Plan;
 use crate::history::HostIndex;
 use crate::master::Master;
 use crate::master::profile::Profile;

@@ -19,7 +19,7 @@ use super::connection;
 use super::hours::Hours;
 use super::limits::{CONNECTIONS_MAX, PARTIAL_BYTES_MAX};
 use super::weather::{Life, Weather};
-use crate::engine::event::nodes::key_ended;
+use crate::engine::stage::nodes::key_ended;
 use crate::history::ClockKind;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};

@@ -1,7 +1,7 @@
 //! What can be done to real masters and real clients, and the words for what cannot.
 
 use crate::engine::Unsupported;
-use crate::engine::event::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault};
 use crate::scenario::ActiveExpiry;
 
 /// The name by which histories, reports and errors know `serve`.

@@ -14,7 +14,7 @@ use super::identity;
 use super::node::Node;
 use super::verdict::Verdict;
 use super::weather::Life;
-use crate::engine::event::plan::Plan;
+use crate::engine::stage::plan::Plan;
 use crate::history::{ClockKind, EventKind, HostIndex};
 use crate::master::SmallBytes;
 use crate::master::server::Server;

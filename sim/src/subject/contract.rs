@@ -31,6 +31,8 @@ pub enum Ask {
     Get,
     /// Set the key, for ever, and say what it held.
     GetSet,
+    /// Hear who speaks: what connections begin with where clients speak bytes.
+    Greet,
     /// Say which process you are.
     Introduce,
     /// Set the key unless it is there; `None`: for ever.
@@ -77,7 +79,7 @@ impl Ask {
             Self::Extend { .. } | Self::ExtendPlainly { .. } => OpKind::Extend,
             Self::Get => OpKind::Get,
             Self::GetSet => OpKind::GetSet,
-            Self::Introduce => OpKind::Introduce,
+            Self::Greet | Self::Introduce => OpKind::Introduce,
             Self::Set { .. } | Self::SetAndCount { .. } | Self::SetUntil { .. } => OpKind::Set,
             Self::Wait { .. } => OpKind::Wait,
         }

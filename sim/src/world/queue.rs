@@ -41,6 +41,12 @@ impl<T> Queue<T> {
     pub fn pop(&mut self) -> Option<(u64, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at_ns, entry.what))
     }
+
+    /// When the next thing happens.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(entry)| entry.at_ns)
+    }
 }
 
 impl<T> Entry<T> {

@@ -1,8 +1,8 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
-use super::plan::{Op, Plan, PlannedOp};
 use super::process::{Held, Process, Waiting};
-use super::stage::{Packet, Stage};
+use crate::engine::stage::plan::{Op, Plan, PlannedOp};
+use crate::engine::stage::{Packet, Stage};
 use crate::history::EventKind;
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::Point;

@@ -1,8 +1,8 @@
 //! A process's connections: which of its routes is which connection of the network.
 
-use super::plan::Plan;
 use super::process::Process;
-use super::stage::Stage;
+use crate::engine::stage::Stage;
+use crate::engine::stage::plan::Plan;
 use crate::subject::{Profile, Route};
 use crate::world::ConnectionState;
 

@@ -3,7 +3,7 @@
 use redlock_client::protocol::NodeMask;
 
 use super::process::{Process, Waiting};
-use super::stage::Stage;
+use crate::engine::stage::Stage;
 use crate::history::{AttemptId, EventKind};
 
 impl Process {

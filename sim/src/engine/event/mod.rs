@@ -2,32 +2,17 @@
 
 mod application;
 mod connections;
-mod disk;
 mod extension;
-mod failover;
-mod faults;
-pub(crate) mod nodes;
-pub(crate) mod plan;
 mod process;
-pub(super) mod recorder;
-mod replication;
-mod servers;
-mod stage;
 #[cfg(test)]
 mod tests;
 
-use self::nodes::NodeHost;
-use self::plan::{Op, Plan, PlannedOp};
 use self::process::Process;
-use self::recorder::Recorder;
-use self::stage::{ClientHost, Happening, Stage};
+use super::stage::plan::{Op, Plan, PlannedOp};
+use super::stage::{Happening, Stage};
 use super::{Kept, Outcome, Unsupported};
-use crate::history::{EventKind, HostIndex};
-use crate::master::{Master, run_id};
-use crate::oracle::Oracle;
-use crate::resource::Store;
+use crate::history::EventKind;
 use crate::scenario::{Acquire, Case};
-use crate::world::{Choice, Choices, HostClocks, Label, Network, Queue};
 
 /// A run of more steps than this is a bug of the engine, or of a scenario beyond all reason.
 const STEPS_MAX: u64 = 20_000_000;
@@ -69,35 +54,7 @@ impl Engine {
             [Op::Acquire(Acquire { attempts: Some(u32::MAX), ..Acquire::default() }), Op::Release];
         let probe_ops = probe_ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
         let probe = Process::new(&plan, clients, probe_ops);
-        let nodes =
-            plan.nodes.iter().map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0)));
-        let stage = Stage {
-            now_ns: 0,
-            choices: Choices::new(0),
-            queue: Queue::default(),
-            network: Network::default(),
-            clocks: Vec::with_capacity(plan.clocks.len()),
-            nodes: nodes.collect(),
-            masters: [0; 9],
-            starts: [0; 9],
-            known: Vec::new(),
-            wrote: Vec::new(),
-            waits: 0,
-            attachments: 0,
-            clients: vec![ClientHost::default(); clients + 1],
-            store: Store::new(plan.scenario.store.checks),
-            recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
-            fencing_tokens: 0,
-            commands: 0,
-            writes: 0,
-            arrivals_due: 0,
-            to_run: 0,
-            active_delays: Vec::new(),
-            set_off: Vec::new(),
-            restarts: Vec::new(),
-            returned: None,
-            faults_open: 0,
-        };
+        let stage = Stage::new(&plan);
         Ok(Self { plan, stage, processes, probe, steps: 0 })
     }
 
@@ -149,49 +106,7 @@ impl Engine {
     fn begin(&mut self, seed: u64, keep: bool) {
         let Self { plan, stage, processes, .. } = self;
         self.steps = 0;
-        stage.now_ns = 0;
-        stage.choices = Choices::new(seed);
-        stage.queue.clear();
-        stage.network.clear();
-        stage.store = Store::new(plan.scenario.store.checks);
-        stage.recorder.reset(keep);
-        stage.fencing_tokens = 0;
-        stage.commands = 0;
-        stage.writes = 0;
-        stage.arrivals_due = 0;
-        stage.to_run = 0;
-        stage.active_delays.clear();
-        stage.clocks.clear();
-        for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
-            // Where in its millisecond a wall clock begins is nobody's choice.
-            let phase = stage.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
-            stage.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
-        }
-        for host in 0..plan.node_count + processes.len() {
-            stage.record_clocks(plan, HostIndex(host as u8));
-        }
-        for replica in &plan.nodes[plan.node_count..] {
-            stage.record_clocks(plan, replica.host);
-        }
-        for (server, planned) in plan.nodes.iter().enumerate() {
-            let started_wall_ms = stage
-                .node_wall_ms(plan, server as u8)
-                .saturating_sub(plan.scenario.cluster.uptime.0 / 1_000_000);
-            let run_id = run_id(server as u8, 0);
-            let host = &mut stage.nodes[server];
-            host.master.reset_to(planned.storage, run_id, started_wall_ms);
-            host.reset();
-            if server < plan.node_count {
-                stage.record(EventKind::NodeUp { node: server as u8, incarnation: 0 });
-            }
-        }
-        stage.begin_replication(plan);
-        for client in &mut stage.clients {
-            client.dead = false;
-            client.stops = 0;
-            client.inbox.clear();
-        }
-        stage.schedule_faults(plan);
+        stage.begin(plan, seed, keep);
         for (place, process) in processes.iter_mut().enumerate() {
             process.reset(plan, stage, plan.warm);
             // Behind the faults that begin at time 0.
@@ -202,24 +117,13 @@ impl Engine {
 
     fn happen(&mut self, what: Happening) {
         let Self { plan, stage, processes, probe, .. } = self;
-        match what {
-            Happening::Arrive { connection, direction } => {
-                stage.arrive(plan, connection, direction);
+        if let Happening::Timer { client, serial } = what {
+            let process = process_mut(processes, probe, client);
+            if process.is_some_and(|it| it.is_current_timer(serial)) {
+                stage.wake(client);
             }
-            Happening::BackUp(place) => stage.back_up(plan, place),
-            Happening::Disk { server, turn, serial } => {
-                stage.disk_turn(plan, server, turn, serial);
-            }
-            Happening::ExpireKeys { node } => stage.expire_keys(plan, node),
-            Happening::WaitEnds { server, serial } => stage.end_wait(plan, server, serial),
-            Happening::FaultBegins(place) => stage.begin_fault(plan, place),
-            Happening::FaultEnds(place) => stage.end_fault(plan, place),
-            Happening::Timer { client, serial } => {
-                let process = process_mut(processes, probe, client);
-                if process.is_some_and(|it| it.is_current_timer(serial)) {
-                    stage.wake(client);
-                }
-            }
+        } else {
+            stage.happen(plan, what);
         }
         self.run_clients();
     }

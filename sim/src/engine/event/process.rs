@@ -3,8 +3,8 @@
 //! A process runs in small pieces. Before each piece the faults that wait for it begin; if one of
 //! them stops the process, the piece is taken when the process goes on.
 
-use super::plan::{Plan, PlannedOp};
-use super::stage::{ClientHost, Happening, Input, Packet, Stage};
+use crate::engine::stage::plan::{Plan, PlannedOp};
+use crate::engine::stage::{ClientHost, Happening, Input, Packet, Stage};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement};
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};

@@ -1,20 +1,22 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
-use std::future::{IntoFuture, pending, poll_fn};
+use std::future::{Future, IntoFuture, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use redlock_client::environment::Environment;
-use redlock_client::{Lease, Redlock};
+use redlock_client::{KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::world::{Due, World};
-use crate::engine::event::plan::{Op, PlannedOp};
+use crate::engine::stage::plan::{Op, PlannedOp};
+use crate::engine::stage::{Input, Packet};
 use crate::history::{AttemptId, EventKind};
 use crate::resource::{BLIND, StoreRequest};
-use crate::scenario::Acquire;
+use crate::scenario::{Acquire, Point};
+use crate::world::{Arrival, Direction};
 
 /// The lease that the application has.
 struct Held {
@@ -49,6 +51,7 @@ impl Application {
     pub(super) async fn run(mut self) {
         while let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) {
             self.until(not_before_ns).await;
+            self.reach(op).await;
             self.next_op += 1;
             self.perform(op).await;
         }
@@ -60,7 +63,7 @@ impl Application {
         match op {
             Op::Acquire(acquire) => self.acquire(acquire).await,
             Op::Sleep { ns } => {
-                let boot_ns = self.world.lock().boot_ns(self.client);
+                let boot_ns = self.world.lock().boot_ns(&self.world.plan, self.client);
                 let due = Due::Boot { client: self.client, at_ns: boot_ns + ns };
                 Sleep::new(Arc::clone(&self.world), due).await;
             }
@@ -72,7 +75,7 @@ impl Application {
             Op::Look => self.look(),
             Op::Enter => self.enter(),
             Op::Leave => self.leave(),
-            Op::Extend { .. } => unreachable!("this engine refuses extensions"),
+            Op::Extend { ttl_ns } => self.extend(ttl_ns).await,
             Op::Release => self.release().await,
             Op::Read => self.read().await,
             Op::Write { blind } => self.write(blind).await,
@@ -80,7 +83,31 @@ impl Application {
     }
 
     fn until(&self, at_ns: u64) -> Sleep {
-        Sleep::new(Arc::clone(&self.world), Due::True { at_ns })
+        Sleep::new(Arc::clone(&self.world), Due::True { client: self.client, at_ns })
+    }
+
+    /// Faults that wait for this step begin; if they stop the process, the step waits too.
+    async fn reach(&self, op: Op) {
+        let held = self.held.as_ref().map(|held| held.attempt);
+        let next = || {
+            let number = self.world.lock().clients[usize::from(self.client)].draws as u16 + 1;
+            AttemptId { client: self.client, number }
+        };
+        let (attempt, point) = match (op, held) {
+            (Op::Acquire(_), _) if !self.has_lease() => (next(), Point::T1),
+            (Op::Enter, Some(attempt)) => (attempt, Point::Enter),
+            (Op::Look, Some(attempt)) => (attempt, Point::Look),
+            _ => return,
+        };
+        poll_fn(|_| {
+            let goes_on = self.world.lock().reach(&self.world.plan, attempt, point, None);
+            if goes_on { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn has_lease(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.lease.is_valid())
     }
 
     fn record(&self, kind: EventKind) {
@@ -89,7 +116,7 @@ impl Application {
 
     async fn acquire(&mut self, acquire: Acquire) {
         // Who has the lease already does not ask for it.
-        if self.held.as_ref().is_some_and(|held| held.lease.is_valid()) {
+        if self.has_lease() {
             return;
         }
         self.release().await;
@@ -100,6 +127,10 @@ impl Application {
             (_, Some(attempts), _) => wanted.attempts(attempts),
             (_, _, Some(_)) => wanted.wait(Duration::MAX),
             (None, None, None) => wanted.attempts(1),
+        };
+        let wanted = match acquire.keep_alive {
+            Some(at_most) => wanted.keep_alive(KeepAlive::at_most(at_most.duration())),
+            None => wanted,
         };
         let mut acquiring = wanted.into_future();
         let mut cancelled = pin!(self.until(acquire.until.map_or(u64::MAX, |until| until.0)));
@@ -119,6 +150,13 @@ impl Application {
                 self.held = Some(Held { lease, attempt, fencing_token, seen_version, in_section });
             }
             None => self.go_on_at(|op| matches!(op, Op::Acquire(_))),
+        }
+    }
+
+    /// Whether it succeeds is the history's matter: the application goes on.
+    async fn extend(&mut self, ttl_ns: u64) {
+        if let Some(held) = &self.held {
+            let _ = held.lease.extend(Duration::from_nanos(ttl_ns)).await;
         }
     }
 
@@ -162,11 +200,17 @@ impl Application {
     }
 
     async fn read(&mut self) {
-        let Some(held) = &mut self.held else { return };
+        let Some(held) = &self.held else { return };
         let (attempt, fencing_token) = (held.attempt, held.fencing_token);
-        let request = StoreRequest::Read { attempt, fencing_token };
-        let version = self.world.ask_store(self.client, request).await;
-        held.seen_version = version;
+        self.ask_store(StoreRequest::Read { attempt, fencing_token });
+        let version = poll_fn(|_| match self.served() {
+            Some(Input::StoreVersion(version)) => Poll::Ready(version),
+            _ => Poll::Pending,
+        });
+        let version = version.await;
+        if let Some(held) = &mut self.held {
+            held.seen_version = version;
+        }
         self.record(EventKind::ReadDone { attempt, version });
     }
 
@@ -177,20 +221,32 @@ impl Application {
         let based_on = if blind { BLIND } else { seen_version };
         let write = {
             let mut state = self.world.lock();
-            state.writes += 1;
-            let write = state.writes - 1;
+            state.stage.writes += 1;
+            let write = state.stage.writes - 1;
             state.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
             write
         };
-        let request = StoreRequest::Write { attempt, write, based_on, fencing_token };
-        let mut served = pin!(self.world.ask_store(self.client, request));
+        self.ask_store(StoreRequest::Write { attempt, write, based_on, fencing_token });
         let mut lost = held.lease.lost();
         poll_fn(|context| {
-            let served = served.as_mut().poll(context).is_ready();
-            let over = served || std::pin::Pin::new(&mut lost).poll(context).is_ready();
-            if over { Poll::Ready(()) } else { Poll::Pending }
+            let is_served = matches!(self.served(), Some(Input::StoreServed));
+            let is_over = is_served || Pin::new(&mut lost).poll(context).is_ready();
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+
+    fn ask_store(&self, request: StoreRequest) {
+        let mut state = self.world.lock();
+        let client = &mut state.clients[usize::from(self.client)];
+        client.served = None;
+        let (store, message) = (client.store, Arrival::Message(Packet::StoreRequest(request)));
+        state.stage.send(&self.world.plan, store, Direction::Up, message);
+    }
+
+    /// What the resource has answered last.
+    fn served(&self) -> Option<Input> {
+        self.world.lock().clients[usize::from(self.client)].served.take()
     }
 
     /// Skips to the next step that is `wanted`, or to the end.

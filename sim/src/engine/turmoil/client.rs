@@ -1,21 +1,22 @@
 //! A client process: one future beneath one gate.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 
 use redlock_client::environment::{BoxFuture, Environment};
 use redlock_client::observe::Observer;
 use redlock_client::{Builder, Redlock};
 
 use super::application::Application;
-use super::environment::{HostEnvironment, Sleep};
+use super::environment::HostEnvironment;
 use super::observer::HistoryObserver;
 use super::simulation::node_name;
-use super::world::{Due, World};
-use crate::engine::event::plan::{Plan, PlannedOp};
-use crate::scenario;
+use super::world::{Phase, State, World};
+use crate::engine::stage::plan::{Plan, PlannedOp};
+use crate::scenario::{self, Point};
 
 /// The client at `place`, but for its environment; the place after the last one is the probe's.
 pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
@@ -23,7 +24,7 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
     let lock = &scenario.lock;
     let ttl = |client: &scenario::Client| client.ttl.unwrap_or(lock.ttl);
     let own = scenario.clients.get(place).unwrap_or(&scenario.clients[0]);
-    let nodes = (0..plan.nodes.len()).map(|node| format!("redis://{}", node_name(node)));
+    let nodes = (0..plan.node_count).map(|node| format!("redis://{}", node_name(node)));
     Redlock::builder()
         .nodes(nodes)
         .ttl(ttl(own).duration())
@@ -31,6 +32,7 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())
         .restart_guard(lock.restart_guard.into())
+        .extensions_max(lock.extensions_max)
         .tuning(lock.drift.into(), lock.retry.into())
 }
 
@@ -38,13 +40,13 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
 pub(super) struct Process {
     world: Arc<World>,
     client: u8,
-    tasks: Vec<BoxFuture<'static, ()>>,
+    root: Arc<Root>,
+    tasks: Vec<Task>,
 }
 
 impl Process {
-    /// The process of `client`, whose application does `ops`. Warm connections are opened before
-    /// the scenario begins.
-    pub(super) fn new(world: &Arc<World>, client: u8, warm: bool, ops: Vec<PlannedOp>) -> Self {
+    /// The process of `client`, whose application does `ops` from when it is part of the world.
+    pub(super) fn new(world: &Arc<World>, client: u8, ops: Vec<PlannedOp>) -> Self {
         let environment = HostEnvironment { world: Arc::clone(world), client };
         let observer = HistoryObserver { world: Arc::clone(world), client };
         let redlock = builder(&world.plan, usize::from(client))
@@ -54,14 +56,26 @@ impl Process {
             .expect("what this engine cannot play has been refused");
         let shared = Arc::clone(world);
         let main = Box::pin(async move {
-            if warm {
+            in_phase(&shared, client, |phase| phase != Phase::Idle).await;
+            if shared.lock().is_warming(client) {
                 redlock.connect().await;
             }
-            Sleep::new(Arc::clone(&shared), Due::True { at_ns: 0 }).await;
+            in_phase(&shared, client, |phase| phase == Phase::Started).await;
             Application::new(shared, client, redlock, ops).run().await;
         });
-        Self { world: Arc::clone(world), client, tasks: vec![main] }
+        let root = Arc::new(Root::default());
+        let tasks = vec![Task::new(main, &root)];
+        Self { world: Arc::clone(world), client, root, tasks }
     }
+}
+
+/// Waits until the process has come that far.
+async fn in_phase(world: &World, client: u8, wanted: impl Fn(Phase) -> bool) {
+    poll_fn(|_| {
+        let is_there = wanted(world.lock().clients[usize::from(client)].phase);
+        if is_there { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 impl Future for Process {
@@ -71,19 +85,94 @@ impl Future for Process {
         let process = self.get_mut();
         loop {
             let mut state = process.world.lock();
+            state.active = true;
             let host = &mut state.clients[usize::from(process.client)];
             host.waker = Some(context.waker().clone());
-            process.tasks.append(&mut host.spawned);
-            let runs = state.runs(process.client);
+            let everybody = core::mem::take(&mut host.called);
+            let spawned = core::mem::take(&mut host.spawned);
             drop(state);
-            if !runs {
-                return Poll::Pending;
-            }
-            process.tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
+            process.root.follow(context.waker());
+            process.tasks.extend(spawned.into_iter().map(|it| Task::new(it, &process.root)));
+            process.turn(everybody);
+            let state = process.world.lock();
             // What a task has spawned is polled at once.
-            if process.world.lock().clients[usize::from(process.client)].spawned.is_empty() {
+            if !state.runs(process.client)
+                || state.clients[usize::from(process.client)].spawned.is_empty()
+            {
                 return Poll::Pending;
             }
         }
+    }
+}
+
+impl Process {
+    /// Every task that was woken takes a step, as long as the process may.
+    fn turn(&mut self, everybody: bool) {
+        let (world, client) = (&self.world, self.client);
+        if everybody {
+            self.tasks.iter().for_each(|task| task.wakes.woken.store(true, Ordering::Relaxed));
+        }
+        self.tasks.retain_mut(|task| {
+            let goes_on = task.is_woken() && world.lock().goes_on(&world.plan, client);
+            !goes_on || task.poll().is_pending()
+        });
+    }
+}
+
+/// A task of the process, which runs when it is woken and the process runs.
+struct Task {
+    future: BoxFuture<'static, ()>,
+    wakes: Arc<TaskWaker>,
+}
+
+impl Task {
+    fn new(future: BoxFuture<'static, ()>, root: &Arc<Root>) -> Self {
+        let (woken, root) = (AtomicBool::new(true), Arc::clone(root));
+        Self { future, wakes: Arc::new(TaskWaker { woken, root }) }
+    }
+
+    fn is_woken(&self) -> bool {
+        self.wakes.woken.load(Ordering::Relaxed)
+    }
+
+    fn poll(&mut self) -> Poll<()> {
+        self.wakes.woken.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&self.wakes));
+        self.future.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+/// Wakes a task, and the process that it belongs to.
+struct TaskWaker {
+    woken: AtomicBool,
+    root: Arc<Root>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Relaxed);
+        let root = self.root.0.lock().unwrap_or_else(PoisonError::into_inner);
+        root.iter().for_each(Waker::wake_by_ref);
+    }
+}
+
+/// Wakes the process.
+#[derive(Default)]
+struct Root(Mutex<Option<Waker>>);
+
+impl Root {
+    fn follow(&self, waker: &Waker) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+    }
+}
+
+impl State {
+    /// Whether the process takes its next step: it may be stopped before it hands a lease over.
+    fn goes_on(&mut self, plan: &Plan, client: u8) -> bool {
+        let to_deliver = self.clients[usize::from(client)].to_deliver;
+        if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {
+            self.reach(plan, attempt, Point::Deliver, None);
+        }
+        self.runs(client)
     }
 }

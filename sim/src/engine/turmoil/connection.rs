@@ -1,32 +1,30 @@
-//! A client's end of a connection.
+//! A client's end of a connection: turmoil carries the bytes, the world says which have arrived.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::TcpStream;
 
+use super::line::Readable;
 use super::world::World;
 
-/// A stream that a partition can reset, and that resets itself when it is dropped: turmoil would
-/// still deliver what a partition held back.
+/// How much is read at once at most.
+const CHUNK: usize = 4_096;
+
+/// A stream that lets through what has arrived by the world's reckoning, and that resets itself
+/// when it is dropped.
 pub(super) struct ClientStream {
     world: Arc<World>,
     stream: TcpStream,
-    address: SocketAddr,
+    number: u16,
 }
 
 impl ClientStream {
-    pub(super) fn new(world: Arc<World>, stream: TcpStream, address: SocketAddr) -> Self {
-        Self { world, stream, address }
-    }
-
-    fn check(&self) -> io::Result<()> {
-        let cut = self.world.lock().connections[&self.address].cut;
-        if cut { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
+    pub(super) fn new(world: Arc<World>, stream: TcpStream, number: u16) -> Self {
+        Self { world, stream, number }
     }
 }
 
@@ -36,8 +34,19 @@ impl AsyncRead for ClientStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.check()?;
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let Readable::Bytes(arrived) = ready!(self.world.poll_readable(self.number)) else {
+            return Poll::Ready(Ok(()));
+        };
+        let mut chunk = [0; CHUNK];
+        let most = arrived.min(buffer.remaining()).min(CHUNK);
+        let mut chunk = ReadBuf::new(&mut chunk[..most]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut chunk))?;
+        buffer.put_slice(chunk.filled());
+        let mut state = self.world.lock();
+        if let Some(line) = state.lines.get_mut(&self.number).filter(|line| !line.still) {
+            line.read(chunk.filled().len());
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -47,8 +56,13 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.check()?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let may = self.world.write(self.number, bytes);
+        if may == 0 {
+            return Poll::Pending;
+        }
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, &bytes[..may]))?;
+        assert_eq!(written, may, "turmoil takes what it is given");
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -62,15 +76,6 @@ impl AsyncWrite for ClientStream {
 
 impl Drop for ClientStream {
     fn drop(&mut self) {
-        let mut guard = self.world.lock();
-        let state = &mut *guard;
-        let Some(connection) = state.connections.get_mut(&self.address) else { return };
-        let (client, node) = (usize::from(connection.client), usize::from(connection.node));
-        // A process that dies leaves the closing to its kernel, which sends what was written.
-        connection.reset |= !state.clients[client].dead;
-        let current = &mut state.clients[client].connected[node];
-        if *current == Some(self.address) {
-            *current = None;
-        }
+        self.world.lock().let_go(self.number);
     }
 }

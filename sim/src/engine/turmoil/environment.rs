@@ -1,6 +1,6 @@
 //! The world as a client sees it: [`Environment`] over turmoil.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,8 +11,11 @@ use redlock_client::protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
-use super::simulation::node_of;
-use super::world::{self, Connection, Due, World};
+use super::server::PORT;
+use super::simulation::{node_of, server_name};
+use super::world::{self, Due, World};
+use crate::history::AttemptId;
+use crate::subject::token_of;
 use crate::world::{Choice, Label};
 
 /// What the client at a place sees of the world.
@@ -24,23 +27,26 @@ pub(super) struct HostEnvironment {
 impl Environment for HostEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let (host, port) = to.tcp().ok_or(io::ErrorKind::Unsupported)?;
-            let stream = TcpStream::connect((host, port)).await?;
-            let address = stream.local_addr()?;
+            let (host, _) = to.tcp().ok_or(io::ErrorKind::Unsupported)?;
             let node = node_of(host);
-            let mut state = self.world.lock();
-            let connection = Connection { client: self.client, node, ..Connection::default() };
-            state.connections.insert(address, connection);
-            let client = &mut state.clients[usize::from(self.client)];
-            client.connected[usize::from(node)] = Some(address);
-            drop(state);
-            let stream = ClientStream::new(Arc::clone(&self.world), stream, address);
+            let number = self.world.lock().dial(&self.world.plan, self.client, node);
+            let number = number.ok_or(io::ErrorKind::ConnectionRefused)?;
+            let dialing = Dialing { world: Arc::clone(&self.world), number: Some(number) };
+            let server = self.world.lock().lines[&number].server;
+            // Turmoil's connection is there at once; whether there is one, the world says.
+            let stream = TcpStream::connect((server_name(usize::from(server)), PORT)).await?;
+            self.world.lock().numbers.insert(stream.local_addr()?, number);
+            poll_fn(|_| self.world.lock().poll_opened(number)).await?;
+            dialing.done();
+            self.world.lock().clients[usize::from(self.client)].connected[usize::from(node)] =
+                Some(number);
+            let stream = ClientStream::new(Arc::clone(&self.world), stream, number);
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }
 
     fn now(&self) -> BootInstant {
-        BootInstant::from_nanos(self.world.lock().boot_ns(self.client))
+        BootInstant::from_nanos(self.world.lock().boot_ns(&self.world.plan, self.client))
     }
 
     fn timer(&self) -> Box<dyn environment::Timer> {
@@ -53,15 +59,39 @@ impl Environment for HostEnvironment {
         state.wake_client(self.client);
     }
 
+    /// What the client draws for an attempt: its token, and what spreads its waits.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut state = self.world.lock();
-        for chunk in bytes.chunks_mut(8) {
-            let repeat = state.clients[usize::from(self.client)].draws;
-            state.clients[usize::from(self.client)].draws += 1;
-            let choice = Choice { repeat, ..Choice::of(Label::Token, self.client) };
-            chunk.copy_from_slice(&state.choices.bits(choice).to_le_bytes()[..chunk.len()]);
-        }
+        let drawn = &mut state.clients[usize::from(self.client)].draws;
+        *drawn += 1;
+        let number = *drawn as u16;
+        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client) };
+        let attempt = AttemptId { client: self.client, number };
+        let token = token_of(attempt, state.stage.choices.bits(draw(Label::Token)));
+        let jitter = state.stage.choices.bits(draw(Label::Jitter)).to_le_bytes();
+        let drawn = [&token.as_bytes()[..], &jitter].concat();
+        bytes.copy_from_slice(&drawn[..bytes.len()]);
         Ok(())
+    }
+}
+
+/// A connection that is being dialled: whoever gives up resets it.
+struct Dialing {
+    world: Arc<World>,
+    number: Option<u16>,
+}
+
+impl Dialing {
+    fn done(mut self) {
+        self.number = None;
+    }
+}
+
+impl Drop for Dialing {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.world.lock().let_go(number);
+        }
     }
 }
 
@@ -107,7 +137,7 @@ impl Future for Sleep {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let world = Arc::clone(&self.world);
         let mut state = world.lock();
-        if state.is_due(self.due) {
+        if state.is_due(&world.plan, self.due) {
             return Poll::Ready(());
         }
         let (due, waker) = (self.due, context.waker().clone());

@@ -1,26 +1,24 @@
 //! The real client on tokio, RESP bytes and all, over turmoil's simulated TCP.
 //!
-//! Turmoil moves bytes and nothing else. Time, clocks, timers, stops, masters and the history are
-//! the module `world`'s; every client runs as one future beneath one gate, or a stop would stop only a
-//! part of it. Turmoil steps by a millisecond: whatever happens, happens at a whole one, and
-//! network delays are whole milliseconds, at least one.
+//! Turmoil moves bytes and nothing else. Masters, network, clocks, faults and the history are the
+//! stage's, as in the engine `event`: a message is there when the stage says so, whatever turmoil has
+//! carried already. Every client runs as one future beneath one gate, or a stop would stop only a part
+//! of it. Clients act at whole milliseconds; everything else at its own time.
 
 mod application;
 mod client;
 mod connection;
 mod environment;
-mod faults;
+mod line;
 mod observer;
-mod request;
 mod server;
 mod simulation;
-mod store;
 mod support;
 #[cfg(test)]
 mod tests;
 mod world;
 
-use super::event::plan::Plan;
+use super::stage::plan::Plan;
 use super::{Kept, Outcome, Unsupported};
 use crate::scenario::Case;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use redlock_client::OwnerToken;
-use redlock_client::observe::{self, Event, Observer, Operation};
+use redlock_client::observe::{self, Event, NodeMask, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
-use super::world::{State, Told, World};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement};
-use crate::scenario::Checks;
-use crate::subject::settlement;
+use super::world::{State, World};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, Settlement};
+use crate::scenario::{Checks, Point};
+use crate::subject::{Ask, Request, settlement};
 
 /// The observer of the client at a place.
 pub(super) struct HistoryObserver {
@@ -21,13 +21,33 @@ impl Observer for HistoryObserver {
     fn event(&self, event: &Event<'_>) {
         let mut state = self.world.lock();
         // What the destructors of a dead process say is said by nobody.
-        if !state.clients[usize::from(self.client)].dead {
+        if state.stage.clients[usize::from(self.client)].dead {
+            return;
+        }
+        if state.is_warming(self.client) {
+            self.warm_up(&mut state, event);
+        } else {
             self.tell(&mut state, event);
         }
     }
 }
 
 impl HistoryObserver {
+    /// A client that warms up has no history: what counts is what it has learnt at the end of it.
+    fn warm_up(&self, state: &mut State, event: &Event<'_>) {
+        let client = &mut state.clients[usize::from(self.client)];
+        match *event {
+            Event::Answered { node, .. } | Event::ConnectFailed { node, .. } => {
+                client.introduced |= 1 << node.get();
+            }
+            Event::Eligible { node, from, .. } => {
+                let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
+                client.eligible_from_ns[node.get()] = from_local_ns;
+            }
+            _ => {}
+        }
+    }
+
     fn tell(&self, state: &mut State, event: &Event<'_>) {
         match *event {
             Event::AttemptBegan { owner, t1, ttl, .. } => {
@@ -35,8 +55,11 @@ impl HistoryObserver {
                 let number = client.attempts.len() as u16 + 1;
                 let attempt = AttemptId { client: self.client, number };
                 client.attempts.insert(*owner.as_bytes(), attempt);
+                (client.attempt, client.votes) = (number, 0);
+                state.reach(&self.world.plan, attempt, Point::T1, None);
                 let drift = Drift::from(self.world.plan.scenario.lock.drift);
-                let nodes = NodeCount::new(state.nodes.len()).expect("a valid number of nodes");
+                let nodes =
+                    NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
                 state.record(EventKind::AttemptBegan {
                     attempt,
                     clock: ClockKind::Boot,
@@ -47,26 +70,24 @@ impl HistoryObserver {
                 });
             }
             Event::Written { node, operation, owner, .. } => {
-                let (attempt, op) = (self.attempt(state, owner), op_of(operation));
-                let told = Told { command: state.command(), attempt, op };
-                let Told { command, .. } = told;
-                let address = state.clients[usize::from(self.client)].connected[node.get()];
-                let connection = address.and_then(|it| state.connections.get_mut(&it));
-                let connection = connection.expect("commands are written on open connections");
-                connection.to_execute.push_back(told);
-                connection.to_answer.push_back(told);
-                let node = node.get() as u8;
-                state.record(EventKind::Written { command, attempt, node, op });
+                let attempt = self.attempt(state, owner);
+                let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
+                let ask = ask_of(operation);
+                let number = state.clients[usize::from(self.client)].connected[node.get()];
+                let line = number.and_then(|it| state.lines.get_mut(&it));
+                let line = line.expect("commands are written on open connections");
+                line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
             }
             Event::Answered { node, answer, .. } => {
-                let address = state.clients[usize::from(self.client)].connected[node.get()];
-                let connection = address.and_then(|it| state.connections.get_mut(&it));
-                let Some(Told { command, attempt, op }) =
-                    connection.and_then(|it| it.to_answer.pop_front())
+                let number = state.clients[usize::from(self.client)].connected[node.get()];
+                let line = number.and_then(|it| state.lines.get_mut(&it));
+                let Some(Request { command, attempt, ask, .. }) =
+                    line.and_then(|it| it.asked.pop_front())
                 else {
                     return;
                 };
                 let (node, answer) = (node.get() as u8, answer_of(answer));
+                let op = ask.op();
                 state.record(EventKind::Delivered { command, attempt, node, op, answer });
             }
             Event::Eligible { node, from, .. } => {
@@ -90,6 +111,7 @@ impl HistoryObserver {
                 let outcome = Settlement::Granted;
                 state.record(EventKind::AttemptSettled { attempt, outcome });
                 self.draw_fencing_token(state);
+                state.clients[usize::from(self.client)].to_deliver = Some(attempt);
             }
             Event::AttemptFailed { owner, reason, .. } => {
                 let attempt = self.attempt(state, Some(owner));
@@ -98,6 +120,8 @@ impl HistoryObserver {
             }
             Event::Delivered { owner, deadline, .. } => {
                 let attempt = self.attempt(state, Some(owner));
+                let client = &mut state.clients[usize::from(self.client)];
+                (client.to_deliver, client.rounds) = (None, 0);
                 let fencing_token = state.clients[usize::from(self.client)].fencing_token;
                 let (clock, deadline_local_ns) = (ClockKind::Boot, deadline.instant().as_nanos());
                 state.record(EventKind::GrantDelivered {
@@ -106,17 +130,61 @@ impl HistoryObserver {
                     deadline_local_ns,
                     fencing_token,
                 });
-                state.clients[usize::from(self.client)].got_lease = true;
+                let client = &mut state.clients[usize::from(self.client)];
+                (client.got_lease, client.holds) = (true, Some(attempt));
+            }
+            Event::ExtensionBegan { owner, t1, ttl, .. } => {
+                let attempt = self.attempt(state, Some(owner));
+                let client = &mut state.clients[usize::from(self.client)];
+                client.rounds += 1;
+                let round = client.rounds;
+                let (t1_local_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
+                state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+            }
+            Event::Extended { owner, counted, deadline, .. } => {
+                let attempt = self.attempt(state, Some(owner));
+                let deadline_local_ns = deadline.instant().as_nanos();
+                self.extension_settled(state, attempt, Some((counted, deadline_local_ns)));
+            }
+            Event::ExtensionFailed { owner, .. } => {
+                let attempt = self.attempt(state, Some(owner));
+                self.extension_settled(state, attempt, None);
             }
             Event::Lost { owner, .. } => {
                 let attempt = self.attempt(state, Some(owner));
+                state.clients[usize::from(self.client)].holds = None;
                 state.record(EventKind::LostDelivered { attempt });
             }
             Event::ReleaseCalled { owner, .. } => {
                 let attempt = self.attempt(state, Some(owner));
+                state.clients[usize::from(self.client)].holds = None;
                 state.record(EventKind::ReleaseCalled { attempt });
             }
             _ => {}
+        }
+    }
+
+    /// Whoever has the lease hears of its new deadline.
+    fn extension_settled(
+        &self,
+        state: &mut State,
+        attempt: AttemptId,
+        extended: Option<(NodeMask, u64)>,
+    ) {
+        let round = state.clients[usize::from(self.client)].rounds;
+        let (counted, deadline_local_ns) =
+            extended.map_or((0, 0), |(counted, deadline_ns)| (counted.bits(), deadline_ns));
+        let extended = extended.is_some();
+        state.record(EventKind::ExtensionSettled {
+            attempt,
+            round,
+            extended,
+            counted,
+            deadline_local_ns,
+        });
+        if extended && state.clients[usize::from(self.client)].holds == Some(attempt) {
+            let clock = ClockKind::Boot;
+            state.record(EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
         }
     }
 
@@ -124,8 +192,8 @@ impl HistoryObserver {
     fn draw_fencing_token(&self, state: &mut State) {
         let token = match self.world.plan.scenario.store.checks {
             Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
-                state.fencing_tokens += 1;
-                state.fencing_tokens
+                state.stage.fencing_tokens += 1;
+                state.stage.fencing_tokens
             }
             Checks::CompareAndSetOwner | Checks::Nothing => 0,
         };
@@ -140,13 +208,13 @@ impl HistoryObserver {
     }
 }
 
-fn op_of(operation: Operation) -> OpKind {
+fn ask_of(operation: Operation) -> Ask {
     match operation {
-        Operation::Extend => OpKind::Extend,
-        Operation::Introduce => OpKind::Introduce,
-        Operation::Release => OpKind::Release,
-        Operation::Set => OpKind::Set,
-        _ => unreachable!("the client has three operations"),
+        Operation::Extend => Ask::Extend { ttl_ms: 0 },
+        Operation::Introduce => Ask::Introduce,
+        Operation::Release => Ask::CompareAndDelete,
+        Operation::Set => Ask::Set { ttl_ms: None },
+        _ => unreachable!("the client has four operations"),
     }
 }
 

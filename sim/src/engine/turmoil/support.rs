@@ -7,91 +7,50 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::event::plan::{Begin, Death, Doing, End, Manner, Op, Plan, PlannedFault};
-use crate::scenario::{ActiveExpiry, Disk, Lost, Persistence, Server};
+use crate::engine::stage::plan::{Begin, Doing, Plan, PlannedFault};
+use crate::history::HostIndex;
+use crate::scenario::{Point, Server};
 
 /// Refuses what cannot be played as the scenario says.
+///
+/// That is: a subject that has no shell on tokio; what the production client refuses to be built
+/// with, or cannot be told not to do; a stop of a client before it reads T1 of a retry, which it
+/// does in one breath with what comes before it.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
-    for client in &plan.scenario.clients {
+    let scenario = &plan.scenario;
+    for client in &scenario.clients {
         if client.subject != "redlock" {
             return Err(unsupported(format!("the subject `{}`", client.subject)));
         }
     }
-    if plan.ops.iter().flatten().any(|planned| matches!(planned.op, Op::Extend { .. })) {
-        return Err(unsupported(String::from("`extend`")));
-    }
-    let keeps_alive = |op: Op| matches!(op, Op::Acquire(acquire) if acquire.keep_alive.is_some());
-    if plan.ops.iter().flatten().any(|planned| keeps_alive(planned.op)) {
-        return Err(unsupported(String::from("`keep-alive`")));
-    }
-    if plan.scenario.cluster.server != Server::default() {
-        return Err(unsupported(String::from("`cluster.server`")));
-    }
-    for (place, client) in plan.scenario.clients.iter().enumerate() {
+    for (place, client) in scenario.clients.iter().enumerate() {
         let builder = builder(plan, place).environment(Arc::new(TokioEnvironment));
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
     }
-    if plan.scenario.cluster.active_expiry == ActiveExpiry::Prompt {
-        return Err(unsupported(String::from("`active-expiry = \"prompt\"`")));
-    }
-    if plan.scenario.cluster.disk != Disk::default() {
-        return Err(unsupported(String::from("`cluster.disk`")));
-    }
-    if plan.has_replicas() {
-        return Err(unsupported(String::from("`[[cluster.replica]]`")));
-    }
-    for node in &plan.nodes {
-        let name = match node.storage.persistence {
-            Persistence::Always | Persistence::None => continue,
-            Persistence::Everysec => "everysec",
-            Persistence::No => "no",
-            Persistence::Rdb => "rdb",
-        };
-        return Err(unsupported(format!("`persistence = \"{name}\"`")));
+    if scenario.cluster.server == Server::Redis84 && !scenario.lock.plain_extensions {
+        return Err(unsupported(String::from("`plain-extensions = false` on this server")));
     }
     for planned in &plan.faults {
-        if let Some(what) = unplayable(plan, planned) {
-            let id = &plan.scenario.faults[usize::from(planned.place)].id;
+        if stops_before_a_retry(plan, planned) {
+            let id = &scenario.faults[usize::from(planned.place)].id;
+            let what = "a stop before `t1` of a later attempt";
             return Err(unsupported(format!("{what} (the fault `{id}`)")));
-        }
-    }
-    for link in &plan.scenario.cluster.links {
-        if link.delay.min != link.delay.max {
-            return Err(unsupported(String::from("a delay `a..b` of a single link")));
         }
     }
     Ok(())
 }
 
-fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
-    match fault.begin {
-        Begin::At(_) => {}
-        Begin::Before { .. } => return Some("`at = { client, before }`"),
-    }
-    let store = 1 << plan.scenario.store_host().0;
-    if let End::Measured { .. } = fault.end {
-        return Some("`measured-on`");
-    }
-    match fault.doing {
-        Doing::Delay { .. } => Some("`delay`"),
-        Doing::Delete { .. } => Some("`delete`"),
-        Doing::Die { death: Death { manner: Manner::ShutDown, .. }, .. } => Some("`shutdown`"),
-        Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
-        Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
-        Doing::FailOver { .. } => Some("`failover`"),
-        Doing::DiskStall { .. } => Some("`disk-stall`"),
-        Doing::MemoryFull { .. } => Some("`memory-full`"),
-        Doing::Snapshot { .. } => Some("`snapshot`"),
-        Doing::Partition { one_way: true, .. } => Some("`one-way`"),
-        Doing::Partition { lost: Lost::Silent, .. } => Some("`lost = \"silent\"`"),
-        Doing::Partition { from, to, .. } if (from | to) & store != 0 => {
-            Some("a partition from the store")
-        }
-        Doing::Stop { suspended: true, .. } => Some("`suspend`"),
-        _ => None,
-    }
+fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
+    let Begin::Before { client, attempt: 2.., point: Point::T1, .. } = fault.begin else {
+        return false;
+    };
+    let stopped = match fault.doing {
+        Doing::Die { host, .. } | Doing::Stop { host, .. } => host,
+        _ => return false,
+    };
+    stopped == HostIndex((plan.node_count + usize::from(client)) as u8)
 }
 
 fn unsupported(what: String) -> Unsupported {

@@ -1,6 +1,6 @@
-//! Everything about a run that is not bytes on the wire, shared by all hosts.
+//! The world of one run, shared by all hosts: the stage, and what belongs to clients on tokio.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -8,14 +8,12 @@ use std::task::Waker;
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
-use super::store::StoreQueue;
-use crate::engine::event::plan::Plan;
-use crate::engine::event::recorder::Recorder;
-use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::{Master, run_id};
-use crate::oracle::Oracle;
-use crate::resource::Store;
-use crate::world::{Choice, Choices, HostClocks, Label};
+use super::line::Line;
+use crate::engine::stage::plan::Plan;
+use crate::engine::stage::wire::Wire;
+use crate::engine::stage::{Input, Stage};
+use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::world::ConnectionState;
 
 /// The world of one run. Hosts hold it; its own lock is taken for moments only and never while a
 /// client is called.
@@ -26,54 +24,72 @@ pub(super) struct World {
 
 /// What changes.
 pub(super) struct State {
-    /// True time since the scenario began.
-    pub(super) now_ns: u64,
-    /// How long before the scenario's beginning it still is; connections warm up.
-    pub(super) ahead_ns: u64,
+    /// Masters, network, clocks, faults and the history.
+    pub(super) stage: Stage,
+    pub(super) clients: Vec<ClientHost>,
+    /// Who carries the bytes of each server.
+    pub(super) carriers: Vec<Option<Waker>>,
+    /// The clients' ends of all connections to servers, by number.
+    pub(super) lines: BTreeMap<u16, Line>,
+    /// Which connection a client's address is.
+    pub(super) numbers: BTreeMap<SocketAddr, u16>,
+    pub(super) timers: BTreeMap<u64, Timer>,
+    next_timer: u64,
+    /// Somebody did something since the last step.
+    pub(super) active: bool,
     /// Nothing is told any more.
     pub(super) ended: bool,
-    pub(super) choices: Choices,
-    pub(super) clocks: Vec<HostClocks>,
-    pub(super) clients: Vec<ClientHost>,
-    pub(super) nodes: Vec<NodeHost>,
-    pub(super) store: Store,
-    pub(super) store_queue: StoreQueue,
-    pub(super) timers: BTreeMap<u64, Timer>,
-    /// By the client's address.
-    pub(super) connections: BTreeMap<SocketAddr, Connection>,
-    pub(super) recorder: Recorder,
-    next_timer: u64,
-    commands: u32,
-    pub(super) fencing_tokens: u64,
-    pub(super) writes: u32,
+}
+
+/// How far a client process has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has not been called for.
+    #[default]
+    Idle,
+    /// It opens its connections, while time stands still for it.
+    Warming,
+    /// It is part of the world.
+    Started,
 }
 
 /// A client process.
 #[derive(Default)]
 pub(super) struct ClientHost {
-    pub(super) dead: bool,
-    /// How many faults keep it from running.
-    pub(super) stops: u8,
+    pub(super) phase: Phase,
+    /// The history has been told whose votes it counts at its beginning.
+    pub(super) is_known: bool,
+    /// Its host was taken down after its death.
+    pub(super) crashed: bool,
     /// The scenario's steps are done.
     pub(super) done: bool,
     pub(super) got_lease: bool,
+    /// Wakes it; everybody in it if it was called.
     pub(super) waker: Option<Waker>,
+    pub(super) called: bool,
     pub(super) spawned: Vec<BoxFuture<'static, ()>>,
     pub(super) attempts: BTreeMap<[u8; OwnerToken::LENGTH], AttemptId>,
+    /// The number of the current attempt, and how many have said yes to it.
+    pub(super) attempt: u16,
+    pub(super) votes: usize,
+    /// Granted, and not handed over.
+    pub(super) to_deliver: Option<AttemptId>,
     /// The fencing token of the latest grant.
     pub(super) fencing_token: u64,
+    /// The lease that the application has, and how often its extension was begun.
+    pub(super) holds: Option<AttemptId>,
+    pub(super) rounds: u16,
     /// Since when each node's votes count.
     pub(super) eligible_from_ns: Vec<u64>,
-    /// The current connection to each node.
-    pub(super) connected: Vec<Option<SocketAddr>>,
+    /// The current connection to each node, and how many there were.
+    pub(super) connected: Vec<Option<u16>>,
+    pub(super) epochs: Vec<u32>,
+    /// Nodes that have introduced themselves, or cannot, while it warms up.
+    pub(super) introduced: u16,
+    /// The connection to the protected resource, and what came along it last.
+    pub(super) store: u16,
+    pub(super) served: Option<Input>,
     pub(super) draws: u32,
-}
-
-/// A node.
-pub(super) struct NodeHost {
-    pub(super) master: Master,
-    pub(super) stalls: u8,
-    pub(super) waker: Option<Waker>,
 }
 
 /// When a timer is due.
@@ -81,8 +97,8 @@ pub(super) struct NodeHost {
 pub(super) enum Due {
     /// At this reading of the client's boot clock.
     Boot { client: u8, at_ns: u64 },
-    /// At this true time.
-    True { at_ns: u64 },
+    /// At this true time, for a client.
+    True { client: u8, at_ns: u64 },
 }
 
 /// Somebody waits for a time.
@@ -91,72 +107,30 @@ pub(super) struct Timer {
     pub(super) waker: Waker,
 }
 
-/// A command, as the history knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) command: u32,
-    pub(super) attempt: AttemptId,
-    pub(super) op: OpKind,
-}
-
-/// A connection from a client to a node.
-#[derive(Default)]
-pub(super) struct Connection {
-    pub(super) client: u8,
-    pub(super) node: u8,
-    /// Commands written that the node has not executed, in order.
-    pub(super) to_execute: VecDeque<Told>,
-    /// Commands whose answers the client has not taken in, in order.
-    pub(super) to_answer: VecDeque<Told>,
-    /// The client dropped it: what has not reached the node's kernel never will.
-    pub(super) reset: bool,
-    /// Both ends see a reset.
-    pub(super) cut: bool,
-}
-
 impl World {
-    pub(super) fn new(plan: Plan, seed: u64, keep: bool, ahead_ns: u64) -> Self {
-        let choices = Choices::new(seed);
-        let clocks = plan.clocks.iter().enumerate().map(|(host, &(offset_ns, rate_ppb))| {
-            let phase = choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
-            HostClocks::new(offset_ns + phase as i64, rate_ppb)
-        });
+    pub(super) fn new(plan: Plan, seed: u64, keep: bool) -> Self {
+        let mut stage = Stage::new(&plan);
+        stage.begin(&plan, seed, keep);
+        stage.wire = Some(Box::new(Wire::default()));
+        let nodes = plan.node_count;
         let client = || ClientHost {
-            eligible_from_ns: vec![u64::MAX; plan.nodes.len()],
-            connected: vec![None; plan.nodes.len()],
+            eligible_from_ns: vec![0; nodes],
+            connected: vec![None; nodes],
+            epochs: vec![0; nodes],
             ..ClientHost::default()
         };
-        let nodes = plan.nodes.iter().map(|node| NodeHost {
-            master: Master::new(node.storage, [0; 20], 0),
-            stalls: 0,
-            waker: None,
-        });
-        let mut recorder = Recorder::new(Oracle::new(&plan.scenario, &[]));
-        recorder.reset(keep);
-        let mut state = State {
-            now_ns: 0,
-            ahead_ns,
-            ended: false,
-            choices,
-            clocks: clocks.collect(),
-            clients: plan.scenario.clients.iter().map(|_| client()).chain([client()]).collect(),
-            nodes: nodes.collect(),
-            store: Store::new(plan.scenario.store.checks),
-            store_queue: StoreQueue::default(),
+        let clients = (0..=plan.scenario.clients.len()).map(|_| client()).collect();
+        let state = State {
+            stage,
+            clients,
+            carriers: plan.nodes.iter().map(|_| None).collect(),
+            lines: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             timers: BTreeMap::new(),
-            connections: BTreeMap::new(),
-            recorder,
             next_timer: 0,
-            commands: 0,
-            fencing_tokens: 0,
-            writes: 0,
+            active: false,
+            ended: false,
         };
-        for (node, planned) in plan.nodes.iter().enumerate() {
-            let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
-            let started_wall_ms = state.clocks[node].wall_ms(0).saturating_sub(uptime_ms);
-            let run_id = run_id(node as u8, 0);
-            state.nodes[node].master.reset_to(planned.storage, run_id, started_wall_ms);
-        }
         Self { plan, state: Mutex::new(state) }
     }
 
@@ -167,49 +141,64 @@ impl World {
 }
 
 impl State {
-    /// Tells the history, once the scenario has begun.
+    /// Tells the history.
     pub(super) fn record(&mut self, kind: EventKind) {
-        if self.ahead_ns == 0 && !self.ended {
-            self.recorder.record(self.now_ns, kind);
+        if !self.ended {
+            self.stage.record(kind);
         }
     }
 
-    /// What a host's clock reads now.
-    pub(super) fn read(&self, host: HostIndex, clock: ClockKind) -> u64 {
-        self.clocks[host.get()].read(clock, self.now_ns) - self.ahead_ns
-    }
-
-    /// The node's wall clock, in whole milliseconds.
-    pub(super) fn wall_ms(&self, node: u8) -> u64 {
-        self.read(HostIndex(node), ClockKind::Wall) / 1_000_000
+    pub(super) fn client_host(plan: &Plan, client: u8) -> HostIndex {
+        HostIndex((plan.node_count + usize::from(client)) as u8)
     }
 
     /// A client's boot clock.
-    pub(super) fn boot_ns(&self, client: u8) -> u64 {
-        self.read(HostIndex(self.nodes.len() as u8 + client), ClockKind::Boot)
+    pub(super) fn boot_ns(&self, plan: &Plan, client: u8) -> u64 {
+        let host = Self::client_host(plan, client);
+        self.stage.clocks[host.get()].read(ClockKind::Boot, self.stage.now_ns)
     }
 
-    pub(super) fn is_due(&self, due: Due) -> bool {
+    pub(super) fn is_due(&self, plan: &Plan, due: Due) -> bool {
         match due {
-            Due::Boot { client, at_ns } => self.boot_ns(client) >= at_ns,
-            Due::True { at_ns } => self.ahead_ns == 0 && self.now_ns >= at_ns,
+            Due::Boot { client, at_ns } => self.boot_ns(plan, client) >= at_ns,
+            Due::True { at_ns, .. } => self.stage.now_ns >= at_ns,
+        }
+    }
+
+    /// When a timer is due if no clock is changed before, and somebody will notice.
+    pub(super) fn due_ns(&self, plan: &Plan, due: Due) -> Option<u64> {
+        let (Due::Boot { client, .. } | Due::True { client, .. }) = due;
+        match due {
+            _ if !self.runs(client) => None,
+            Due::Boot { client, at_ns } => {
+                let host = Self::client_host(plan, client);
+                self.stage.clocks[host.get()].true_at(ClockKind::Boot, at_ns)
+            }
+            Due::True { at_ns, .. } => Some(at_ns).filter(|&at_ns| at_ns != u64::MAX),
         }
     }
 
     /// Whether a client takes steps.
     pub(super) fn runs(&self, client: u8) -> bool {
-        let host = &self.clients[usize::from(client)];
+        let host = &self.stage.clients[usize::from(client)];
         !host.dead && host.stops == 0
     }
 
+    pub(super) fn is_warming(&self, client: u8) -> bool {
+        self.clients[usize::from(client)].phase == Phase::Warming
+    }
+
     pub(super) fn wake_client(&mut self, client: u8) {
-        if let Some(waker) = self.clients[usize::from(client)].waker.take() {
+        let host = &mut self.clients[usize::from(client)];
+        host.called = true;
+        if let Some(waker) = host.waker.take() {
             waker.wake();
         }
     }
 
-    pub(super) fn wake_node(&mut self, node: u8) {
-        if let Some(waker) = self.nodes[usize::from(node)].waker.take() {
+    /// Wakes whoever carries the bytes of a connection.
+    pub(super) fn wake_carrier(&mut self, server: u8) {
+        if let Some(waker) = self.carriers[usize::from(server)].take() {
             waker.wake();
         }
     }
@@ -220,30 +209,52 @@ impl State {
         self.next_timer
     }
 
-    /// The name of another command.
-    pub(super) fn command(&mut self) -> u32 {
-        self.commands += 1;
-        self.commands - 1
-    }
-
-    /// Tells the history what a host's clocks read from now on.
-    pub(super) fn record_clocks(&mut self, host: HostIndex) {
-        for clock in ClockKind::ALL {
-            // A master uses its wall clock alone.
-            if host.get() < self.nodes.len() && clock != ClockKind::Wall {
-                continue;
+    /// What the world has for the clients reaches their kernels, and those that have something to
+    /// do are woken.
+    pub(super) fn hand_over(&mut self) {
+        for client in 0..self.clients.len() as u8 {
+            while let Some(input) = self.stage.clients[usize::from(client)].inbox.pop_front() {
+                self.take_in(client, input);
             }
-            let segment = self.clocks[host.get()].segment(clock);
-            let (local_ns, rate_ppb) = (segment.local_at(self.now_ns), segment.rate_ppb);
-            self.record(EventKind::Clock { host, clock, local_ns, rate_ppb });
+        }
+        let to_run = core::mem::take(&mut self.stage.to_run);
+        let clients = 0..self.clients.len() as u8;
+        clients.filter(|client| to_run & (1 << client) != 0).for_each(|it| self.wake_client(it));
+        let wire = self.stage.wire.as_mut().expect("clients speak bytes");
+        for connection in core::mem::take(&mut wire.spoke) {
+            if let Some(line) = self.lines.get(&connection) {
+                self.wake_carrier(line.server);
+            }
         }
     }
 
-    /// Whether nothing is under way and nobody waits for a time.
-    pub(super) fn is_quiet(&self) -> bool {
-        let live = |it: &&Connection| !it.cut && !it.reset;
-        self.timers.is_empty()
-            && self.store_queue.is_empty()
-            && self.connections.values().filter(live).all(|it| it.to_answer.is_empty())
+    fn take_in(&mut self, client: u8, input: Input) {
+        match input {
+            Input::Closed(number) => {
+                if let Some(line) = self.lines.get_mut(&number) {
+                    line.closed = true;
+                }
+            }
+            Input::Connected(number) => {
+                let connection = self.stage.network.connection_mut(number);
+                if connection.state == ConnectionState::Dialing {
+                    connection.state = ConnectionState::Open;
+                    if let Some(line) = self.lines.get_mut(&number) {
+                        line.opened = true;
+                    }
+                }
+            }
+            Input::Response(number, response) => {
+                let wire = self.stage.wire.as_mut().expect("clients speak bytes");
+                let length = wire.end(number).lengths.pop_front();
+                let length = length.expect("what arrives was sent");
+                if let Some(line) = self.lines.get_mut(&number) {
+                    line.readable.push_back((length, response));
+                }
+            }
+            Input::StoreServed | Input::StoreVersion(_) => {
+                self.clients[usize::from(client)].served = Some(input);
+            }
+        }
     }
 }

@@ -3,14 +3,14 @@
 use super::nodes::{key_ended, key_returned};
 use super::plan::Plan;
 use super::replication::Role;
-use super::stage::{Input, Stage};
+use super::{Input, Stage};
 use crate::history::{EventKind, KeyEnd};
 use crate::world::ConnectionState;
 
 impl Stage {
     /// `to` is the node's master from now on, if it runs. The clients that are `told` let go of the
     /// old one.
-    pub(super) fn fail_over(&mut self, plan: &Plan, node: u8, to: u8, told: u16) {
+    pub(in crate::engine) fn fail_over(&mut self, plan: &Plan, node: u8, to: u8, told: u16) {
         let old = self.masters[usize::from(node)];
         if old == to || !self.nodes[usize::from(to)].master.is_running() {
             return;
@@ -40,7 +40,7 @@ impl Stage {
     }
 
     /// Everybody knows; whoever was the node's master and is not steps down.
-    pub(super) fn end_failover(&mut self, plan: &Plan, node: u8) {
+    pub(in crate::engine) fn end_failover(&mut self, plan: &Plan, node: u8) {
         let master = self.masters[usize::from(node)];
         for client in 0..self.clients.len() {
             self.known[client * plan.node_count + usize::from(node)] = master;

@@ -3,14 +3,14 @@
 use super::nodes::{key_ended, key_returned};
 use super::plan::{Death, Doing, Manner, Plan};
 use super::replication::Role;
-use super::stage::{Happening, MeasuredRestart, Stage};
+use super::{Happening, MeasuredRestart, Stage};
 use crate::history::{ClockKind, EventKind};
 use crate::master::run_id;
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
 impl Stage {
     /// The delay of a restart begins, on a clock of the host.
-    pub(super) fn measure_restart(
+    pub(in crate::engine) fn measure_restart(
         &mut self,
         doing: Doing,
         fault: u16,
@@ -24,7 +24,7 @@ impl Stage {
         self.schedule_restart(restart);
     }
 
-    pub(super) fn schedule_restart(&mut self, restart: MeasuredRestart) {
+    pub(in crate::engine) fn schedule_restart(&mut self, restart: MeasuredRestart) {
         let MeasuredRestart { fault, host, clock, due_local_ns } = restart;
         if let Some(at_ns) = self.clocks[host.get()].true_at(clock, due_local_ns) {
             self.queue.schedule(at_ns.max(self.now_ns), Happening::FaultEnds(fault));
@@ -32,7 +32,7 @@ impl Stage {
     }
 
     /// Whether the clock says so now, which it may have been expected to say at another time.
-    pub(super) fn is_restart_due(&mut self, fault: u16) -> bool {
+    pub(in crate::engine) fn is_restart_due(&mut self, fault: u16) -> bool {
         let place = self.restarts.iter().position(|it| it.fault == fault);
         let due = place.filter(|&place| {
             let MeasuredRestart { host, clock, due_local_ns, .. } = self.restarts[place];
@@ -42,7 +42,7 @@ impl Stage {
     }
 
     /// A copy of what is written is made, for the fault at `place`.
-    pub(super) fn back_up(&mut self, plan: &Plan, place: u16) {
+    pub(in crate::engine) fn back_up(&mut self, plan: &Plan, place: u16) {
         if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
             && let Some(server) = plan.server_at(host.0)
         {
@@ -50,7 +50,13 @@ impl Stage {
         }
     }
 
-    pub(super) fn server_dies(&mut self, plan: &Plan, server: u8, place: u16, death: Death) {
+    pub(in crate::engine) fn server_dies(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        place: u16,
+        death: Death,
+    ) {
         let power = death.manner == Manner::PowerLost;
         if self.nodes[usize::from(server)].master.is_running() {
             if death.manner == Manner::ShutDown {
@@ -77,7 +83,12 @@ impl Stage {
     }
 
     /// Nobody serves the connections of `server` any more.
-    pub(super) fn drop_connections(&mut self, plan: &Plan, server: u8, says_goodbye: bool) {
+    pub(in crate::engine) fn drop_connections(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        says_goodbye: bool,
+    ) {
         let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
@@ -110,7 +121,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn server_restarts(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn server_restarts(&mut self, plan: &Plan, server: u8) {
         let was_dark = core::mem::take(&mut self.nodes[usize::from(server)].dark);
         if self.nodes[usize::from(server)].master.is_running() {
             return;
@@ -149,6 +160,7 @@ impl Stage {
         let node = plan.nodes[usize::from(server)].node;
         let tells = self.nodes[usize::from(server)].is_master();
         let Self { nodes, recorder, now_ns, returned, .. } = self;
+        nodes[usize::from(server)].master.forget();
         nodes[usize::from(server)].master.restart(
             run_id,
             wall_ms,
@@ -167,13 +179,13 @@ impl Stage {
     }
 
     /// The node has a process again.
-    pub(super) fn node_is_up(&mut self, node: u8) {
+    pub(in crate::engine) fn node_is_up(&mut self, node: u8) {
         self.starts[usize::from(node)] += 1;
         let incarnation = self.starts[usize::from(node)];
         self.record(EventKind::NodeUp { node, incarnation });
     }
 
-    pub(super) fn record_returned(&mut self) {
+    pub(in crate::engine) fn record_returned(&mut self) {
         if let Some(kind) = self.returned.take() {
             self.record(kind);
         }

@@ -5,7 +5,7 @@
 
 use super::nodes::NodeHost;
 use super::plan::Plan;
-use super::stage::{Happening, Packet, Stage};
+use super::{Happening, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::Entry;
 use crate::subject::{Request, Response, Word};
@@ -13,7 +13,7 @@ use crate::world::{Arrival, ConnectionState, Direction};
 
 /// What a server is to its node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Role {
+pub(in crate::engine) enum Role {
     /// The node's master.
     #[default]
     Master,
@@ -25,8 +25,8 @@ pub(super) enum Role {
 
 /// A server's part in replication.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Replication {
-    pub(super) role: Role,
+pub(in crate::engine) struct Replication {
+    pub(in crate::engine) role: Role,
     /// As a replica: which server it follows, and the connection to it.
     follows: u8,
     upstream: Option<u16>,
@@ -59,7 +59,7 @@ struct Wait {
 
 impl Replication {
     /// Back to the beginning of a run.
-    pub(super) fn reset(&mut self, role: Role, follows: u8) {
+    pub(in crate::engine) fn reset(&mut self, role: Role, follows: u8) {
         self.role = role;
         self.follows = follows;
         self.upstream = None;
@@ -74,7 +74,7 @@ impl Replication {
     }
 
     /// Whether it follows that server.
-    pub(super) fn follows(&self, server: u8) -> bool {
+    pub(in crate::engine) fn follows(&self, server: u8) -> bool {
         self.follows == server
     }
 
@@ -83,25 +83,25 @@ impl Replication {
     }
 
     /// Whether commands of this connection wait behind an earlier one.
-    pub(super) fn is_waiting(&self, connection: u16) -> bool {
+    pub(in crate::engine) fn is_waiting(&self, connection: u16) -> bool {
         self.waits.iter().any(|wait| wait.connection == connection)
     }
 
-    pub(super) fn wait_behind(&mut self, connection: u16, request: Request) {
+    pub(in crate::engine) fn wait_behind(&mut self, connection: u16, request: Request) {
         self.behind.push((connection, request));
     }
 }
 
 impl NodeHost {
     /// Whether what it does is what its node does.
-    pub(super) fn is_master(&self) -> bool {
+    pub(in crate::engine) fn is_master(&self) -> bool {
         self.replication.role == Role::Master
     }
 }
 
 impl Stage {
     /// Every replica follows its master when a run begins.
-    pub(super) fn begin_replication(&mut self, plan: &Plan) {
+    pub(in crate::engine) fn begin_replication(&mut self, plan: &Plan) {
         self.masters = core::array::from_fn(|node| node as u8);
         self.starts = [0; 9];
         self.known.clear();
@@ -139,7 +139,7 @@ impl Stage {
     }
 
     /// The replica dials the server that it follows, if both run.
-    pub(super) fn attach(&mut self, plan: &Plan, replica: u8) {
+    pub(in crate::engine) fn attach(&mut self, plan: &Plan, replica: u8) {
         self.detach(plan, replica);
         let master = self.nodes[usize::from(replica)].replication.follows;
         let runs = |server: u8| self.nodes[usize::from(server)].master.is_running();
@@ -150,7 +150,7 @@ impl Stage {
     }
 
     /// The replica lets go of its master.
-    pub(super) fn detach(&mut self, plan: &Plan, replica: u8) {
+    pub(in crate::engine) fn detach(&mut self, plan: &Plan, replica: u8) {
         let upstream = self.nodes[usize::from(replica)].replication.upstream.take();
         let Some(number) = upstream else { return };
         self.network.client_gone(number);
@@ -161,14 +161,14 @@ impl Stage {
     }
 
     /// What has not reached the replicas is gone with the host, which may not even have sent it.
-    pub(super) fn lose_stream(&mut self, server: u8) {
+    pub(in crate::engine) fn lose_stream(&mut self, server: u8) {
         for link in &self.nodes[usize::from(server)].replication.links {
             self.network.reset(link.connection);
         }
     }
 
     /// The server's process is gone, or is no master any more.
-    pub(super) fn forget_replication(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn forget_replication(&mut self, plan: &Plan, server: u8) {
         self.nodes[usize::from(server)].replication.forget();
         if plan.has_replicas() {
             self.detach(plan, server);
@@ -176,7 +176,7 @@ impl Stage {
     }
 
     /// A server runs again: it follows the node's master, or is followed.
-    pub(super) fn rejoin(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn rejoin(&mut self, plan: &Plan, server: u8) {
         if !plan.has_replicas() {
             return;
         }
@@ -193,7 +193,7 @@ impl Stage {
     }
 
     /// From now on the server is a replica of another.
-    pub(super) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
+    pub(in crate::engine) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
         let replication = &mut self.nodes[usize::from(replica)].replication;
         (replication.role, replication.follows) = (Role::Replica, master);
         self.attach(plan, replica);
@@ -201,7 +201,7 @@ impl Stage {
 
     /// A replica asks to be told everything.
     #[cold]
-    pub(super) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
+    pub(in crate::engine) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
         let host = &mut self.nodes[usize::from(server)];
         if host.replication.role == Role::Replica {
             return self.send(plan, connection, Direction::Down, Arrival::Closed);
@@ -214,7 +214,7 @@ impl Stage {
 
     /// Sends every replica what it has not been sent.
     #[cold]
-    pub(super) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
         let to = self.nodes[usize::from(server)].master.stream().len();
         for place in 0..self.nodes[usize::from(server)].replication.links.len() {
             let link = &mut self.nodes[usize::from(server)].replication.links[place];
@@ -229,7 +229,7 @@ impl Stage {
 
     /// Something arrived at a replica from its master.
     #[cold]
-    pub(super) fn replica_hears(
+    pub(in crate::engine) fn replica_hears(
         &mut self,
         plan: &Plan,
         replica: u8,
@@ -258,7 +258,7 @@ impl Stage {
 
     /// A replica has done what it was told up to a place in the stream.
     #[cold]
-    pub(super) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
+    pub(in crate::engine) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
         let replication = &mut self.nodes[usize::from(server)].replication;
         let link = replication.links.iter_mut().find(|link| link.connection == number);
         let Some(link) = link else { return };
@@ -270,7 +270,7 @@ impl Stage {
 
     /// A connection asks for everything that it wrote to be on so many replicas.
     #[cold]
-    pub(super) fn wait_for_replicas(
+    pub(in crate::engine) fn wait_for_replicas(
         &mut self,
         plan: &Plan,
         server: u8,
@@ -293,7 +293,7 @@ impl Stage {
     }
 
     /// The wait is over, if it was not before.
-    pub(super) fn end_wait(&mut self, plan: &Plan, server: u8, serial: u32) {
+    pub(in crate::engine) fn end_wait(&mut self, plan: &Plan, server: u8, serial: u32) {
         let waits = &self.nodes[usize::from(server)].replication.waits;
         if let Some(place) = waits.iter().position(|wait| wait.serial == serial) {
             self.finish_wait(plan, server, place);
@@ -321,7 +321,7 @@ impl Stage {
 
     /// Tells and sends an answer to something that leaves the key as it is.
     #[cold]
-    pub(super) fn answer_without_key(
+    pub(in crate::engine) fn answer_without_key(
         &mut self,
         plan: &Plan,
         server: u8,
@@ -365,7 +365,7 @@ impl Stage {
 
     /// The connection has written up to the end of the server's stream.
     #[cold]
-    pub(super) fn note_written(&mut self, server: u8, connection: u16) {
+    pub(in crate::engine) fn note_written(&mut self, server: u8, connection: u16) {
         let place = usize::from(connection);
         if self.wrote.len() <= place {
             self.wrote.resize(place + 1, 0);

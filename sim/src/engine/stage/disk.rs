@@ -9,7 +9,7 @@
 
 use super::nodes::NodeHost;
 use super::plan::Plan;
-use super::stage::{Happening, Packet, Stage};
+use super::{Happening, Packet, Stage};
 use crate::history::EventKind;
 use crate::scenario::Persistence;
 use crate::subject::Response;
@@ -22,7 +22,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a process has to do with its disk.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DiskWork {
+pub(in crate::engine) struct DiskWork {
     /// Counts processes: what was scheduled for an earlier one does not happen.
     serial: u32,
     /// How many faults keep syncs from finishing.
@@ -38,7 +38,7 @@ pub(super) struct DiskWork {
 
 /// What happens at a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DiskTurn {
+pub(in crate::engine) enum DiskTurn {
     BeginSync,
     EndSync,
     Write,
@@ -54,7 +54,7 @@ impl DiskWork {
     }
 
     /// Back to the beginning of a run.
-    pub(super) fn reset(&mut self) {
+    pub(in crate::engine) fn reset(&mut self) {
         self.forget();
         (self.serial, self.stalls) = (0, 0);
     }
@@ -62,7 +62,7 @@ impl DiskWork {
 
 impl NodeHost {
     /// Whether the process executes nothing now.
-    pub(super) fn is_blocked(&self) -> bool {
+    pub(in crate::engine) fn is_blocked(&self) -> bool {
         let disk = self.master.disk();
         self.stalls > 0 || (disk.is_syncing() && disk.storage().persistence == Persistence::Always)
     }
@@ -70,7 +70,13 @@ impl NodeHost {
 
 impl Stage {
     /// A node answers a command, once what it keeps of it is safe.
-    pub(super) fn answer(&mut self, plan: &Plan, connection: u16, server: u8, response: Response) {
+    pub(in crate::engine) fn answer(
+        &mut self,
+        plan: &Plan,
+        connection: u16,
+        server: u8,
+        response: Response,
+    ) {
         if plan.nodes[usize::from(server)].answers_after_sync() {
             self.nodes[usize::from(server)].disk.held.push((connection, response));
         } else {
@@ -79,7 +85,7 @@ impl Stage {
     }
 
     /// The process has done what there was to do, and turns to its disk.
-    pub(super) fn end_turn(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn end_turn(&mut self, plan: &Plan, server: u8) {
         let planned = &plan.nodes[usize::from(server)];
         if plan.has_replicas() {
             self.tell_replicas(plan, server);
@@ -99,7 +105,13 @@ impl Stage {
         }
     }
 
-    pub(super) fn disk_turn(&mut self, plan: &Plan, server: u8, turn: DiskTurn, serial: u32) {
+    pub(in crate::engine) fn disk_turn(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        turn: DiskTurn,
+        serial: u32,
+    ) {
         let at_ns = self.now_ns;
         let host = &mut self.nodes[usize::from(server)];
         if turn == DiskTurn::EndSync && plan.nodes[usize::from(server)].answers_after_sync() {
@@ -131,11 +143,11 @@ impl Stage {
         }
     }
 
-    pub(super) fn stall_disk(&mut self, server: u8) {
+    pub(in crate::engine) fn stall_disk(&mut self, server: u8) {
         self.nodes[usize::from(server)].disk.stalls += 1;
     }
 
-    pub(super) fn unstall_disk(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn unstall_disk(&mut self, plan: &Plan, server: u8) {
         let work = &mut self.nodes[usize::from(server)].disk;
         work.stalls -= 1;
         if work.stalls == 0 && core::mem::take(&mut work.is_late) {
@@ -153,7 +165,7 @@ impl Stage {
     }
 
     /// The process is gone.
-    pub(super) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
         if self.nodes[usize::from(server)].disk.is_late {
             self.hung_disk_returns(plan, server);
         }
@@ -161,7 +173,7 @@ impl Stage {
     }
 
     /// A snapshot is done, all of a sudden.
-    pub(super) fn snapshot(&mut self, server: u8) {
+    pub(in crate::engine) fn snapshot(&mut self, server: u8) {
         let host = &mut self.nodes[usize::from(server)];
         if host.master.is_running() {
             host.master.disk_mut().save();
@@ -170,7 +182,7 @@ impl Stage {
 
     /// What waited for a sync is answered.
     #[cold]
-    pub(super) fn send_held(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn send_held(&mut self, plan: &Plan, server: u8) {
         let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
         for (connection, response) in held.drain(..) {
             if self.network.connection(connection).served {
@@ -181,6 +193,9 @@ impl Stage {
     }
 
     fn send_answer(&mut self, plan: &Plan, connection: u16, response: Response) {
+        if let Some(wire) = &mut self.wire {
+            wire.send(connection);
+        }
         let message = Arrival::Message(Packet::Response(response));
         self.send(plan, connection, Direction::Down, message);
     }

@@ -1,12 +1,27 @@
-//! The world of one run: everything that is not a client's own.
+//! The world of one run: everything that is not a client's own. Whoever drives the clients takes
+//! what happens out of its queue.
+
+mod disk;
+mod failover;
+mod faults;
+pub(crate) mod nodes;
+pub(crate) mod plan;
+pub(in crate::engine) mod recorder;
+mod replication;
+mod request;
+mod servers;
+pub(in crate::engine) mod wire;
 
 use std::collections::VecDeque;
 
-use super::disk::DiskTurn;
-use super::nodes::NodeHost;
-use super::plan::{Doing, Hosts, Plan};
-use super::recorder::Recorder;
+use self::disk::DiskTurn;
+use self::nodes::NodeHost;
+use self::plan::{Doing, Hosts, Plan};
+use self::recorder::Recorder;
+use self::wire::Wire;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
+use crate::master::{Master, run_id};
+use crate::oracle::Oracle;
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
 use crate::subject::{Now, Request, Response};
@@ -14,7 +29,7 @@ use crate::world::{Arrival, Choice, Choices, Direction, HostClocks, Label, Netwo
 
 /// What travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packet {
+pub(in crate::engine) enum Packet {
     Request(Request),
     Response(Response),
     /// A replica has done what it was told up to a place in its master's stream.
@@ -35,7 +50,7 @@ pub(super) enum Packet {
 
 /// What the queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happening {
+pub(in crate::engine) enum Happening {
     Arrive {
         connection: u16,
         direction: Direction,
@@ -67,7 +82,7 @@ pub(super) enum Happening {
 
 /// What a client's kernel has for its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(in crate::engine) enum Input {
     Closed(u16),
     Connected(u16),
     Response(u16, Response),
@@ -77,70 +92,171 @@ pub(super) enum Input {
 
 /// A client process, as the world sees it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ClientHost {
-    pub(super) dead: bool,
+pub(in crate::engine) struct ClientHost {
+    pub(in crate::engine) dead: bool,
     /// How many faults keep it from running.
-    pub(super) stops: u8,
-    pub(super) inbox: VecDeque<Input>,
+    pub(in crate::engine) stops: u8,
+    pub(in crate::engine) inbox: VecDeque<Input>,
 }
 
 /// A restart that is measured on a clock of its host.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MeasuredRestart {
+pub(in crate::engine) struct MeasuredRestart {
     /// The place of the planned fault.
-    pub(super) fault: u16,
-    pub(super) host: HostIndex,
-    pub(super) clock: ClockKind,
-    pub(super) due_local_ns: u64,
+    pub(in crate::engine) fault: u16,
+    pub(in crate::engine) host: HostIndex,
+    pub(in crate::engine) clock: ClockKind,
+    pub(in crate::engine) due_local_ns: u64,
 }
 
 /// The world of one run.
 #[derive(Debug)]
-pub(super) struct Stage {
-    pub(super) now_ns: u64,
-    pub(super) choices: Choices,
-    pub(super) queue: Queue<Happening>,
-    pub(super) network: Network<Packet>,
-    pub(super) clocks: Vec<HostClocks>,
+pub(in crate::engine) struct Stage {
+    pub(in crate::engine) now_ns: u64,
+    pub(in crate::engine) choices: Choices,
+    pub(in crate::engine) queue: Queue<Happening>,
+    pub(in crate::engine) network: Network<Packet>,
+    pub(in crate::engine) clocks: Vec<HostClocks>,
     /// The servers: those of the nodes, and the replicas after them.
-    pub(super) nodes: Vec<NodeHost>,
+    pub(in crate::engine) nodes: Vec<NodeHost>,
     /// Which server is each node's master.
-    pub(super) masters: [u8; 9],
+    pub(in crate::engine) masters: [u8; 9],
     /// How often each node has come up.
-    pub(super) starts: [u32; 9],
+    pub(in crate::engine) starts: [u32; 9],
     /// Whom each client dials for each node.
-    pub(super) known: Vec<u8>,
+    pub(in crate::engine) known: Vec<u8>,
     /// How far in the stream of its server each connection has written.
-    pub(super) wrote: Vec<u32>,
-    pub(super) waits: u32,
-    pub(super) attachments: u32,
-    pub(super) clients: Vec<ClientHost>,
-    pub(super) store: Store,
-    pub(super) recorder: Recorder,
-    pub(super) fencing_tokens: u64,
-    pub(super) commands: u32,
-    pub(super) writes: u32,
-    pub(super) arrivals_due: u32,
+    pub(in crate::engine) wrote: Vec<u32>,
+    pub(in crate::engine) waits: u32,
+    pub(in crate::engine) attachments: u32,
+    pub(in crate::engine) clients: Vec<ClientHost>,
+    pub(in crate::engine) store: Store,
+    pub(in crate::engine) recorder: Recorder,
+    pub(in crate::engine) fencing_tokens: u64,
+    pub(in crate::engine) commands: u32,
+    pub(in crate::engine) writes: u32,
+    pub(in crate::engine) arrivals_due: u32,
     /// Clients that have something to do now, bit by bit.
-    pub(super) to_run: u16,
-    pub(super) active_delays: Vec<Doing>,
+    pub(in crate::engine) to_run: u16,
+    pub(in crate::engine) active_delays: Vec<Doing>,
     /// Which faults with a point have been set off.
-    pub(super) set_off: Vec<bool>,
+    pub(in crate::engine) set_off: Vec<bool>,
     /// Restarts to come that depend on clocks.
-    pub(super) restarts: Vec<MeasuredRestart>,
+    pub(in crate::engine) restarts: Vec<MeasuredRestart>,
     /// The lock's key is there again, which is still to be told.
-    pub(super) returned: Option<EventKind>,
+    pub(in crate::engine) returned: Option<EventKind>,
     /// Faults with an end that have not ended.
-    pub(super) faults_open: u32,
+    pub(in crate::engine) faults_open: u32,
+    /// The bytes, where clients speak them.
+    pub(in crate::engine) wire: Option<Box<Wire>>,
 }
 
 impl Stage {
-    pub(super) fn record(&mut self, kind: EventKind) {
+    /// The world of `plan`, before any run.
+    pub(in crate::engine) fn new(plan: &Plan) -> Self {
+        let profile = plan.scenario.cluster.server.into();
+        let nodes = plan.nodes.iter();
+        let nodes = nodes.map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0), profile));
+        Self {
+            now_ns: 0,
+            choices: Choices::new(0),
+            queue: Queue::default(),
+            network: Network::default(),
+            clocks: Vec::with_capacity(plan.clocks.len()),
+            nodes: nodes.collect(),
+            masters: [0; 9],
+            starts: [0; 9],
+            known: Vec::new(),
+            wrote: Vec::new(),
+            waits: 0,
+            attachments: 0,
+            clients: vec![ClientHost::default(); plan.scenario.clients.len() + 1],
+            store: Store::new(plan.scenario.store.checks),
+            recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
+            fencing_tokens: 0,
+            commands: 0,
+            writes: 0,
+            arrivals_due: 0,
+            to_run: 0,
+            active_delays: Vec::new(),
+            set_off: Vec::new(),
+            restarts: Vec::new(),
+            returned: None,
+            faults_open: 0,
+            wire: None,
+        }
+    }
+
+    /// A run by `seed` begins.
+    pub(in crate::engine) fn begin(&mut self, plan: &Plan, seed: u64, keep: bool) {
+        self.now_ns = 0;
+        self.choices = Choices::new(seed);
+        self.queue.clear();
+        self.network.clear();
+        self.store = Store::new(plan.scenario.store.checks);
+        self.recorder.reset(keep);
+        (self.fencing_tokens, self.commands, self.writes) = (0, 0, 0);
+        self.arrivals_due = 0;
+        self.to_run = 0;
+        self.active_delays.clear();
+        self.clocks.clear();
+        for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
+            // Where in its millisecond a wall clock begins is nobody's choice.
+            let phase = self.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
+            self.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
+        }
+        for host in 0..plan.node_count + plan.scenario.clients.len() {
+            self.record_clocks(plan, HostIndex(host as u8));
+        }
+        for replica in &plan.nodes[plan.node_count..] {
+            self.record_clocks(plan, replica.host);
+        }
+        for server in 0..plan.nodes.len() {
+            self.begin_server(plan, server as u8);
+        }
+        self.begin_replication(plan);
+        for client in &mut self.clients {
+            client.dead = false;
+            client.stops = 0;
+            client.inbox.clear();
+        }
+        self.schedule_faults(plan);
+    }
+
+    fn begin_server(&mut self, plan: &Plan, server: u8) {
+        let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
+        let started_wall_ms = self.node_wall_ms(plan, server).saturating_sub(uptime_ms);
+        let host = &mut self.nodes[usize::from(server)];
+        let storage = plan.nodes[usize::from(server)].storage;
+        host.master.reset_to(storage, run_id(server, 0), started_wall_ms);
+        host.reset();
+        if usize::from(server) < plan.node_count {
+            self.record(EventKind::NodeUp { node: server, incarnation: 0 });
+        }
+    }
+
+    /// Does what the queue says is due. Timers are the business of whoever drives the clients.
+    pub(in crate::engine) fn happen(&mut self, plan: &Plan, what: Happening) {
+        match what {
+            Happening::Arrive { connection, direction } => {
+                self.arrive(plan, connection, direction);
+            }
+            Happening::BackUp(place) => self.back_up(plan, place),
+            Happening::Disk { server, turn, serial } => self.disk_turn(plan, server, turn, serial),
+            Happening::ExpireKeys { node } => self.expire_keys(plan, node),
+            Happening::WaitEnds { server, serial } => self.end_wait(plan, server, serial),
+            Happening::FaultBegins(place) => self.begin_fault(plan, place),
+            Happening::FaultEnds(place) => self.end_fault(plan, place),
+            Happening::Timer { .. } => {}
+        }
+    }
+
+    pub(in crate::engine) fn record(&mut self, kind: EventKind) {
         self.recorder.record(self.now_ns, kind);
     }
 
     /// The clocks of a client, read now.
-    pub(super) fn read_clocks(&self, host: HostIndex, lease: ClockKind) -> Now {
+    pub(in crate::engine) fn read_clocks(&self, host: HostIndex, lease: ClockKind) -> Now {
         let clocks = &self.clocks[host.get()];
         let boot_ns = clocks.read(ClockKind::Boot, self.now_ns);
         let lease_ns = match lease {
@@ -151,7 +267,7 @@ impl Stage {
     }
 
     /// Puts something on its way along a connection.
-    pub(super) fn send(
+    pub(in crate::engine) fn send(
         &mut self,
         plan: &Plan,
         connection: u16,
@@ -188,13 +304,18 @@ impl Stage {
         }
     }
 
-    pub(super) fn schedule_arrival(&mut self, connection: u16, direction: Direction, at_ns: u64) {
+    pub(in crate::engine) fn schedule_arrival(
+        &mut self,
+        connection: u16,
+        direction: Direction,
+        at_ns: u64,
+    ) {
         self.arrivals_due += 1;
         self.queue.schedule(at_ns, Happening::Arrive { connection, direction });
     }
 
     /// Something for a client process; it runs as soon as it can.
-    pub(super) fn give(&mut self, client: u8, input: Input) {
+    pub(in crate::engine) fn give(&mut self, client: u8, input: Input) {
         let host = &mut self.clients[usize::from(client)];
         if host.dead {
             return;
@@ -203,12 +324,12 @@ impl Stage {
         self.wake(client);
     }
 
-    pub(super) fn wake(&mut self, client: u8) {
+    pub(in crate::engine) fn wake(&mut self, client: u8) {
         self.to_run |= 1 << client;
     }
 
     /// Sends everything again that was held on ways that are free now.
-    pub(super) fn retransmit(&mut self) {
+    pub(in crate::engine) fn retransmit(&mut self) {
         let Self { network, queue, arrivals_due, choices, now_ns, .. } = self;
         network.retransmit(*now_ns, choices, |connection, direction, at_ns| {
             *arrivals_due += 1;

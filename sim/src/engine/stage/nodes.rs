@@ -8,36 +8,38 @@ use redlock_client::protocol::{Introduction, RunId, Token};
 use super::disk::DiskWork;
 use super::plan::Plan;
 use super::replication::{Replication, Role};
-use super::stage::{Happening, Input, Packet, Stage};
-use crate::history::{Answer, EventKind, OpKind, Writer};
+use super::{Happening, Input, Packet, Stage};
+use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
+use crate::master::profile::Profile;
+use crate::master::server::Server;
 use crate::master::{
-    Change, Command, Ended, Entry, ExpireCondition, KeyCommand, Master, Reply, SetCondition,
-    SetExpiry,
+    self, Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply,
+    SetCondition, SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::{ActiveExpiry, Point, Server};
+use crate::scenario::{self, ActiveExpiry, Point};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
 /// A node.
 #[derive(Clone, Debug)]
-pub(super) struct NodeHost {
-    pub(super) master: Master,
-    pub(super) stalls: u8,
+pub(in crate::engine) struct NodeHost {
+    pub(in crate::engine) master: Server,
+    pub(in crate::engine) stalls: u8,
     /// The host has no power.
-    pub(super) dark: bool,
+    pub(in crate::engine) dark: bool,
     /// How many faults fill its memory.
-    pub(super) full: u8,
-    pub(super) inbox: VecDeque<(u16, Request)>,
-    pub(super) disk: DiskWork,
-    pub(super) replication: Replication,
-    pub(super) expiry_scheduled: bool,
+    pub(in crate::engine) full: u8,
+    pub(in crate::engine) inbox: VecDeque<(u16, Request)>,
+    pub(in crate::engine) disk: DiskWork,
+    pub(in crate::engine) replication: Replication,
+    pub(in crate::engine) expiry_scheduled: bool,
 }
 
 impl NodeHost {
-    pub(super) fn new(master: Master) -> Self {
+    pub(in crate::engine) fn new(master: Master, profile: &'static Profile) -> Self {
         Self {
-            master,
+            master: Server::new(master, profile),
             stalls: 0,
             dark: false,
             full: 0,
@@ -49,7 +51,7 @@ impl NodeHost {
     }
 
     /// Back to the beginning of a run; the master is the caller's.
-    pub(super) fn reset(&mut self) {
+    pub(in crate::engine) fn reset(&mut self) {
         (self.stalls, self.dark, self.full) = (0, false, 0);
         self.inbox.clear();
         self.disk.reset();
@@ -59,7 +61,7 @@ impl NodeHost {
 
 impl Stage {
     /// Something may have come to the end of a connection.
-    pub(super) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
+    pub(in crate::engine) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
         self.arrivals_due -= 1;
         let Some(what) = self.network.arrive(connection, direction, self.now_ns) else { return };
         match direction {
@@ -130,7 +132,7 @@ impl Stage {
 
     /// The process executes again: what waits is executed, each connection's commands in their
     /// order, in one turn.
-    pub(super) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
+    pub(in crate::engine) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
         while !self.nodes[usize::from(node)].is_blocked()
             && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
         {
@@ -144,29 +146,42 @@ impl Stage {
     }
 
     /// Which server a client takes for the master of a node.
-    pub(super) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
+    pub(in crate::engine) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
         self.known[usize::from(client) * plan.node_count + usize::from(node)]
     }
 
     /// The node's wall clock, in whole milliseconds.
-    pub(super) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
-        if plan.nodes[usize::from(node)].ideal {
-            return WALL_AT_START_MS + self.now_ns / 1_000_000;
-        }
-        self.clocks[plan.nodes[usize::from(node)].host.get()].wall_ms(self.now_ns)
+    pub(in crate::engine) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
+        self.node_wall_ns(plan, node) / 1_000_000
     }
 
-    pub(super) fn introduction(&self, plan: &Plan, node: u8) -> Introduction {
-        let wall_ms = self.node_wall_ms(plan, node);
-        let said = self.nodes[usize::from(node)].master.introduction(wall_ms);
+    /// The node's wall clock.
+    pub(super) fn node_wall_ns(&self, plan: &Plan, node: u8) -> u64 {
+        if plan.nodes[usize::from(node)].ideal {
+            return WALL_AT_START_MS * 1_000_000 + self.now_ns;
+        }
+        let clocks = &self.clocks[plan.nodes[usize::from(node)].host.get()];
+        clocks.read(ClockKind::Wall, self.now_ns)
+    }
+
+    pub(in crate::engine) fn introduction(&self, plan: &Plan, server: u8) -> Introduction {
+        let said = self.introduction_of(plan, server);
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
-            is_master: self.nodes[usize::from(node)].replication.role != Role::Replica,
+            is_master: said.is_master,
         }
     }
 
-    pub(super) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+    /// What a server says of itself.
+    pub(super) fn introduction_of(&self, plan: &Plan, server: u8) -> master::Introduction {
+        let wall_ms = self.node_wall_ms(plan, server);
+        let host = &self.nodes[usize::from(server)];
+        let is_master = host.replication.role != Role::Replica;
+        master::Introduction { is_master, ..host.master.introduction(wall_ms) }
+    }
+
+    pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
         let server = plan.server_at(self.network.connection(connection).server);
         let server = server.expect("commands are for servers");
         if request.ask.op() == OpKind::Set {
@@ -182,20 +197,28 @@ impl Stage {
         }
         let role = self.nodes[usize::from(server)].replication.role;
         let word = match request.ask {
-            Ask::Introduce => Word::Introduction(self.introduction(plan, server)),
+            Ask::Greet => {
+                self.speak_of_itself(plan, server, connection);
+                Word::Ok
+            }
+            Ask::Introduce => {
+                self.speak_of_itself(plan, server, connection);
+                Word::Introduction(self.introduction(plan, server))
+            }
             _ if role == Role::Replica => {
+                self.refuse_bytes(plan, server, connection);
                 return self.answer_without_key(plan, server, connection, &request, Word::Error);
             }
             Ask::Wait { replicas, timeout_ms } => {
                 let wanted = (replicas, timeout_ms);
                 return self.wait_for_replicas(plan, server, connection, request, wanted);
             }
-            _ => self.execute_on_key(plan, server, &request),
+            _ => self.execute_on_key(plan, server, connection, &request),
         };
         if plan.has_replicas() {
             self.note_written(server, connection);
         }
-        if role == Role::Deposed && request.ask != Ask::Introduce {
+        if role == Role::Deposed && request.ask.op() != OpKind::Introduce {
             // The node does not do what its old master does.
             return self.answer_without_key(plan, server, connection, &request, word);
         }
@@ -205,9 +228,27 @@ impl Stage {
     }
 
     /// What a server does with a key. Histories tell what the node's master does.
-    fn execute_on_key(&mut self, plan: &Plan, server: u8, request: &Request) -> Word {
+    fn execute_on_key(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        request: &Request,
+    ) -> Word {
+        if self.wire.is_none() {
+            let done = self.execute_natively(plan, server, request);
+            let word = word_of(&done.reply, request);
+            return self.tell_of_key(plan, server, request, word, &done);
+        }
+        match self.execute_bytes(plan, server, connection, request) {
+            Some((word, done)) => self.tell_of_key(plan, server, request, word, &done),
+            None => Word::Error,
+        }
+    }
+
+    /// What a server does that is asked without bytes.
+    fn execute_natively(&mut self, plan: &Plan, server: u8, request: &Request) -> Executed {
         let wall_ms = self.node_wall_ms(plan, server);
-        let node = plan.nodes[usize::from(server)].node;
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -215,7 +256,9 @@ impl Stage {
             Ask::Expire { ttl_ms } => {
                 KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
             }
-            Ask::ExtendPlainly { ttl_ms } if plan.scenario.cluster.server == Server::Redis84 => {
+            Ask::ExtendPlainly { ttl_ms }
+                if plan.scenario.cluster.server == scenario::Server::Redis84 =>
+            {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
@@ -228,7 +271,7 @@ impl Stage {
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
+            Ask::Greet | Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
             Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
                 set_if_missing(value, as_ms(ms))
@@ -239,24 +282,24 @@ impl Stage {
             }
         };
         let writer = Writer::Attempt(request.attempt);
-        let host = &mut self.nodes[usize::from(server)];
-        let tells = host.is_master();
-        let done = host.master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer);
-        if let Some(expired) = done.expired.filter(|_| tells) {
-            self.record(key_ended(node, &expired));
+        let command = Command::Key { key: &plan.key, command };
+        self.nodes[usize::from(server)].master.execute(command, wall_ms, writer)
+    }
+
+    /// Tells what became of the key, and returns the answer.
+    fn tell_of_key(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        request: &Request,
+        word: Word,
+        done: &Executed,
+    ) -> Word {
+        let node = plan.nodes[usize::from(server)].node;
+        let tells = self.nodes[usize::from(server)].is_master();
+        if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, expired));
         }
-        let word = match done.reply {
-            Reply::Bulk(held) => {
-                let own = *held == value[..];
-                let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
-                token.map_or(Word::Error, |token| Word::Value { token, own })
-            }
-            Reply::Error(_) => Word::Error,
-            Reply::Integer(value) => Word::Integer(value),
-            Reply::Introduction(_) => unreachable!("INFO was not asked"),
-            Reply::Nil => Word::Nil,
-            Reply::Ok => Word::Ok,
-        };
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();
         let answer = Response { command, attempt, op, word }.answer();
@@ -273,8 +316,8 @@ impl Stage {
                 expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
             });
         }
-        if let Some(ended) = done.ended.filter(|_| tells) {
-            self.record(key_ended(node, &ended));
+        if let Some(ended) = done.ended.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, ended));
         }
         if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
             // The key may end sooner than the cycle was asked for.
@@ -285,7 +328,7 @@ impl Stage {
             self.schedule_expiry(plan, server);
         }
         if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
-            return self.count(plan, server, writer);
+            return self.count(plan, server, Writer::Attempt(attempt));
         }
         word
     }
@@ -302,7 +345,7 @@ impl Stage {
     }
 
     /// The active expiry cycle is asked for when the next key's time has come, a little late.
-    pub(super) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         // A replica waits for its master to delete keys.
@@ -318,7 +361,7 @@ impl Stage {
         let at_ns = if plan.nodes[usize::from(server)].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {
-            let clock = crate::history::ClockKind::Wall;
+            let clock = ClockKind::Wall;
             let host = plan.nodes[usize::from(server)].host;
             let Some(at_ns) = self.clocks[host.get()].true_at(clock, wall_ns) else {
                 return;
@@ -328,7 +371,7 @@ impl Stage {
         self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node: server });
     }
 
-    pub(super) fn expire_keys(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn expire_keys(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         host.expiry_scheduled = false;
@@ -370,6 +413,21 @@ impl Stage {
     }
 }
 
+fn word_of(reply: &Reply, request: &Request) -> Word {
+    match reply {
+        Reply::Bulk(held) => {
+            let own = held[..] == request.token.as_bytes()[..];
+            let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
+            token.map_or(Word::Error, |token| Word::Value { token, own })
+        }
+        Reply::Error(_) => Word::Error,
+        Reply::Integer(value) => Word::Integer(*value),
+        Reply::Introduction(_) => unreachable!("INFO was not asked"),
+        Reply::Nil => Word::Nil,
+        Reply::Ok => Word::Ok,
+    }
+}
+
 fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
     let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
     KeyCommand::Set { value, condition, expiry, get: false }
@@ -379,7 +437,7 @@ fn as_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
-pub(super) fn key_returned(node: u8, entry: &Entry) -> EventKind {
+pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
     EventKind::KeyReturned {
         node,
         writer: entry.writer,

@@ -2,14 +2,14 @@
 
 use super::nodes::key_ended;
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
-use super::stage::{Happening, Input, Stage};
+use super::{Happening, Input, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
 use crate::scenario::{Lost, Point};
 use crate::world::ConnectionState;
 
 impl Stage {
     /// Schedules every fault that begins at a time.
-    pub(super) fn schedule_faults(&mut self, plan: &Plan) {
+    pub(in crate::engine) fn schedule_faults(&mut self, plan: &Plan) {
         self.restarts.clear();
         self.set_off.clear();
         self.set_off.resize(plan.faults.len(), false);
@@ -26,7 +26,7 @@ impl Stage {
     }
 
     /// A client's attempt is about to take a step: faults that wait for it begin.
-    pub(super) fn reach_point(
+    pub(in crate::engine) fn reach_point(
         &mut self,
         plan: &Plan,
         attempt: AttemptId,
@@ -49,7 +49,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn begin_fault(&mut self, plan: &Plan, place: u16) {
+    pub(in crate::engine) fn begin_fault(&mut self, plan: &Plan, place: u16) {
         let fault = plan.faults[usize::from(place)];
         if fault.opens {
             self.record(EventKind::FaultBegan { fault: fault.place });
@@ -106,7 +106,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn end_fault(&mut self, plan: &Plan, place: u16) {
+    pub(in crate::engine) fn end_fault(&mut self, plan: &Plan, place: u16) {
         let fault = plan.faults[usize::from(place)];
         if matches!(fault.end, End::Measured { .. }) && !self.is_restart_due(place) {
             return;
@@ -185,7 +185,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
+    pub(in crate::engine) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
         for clock in ClockKind::ALL {
             // A master uses its wall clock alone.
             if plan.server_at(host.0).is_some() && clock != ClockKind::Wall {

@@ -1,0 +1,172 @@
+//! The bytes of connections, where clients speak them: requests as they arrive, answers as they
+//! leave. What travels through the world are packets, one for each request and each answer; a
+//! connection loses nothing out of its middle, so that the next packet is about the next bytes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Stage;
+use super::plan::Plan;
+use super::replication::Role;
+use super::request;
+use crate::history::Writer;
+use crate::master::resp::{Requests, Value};
+use crate::master::server::{Answer, Session, Touched, Turn};
+use crate::master::{Change, Effect, Entry, Executed, Reply, SmallBytes};
+use crate::subject::{Request, Word};
+
+/// The servers' ends of all connections, by number.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Wire {
+    ends: BTreeMap<u16, End>,
+    /// The ends that have something for their host to carry.
+    pub(in crate::engine) spoke: Vec<u16>,
+}
+
+/// A server's end of a connection.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct End {
+    /// What the kernel has taken in and the process has not.
+    pub(in crate::engine) requests: Requests,
+    session: Session,
+    /// Answers that wait for the disk, oldest first.
+    held: VecDeque<Vec<u8>>,
+    /// Answers for the host to carry.
+    pub(in crate::engine) outgoing: Vec<u8>,
+    /// How long each answer is that was sent and has not arrived.
+    pub(in crate::engine) lengths: VecDeque<usize>,
+    /// Requests that the server did not take in their form: they will come again in another.
+    pub(in crate::engine) again: VecDeque<Request>,
+}
+
+impl Wire {
+    /// The server's end of a connection.
+    pub(in crate::engine) fn end(&mut self, connection: u16) -> &mut End {
+        self.ends.entry(connection).or_default()
+    }
+
+    /// The next answer of the connection leaves.
+    pub(super) fn send(&mut self, connection: u16) {
+        let end = self.end(connection);
+        let answer = end.held.pop_front().expect("what is sent has been answered");
+        end.lengths.push_back(answer.len());
+        end.outgoing.extend_from_slice(&answer);
+        self.spoke.push(connection);
+    }
+}
+
+impl Stage {
+    /// Answers what is about no key: part of a handshake, or `INFO`. Whether there was something
+    /// to answer.
+    pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
+        self.wire.is_some() && self.execute_next(plan, server, connection, Writer::Nobody).is_some()
+    }
+
+    /// Answers whatever part of a handshake has arrived, without the network between: time stands
+    /// still for who asks.
+    pub(in crate::engine) fn answer_at_once(&mut self, plan: &Plan, server: u8, connection: u16) {
+        while self.speak_of_itself(plan, server, connection) {
+            let wire = self.wire.as_mut().expect("there are bytes");
+            wire.send(connection);
+            wire.end(connection).lengths.clear();
+        }
+    }
+
+    /// Executes what the bytes say, as a replica refuses it; see [`Stage::execute_bytes`].
+    pub(super) fn refuse_bytes(&mut self, plan: &Plan, server: u8, connection: u16) {
+        if self.wire.is_some() {
+            self.execute_next(plan, server, connection, Writer::Nobody);
+        }
+    }
+
+    /// Executes what the bytes say: the answer, and what it did to the lock's key. `None` if the
+    /// server does not take the form that they have.
+    pub(super) fn execute_bytes(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        asked: &Request,
+    ) -> Option<(Word, Executed)> {
+        let writer = Writer::Attempt(asked.attempt);
+        let executed = self.execute_next(plan, server, connection, writer);
+        let (value, touched) = executed.expect("what has arrived is whole");
+        if is_form_refused(&value) {
+            self.wire.as_mut().expect("there are bytes").end(connection).again.push_back(*asked);
+            return None;
+        }
+        let word = match value {
+            Value::Error(_) => Word::Error,
+            Value::Integer(number) => Word::Integer(number),
+            Value::Null => Word::Nil,
+            _ => Word::Ok,
+        };
+        let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
+        let nothing = nothing_done(stored);
+        let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
+        Some((word, ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+    }
+
+    /// The next request of a connection, its answer, and what it did; the answer is held until it
+    /// is sent.
+    fn execute_next(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        writer: Writer,
+    ) -> Option<(Value, Vec<Touched>)> {
+        let wall_ns = self.node_wall_ns(plan, server);
+        let Self { wire, nodes, .. } = self;
+        let end = wire.as_mut().expect("there are bytes").end(connection);
+        let request = end.requests.next_request().expect("clients send requests")?;
+        let host = &mut nodes[usize::from(server)];
+        host.master.set_replica(host.replication.role == Role::Replica);
+        let mut touched = Vec::new();
+        if let Some(script) = request::known_script(&request) {
+            let executed = host.master.execute(script, wall_ns / 1_000_000, writer);
+            let value = Value::Integer(i64::from(executed.reply == Reply::Integer(1)));
+            let mut bytes = Vec::new();
+            value.encode(end.session.protocol(), &mut bytes);
+            end.held.push_back(bytes);
+            touched.push(Touched { database: 0, key: SmallBytes::new(&plan.key), executed });
+            return Some((value, touched));
+        }
+        let turn = Turn { wall_ns, writer, touched: &mut touched };
+        let answer = end.session.execute(&mut host.master, &request, turn);
+        let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
+            unreachable!("this client wants an answer to everything, at once")
+        };
+        let mut bytes = Vec::new();
+        value.encode(end.session.protocol(), &mut bytes);
+        end.held.push_back(bytes);
+        Some((value, touched))
+    }
+}
+
+/// Whether the server did nothing, since it does not know what it was asked in this form.
+fn is_form_refused(value: &Value) -> bool {
+    let refusals = ["NOSCRIPT", "ERR unknown command", "ERR syntax error", "NOPERM"];
+    matches!(value, Value::Error(text) if refusals.iter().any(|it| text.starts_with(it.as_bytes())))
+}
+
+/// What a request did that left the key, which is `stored`, alone.
+fn nothing_done(stored: Option<&Entry>) -> Executed {
+    let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
+    let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
+    let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
+    Executed { reply: Reply::Nil, expired: None, effect, ended: None }
+}
+
+/// What one step and the next did to a key, as one.
+fn joined(first: Executed, next: Executed) -> Executed {
+    let change = match next.effect.change {
+        Change::Nothing => first.effect.change,
+        changed => changed,
+    };
+    Executed {
+        expired: first.expired.or(next.expired),
+        effect: Effect { change, before: first.effect.before, ..next.effect },
+        ended: next.ended.or(first.ended),
+        ..next
+    }
+}

@@ -1,0 +1,258 @@
+//! A client's end of a connection, as far as the world knows it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::Poll;
+
+use super::world::{Phase, State, World};
+use crate::engine::stage::Packet;
+use crate::engine::stage::plan::Plan;
+use crate::history::{Answer, AttemptId, EventKind, OpKind};
+use crate::master::resp::{self, Requests};
+use crate::scenario::Point;
+use crate::subject::{Ask, Request, Response};
+use crate::world::{Arrival, Direction};
+
+/// A client's end of a connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) client: u8,
+    pub(super) node: u8,
+    pub(super) server: u8,
+    /// It was opened, and says hello, while time stands still.
+    pub(super) still: bool,
+    /// The server has accepted.
+    pub(super) opened: bool,
+    /// The server, or its kernel, has let go.
+    pub(super) closed: bool,
+    /// What the client said that it writes, and has not written.
+    pub(super) announced: VecDeque<Request>,
+    /// What it wants to write, cut into requests, each with its length.
+    cut: VecDeque<(usize, resp::Request)>,
+    cutter: Requests,
+    /// What it has written and had no answer to.
+    pub(super) asked: VecDeque<Request>,
+    /// Answers that have arrived, each with its length.
+    pub(super) readable: VecDeque<(usize, Response)>,
+    /// How much of the current answer it has not read.
+    unread: usize,
+}
+
+/// What a client may read of a connection now.
+pub(super) enum Readable {
+    Bytes(usize),
+    End,
+}
+
+impl Line {
+    pub(super) fn new(client: u8, node: u8, server: u8, still: bool) -> Self {
+        Self {
+            client,
+            node,
+            server,
+            still,
+            opened: still,
+            closed: false,
+            announced: VecDeque::new(),
+            cut: VecDeque::new(),
+            cutter: Requests::default(),
+            asked: VecDeque::new(),
+            readable: VecDeque::new(),
+            unread: 0,
+        }
+    }
+
+    /// So much of the current answer was read.
+    pub(super) fn read(&mut self, length: usize) {
+        self.unread -= length;
+    }
+
+    /// Cuts what is to be written into requests. What was cut before begins with the same bytes.
+    fn cut_up(&mut self, bytes: &[u8]) {
+        if self.cut.is_empty() {
+            self.cutter.push(bytes);
+            while let Ok(Some(request)) = self.cutter.next_request() {
+                self.cut.push_back((length_of(&request), request));
+            }
+        }
+    }
+}
+
+/// How long a request is on the wire.
+fn length_of(request: &resp::Request) -> usize {
+    let line = |number: usize| 3 + number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let arguments = request.iter().map(|it| line(it.len()) + it.len() + 2);
+    line(request.len()) + arguments.sum::<usize>()
+}
+
+impl World {
+    /// What the client may read; `Pending` while there is nothing, or it is stopped before it.
+    pub(super) fn poll_readable(&self, number: u16) -> Poll<Readable> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let line = state.lines.get_mut(&number).expect("a connection that is open is known");
+        if line.still {
+            return Poll::Ready(Readable::Bytes(usize::MAX));
+        }
+        if line.unread > 0 {
+            return Poll::Ready(Readable::Bytes(line.unread));
+        }
+        let (client, node) = (line.client, line.node);
+        let Some(&(length, response)) = line.readable.front() else {
+            return if line.closed { Poll::Ready(Readable::End) } else { Poll::Pending };
+        };
+        if !state.may_take(&self.plan, client, node, &response) {
+            return Poll::Pending;
+        }
+        let line = state.lines.get_mut(&number).expect("it is known");
+        line.readable.pop_front();
+        line.unread = length;
+        Poll::Ready(Readable::Bytes(length))
+    }
+
+    /// How many of these bytes the client may write; none if it is stopped before them. Their
+    /// requests are on their way then.
+    pub(super) fn write(&self, number: u16, bytes: &[u8]) -> usize {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let line = state.lines.get_mut(&number).expect("a connection that is open is known");
+        if line.still {
+            return bytes.len();
+        }
+        line.cut_up(bytes);
+        let mut written = 0;
+        while state.may_ask(&self.plan, number)
+            && let Some((length, request)) = state.next_request(number)
+        {
+            written += length;
+            state.ask(&self.plan, number, request);
+        }
+        written
+    }
+}
+
+impl State {
+    /// Faults that wait for this point begin; whether the client may go on.
+    pub(super) fn reach(
+        &mut self,
+        plan: &Plan,
+        attempt: AttemptId,
+        point: Point,
+        node: Option<u8>,
+    ) -> bool {
+        self.stage.reach_point(plan, attempt, point, node);
+        self.runs(attempt.client)
+    }
+
+    fn may_take(&mut self, plan: &Plan, client: u8, node: u8, response: &Response) -> bool {
+        let host = &self.clients[usize::from(client)];
+        let attempt = response.attempt;
+        if attempt.number != host.attempt || response.op != OpKind::Set {
+            return true;
+        }
+        let quorum = plan.node_count / 2 + 1;
+        let (yes, votes) = (response.answer() == Answer::Yes, host.votes + 1);
+        if !self.reach(plan, attempt, Point::Reply, Some(node))
+            || (yes && votes == quorum && !self.reach(plan, attempt, Point::T2, None))
+        {
+            return false;
+        }
+        self.clients[usize::from(client)].votes += usize::from(yes);
+        true
+    }
+
+    /// Whether the client goes on to write: it may be stopped before a SET.
+    fn may_ask(&mut self, plan: &Plan, number: u16) -> bool {
+        let line = &self.lines[&number];
+        let client = line.client;
+        let is_set = line.cut.front().is_some_and(|(_, it)| it[0].eq_ignore_ascii_case(b"SET"));
+        let next = line.announced.front().filter(|it| is_set && it.ask.op() == OpKind::Set);
+        match next.map(|request| (request.attempt, line.node)) {
+            Some((attempt, node)) => self.reach(plan, attempt, Point::Write, Some(node)),
+            None => self.runs(client),
+        }
+    }
+
+    /// What the client writes next, as the history knows it.
+    fn next_request(&mut self, number: u16) -> Option<(usize, Request)> {
+        let line = self.lines.get_mut(&number)?;
+        let (length, arguments) = line.cut.front()?;
+        let length = *length;
+        let name = arguments[0].to_ascii_uppercase();
+        if matches!(&name[..], b"AUTH" | b"CLIENT" | b"HELLO" | b"SCRIPT" | b"SELECT") {
+            let attempt = AttemptId { client: line.client, number: 0 };
+            let token = redlock_client::protocol::Token::from_bytes([0; 20]);
+            let greeting = Request { command: u32::MAX, attempt, ask: Ask::Greet, token };
+            line.cut.pop_front();
+            return Some((length, greeting));
+        }
+        // What the server did not take is said once more, behind what was written meanwhile.
+        let is_plain = name == b"SET" && arguments.len() > 4 && arguments[3] == "IFEQ";
+        let again = name == b"EVAL" || line.announced.is_empty();
+        let wire = self.stage.wire.as_mut().expect("clients speak bytes");
+        let repeated = again.then(|| wire.end(number).again.pop_front()).flatten();
+        let mut request = repeated.or_else(|| line.announced.pop_front())?;
+        if let (Ask::Extend { ttl_ms }, true) = (request.ask, is_plain) {
+            request.ask = Ask::ExtendPlainly { ttl_ms };
+        }
+        line.cut.pop_front().map(|(length, _)| (length, request))
+    }
+
+    /// The request is on its way.
+    fn ask(&mut self, plan: &Plan, number: u16, mut request: Request) {
+        let line = self.lines.get_mut(&number).expect("it is known");
+        let (attempt, node, op) = (request.attempt, line.node, request.ask.op());
+        if request.ask != Ask::Greet && request.command == u32::MAX {
+            request.command = self.stage.commands;
+            self.stage.commands += 1;
+            line.asked.push_back(request);
+            let command = request.command;
+            self.record(EventKind::Written { command, attempt, node, op });
+        }
+        let message = Arrival::Message(Packet::Request(request));
+        self.stage.send(plan, number, Direction::Up, message);
+    }
+
+    /// A client dials a node: the number of the connection.
+    pub(super) fn dial(&mut self, plan: &Plan, client: u8, node: u8) -> Option<u16> {
+        let still = self.clients[usize::from(client)].phase == Phase::Warming;
+        let server = self.stage.server_of(plan, client, node);
+        let known = self.clients[usize::from(client)].connected[usize::from(node)];
+        if still {
+            // It is open already, if there is a process.
+            return known;
+        }
+        let host = plan.nodes[usize::from(server)].host.0;
+        let epoch = &mut self.clients[usize::from(client)].epochs[usize::from(node)];
+        *epoch += 1;
+        let from = Self::client_host(plan, client).0;
+        let number = self.stage.network.dial(from, host, 0, *epoch);
+        self.lines.insert(number, Line::new(client, node, server, false));
+        self.stage.send(plan, number, Direction::Up, Arrival::Handshake);
+        Some(number)
+    }
+
+    /// Whether the server has accepted.
+    pub(super) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
+        match &self.lines[&number] {
+            Line { closed: true, .. } => Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into())),
+            Line { opened: true, .. } => Poll::Ready(Ok(())),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// The client lets go of a connection. A process that dies leaves that to its kernel, which
+    /// sends what was written.
+    pub(super) fn let_go(&mut self, number: u16) {
+        let Some(line) = self.lines.get_mut(&number) else { return };
+        line.closed = true;
+        let (client, node) = (usize::from(line.client), usize::from(line.node));
+        let current = &mut self.clients[client].connected[node];
+        if *current == Some(number) {
+            *current = None;
+        }
+        if !self.stage.clients[client].dead && !self.ended {
+            self.stage.network.reset(number);
+        }
+    }
+}
