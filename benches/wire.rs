@@ -67,7 +67,8 @@ fn cycles(criterion: &mut Criterion) {
 
     let set = request(&[b"SET", KEY, TOKEN, b"NX", b"PX", b"30000"]);
     let release = request(&[b"EVALSHA", &sha, b"1", KEY, TOKEN]);
-    let (mut node, mut requests, mut out) = (Node(Keyspace::default()), Requests::default(), vec![]);
+    let (mut node, mut requests, mut out) =
+        (Node(Keyspace::default()), Requests::default(), vec![]);
     group.bench_function("wire", |bencher| {
         bencher.iter(|| {
             out.clear();

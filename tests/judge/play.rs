@@ -45,7 +45,9 @@ impl Difference {
     /// What differences that probably have the same cause have in common.
     pub(crate) fn signature(&self, round: &Round) -> String {
         let name = escaped(&round.items[self.at].form.name().0);
-        let digits = |text: &str| text.chars().filter(|it| !it.is_ascii_hexdigit()).take(40).collect::<String>();
+        let digits = |text: &str| {
+            text.chars().filter(|it| !it.is_ascii_hexdigit()).take(40).collect::<String>()
+        };
         format!("{name} {} {}", digits(&self.real), digits(&self.simulated))
     }
 }
@@ -160,8 +162,8 @@ impl Play<'_, '_> {
         let at = items[begin].connection;
         if items[begin].pause_ms > 0 {
             std::thread::sleep(std::time::Duration::from_millis(items[begin].pause_ms));
-            self.low_us = self.judge.control.time_us()?;
         }
+        self.low_us = self.judge.control.time_us()?;
         let mut bytes = Vec::new();
         let mut expected = Vec::new();
         for (index, item) in items.iter().enumerate().skip(begin) {
@@ -196,7 +198,6 @@ impl Play<'_, '_> {
                 return Err(Stop::Different(Difference { at, real, simulated }));
             }
             self.open(at)?;
-            self.low_us = self.judge.control.time_us()?;
         }
         Ok(())
     }
@@ -233,9 +234,7 @@ impl Play<'_, '_> {
                     None => Verdict::Different(b"(no request was read)".to_vec()),
                     Some(Err(error)) if error == reply.bytes => Verdict::Exact,
                     Some(Err(error)) => Verdict::Different(error),
-                    Some(Ok(request)) => {
-                        self.simulated.judge(at, &request, bracket, &reply.bytes)
-                    }
+                    Some(Ok(request)) => self.simulated.judge(at, &request, bracket, &reply.bytes),
                 };
                 match verdict {
                     Verdict::Exact => self.counts.exact += 1,

@@ -75,16 +75,15 @@ fn statement(dice: &mut Dice, known: &mut usize) -> String {
             *known += 1;
             format!("local {} = {value}", NAMES[*known - 1])
         }
+        // Redis 7.0 ends at an error that is a table without a text: none is raised here.
         20 => dice
             .pick(&[
                 "error('boom')",
                 "error({err='MINE it is'})",
                 "error({err='noprefix'})",
-                "error({ok='fine'})",
                 "error()",
                 "error('boom', 0)",
                 "error('boom', 2)",
-                "error({})",
                 "error(nil)",
                 "error(12)",
                 "error(true)",
@@ -266,8 +265,23 @@ fn expression(dice: &mut Dice, known: usize, depth: usize) -> String {
 
 fn number(dice: &mut Dice) -> String {
     dice.pick(&[
-        "0", "1", "-1", "3.99", "-3.99", "0.5", "1e20", "-1e20", "2^31", "2^53", "2^53 + 1",
-        "-2^63", "1e15", "100000000000000", "0x10", "1e3", "9007199254740993",
+        "0",
+        "1",
+        "-1",
+        "3.99",
+        "-3.99",
+        "0.5",
+        "1e20",
+        "-1e20",
+        "2^31",
+        "2^53",
+        "2^53 + 1",
+        "-2^63",
+        "1e15",
+        "100000000000000",
+        "0x10",
+        "1e3",
+        "9007199254740993",
     ])
     .to_owned()
 }
@@ -382,9 +396,6 @@ fn function(dice: &mut Dice) -> String {
         "cjson.decode('[1, \"a\", null]')",
         "bit.band(7, 2)",
         "bit.tohex(255)",
-        "struct.pack('>I', 5)",
-        "cmsgpack.pack({1, 2})",
-        "cmsgpack.unpack(cmsgpack.pack({1, 'a'}))",
     ])
     .to_owned()
 }

@@ -41,6 +41,8 @@ pub enum Feature {
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
+    /// `HELLO` names the connection when nothing else was wrong, not as it goes.
+    HelloNamesLast,
     /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
     ReadOnlyAnywhere,
     /// `GETEX` looks at the time before it looks at the key.
@@ -58,10 +60,16 @@ pub enum Feature {
 /// Errors.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
+    /// What others are told while a script runs for too long.
+    pub busy: &'static str,
     /// `HELLO` by somebody who has not said who he is.
     pub hello_unauthenticated: &'static str,
     /// `EVALSHA` of a script that is not known.
     pub no_script: &'static str,
+    /// What is no part of a transaction. `{command}` is put in.
+    pub not_in_transaction: &'static str,
+    /// What the sender of a script is told that somebody ended.
+    pub script_killed: &'static str,
     /// What scripts are told of commands that there are not.
     pub script_unknown: &'static str,
     /// What they are told of too few words, or too many.
@@ -84,10 +92,13 @@ pub struct Rights {
 }
 
 const REDIS_TEXTS: Texts = Texts {
+    busy: "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
     hello_unauthenticated: "NOAUTH HELLO must be called with the client already authenticated, \
         otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the \
         client and select the RESP protocol version at the same time",
     no_script: "NOSCRIPT No matching script. Please use EVAL.",
+    not_in_transaction: "ERR Command not allowed inside a transaction",
+    script_killed: "ERR Script killed by user with SCRIPT KILL...",
     script_unknown: "ERR Unknown Redis command called from script",
     script_arity: "ERR Wrong number of args calling Redis command from script",
     script_forbidden: "ERR This Redis command is not allowed from script",
@@ -136,7 +147,12 @@ pub const REDIS_7_2: Profile = Profile {
     name: "redis-7.2",
     version: "7.2.7",
     redis_version: "7.2.7",
-    features: &[Feature::ClientInfo, Feature::WaitAof, Feature::WaitInScripts],
+    features: &[
+        Feature::ClientInfo,
+        Feature::HelloNamesLast,
+        Feature::WaitAof,
+        Feature::WaitInScripts,
+    ],
     style: &Style { version: (7, 2, 7), ..script::REDIS_7_0 },
     texts: REDIS_TEXTS,
     ..REDIS_7_0
@@ -150,6 +166,7 @@ pub const REDIS_8_4: Profile = Profile {
     features: &[
         Feature::ClientInfo,
         Feature::Digests,
+        Feature::HelloNamesLast,
         Feature::SetIfEqual,
         Feature::WaitAof,
         Feature::WaitInScripts,
@@ -171,6 +188,7 @@ pub const VALKEY_9: Profile = Profile {
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
         Feature::GetexTimeFirst,
+        Feature::HelloNamesLast,
         Feature::PastDeletes,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
@@ -181,7 +199,11 @@ pub const VALKEY_9: Profile = Profile {
     names_nesting: false,
     style: &script::VALKEY_9,
     texts: Texts {
+        busy: "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN \
+            NOSAVE.",
         no_script: "NOSCRIPT No matching script.",
+        not_in_transaction: "ERR Command '{command}' not allowed inside a transaction",
+        script_killed: "ERR Script killed by user with SCRIPT KILL.",
         script_unknown: "ERR Unknown command called from script",
         script_arity: "ERR Wrong number of args calling command from script",
         script_forbidden: "ERR This command is not allowed from script",

@@ -6,6 +6,7 @@ use super::{
     AT_ONCE, BUSY, Call, Ending, Keys, LOADING, NO_AUTH, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
     WRITE, text,
 };
+use crate::master::profile::Feature;
 use crate::master::resp::{Protocol, Value};
 
 /// Everybody may, at any time, and not in a script.
@@ -112,7 +113,10 @@ fn hello(call: &mut Call<'_>) -> Outcome {
             }
             [option, given, after @ ..] if is(option, "SETNAME") => {
                 check_name(given)?;
-                name = Some(*given);
+                match call.server.profile().has(Feature::HelloNamesLast) {
+                    true => name = Some(*given),
+                    false => call.session.set_name(call.server, given),
+                }
                 after
             }
             [option, ..] => {

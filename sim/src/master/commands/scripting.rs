@@ -180,7 +180,7 @@ impl Caller for Running<'_> {
         let control = self.server.script_control();
         let killed =
             control.is_killed() || (!control.is_watched() && self.interrupts > INTERRUPTS_MAX);
-        killed.then(|| String::from("Script killed by user with SCRIPT KILL."))
+        killed.then(|| self.server.profile().texts.script_killed.to_owned())
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::super::resp::{Protocol, Value};
+use super::arguments::{integer_argument, number_of};
 use super::convert::to_lua;
 use super::errors::{self, Raised};
 use super::machine::{State, with_caller};
 use super::number::{general, shortest, truncate};
-use super::sandbox::{integer_argument, number_of};
 
 /// Where the generator of random numbers stands when a script begins, as it does in a server that
 /// has just been started: `lrand48` of POSIX before it is seeded.

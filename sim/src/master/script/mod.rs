@@ -3,6 +3,7 @@
 //! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
 //! Nothing else survives a run: not a global, not the state of the random numbers.
 
+mod arguments;
 mod bit;
 mod convert;
 mod errors;
