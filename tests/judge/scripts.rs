@@ -396,6 +396,10 @@ fn function(dice: &mut Dice) -> String {
         "cjson.decode('[1, \"a\", null]')",
         "bit.band(7, 2)",
         "bit.tohex(255)",
+        "struct.pack('>I', 5)",
+        "select(2, struct.unpack('bh', '\\1\\2\\3'))",
+        "cmsgpack.pack({1, 2.5, 'x'})",
+        "cmsgpack.unpack(cmsgpack.pack({1, 'a'}))",
     ])
     .to_owned()
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use redlock_sim::history::Writer;
-use redlock_sim::master::profile::Profile;
+use redlock_sim::master::profile::{Feature, Profile};
 use redlock_sim::master::resp::{Protocol, Request, Requests};
 use redlock_sim::master::server::{Answer, Server, Session, Turn};
 use redlock_sim::master::{Master, Storage, run_id};
@@ -30,6 +30,7 @@ struct State {
 
 /// All states that fit what was seen so far.
 pub(crate) struct Simulated {
+    profile: &'static Profile,
     states: Vec<State>,
     parsers: Vec<Requests>,
 }
@@ -52,7 +53,7 @@ impl Simulated {
     pub(crate) fn new(profile: &'static Profile, wall_ms: u64) -> Self {
         let master = Master::new(Storage::default(), run_id(0, 0), wall_ms);
         let state = State { server: Server::new(master, profile), sessions: Vec::new() };
-        Self { states: vec![state], parsers: Vec::new() }
+        Self { profile, states: vec![state], parsers: Vec::new() }
     }
 
     /// Opens connection `at`, which the real server gave the number `id`.
@@ -62,7 +63,9 @@ impl Simulated {
             state.sessions[at] = Some(Session::new(id));
         }
         self.parsers.resize_with(self.parsers.len().max(at + 1), Requests::default);
-        self.parsers[at] = Requests::default();
+        let mut parser = Requests::default();
+        parser.set_quotes_join(self.profile.has(Feature::QuotesJoin));
+        self.parsers[at] = parser;
     }
 
     /// What the bytes that connection `at` sends ask for. An error is an answer, and the last one.

@@ -41,8 +41,12 @@ pub enum Feature {
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
-    /// `HELLO` names the connection when nothing else was wrong, not as it goes.
-    HelloNamesLast,
+    /// `HELLO` heeds its options when all of them were understood, not one after the other.
+    HelloChecksFirst,
+    /// Scripts are told which subcommand there is not.
+    NamesSubcommandsInScripts,
+    /// A closed quote may stand within a word of an inline request.
+    QuotesJoin,
     /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
     ReadOnlyAnywhere,
     /// `GETEX` looks at the time before it looks at the key.
@@ -53,6 +57,8 @@ pub enum Feature {
     SetIfEqual,
     /// `WAITAOF`.
     WaitAof,
+    /// `WAIT` and `WAITAOF` refuse to wait beyond what a clock can say.
+    WaitEnds,
     /// Scripts may `WAIT`, for nothing.
     WaitInScripts,
 }
@@ -149,7 +155,7 @@ pub const REDIS_7_2: Profile = Profile {
     redis_version: "7.2.7",
     features: &[
         Feature::ClientInfo,
-        Feature::HelloNamesLast,
+        Feature::HelloChecksFirst,
         Feature::WaitAof,
         Feature::WaitInScripts,
     ],
@@ -166,7 +172,7 @@ pub const REDIS_8_4: Profile = Profile {
     features: &[
         Feature::ClientInfo,
         Feature::Digests,
-        Feature::HelloNamesLast,
+        Feature::HelloChecksFirst,
         Feature::SetIfEqual,
         Feature::WaitAof,
         Feature::WaitInScripts,
@@ -188,11 +194,14 @@ pub const VALKEY_9: Profile = Profile {
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
         Feature::GetexTimeFirst,
-        Feature::HelloNamesLast,
+        Feature::HelloChecksFirst,
+        Feature::NamesSubcommandsInScripts,
         Feature::PastDeletes,
+        Feature::QuotesJoin,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
         Feature::WaitAof,
+        Feature::WaitEnds,
         Feature::WaitInScripts,
     ],
     asks_who_first: true,
@@ -206,7 +215,7 @@ pub const VALKEY_9: Profile = Profile {
         script_killed: "ERR Script killed by user with SCRIPT KILL.",
         script_unknown: "ERR Unknown command called from script",
         script_arity: "ERR Wrong number of args calling command from script",
-        script_forbidden: "ERR This command is not allowed from script",
+        script_forbidden: "ERR This Valkey command is not allowed from script",
         ..REDIS_TEXTS
     },
 };

@@ -102,18 +102,22 @@ fn hello(call: &mut Call<'_>) -> Outcome {
         [] => (None, [].as_slice()),
         [version, options @ ..] => (Some(version_of(version)?), options),
     };
-    let mut name = None;
+    let checks_first = call.server.profile().has(Feature::HelloChecksFirst);
+    let (mut name, mut user) = (None, None);
     let mut rest = options;
     loop {
         rest = match rest {
             [] => break,
-            [option, user, password, after @ ..] if is(option, "AUTH") => {
-                admit(call, user, password)?;
+            [option, who, password, after @ ..] if is(option, "AUTH") => {
+                match checks_first {
+                    true => user = Some((*who, *password)),
+                    false => admit(call, who, password)?,
+                }
                 after
             }
             [option, given, after @ ..] if is(option, "SETNAME") => {
                 check_name(given)?;
-                match call.server.profile().has(Feature::HelloNamesLast) {
+                match checks_first {
                     true => name = Some(*given),
                     false => call.session.set_name(call.server, given),
                 }
@@ -123,6 +127,9 @@ fn hello(call: &mut Call<'_>) -> Outcome {
                 return Err(text::around("ERR Syntax error in HELLO option '", option, "'"));
             }
         };
+    }
+    if let Some((user, password)) = user {
+        admit(call, user, password)?;
     }
     if call.session.is_unauthenticated() {
         return Err(Refusal::new(call.server.profile().texts.hello_unauthenticated));

@@ -39,9 +39,17 @@ pub(super) fn integer_argument(
     arguments: &MultiValue,
     number: usize,
 ) -> mlua::Result<i64> {
+    number_argument(lua, arguments, number).map(truncate)
+}
+
+/// A number among the arguments; they are numbered from 1.
+pub(super) fn number_argument(
+    lua: &Lua,
+    arguments: &MultiValue,
+    number: usize,
+) -> mlua::Result<f64> {
     let value = arguments.get(number - 1);
-    let integer = value.and_then(number_of).map(truncate);
-    integer.ok_or_else(|| type_error(lua, number, "number", value))
+    value.and_then(number_of).ok_or_else(|| type_error(lua, number, "number", value))
 }
 
 /// The table that must be the first of the arguments.

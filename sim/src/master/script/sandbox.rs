@@ -20,7 +20,7 @@ use super::arguments::{any_argument, number_of};
 use super::errors::{self, Raised, type_error};
 use super::machine::State;
 use super::number::general;
-use super::{bit, json, library};
+use super::{bit, json, library, msgpack, structure};
 
 /// How much memory `collectgarbage` claims is in use, in KiB: no two runs shall differ by it.
 const MEMORY_SEEN_KIB: u32 = 3_072;
@@ -133,12 +133,15 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
 
     let mut protected = Protected::default();
     let (bit, cjson) = (bit::bit(lua)?, json::cjson(lua, state)?);
+    let (cmsgpack, structure) = (msgpack::cmsgpack(lua)?, structure::structure(lua)?);
     let tables = [("coroutine", &coroutine), ("string", &string), ("table", &table)];
     for (name, table) in tables.into_iter().chain([
         ("math", &math),
         ("redis", &redis),
         ("bit", &bit),
         ("cjson", &cjson),
+        ("cmsgpack", &cmsgpack),
+        ("struct", &structure),
     ]) {
         globals.raw_set(name, protected.protect(lua, table)?)?;
     }
