@@ -1,4 +1,6 @@
-//! The scripts of lock clients, and how they are called.
+//! The scripts of lock clients, ours among them, and how they are called.
+
+use redlock_client::scripts::{EXTEND, RELEASE};
 
 use crate::dice::Dice;
 use crate::round::Word;
@@ -15,7 +17,11 @@ pub(crate) struct Lock {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Lock> {
-    let mut locks = Vec::new();
+    let own = |script, arguments| {
+        let script = std::str::from_utf8(script).expect("scripts are text");
+        Lock { script, keys: 1, arguments }
+    };
+    let mut locks = vec![own(RELEASE, vec!["token"]), own(EXTEND, vec!["token", "ttl"])];
     for section in TEXT.split("\n== ").skip(1) {
         let (head, script) = section.split_once('\n').expect("a script");
         let (_, call) = head.rsplit_once(": ").expect("whose script it is");

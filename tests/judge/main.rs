@@ -14,6 +14,10 @@
 //!
 //! Without a real server the committed transcripts are played.
 
+#![expect(clippy::disallowed_methods, reason = "real servers are what is compared with")]
+#![expect(clippy::disallowed_types, reason = "real servers are what is compared with")]
+
+mod bad_input;
 mod commands;
 mod dice;
 mod generator;
@@ -30,6 +34,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::time::Instant;
 use std::{env, io};
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -60,8 +65,16 @@ fn main() {
             (None, None) => Err("no such profile".into()),
         };
         trials.push(Trial::test(format!("transcript::{name}"), transcript));
-        let test = move || streams(name, &program);
-        trials.push(Trial::test(format!("streams::{name}"), test).with_ignored_flag(is_missing));
+        let against: [(&str, fn(&str, &str) -> Result<(), Failed>); 3] = [
+            ("streams", streams),
+            ("bad_input", bad_input::compare),
+            ("endless", bad_input::endless),
+        ];
+        for (what, test) in against {
+            let program = program.clone();
+            let test = Trial::test(format!("{what}::{name}"), move || test(name, &program));
+            trials.push(test.with_ignored_flag(is_missing));
+        }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -78,6 +91,7 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     let wanted = number("JUDGE_COMMANDS").unwrap_or(SAMPLE);
     let tolerated = number("JUDGE_DIFFERENCES").unwrap_or(1) as usize;
     let left_out = env::var("JUDGE_WITHOUT").unwrap_or_default().to_ascii_uppercase();
+    let began = Instant::now();
     let server = real::Server::start(program)?;
     let mut judge = Judge::new(&server, profile)?;
     let mut counts = Counts::default();
@@ -85,7 +99,9 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     for number in only.unwrap_or(0).. {
         let mut round = generator::round(seed, number);
         round.leave_out(&left_out);
-        let (played, difference) = judge.play(&round)?;
+        let (played, difference) = judge.play(&round).map_err(|error| {
+            format!("{name}: seed {seed}, round {number}: the server is gone: {error}")
+        })?;
         counts.add(played);
         if let Some(difference) = difference
             && let Entry::Vacant(place) = differences.entry(difference.signature(&round))
@@ -98,7 +114,11 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
         }
     }
     let Counts { exact, interval, skipped } = counts;
-    println!("{name}: seed {seed}: {exact} exact, {interval} as intervals, {skipped} skipped");
+    println!(
+        "{name}: seed {seed}: {exact} replies exact, {interval} as intervals, {skipped} skipped, \
+         in {} s",
+        began.elapsed().as_secs()
+    );
     if !differences.is_empty() {
         return Err(differences.into_values().collect::<Vec<_>>().join("\n").into());
     }

@@ -6,7 +6,7 @@ use redlock_sim::master::profile::Profile;
 
 use crate::real;
 use crate::reply::{self, Reply, escaped};
-use crate::round::{Form, Item, Round};
+use crate::round::{Form, Item, Round, Word};
 use crate::simulated::{Simulated, Verdict};
 
 /// How many replies were compared, and how.
@@ -81,6 +81,10 @@ struct Heard {
     bytes: Vec<u8>,
 }
 
+/// What makes a server as good as new. Its generator of random numbers goes on from script to script.
+const BEGINNING: [&[&str]; 3] =
+    [&["FLUSHALL"], &["EVAL", "math.randomseed(1)", "0"], &["SCRIPT", "FLUSH"]];
+
 const TIME: &[u8] = b"*1\r\n$4\r\nTIME\r\n";
 
 type Outcome<T> = Result<T, Stop>;
@@ -107,12 +111,15 @@ impl<'a> Judge<'a> {
 
     /// Plays `round` to empty servers, up to the first difference.
     pub(crate) fn play(&mut self, round: &Round) -> io::Result<(Counts, Option<Difference>)> {
-        for words in [&["FLUSHALL"][..], &["SCRIPT", "FLUSH"]] {
-            self.control.ask(words)?;
-        }
         let low_us = self.control.time_us()?;
         let began_ms = low_us / 1_000;
-        let simulated = Simulated::new(self.profile, began_ms as u64);
+        let mut simulated = Simulated::new(self.profile, began_ms as u64);
+        simulated.open(0, 0);
+        for words in BEGINNING {
+            self.control.ask(words)?;
+            let words = words.iter().map(|word| Word::text(word)).collect();
+            simulated.ask(0, &Form::Array(words).encode(0), low_us);
+        }
         let counts = Counts::default();
         let in_transaction = vec![false; round.connections];
         let connections = Vec::new();
@@ -162,8 +169,8 @@ impl Play<'_, '_> {
         let at = items[begin].connection;
         if items[begin].pause_ms > 0 {
             std::thread::sleep(std::time::Duration::from_millis(items[begin].pause_ms));
-            self.low_us = self.judge.control.time_us()?;
         }
+        self.low_us = self.judge.control.time_us()?;
         let mut bytes = Vec::new();
         let mut expected = Vec::new();
         for (index, item) in items.iter().enumerate().skip(begin) {
@@ -198,7 +205,6 @@ impl Play<'_, '_> {
                 return Err(Stop::Different(Difference { at, real, simulated }));
             }
             self.open(at)?;
-            self.low_us = self.judge.control.time_us()?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -112,6 +112,34 @@ impl Connection {
         }
         self.send(request.as_bytes())?;
         Ok(self.receive()?.0)
+    }
+
+    /// Sends all of it at once, and hears everything that comes: up to `end`, or until the server
+    /// closes the connection, which without an `end` it is asked to do.
+    pub(crate) fn exchange(mut self, bytes: &[u8], end: Option<&[u8]>) -> io::Result<Vec<u8>> {
+        let mut writer = self.stream.try_clone()?;
+        std::thread::scope(|scope| {
+            // A server that has closed the connection need not read the rest.
+            scope.spawn(move || {
+                let _ = writer.write_all(bytes);
+                if end.is_none() {
+                    let _ = writer.shutdown(Shutdown::Write);
+                }
+            });
+            let mut buffer = vec![0; 1 << 20];
+            loop {
+                match self.stream.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(length) => self.received.extend_from_slice(&buffer[..length]),
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                    Err(error) => return Err(error),
+                }
+                if end.is_some_and(|end| self.received.ends_with(end)) {
+                    break;
+                }
+            }
+            Ok(self.received)
+        })
     }
 
     /// What its clock reads.

@@ -75,16 +75,15 @@ fn statement(dice: &mut Dice, known: &mut usize) -> String {
             *known += 1;
             format!("local {} = {value}", NAMES[*known - 1])
         }
+        // Redis 7.0 ends at an error that is a table without a text: none is raised here.
         20 => dice
             .pick(&[
                 "error('boom')",
                 "error({err='MINE it is'})",
                 "error({err='noprefix'})",
-                "error({ok='fine'})",
                 "error()",
                 "error('boom', 0)",
                 "error('boom', 2)",
-                "error({})",
                 "error(nil)",
                 "error(12)",
                 "error(true)",
@@ -398,7 +397,8 @@ fn function(dice: &mut Dice) -> String {
         "bit.band(7, 2)",
         "bit.tohex(255)",
         "struct.pack('>I', 5)",
-        "cmsgpack.pack({1, 2})",
+        "select(2, struct.unpack('bh', '\\1\\2\\3'))",
+        "cmsgpack.pack({1, 2.5, 'x'})",
         "cmsgpack.unpack(cmsgpack.pack({1, 'a'}))",
     ])
     .to_owned()

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use redlock_sim::history::Writer;
-use redlock_sim::master::profile::Profile;
+use redlock_sim::master::profile::{Feature, Profile};
 use redlock_sim::master::resp::{Protocol, Request, Requests};
 use redlock_sim::master::server::{Answer, Server, Session, Turn};
 use redlock_sim::master::{Master, Storage, run_id};
@@ -18,8 +18,8 @@ use crate::reply;
 /// More states than this are not followed.
 const STATES_MAX: usize = 64;
 
-/// More milliseconds than this within one request are not tried.
-const MILLISECONDS_MAX: usize = 40;
+/// Between more distant readings of the clock too much can have happened.
+const BRACKET_MAX_US: i64 = 100_000;
 
 /// A server and its connections.
 #[derive(Clone)]
@@ -30,6 +30,7 @@ struct State {
 
 /// All states that fit what was seen so far.
 pub(crate) struct Simulated {
+    profile: &'static Profile,
     states: Vec<State>,
     parsers: Vec<Requests>,
 }
@@ -52,7 +53,7 @@ impl Simulated {
     pub(crate) fn new(profile: &'static Profile, wall_ms: u64) -> Self {
         let master = Master::new(Storage::default(), run_id(0, 0), wall_ms);
         let state = State { server: Server::new(master, profile), sessions: Vec::new() };
-        Self { states: vec![state], parsers: Vec::new() }
+        Self { profile, states: vec![state], parsers: Vec::new() }
     }
 
     /// Opens connection `at`, which the real server gave the number `id`.
@@ -62,7 +63,9 @@ impl Simulated {
             state.sessions[at] = Some(Session::new(id));
         }
         self.parsers.resize_with(self.parsers.len().max(at + 1), Requests::default);
-        self.parsers[at] = Requests::default();
+        let mut parser = Requests::default();
+        parser.set_quotes_join(self.profile.has(Feature::QuotesJoin));
+        self.parsers[at] = parser;
     }
 
     /// What the bytes that connection `at` sends ask for. An error is an answer, and the last one.
@@ -107,8 +110,18 @@ impl Simulated {
         (low_us, high_us): (i64, i64),
         real: &[u8],
     ) -> Verdict {
+        if high_us - low_us > BRACKET_MAX_US {
+            return Verdict::Lost;
+        }
+        let moments = moments(low_us, high_us);
+        if let ([state], [moment], false) =
+            (self.states.as_mut_slice(), moments.as_slice(), reads_clock(request))
+        {
+            let reply = state.execute(at, request, *moment);
+            return if reply == real { Verdict::Exact } else { Verdict::Different(reply) };
+        }
         let old = std::mem::take(&mut self.states);
-        let mut outcomes = outcomes(&old, at, request, &moments(low_us, high_us));
+        let mut outcomes = outcomes(&old, at, request, &moments);
         let fits = |(_, reply): &(State, Vec<u8>)| reply == real;
         if outcomes.iter().any(fits) {
             let exact = outcomes.iter().all(fits);
@@ -176,18 +189,23 @@ fn outcomes(
 
 /// An instant of every millisecond from one reading to the other.
 fn moments(low_us: i64, high_us: i64) -> Vec<i64> {
-    let later = (low_us / 1_000 + 1..=high_us / 1_000).take(MILLISECONDS_MAX);
+    let later = low_us / 1_000 + 1..=high_us / 1_000;
     std::iter::once(low_us).chain(later.map(|ms| ms * 1_000)).collect()
 }
 
-/// `states` without those that are there twice.
-fn distinct(states: Vec<State>) -> Vec<State> {
-    if states.len() == 1 {
-        return states;
+/// Whether the answer may say what the clock reads to the microsecond, or depend on it.
+fn reads_clock(request: &[Bytes]) -> bool {
+    let name = request[0].to_ascii_uppercase();
+    matches!(name.as_slice(), b"TIME" | b"EXEC") || name.starts_with(b"EVAL")
+}
+
+/// `states` without those that are there twice: keys, and what connections have begun.
+fn distinct(mut states: Vec<State>) -> Vec<State> {
+    if states.len() > 1 {
+        let mut seen = BTreeSet::new();
+        let master = |state: &State| format!("{:?}{:?}", &*state.server as &Master, state.sessions);
+        states.retain(|state| seen.insert(master(state)));
+        states.truncate(STATES_MAX);
     }
-    let mut seen = BTreeSet::new();
-    let mut distinct: Vec<State> = states;
-    distinct.retain(|state| seen.insert(format!("{:?}{:?}", state.server, state.sessions)));
-    distinct.truncate(STATES_MAX);
-    distinct
+    states
 }

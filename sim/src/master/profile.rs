@@ -41,6 +41,12 @@ pub enum Feature {
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
+    /// `HELLO` heeds its options when all of them were understood, not one after the other.
+    HelloChecksFirst,
+    /// Scripts are told which subcommand there is not.
+    NamesSubcommandsInScripts,
+    /// A closed quote may stand within a word of an inline request.
+    QuotesJoin,
     /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
     ReadOnlyAnywhere,
     /// `GETEX` looks at the time before it looks at the key.
@@ -51,6 +57,8 @@ pub enum Feature {
     SetIfEqual,
     /// `WAITAOF`.
     WaitAof,
+    /// `WAIT` and `WAITAOF` refuse to wait beyond what a clock can say.
+    WaitEnds,
     /// Scripts may `WAIT`, for nothing.
     WaitInScripts,
 }
@@ -58,10 +66,16 @@ pub enum Feature {
 /// Errors.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
+    /// What others are told while a script runs for too long.
+    pub busy: &'static str,
     /// `HELLO` by somebody who has not said who he is.
     pub hello_unauthenticated: &'static str,
     /// `EVALSHA` of a script that is not known.
     pub no_script: &'static str,
+    /// What is no part of a transaction. `{command}` is put in.
+    pub not_in_transaction: &'static str,
+    /// What the sender of a script is told that somebody ended.
+    pub script_killed: &'static str,
     /// What scripts are told of commands that there are not.
     pub script_unknown: &'static str,
     /// What they are told of too few words, or too many.
@@ -84,10 +98,13 @@ pub struct Rights {
 }
 
 const REDIS_TEXTS: Texts = Texts {
+    busy: "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
     hello_unauthenticated: "NOAUTH HELLO must be called with the client already authenticated, \
         otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the \
         client and select the RESP protocol version at the same time",
     no_script: "NOSCRIPT No matching script. Please use EVAL.",
+    not_in_transaction: "ERR Command not allowed inside a transaction",
+    script_killed: "ERR Script killed by user with SCRIPT KILL...",
     script_unknown: "ERR Unknown Redis command called from script",
     script_arity: "ERR Wrong number of args calling Redis command from script",
     script_forbidden: "ERR This Redis command is not allowed from script",
@@ -136,7 +153,12 @@ pub const REDIS_7_2: Profile = Profile {
     name: "redis-7.2",
     version: "7.2.7",
     redis_version: "7.2.7",
-    features: &[Feature::ClientInfo, Feature::WaitAof, Feature::WaitInScripts],
+    features: &[
+        Feature::ClientInfo,
+        Feature::HelloChecksFirst,
+        Feature::WaitAof,
+        Feature::WaitInScripts,
+    ],
     style: &Style { version: (7, 2, 7), ..script::REDIS_7_0 },
     texts: REDIS_TEXTS,
     ..REDIS_7_0
@@ -150,6 +172,7 @@ pub const REDIS_8_4: Profile = Profile {
     features: &[
         Feature::ClientInfo,
         Feature::Digests,
+        Feature::HelloChecksFirst,
         Feature::SetIfEqual,
         Feature::WaitAof,
         Feature::WaitInScripts,
@@ -171,20 +194,28 @@ pub const VALKEY_9: Profile = Profile {
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
         Feature::GetexTimeFirst,
+        Feature::HelloChecksFirst,
+        Feature::NamesSubcommandsInScripts,
         Feature::PastDeletes,
+        Feature::QuotesJoin,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
         Feature::WaitAof,
+        Feature::WaitEnds,
         Feature::WaitInScripts,
     ],
     asks_who_first: true,
     names_nesting: false,
     style: &script::VALKEY_9,
     texts: Texts {
+        busy: "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN \
+            NOSAVE.",
         no_script: "NOSCRIPT No matching script.",
+        not_in_transaction: "ERR Command '{command}' not allowed inside a transaction",
+        script_killed: "ERR Script killed by user with SCRIPT KILL.",
         script_unknown: "ERR Unknown command called from script",
         script_arity: "ERR Wrong number of args calling command from script",
-        script_forbidden: "ERR This command is not allowed from script",
+        script_forbidden: "ERR This Valkey command is not allowed from script",
         ..REDIS_TEXTS
     },
 };

@@ -200,11 +200,16 @@ fn role(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(vec![Value::bulk(b"master"), Value::Integer(0), Value::Array(Vec::new())]))
 }
 
+fn timeout_of(call: &Call<'_>, word: &[u8]) -> Result<i64, Refusal> {
+    let ends = call.server.profile().has(Feature::WaitEnds);
+    text::timeout(word, ends.then(|| call.wall_ms()))
+}
+
 /// Nobody is made to wait in a transaction or a script, and nobody for what is there already.
 fn wait(call: &mut Call<'_>) -> Outcome {
     let &[replicas, timeout] = call.arguments() else { return Err(call.arity()) };
     let replicas = integer(replicas)?;
-    let timeout_ms = text::timeout(timeout)?;
+    let timeout_ms = timeout_of(call, timeout)?;
     let have = call.server.replica_count();
     if !call.is_inner && have < replicas {
         call.ending = Some(Ending::Wait { replicas, timeout_ms });
@@ -222,7 +227,7 @@ fn wait_for_disk(call: &mut Call<'_>) -> Outcome {
     if integer(replicas)? < 0 {
         return Err(Refusal::new("ERR value is out of range, must be positive"));
     }
-    text::timeout(timeout)?;
+    timeout_of(call, timeout)?;
     if local > 0 && !call.server.config().is_on("appendonly") {
         return Err(Refusal::new(
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",

@@ -60,9 +60,8 @@ fn set_info(call: &mut Call<'_>) -> Outcome {
         return Err(text::around("ERR Unrecognized option '", option, "'"));
     };
     if !value.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
-        let option = ["lib-name", "lib-ver"][place];
-        let rest = "cannot contain spaces, newlines or special characters.";
-        return Err(Refusal::of(format!("ERR {option} {rest}")));
+        let after = " cannot contain spaces, newlines or special characters.";
+        return Err(text::around("ERR ", option, after));
     }
     call.server.clients_mut().of(call.session.id()).library[place] = SmallBytes::new(value);
     Ok(Value::ok())
@@ -74,7 +73,7 @@ fn switch(call: &mut Call<'_>) -> Outcome {
 }
 
 fn pause(call: &mut Call<'_>) -> Outcome {
-    text::timeout(call.words[2])?;
+    text::timeout(call.words[2], None)?;
     Ok(Value::ok())
 }
 

@@ -6,6 +6,7 @@ use super::{
     AT_ONCE, BUSY, Call, Ending, Keys, LOADING, NO_AUTH, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
     WRITE, text,
 };
+use crate::master::profile::Feature;
 use crate::master::resp::{Protocol, Value};
 
 /// Everybody may, at any time, and not in a script.
@@ -101,24 +102,34 @@ fn hello(call: &mut Call<'_>) -> Outcome {
         [] => (None, [].as_slice()),
         [version, options @ ..] => (Some(version_of(version)?), options),
     };
-    let mut name = None;
+    let checks_first = call.server.profile().has(Feature::HelloChecksFirst);
+    let (mut name, mut user) = (None, None);
     let mut rest = options;
     loop {
         rest = match rest {
             [] => break,
-            [option, user, password, after @ ..] if is(option, "AUTH") => {
-                admit(call, user, password)?;
+            [option, who, password, after @ ..] if is(option, "AUTH") => {
+                match checks_first {
+                    true => user = Some((*who, *password)),
+                    false => admit(call, who, password)?,
+                }
                 after
             }
             [option, given, after @ ..] if is(option, "SETNAME") => {
                 check_name(given)?;
-                name = Some(*given);
+                match checks_first {
+                    true => name = Some(*given),
+                    false => call.session.set_name(call.server, given),
+                }
                 after
             }
             [option, ..] => {
                 return Err(text::around("ERR Syntax error in HELLO option '", option, "'"));
             }
         };
+    }
+    if let Some((user, password)) = user {
+        admit(call, user, password)?;
     }
     if call.session.is_unauthenticated() {
         return Err(Refusal::new(call.server.profile().texts.hello_unauthenticated));

@@ -87,8 +87,11 @@ fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
 
 fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let (server, session) = (&*call.server, &*call.session);
-    if session.is_in_transaction() && spec.has(NO_MULTI) && !server.profile().names_nesting {
-        return Err(Refusal::new("ERR Command not allowed inside a transaction"));
+    // Where MULTI within MULTI has an error of its own, what is executed at once says so itself.
+    let says_itself = spec.has(AT_ONCE) && server.profile().names_nesting;
+    if session.is_in_transaction() && spec.has(NO_MULTI) && !says_itself {
+        let text = server.profile().texts.not_in_transaction;
+        return Err(Refusal::of(text.replace("{command}", spec.name)));
     }
     check_rights(spec, call.words, server, session, server.profile().texts.rights)?;
     check_memory(spec, server, session)?;

@@ -6,7 +6,7 @@ use super::call::{count, integer, is};
 use super::dispatch::{READ_ONLY, check_rights, execute, look_up};
 use super::{
     BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, Refusal, STALE, Spec,
-    WRITE, text,
+    WRITE, find, text,
 };
 use crate::history::Writer;
 use crate::master::profile::Feature;
@@ -122,7 +122,13 @@ impl Running<'_> {
     fn admit(&self, words: &[&[u8]]) -> Result<&'static Spec, Refusal> {
         let profile = self.server.profile();
         let texts = &profile.texts;
-        let spec = look_up(words, profile).map_err(|_| Refusal::new(texts.script_unknown))?;
+        let spec = look_up(words, profile).map_err(|refusal| {
+            let is_subcommand = find(words[0]).is_some_and(|spec| profile.has(spec.feature));
+            match is_subcommand && profile.has(Feature::NamesSubcommandsInScripts) {
+                true => refusal,
+                false => Refusal::new(texts.script_unknown),
+            }
+        })?;
         if !spec.takes(words.len()) {
             return Err(Refusal::new(texts.script_arity));
         }
@@ -180,7 +186,15 @@ impl Caller for Running<'_> {
         let control = self.server.script_control();
         let killed =
             control.is_killed() || (!control.is_watched() && self.interrupts > INTERRUPTS_MAX);
-        killed.then(|| String::from("Script killed by user with SCRIPT KILL."))
+        killed.then(|| self.server.profile().texts.script_killed.to_owned())
+    }
+
+    fn random(&self) -> u64 {
+        self.server.script_random()
+    }
+
+    fn set_random(&mut self, random: u64) {
+        self.server.set_script_random(random);
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {

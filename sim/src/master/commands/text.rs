@@ -71,11 +71,13 @@ pub(super) fn unknown_subcommand(container: &str, subcommand: &[u8]) -> Refusal 
     around("ERR unknown subcommand '", quoted(subcommand, QUOTED_MAX), &after)
 }
 
-/// How long to wait at most, in milliseconds.
-pub(super) fn timeout(word: &[u8]) -> Result<i64, Refusal> {
+/// How long to wait at most, in milliseconds, from `now_ms` on if that must be an instant.
+pub(super) fn timeout(word: &[u8], now_ms: Option<u64>) -> Result<i64, Refusal> {
+    let latest = now_ms.map_or(i64::MAX, |now_ms| i64::MAX - now_ms as i64);
     match parse_integer(word) {
         None => Err(Refusal::new("ERR timeout is not an integer or out of range")),
         Some(..0) => Err(Refusal::new("ERR timeout is negative")),
+        Some(timeout) if timeout > latest => Err(Refusal::new("ERR timeout is out of range")),
         Some(timeout) => Ok(timeout),
     }
 }

@@ -4,11 +4,12 @@ use bytes::Bytes;
 
 use super::Request;
 
-/// The words of `line`; `None` if a quote is not closed, or is closed in the middle of a word.
+/// The words of `line`; `None` if a quote is not closed, or is closed in the middle of a word where
+/// quotes do not join words.
 ///
 /// Between double quotes `\n \r \t \b \a \xHH` mean what they mean in C and a backslash makes any
 /// other byte itself; between single quotes there is `\'` alone.
-pub(super) fn words(line: &[u8]) -> Option<Request> {
+pub(super) fn words(line: &[u8], quotes_join: bool) -> Option<Request> {
     let mut words = Request::new();
     let mut rest = line;
     loop {
@@ -21,22 +22,24 @@ pub(super) fn words(line: &[u8]) -> Option<Request> {
             return Some(words);
         }
         let mut word = Vec::new();
-        rest = take_word(rest, &mut word)?;
+        rest = take_word(rest, quotes_join, &mut word)?;
         words.push(Bytes::from(word));
     }
 }
 
 /// Appends the word at the beginning of `rest`; what follows it.
-fn take_word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+fn take_word<'a>(mut rest: &'a [u8], quotes_join: bool, word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {
             [] => return Some(rest),
             [b' ' | b'\n' | b'\r' | b'\t', after @ ..] => return Some(after),
             [quote @ (b'"' | b'\''), after @ ..] => {
                 rest = take_quoted(*quote, after, word)?;
-                // A word ends with the quote.
-                let ends = rest.first().is_none_or(|&byte| is_space(byte));
-                return ends.then_some(rest);
+                if !quotes_join {
+                    // A word ends with the quote.
+                    let ends = rest.first().is_none_or(|&byte| is_space(byte));
+                    return ends.then_some(rest);
+                }
             }
             [byte, after @ ..] => {
                 word.push(*byte);
@@ -89,8 +92,21 @@ mod tests {
     use super::*;
 
     fn split(line: &str) -> Option<Vec<String>> {
-        let words = words(line.as_bytes())?;
-        Some(words.iter().map(|word| word.escape_ascii().to_string()).collect())
+        told(words(line.as_bytes(), false))
+    }
+
+    fn told(words: Option<Request>) -> Option<Vec<String>> {
+        Some(words?.iter().map(|word| word.escape_ascii().to_string()).collect())
+    }
+
+    #[test]
+    fn quotes_join_words_where_they_may() {
+        for (line, word) in
+            [(r#""a"b"#, "ab"), ("'a'\"b\"", "ab"), (r#"a"b c"d"#, "ab cd"), ("''x", "x")]
+        {
+            assert_eq!(told(words(line.as_bytes(), true)), Some(vec![word.into()]), "{line}");
+        }
+        assert_eq!(words(b"\"a\"'b", true), None);
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub struct Requests {
     bulk_max: i64,
     /// Who has not said who he is may not send much.
     unauthenticated: bool,
+    quotes_join: bool,
 }
 
 impl Default for Requests {
@@ -61,6 +62,7 @@ impl Default for Requests {
             length: None,
             bulk_max: BULK_MAX,
             unauthenticated: false,
+            quotes_join: false,
         }
     }
 }
@@ -79,6 +81,11 @@ impl Requests {
     /// Whether the client has still to say who it is.
     pub fn set_unauthenticated(&mut self, unauthenticated: bool) {
         self.unauthenticated = unauthenticated;
+    }
+
+    /// Whether a closed quote may stand within a word of an inline request.
+    pub fn set_quotes_join(&mut self, quotes_join: bool) {
+        self.quotes_join = quotes_join;
     }
 
     /// The longest argument from now on, in bytes.
@@ -184,7 +191,7 @@ impl Requests {
     fn inline(&mut self) -> Result<Option<Request>, ProtocolError> {
         let Some(line) = self.line(b'\n', "too big inline request")? else { return Ok(None) };
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
-        match inline::words(line) {
+        match inline::words(line, self.quotes_join) {
             Some(words) => Ok(Some(words)),
             None => Err(error("unbalanced quotes in request")),
         }

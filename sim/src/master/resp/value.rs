@@ -19,6 +19,9 @@ pub enum Protocol {
 pub enum Value {
     /// Several, in order.
     Array(Vec<Value>),
+    /// An integer of any length, by its digits; version 2 has a byte string. Ends of lines in it are
+    /// sent as spaces.
+    BigNumber(Bytes),
     /// True or false; version 2 says 1 or 0.
     Boolean(bool),
     /// A byte string.
@@ -77,6 +80,8 @@ impl Value {
         let is_3 = protocol == Protocol::Resp3;
         match self {
             Self::Array(values) => many(b'*', values, protocol, out),
+            Self::BigNumber(digits) if is_3 => words(b'(', digits, out),
+            Self::BigNumber(digits) => bulk(digits, out),
             Self::Boolean(value) if is_3 => line(b'#', if *value { b"t" } else { b"f" }, out),
             Self::Boolean(value) => line(b':', if *value { b"1" } else { b"0" }, out),
             Self::Bulk(bytes) => bulk(bytes, out),

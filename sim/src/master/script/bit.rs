@@ -2,8 +2,8 @@
 
 use mlua::{Lua, MultiValue, Table};
 
+use super::arguments::number_of;
 use super::errors::type_error;
-use super::sandbox::number_of;
 
 /// Added to a number, it leaves the rounded number in the low bits of the sum.
 const ROUNDING: f64 = 6_755_399_441_055_744.0;

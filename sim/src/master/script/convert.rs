@@ -22,6 +22,8 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
     let string = |bytes: &[u8]| Ok(Lv::String(lua.create_string(bytes)?));
     match value {
         Value::Array(values) | Value::Push(values) => sequence(lua, values, protocol),
+        Value::BigNumber(digits) if is_3 => tagged(lua, "big_number", string(digits)?),
+        Value::BigNumber(digits) => string(digits),
         Value::Boolean(value) if is_3 => Ok(Lv::Boolean(*value)),
         Value::Boolean(value) => Ok(Lv::Number(f64::from(u8::from(*value)))),
         Value::Bulk(bytes) => string(bytes),
@@ -136,7 +138,7 @@ impl<'a> Returned<'a> {
             return self.set(&set, depth);
         }
         if let Lv::String(digits) = field("big_number") {
-            return Some(Value::Bulk(self.line(&digits)?));
+            return Some(Value::BigNumber(self.line(&digits)?));
         }
         if let Lv::Table(verbatim) = field("verbatim_string")
             && let (Ok(Lv::String(text)), Ok(Lv::String(_))) =

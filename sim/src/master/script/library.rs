@@ -6,15 +6,15 @@ use bytes::Bytes;
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::super::resp::{Protocol, Value};
+use super::arguments::{integer_argument, number_of};
 use super::convert::to_lua;
 use super::errors::{self, Raised};
 use super::machine::{State, with_caller};
 use super::number::{general, shortest, truncate};
-use super::sandbox::{integer_argument, number_of};
 
-/// Where the generator of random numbers stands when a script begins, as it does in a server that
-/// has just been started: `lrand48` of POSIX before it is seeded.
-pub(super) const SEED: u64 = 0x1234_ABCD_330E;
+/// Where the generator of random numbers stands in a server that has just been started: `lrand48` of
+/// POSIX before it is seeded.
+pub const SEED: u64 = 0x1234_ABCD_330E;
 
 /// What a seed is followed by.
 const SEED_LOW: u64 = 0x330E;

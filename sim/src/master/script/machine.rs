@@ -12,7 +12,7 @@ use scoped_tls_hkt::scoped_thread_local;
 use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
 use super::errors::{Raised, Uncaught};
-use super::{Caller, Sha, Style, json, library, sandbox, shebang};
+use super::{Caller, Sha, Style, json, sandbox, shebang};
 
 /// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
 pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
@@ -44,7 +44,10 @@ pub fn run(
             Ok(function) => function,
             Err(error) => return error,
         };
-        CALLER.set(caller, || machine.run(&function, sha, keys, arguments))
+        machine.state.random.set(caller.random());
+        let reply = CALLER.set(&mut *caller, || machine.run(&function, sha, keys, arguments));
+        caller.set_random(machine.state.random.get());
+        reply
     })
 }
 
@@ -178,7 +181,6 @@ impl Machine {
         arguments: &[&[u8]],
     ) -> Value {
         self.state.protocol.set(Protocol::Resp2);
-        self.state.random.set(library::SEED);
         self.state.json.set(json::Settings::default());
         self.state.stopped.replace(None);
         self.state.uncaught.replace(None);

@@ -1,24 +1,28 @@
 //! Scripts: Lua 5.1 as Redis lets it loose.
 //!
 //! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
-//! Nothing else survives a run: not a global, not the state of the random numbers.
+//! Nothing else survives a run, not a global: where the random numbers stand is the server's to know.
 
+mod arguments;
 mod bit;
 mod convert;
 mod errors;
 mod json;
 mod library;
 mod machine;
+mod msgpack;
 #[cfg(test)]
 mod native_tests;
 mod number;
 mod sandbox;
 mod shebang;
+mod structure;
 #[cfg(test)]
 mod tests;
 
 use super::resp::{Protocol, Value};
 
+pub use library::SEED;
 pub use machine::{MEMORY_MAX, compile, run};
 
 /// What a script runs against: the server, as `redis.call` reaches it.
@@ -30,6 +34,17 @@ pub trait Caller {
     /// Whether the script must stop now, and what to tell whoever sent it: asked every so many
     /// instructions.
     fn interrupt(&mut self) -> Option<String>;
+
+    /// Where the generator of random numbers stands when the script begins: servers go on from one
+    /// script to the next.
+    fn random(&self) -> u64 {
+        SEED
+    }
+
+    /// Where it stands when the script has ended.
+    fn set_random(&mut self, random: u64) {
+        let _ = random;
+    }
 
     /// Whether the user may execute a command (`redis.acl_check_cmd`); `None`: there is none.
     fn is_allowed(&mut self, arguments: &[&[u8]]) -> Option<bool> {

@@ -1,4 +1,4 @@
-//! Numbers in decimal, as C and as servers write them.
+//! Numbers as C and servers write them, and as C reads them.
 
 /// `%.{digits}g` of C.
 pub(super) fn general(number: f64, digits: usize) -> String {
@@ -50,6 +50,54 @@ pub(super) fn shortest(number: f64) -> String {
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+/// The number that `text` begins with, as `strtod` reads it, and how long it is.
+pub(super) fn leading(text: &[u8]) -> Option<(f64, usize)> {
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    let negate = |number: f64| if text[0] == b'-' { -number } else { number };
+    let rest = &text[sign..];
+    for (word, value) in [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)] {
+        if rest.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes())) {
+            return Some((negate(value), sign + word.len()));
+        }
+    }
+    let count = |bytes: &[u8], is_digit: fn(&u8) -> bool| {
+        bytes.iter().take_while(|byte| is_digit(byte)).count()
+    };
+    if rest.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"0x")) {
+        let digits = count(&rest[2..], u8::is_ascii_hexdigit);
+        let digit = |number: f64, byte: &u8| {
+            number * 16.0 + f64::from((*byte as char).to_digit(16).unwrap_or(0))
+        };
+        let value = rest[2..2 + digits].iter().fold(0.0, digit);
+        return Some((negate(value), sign + 2 + digits)).filter(|_| digits > 0);
+    }
+    let mut length = count(rest, u8::is_ascii_digit);
+    let mut digits = length;
+    if rest.get(length) == Some(&b'.') {
+        let decimals = count(&rest[length + 1..], u8::is_ascii_digit);
+        digits += decimals;
+        length += 1 + decimals;
+    }
+    if digits == 0 {
+        return None;
+    }
+    if matches!(rest.get(length), Some(b'e' | b'E')) {
+        let signed = usize::from(matches!(rest.get(length + 1), Some(b'-' | b'+')));
+        let exponent = count(&rest[length + 1 + signed..], u8::is_ascii_digit);
+        if exponent > 0 {
+            length += 1 + signed + exponent;
+        }
+    }
+    let number: f64 = core::str::from_utf8(&rest[..length]).ok()?.parse().ok()?;
+    Some((negate(number), sign + length))
+}
+
+/// The number that `text` is, with white space around it or not.
+pub(super) fn parse(text: &[u8]) -> Option<f64> {
+    let text = text.trim_ascii();
+    leading(text).filter(|(_, length)| *length == text.len()).map(|(number, _)| number)
 }
 
 fn not_finite(number: f64) -> String {

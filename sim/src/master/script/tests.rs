@@ -6,11 +6,16 @@ use proptest::prelude::*;
 use super::*;
 
 /// A server that knows three commands.
-#[derive(Default)]
 struct Stub {
     kept: Option<Vec<u8>>,
     asked: u32,
-    patience: Option<u32>,
+    patience: u32,
+}
+
+impl Stub {
+    fn new(patience: u32) -> Self {
+        Self { kept: None, asked: 0, patience }
+    }
 }
 
 impl Caller for Stub {
@@ -31,15 +36,14 @@ impl Caller for Stub {
 
     fn interrupt(&mut self) -> Option<String> {
         self.asked += 1;
-        let patience = self.patience?;
-        (self.asked > patience).then(|| String::from("ERR enough"))
+        (self.asked > self.patience).then(|| String::from("ERR enough"))
     }
 }
 
 /// What a client of version 2 is sent.
 fn sent(script: &str) -> String {
     let text = Bytes::copy_from_slice(script.as_bytes());
-    let mut stub = Stub { patience: Some(10_000), ..Stub::default() };
+    let mut stub = Stub::new(10_000);
     let reply = run(&text, &sha_of(&text), &[b"k"], &[b"a", b"b"], &REDIS_7_0, &mut stub);
     let mut out = Vec::new();
     reply.encode(Protocol::Resp2, &mut out);
@@ -67,7 +71,7 @@ fn scripts_are_answered_as_a_real_server_did() {
 
 fn run_patiently(script: &[u8], patience: u32) -> Value {
     let text = Bytes::copy_from_slice(script);
-    let mut stub = Stub { patience: Some(patience), ..Stub::default() };
+    let mut stub = Stub::new(patience);
     run(&text, &sha_of(&text), &[b"k"], &[b"a", b"b"], &REDIS_7_0, &mut stub)
 }
 
@@ -245,7 +249,7 @@ proptest! {
         prop::sample::select(b"[]{}:,\"\\u0123dD8eE+-.truefalsn \t\0\xff".to_vec()), 0..24,
     )) {
         let script = Bytes::from_static(b"return cjson.encode(cjson.decode(ARGV[1]))");
-        let mut stub = Stub { patience: Some(20), ..Stub::default() };
+        let mut stub = Stub::new(20);
         let sha = sha_of(&script);
         let _ = run(&script, &sha, &[], &[&text], &REDIS_7_0, &mut stub);
     }

@@ -1,6 +1,7 @@
 //! What can be set on a server, and read back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::master::commands::matches;
 use crate::scenario::Persistence;
@@ -8,7 +9,8 @@ use crate::scenario::Persistence;
 /// The parameters of a server by name. A parameter may have an older name, too.
 #[derive(Clone, Debug)]
 pub struct Config {
-    values: BTreeMap<&'static str, String>,
+    /// Shared by the copies of a server, until one of them is set.
+    values: Arc<BTreeMap<&'static str, String>>,
 }
 
 /// What a parameter may be.
@@ -142,7 +144,7 @@ impl Config {
                 set("appendfsync", "always");
             }
         }
-        Self { values }
+        Self { values: Arc::new(values) }
     }
 
     /// What is set under this name.
@@ -169,7 +171,7 @@ impl Config {
     ///
     /// If there is no such parameter.
     pub fn insist(&mut self, name: &str, value: impl Into<String>) {
-        *self.values.get_mut(name).expect("a parameter") = value.into();
+        *Arc::make_mut(&mut self.values).get_mut(name).expect("a parameter") = value.into();
     }
 
     /// The names that match, and their values; older names stand beside the newer ones.
@@ -199,7 +201,7 @@ impl Config {
     }
 
     pub(in crate::master) fn set(&mut self, name: &'static str, value: String) {
-        self.values.insert(name, value);
+        Arc::make_mut(&mut self.values).insert(name, value);
     }
 }
 

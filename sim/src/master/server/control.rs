@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// A transport in real time hands one of these to its server ([`super::Server::set_script_control`])
 /// and keeps it: when a script has run for too long it answers everybody else with
-/// [`ScriptControl::BUSY`], and `SCRIPT KILL` with [`ScriptControl::kill`]. Scripts of servers that
+/// [`Texts::busy`](crate::master::profile::Texts::busy), and `SCRIPT KILL` with [`ScriptControl::kill`]. Scripts of servers that
 /// nobody watches end after so many instructions.
 #[derive(Debug, Default)]
 pub struct ScriptControl {
@@ -17,10 +17,6 @@ pub struct ScriptControl {
 }
 
 impl ScriptControl {
-    /// What others are told while a script runs for too long.
-    pub const BUSY: &'static str = "BUSY Redis is busy running a script. You can only call SCRIPT \
-        KILL or SHUTDOWN NOSAVE.";
-
     /// One by which somebody watches.
     #[must_use]
     pub fn watched() -> Self {

@@ -28,7 +28,7 @@ pub use users::Users;
 use super::commands::Refusal;
 use super::profile::Profile;
 use super::resp::Value;
-use super::script::Sha;
+use super::script::{self, Sha};
 use super::{Executed, Master, SmallBytes};
 use crate::history::Writer;
 use crate::scenario::Persistence;
@@ -43,6 +43,8 @@ pub struct Server {
     master: Master,
     profile: &'static Profile,
     scripts: BTreeMap<Sha, Bytes>,
+    /// Where the generator of random numbers stands that scripts ask.
+    script_random: u64,
     script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
@@ -111,6 +113,7 @@ impl Server {
         Self {
             profile,
             scripts: BTreeMap::new(),
+            script_random: script::SEED,
             script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
@@ -132,6 +135,7 @@ impl Server {
     /// Forgets what a process knows and a disk does not: its process is new.
     pub fn forget(&mut self) {
         self.scripts.clear();
+        self.script_random = script::SEED;
         self.clients = Clients::default();
         self.statistics = Statistics::default();
     }
@@ -296,6 +300,14 @@ impl Server {
 
     pub(in crate::master) fn forget_scripts(&mut self) {
         self.scripts.clear();
+    }
+
+    pub(in crate::master) fn script_random(&self) -> u64 {
+        self.script_random
+    }
+
+    pub(in crate::master) fn set_script_random(&mut self, random: u64) {
+        self.script_random = random;
     }
 
     pub(in crate::master) fn script_count(&self) -> usize {
