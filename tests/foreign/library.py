@@ -41,7 +41,8 @@ class Library:
     prefix: str = ""
     # What it does with late replies if its own reply timeout is out of their way.
     late_if_patient: str = ""
-    clash: bool = False
+    # Why the clash is nothing for it.
+    no_clash: str = ""
 
     def __post_init__(self):
         self.title = f"{self.package or self.name} {self.version}".strip()

@@ -23,9 +23,9 @@ class Parts:
         sends = self.cycle()
         late = self.late()
         if it.late_if_patient:
-            late += f"; told to wait for 30 s, it {self.late(patient=True)}"
-        clash = "not played"
-        if it.clash:
+            late += f"; told to wait for 30 s, still {self.late(patient=True)}"
+        clash = it.no_clash
+        if not clash:
             self.steady()
             clash = self.clash()
         cells = [it.title, f"{it.language}, {it.speaks_by}", sends, it.reply_timeout, late, clash]

@@ -68,11 +68,7 @@ function told()
 function tell(string $verb, string $who)
 {
     static $socket = null;
-    $port = getenv('FOREIGN_OBSERVER');
-    if ($port === '') {
-        return;
-    }
-    $socket = $socket ?? fsockopen('127.0.0.1', (int) $port);
+    $socket = $socket ?? fsockopen('127.0.0.1', (int) getenv('FOREIGN_OBSERVER'));
     fwrite($socket, "$verb " . getenv('FOREIGN_RESOURCE') . " $who\r\n");
     $answer = fgets($socket);
     if (strncmp($answer, '+OK', 3) !== 0) {

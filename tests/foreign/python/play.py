@@ -31,14 +31,12 @@ def told():
 
 class Observer:
     def __init__(self):
-        port = os.environ["FOREIGN_OBSERVER"]
-        self.socket = socket.create_connection(("127.0.0.1", int(port))) if port else None
+        self.socket = socket.create_connection(("127.0.0.1", int(os.environ["FOREIGN_OBSERVER"])))
 
     def tell(self, verb, who):
-        if self.socket:
-            self.socket.sendall(f"{verb} {RESOURCE} {who}\r\n".encode())
-            answer = self.socket.recv(64)
-            assert answer.startswith(b"+OK"), answer
+        self.socket.sendall(f"{verb} {RESOURCE} {who}\r\n".encode())
+        answer = self.socket.recv(64)
+        assert answer.startswith(b"+OK"), answer
 
 
 def cycle(first, second, observer):

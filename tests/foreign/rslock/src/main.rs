@@ -20,14 +20,13 @@ fn told() {
     stdin().read_line(&mut String::new()).expect("the runner speaks");
 }
 
-struct Observer(Option<TcpStream>);
+struct Observer(TcpStream);
 
 impl Observer {
     fn tell(&mut self, verb: &str, who: &str, resource: &str) {
-        let Some(stream) = &mut self.0 else { return };
-        write!(stream, "{verb} {resource} {who}\r\n").expect("the observer hears");
+        write!(self.0, "{verb} {resource} {who}\r\n").expect("the observer hears");
         let mut answer = [0; 64];
-        let length = stream.read(&mut answer).expect("the observer answers");
+        let length = self.0.read(&mut answer).expect("the observer answers");
         assert!(answer[..length].starts_with(b"+OK"), "the observer answered {answer:?}");
     }
 }
@@ -70,23 +69,45 @@ impl Parts {
         Ok(())
     }
 
-    async fn late(&mut self) -> Result<(), LockError> {
+    /// A client that has connections and scripts at every node before the faults begin.
+    async fn warm(&self) -> Result<LockManager, LockError> {
         let manager = self.manager();
-        manager.lock("warm".as_bytes(), WARM_TTL).await?.release().await;
+        let resource = format!("warm-{}", self.who);
+        manager.lock(resource.as_bytes(), WARM_TTL).await?.release().await;
         say(json!({}), "ready");
         told();
+        Ok(manager)
+    }
+
+    async fn late(&mut self) -> Result<(), LockError> {
+        let manager = self.warm().await?;
         let began = Instant::now();
         let answer = manager.lock(self.resource.as_bytes(), self.ttl).await;
         let after_ms = u64::try_from(began.elapsed().as_millis()).expect("a short wait");
         match answer {
             Err(error) => {
-                say(json!({ "outcome": "refuses", "after_ms": after_ms, "why": error.to_string() }), "late");
+                say(
+                    json!({ "outcome": "refuses", "after_ms": after_ms, "why": error.to_string() }),
+                    "late",
+                );
             }
             Ok(lock) => {
                 let validity_ms = lock.validity_time;
-                say(json!({ "outcome": "granted", "after_ms": after_ms, "validity_ms": validity_ms }), "late");
+                say(
+                    json!({ "outcome": "granted", "after_ms": after_ms, "validity_ms": validity_ms }),
+                    "late",
+                );
                 self.hold(lock).await;
             }
+        }
+        Ok(())
+    }
+
+    async fn section(&mut self) -> Result<(), LockError> {
+        let manager = self.warm().await?;
+        match manager.lock(self.resource.as_bytes(), self.ttl).await {
+            Err(_) => say(json!({}), "refused"),
+            Ok(lock) => self.hold(lock).await,
         }
         Ok(())
     }
@@ -104,20 +125,23 @@ impl Parts {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("{name} is set"));
-    let observer = variable("FOREIGN_OBSERVER");
+    let observer = format!("127.0.0.1:{}", variable("FOREIGN_OBSERVER"));
     let mut parts = Parts {
-        nodes: variable("FOREIGN_NODES").split(',').map(|port| format!("redis://127.0.0.1:{port}")).collect(),
+        nodes: variable("FOREIGN_NODES")
+            .split(',')
+            .map(|port| format!("redis://127.0.0.1:{port}"))
+            .collect(),
         resource: variable("FOREIGN_RESOURCE"),
         who: variable("FOREIGN_WHO"),
-        ttl: Duration::from_millis(variable("FOREIGN_TTL_MS").parse().expect("a number of milliseconds")),
-        observer: Observer(
-            (!observer.is_empty())
-                .then(|| TcpStream::connect(format!("127.0.0.1:{observer}")).expect("the observer listens")),
+        ttl: Duration::from_millis(
+            variable("FOREIGN_TTL_MS").parse().expect("a number of milliseconds"),
         ),
+        observer: Observer(TcpStream::connect(observer).expect("the observer listens")),
     };
     let played = match variable("FOREIGN_PART").as_str() {
         "cycle" => parts.cycle().await,
         "late" => parts.late().await,
+        "section" => parts.section().await,
         part => panic!("there is no part {part}"),
     };
     if let Err(error) = played {
