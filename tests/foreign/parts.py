@@ -39,8 +39,9 @@ class Parts:
                 ports = [tap.port, *fleet.ports[1 : self.library.nodes]]
                 with self.worker("cycle", ports, fleet) as worker:
                     steps = [step["step"] for step in worker.rest()]
-            wanted = ["acquired", "refused", "extended", "released", "acquired by the second"]
-            wanted = [step for step in wanted if self.library.extends or step != "extended"]
+            extended = ["extended"] if self.library.extends else []
+            wanted = ["acquired", "refused", "refused again", *extended]
+            wanted += ["released", "acquired by the second"]
             if steps != wanted:
                 raise Failure(f"cycle: {steps}, not {wanted}")
             fleet.judge()
