@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import importlib.util
 import pathlib
 import shlex
 import shutil
@@ -54,6 +55,9 @@ class Library:
         {"Python": self.python, "node": self.node, "Rust": self.rust, "PHP": self.php}[self.language]()
 
     def python(self):
+        # Debian's python3 has it in a package of its own.
+        if not importlib.util.find_spec("ensurepip"):
+            raise Missing("python3-venv")
         python = self.home / "bin" / "python"
         requirements = self.folder / "requirements.txt"
         if self.begin([requirements], sys.version):

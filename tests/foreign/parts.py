@@ -1,5 +1,7 @@
 """The parts that a library plays: what is done, and what must come of it."""
 
+import contextlib
+
 from child import Failure
 from fleet import Fleet, Worker, ask
 from library import HERE
@@ -43,7 +45,7 @@ class Parts:
             wanted = ["acquired", "refused", "refused again", *extended]
             wanted += ["released", "acquired by the second"]
             if steps != wanted:
-                raise Failure(f"cycle: {steps}, not {wanted}")
+                raise Failure(f"{steps}, not {wanted}")
             fleet.judge()
         return ", ".join(f"`{command}`" for command in tap.commands)
 
@@ -66,9 +68,9 @@ class Parts:
                 worker.rest()
             # What the observer makes of it does not matter here.
             fleet.end()
-        wanted = self.library.late_if_patient if patient else self.library.late
-        if outcome != wanted:
-            raise Failure(f"late: {outcome}, not {wanted}: {step}")
+            wanted = self.library.late_if_patient if patient else self.library.late
+            if outcome != wanted:
+                raise Failure(f"{outcome}, not {wanted}: {step}")
         return outcome + says
 
     def granted(self, step, ports):
@@ -83,7 +85,7 @@ class Parts:
         with self.fleet("clash") as fleet, self.section("c1", fleet) as c1, self.section("c2", fleet) as c2:
             self.enters_on_three(c1, [c1, c2], fleet)
             if not fleet.has("jump", "waiting"):
-                raise Failure("clash: this machine is too slow, the clock jumped before it was to")
+                raise Failure("this machine is too slow, the clock jumped before it was to")
             fleet.until("jump", "over")
             self.free_the_other_two(fleet)
             c2.go_on()
@@ -92,8 +94,8 @@ class Parts:
                 worker.go_on()
                 worker.rest()
             said = fleet.judge()
-        if "clock(C)" not in said:
-            raise Failure(f"clash: the observer does not blame the clock of C: {said}")
+            if "clock(C)" not in said:
+                raise Failure(f"the observer does not blame the clock of C: {said}")
         return "two inside, `clock(C)` blamed"
 
     def steady(self):
@@ -127,8 +129,14 @@ class Parts:
     def key(self):
         return self.library.prefix + RESOURCE
 
+    @contextlib.contextmanager
     def fleet(self, part):
-        return Fleet(self.serve, HERE / f"{part}.toml", self.library.home / "reports" / part)
+        """The masters of a part, which is named by what fails in it."""
+        try:
+            with Fleet(self.serve, HERE / f"{part}.toml", self.library.home / "reports" / part) as fleet:
+                yield fleet
+        except Failure as failure:
+            raise Failure(f"{part}: {failure}") from failure
 
     def section(self, who, fleet):
         return self.worker("section", fleet.ports, fleet, FOREIGN_WHO=who)

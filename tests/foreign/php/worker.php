@@ -9,7 +9,10 @@ class Lock
 {
     const TRIES = 3;
     const RETRY_DELAY_MS = 200;
-    const RELEASE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0';
+    const RELEASE = <<<'LUA'
+        if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
+        return 0
+        LUA;
 
     private $nodes = [];
 
