@@ -1,6 +1,7 @@
 //! What a lock cycle costs a master byte by byte: `SET NX PX`, then the release script by its hash.
 //!
-//! `wire`: encoded requests are parsed and executed, the script in Lua, and the replies are encoded.
+//! `wire`: encoded requests are cut, executed by a session, the script in Lua, and the replies are
+//! encoded, as `turmoil` and `serve` have it. `script`: the release alone, without its bytes.
 //! `native`: the same cycle as the `event` engine has it, without bytes and without Lua.
 
 use core::hint::black_box;
@@ -9,86 +10,89 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use redlock_client::scripts::RELEASE;
 use redlock_sim::history::Writer;
+use redlock_sim::master::profile::REDIS_7_0;
 use redlock_sim::master::resp::{Protocol, Requests, Value};
-use redlock_sim::master::script::{Caller, REDIS_7_0, run, sha_of};
-use redlock_sim::master::{KeyCommand, Keyspace, Reply, SetCondition, SetExpiry};
+use redlock_sim::master::script::sha_of;
+use redlock_sim::master::server::{Answer, Server, Session, Touched, Turn};
+use redlock_sim::master::{KeyCommand, Keyspace, Master, SetCondition, SetExpiry, Storage, run_id};
 
 const KEY: &[u8] = b"resource";
 const TOKEN: &[u8] = b"01234567890123456789";
 const NOW_MS: u64 = 1_700_000_000_000;
 
-fn request(words: &[&[u8]]) -> Vec<u8> {
-    let mut out = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        out.extend(format!("${}\r\n", word.len()).bytes());
-        out.extend_from_slice(word);
-        out.extend(b"\r\n");
-    }
+fn encoded(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let words = words.iter().map(|word| Value::bulk(word)).collect();
+    Value::Array(words).encode(Protocol::Resp2, &mut out);
     out
 }
 
-const SET: KeyCommand<'_> = KeyCommand::Set {
-    value: TOKEN,
-    condition: SetCondition::Missing,
-    expiry: SetExpiry::Px(30_000),
-    get: false,
-};
-
-/// A keyspace that a script reaches.
-struct Node(Keyspace);
-
-impl Node {
-    fn ask(&mut self, key: &[u8], command: KeyCommand<'_>) -> Value {
-        match self.0.execute(key, command, NOW_MS, Writer::Operator).reply {
-            Reply::Bulk(bytes) => Value::bulk(&bytes),
-            Reply::Integer(number) => Value::Integer(number),
-            Reply::Ok => Value::ok(),
-            _ => Value::Null,
-        }
-    }
+/// A server and a connection to it.
+struct Node {
+    server: Server,
+    session: Session,
+    touched: Vec<Touched>,
+    requests: Requests,
 }
 
-impl Caller for Node {
-    fn call(&mut self, arguments: &[&[u8]], _: Protocol) -> Value {
-        let command = if arguments[0] == b"get" { KeyCommand::Get } else { KeyCommand::Del };
-        self.ask(arguments[1], command)
+impl Node {
+    fn new() -> Self {
+        let master = Master::new(Storage::default(), run_id(0, 0), NOW_MS);
+        let server = Server::new(master, &REDIS_7_0);
+        let (session, requests) = (Session::new(1), Requests::default());
+        let mut node = Self { server, session, touched: Vec::new(), requests };
+        let load = [&b"SCRIPT"[..], b"LOAD", RELEASE].map(Bytes::from_static);
+        node.execute(&load);
+        node
     }
 
-    fn interrupt(&mut self) -> Option<String> {
-        None
+    fn execute(&mut self, request: &[Bytes]) -> Value {
+        self.touched.clear();
+        let wall_ns = NOW_MS * 1_000_000;
+        let turn = Turn { wall_ns, writer: Writer::Operator, touched: &mut self.touched };
+        match self.session.execute(&mut self.server, request, turn) {
+            Answer::Reply(value) => value,
+            other => panic!("{other:?} is no answer to this"),
+        }
+    }
+
+    /// Takes in what came, and appends what is said to it.
+    fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.requests.push(bytes);
+        while let Some(request) = self.requests.next_request().expect("well-formed") {
+            self.execute(&request).encode(self.session.protocol(), out);
+        }
     }
 }
 
 fn cycles(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("lock cycle");
     group.throughput(Throughput::Elements(1));
-    let script = Bytes::from_static(RELEASE);
-    let sha = sha_of(&script);
+    let sha = sha_of(RELEASE);
+    let release = [&b"EVALSHA"[..], &sha, b"1", KEY, TOKEN];
 
-    let set = request(&[b"SET", KEY, TOKEN, b"NX", b"PX", b"30000"]);
-    let release = request(&[b"EVALSHA", &sha, b"1", KEY, TOKEN]);
-    let (mut node, mut requests, mut out) = (Node(Keyspace::default()), Requests::default(), vec![]);
+    let cycle =
+        [encoded(&[b"SET", KEY, TOKEN, b"NX", b"PX", b"30000"]), encoded(&release)].concat();
+    let (mut node, mut out) = (Node::new(), Vec::new());
     group.bench_function("wire", |bencher| {
         bencher.iter(|| {
             out.clear();
-            requests.push(&set);
-            let words = requests.next_request().unwrap().expect("a whole request");
-            node.ask(&words[1], SET).encode(Protocol::Resp2, &mut out);
-            requests.push(&release);
-            let words = requests.next_request().unwrap().expect("a whole request");
-            let (keys, arguments) = ([&words[3][..]], [&words[4][..]]);
-            run(&script, &sha, &keys, &arguments, &REDIS_7_0, &mut node)
-                .encode(Protocol::Resp2, &mut out);
+            node.hear(&cycle, &mut out);
             assert_eq!(out, b"+OK\r\n:1\r\n");
         });
     });
-    group.bench_function("script", |bencher| {
-        bencher.iter(|| run(&script, &sha, &[KEY], &[TOKEN], &REDIS_7_0, &mut node));
-    });
+    let release = release.map(Bytes::copy_from_slice);
+    group.bench_function("script", |bencher| bencher.iter(|| node.execute(&release)));
     let mut keys = Keyspace::default();
     group.bench_function("native", |bencher| {
         bencher.iter(|| {
-            black_box(keys.execute(KEY, SET, NOW_MS, Writer::Operator));
+            let set = KeyCommand::Set {
+                value: TOKEN,
+                condition: SetCondition::Missing,
+                expiry: SetExpiry::Px(30_000),
+                get: false,
+            };
+            black_box(keys.execute(KEY, set, NOW_MS, Writer::Operator));
             let release = KeyCommand::CompareAndDelete { value: TOKEN };
             black_box(keys.execute(KEY, release, NOW_MS, Writer::Operator))
         });

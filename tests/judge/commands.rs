@@ -144,8 +144,7 @@ fn set(dice: &mut Dice) -> Words {
 }
 
 fn expiry(dice: &mut Dice) -> Words {
-    let name =
-        dice.pick(&["NX", "XX", "GET", "KEEPTTL", "PX", "PX", "EX", "PXAT", "EXAT", "IFEQ"]);
+    let name = dice.pick(&["NX", "XX", "GET", "KEEPTTL", "PX", "PX", "EX", "PXAT", "EXAT", "IFEQ"]);
     let mut option = vec![in_some_case(dice, name)];
     match name {
         "PX" => option.push(milliseconds(dice)),
@@ -224,7 +223,15 @@ fn moved(dice: &mut Dice) -> Words {
 /// What lists keys, such that it lists one at most: their order is nobody's promise.
 fn found(dice: &mut Dice) -> Words {
     let pattern = |dice: &mut Dice| {
-        Word::text(dice.pick(&["lock:a", "c", "lock:[b-z]", "loc?:b", "[^ab]ock:b", "nosuch*", "\\c"]))
+        Word::text(dice.pick(&[
+            "lock:a",
+            "c",
+            "lock:[b-z]",
+            "loc?:b",
+            "[^ab]ock:b",
+            "nosuch*",
+            "\\c",
+        ]))
     };
     match dice.below(3) {
         0 => words(dice, "KEYS", &[pattern]),
@@ -235,7 +242,11 @@ fn found(dice: &mut Dice) -> Words {
             command.extend(words(dice, "COUNT", &[|_| Word::text("100")]));
             command
         }
-        _ => words(dice, "SCAN", &[|_| Word::text("abc"), |dice| in_some_case(dice, "MATCH"), pattern]),
+        _ => words(
+            dice,
+            "SCAN",
+            &[|_| Word::text("abc"), |dice| in_some_case(dice, "MATCH"), pattern],
+        ),
     }
 }
 
@@ -280,13 +291,17 @@ fn client(dice: &mut Dice) -> Words {
         0 | 1 => command.extend(words(dice, "SETNAME", &[name])),
         2 | 3 => command.extend(words(dice, "GETNAME", &[])),
         4 => command.extend(words(dice, "ID", &[])),
-        5 => command.extend(words(dice, "SETINFO", &[
-            |dice| {
-                let field = dice.pick(&["LIB-NAME", "LIB-VER", "NOSUCH"]);
-                in_some_case(dice, field)
-            },
-            name,
-        ])),
+        5 => command.extend(words(
+            dice,
+            "SETINFO",
+            &[
+                |dice| {
+                    let field = dice.pick(&["LIB-NAME", "LIB-VER", "NOSUCH"]);
+                    in_some_case(dice, field)
+                },
+                name,
+            ],
+        )),
         6 => command.extend(words(dice, "MAINT_NOTIFICATIONS", &[|_| Word::text("ON")])),
         _ => command.push(anything(dice)),
     }
@@ -294,8 +309,16 @@ fn client(dice: &mut Dice) -> Words {
 }
 
 fn unknown(dice: &mut Dice) -> Words {
-    let name =
-        dice.pick(&["NOSUCH", "get2", "", "SENTINEL", "WAITAOF", "with space", "\x01\x02", "a\r\nb"]);
+    let name = dice.pick(&[
+        "NOSUCH",
+        "get2",
+        "",
+        "SENTINEL",
+        "WAITAOF",
+        "with space",
+        "\x01\x02",
+        "a\r\nb",
+    ]);
     let mut command = vec![Word::text(name)];
     command.extend((0..dice.below(4)).map(|_| anything(dice)));
     if dice.once_in(6) {

@@ -102,8 +102,11 @@ impl Generator {
             8 => return Form::Nothing(Bytes::from_static(self.dice.pick(&EMPTY))),
             _ => {}
         }
-        let weights: &[(usize, u8)] =
-            if is_open { &[(50, 0), (12, 1), (14, 2), (24, 3)] } else { &[(52, 0), (14, 1), (26, 2), (8, 3)] };
+        let weights: &[(usize, u8)] = if is_open {
+            &[(50, 0), (12, 1), (14, 2), (24, 3)]
+        } else {
+            &[(52, 0), (14, 1), (26, 2), (8, 3)]
+        };
         let words = match self.dice.weighted(weights) {
             0 => commands::keyed(&mut self.dice),
             1 => commands::other(&mut self.dice),

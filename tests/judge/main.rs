@@ -46,9 +46,10 @@ const SKIPPED_ONE_IN: u64 = 50;
 
 fn main() {
     let mut trials = Vec::new();
-    for (name, variable, program) in
-        [("redis-7.0", "REDIS_SERVER", "redis-server"), ("valkey-9", "VALKEY_SERVER", "valkey-server")]
-    {
+    for (name, variable, program) in [
+        ("redis-7.0", "REDIS_SERVER", "redis-server"),
+        ("valkey-9", "VALKEY_SERVER", "valkey-server"),
+    ] {
         let program = env::var(variable).unwrap_or_else(|_| program.to_owned());
         let is_required = name == "redis-7.0" && env::var_os("REDLOCK_REQUIRE_REDIS").is_some();
         let is_missing = !real::is_there(&program) && !is_required;

@@ -45,7 +45,9 @@ impl Difference {
     /// What differences that probably have the same cause have in common.
     pub(crate) fn signature(&self, round: &Round) -> String {
         let name = escaped(&round.items[self.at].form.name().0);
-        let digits = |text: &str| text.chars().filter(|it| !it.is_ascii_hexdigit()).take(40).collect::<String>();
+        let digits = |text: &str| {
+            text.chars().filter(|it| !it.is_ascii_hexdigit()).take(40).collect::<String>()
+        };
         format!("{name} {} {}", digits(&self.real), digits(&self.simulated))
     }
 }
@@ -233,9 +235,7 @@ impl Play<'_, '_> {
                     None => Verdict::Different(b"(no request was read)".to_vec()),
                     Some(Err(error)) if error == reply.bytes => Verdict::Exact,
                     Some(Err(error)) => Verdict::Different(error),
-                    Some(Ok(request)) => {
-                        self.simulated.judge(at, &request, bracket, &reply.bytes)
-                    }
+                    Some(Ok(request)) => self.simulated.judge(at, &request, bracket, &reply.bytes),
                 };
                 match verdict {
                     Verdict::Exact => self.counts.exact += 1,

@@ -60,7 +60,9 @@ impl Server {
         while self.process.try_wait().is_ok_and(|status| status.is_none()) {
             let info = self.connect().and_then(|mut it| it.ask(&["INFO", "server"]));
             match info {
-                Ok(Reply::One(b'$', text)) => return String::from_utf8_lossy(&text).contains(&line),
+                Ok(Reply::One(b'$', text)) => {
+                    return String::from_utf8_lossy(&text).contains(&line);
+                }
                 _ => std::thread::yield_now(),
             }
         }

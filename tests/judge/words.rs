@@ -6,8 +6,14 @@ use crate::dice::Dice;
 use crate::round::Word;
 
 /// The keys of a round.
-pub(crate) const KEYS: [&[u8]; 6] =
-    [b"lock:a", b"lock:b", b"c", b"", b"\x00\xff\r\n$3", b"{tag}a key longer than twenty-two bytes"];
+pub(crate) const KEYS: [&[u8]; 6] = [
+    b"lock:a",
+    b"lock:b",
+    b"c",
+    b"",
+    b"\x00\xff\r\n$3",
+    b"{tag}a key longer than twenty-two bytes",
+];
 
 const VALUES: [&[u8]; 12] = [
     b"token-a",

@@ -10,7 +10,7 @@ use super::run::exit_of;
 use super::select;
 use crate::master::profile::{PROFILES, Profile};
 use crate::report;
-use crate::scenario::{Case, Server, nearest};
+use crate::scenario::{Case, nearest};
 use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
@@ -92,11 +92,7 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
 }
 
 fn profile(arguments: &Serve, case: &Case) -> Result<&'static Profile, Stop> {
-    let name = match (&arguments.profile, case.scenario.cluster.server) {
-        (Some(name), _) => name.as_str(),
-        (None, Server::Redis7) => "redis-7.0",
-        (None, Server::Redis84) => "redis-8.4",
-    };
+    let Some(name) = &arguments.profile else { return Ok(case.scenario.cluster.server.into()) };
     Profile::named(name).ok_or_else(|| {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         let help = match nearest(name, known.iter().copied()) {

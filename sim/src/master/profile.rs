@@ -210,7 +210,9 @@ impl From<Server> for &'static Profile {
     fn from(server: Server) -> Self {
         match server {
             Server::Redis7 => &REDIS_7_0,
+            Server::Redis72 => &REDIS_7_2,
             Server::Redis84 => &REDIS_8_4,
+            Server::Valkey9 => &VALKEY_9,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::master::{
     SetCondition, SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::{self, ActiveExpiry, Point};
+use crate::scenario::{ActiveExpiry, Point};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, Direction, WALL_AT_START_MS};
 
@@ -256,9 +256,7 @@ impl Stage {
             Ask::Expire { ttl_ms } => {
                 KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
             }
-            Ask::ExtendPlainly { ttl_ms }
-                if plan.scenario.cluster.server == scenario::Server::Redis84 =>
-            {
+            Ask::ExtendPlainly { ttl_ms } if plan.scenario.cluster.server.extends_plainly() => {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {

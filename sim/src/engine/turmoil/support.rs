@@ -9,11 +9,14 @@ use super::client::builder;
 use crate::engine::Unsupported;
 use crate::engine::stage::plan::{Begin, Doing, Plan, PlannedFault};
 use crate::history::HostIndex;
-use crate::scenario::{Point, Server};
+use crate::scenario::{Point, Span};
+
+/// A tick there and a tick back.
+const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
 
 /// Refuses what cannot be played as the scenario says.
 ///
-/// That is: a subject that has no shell on tokio; what the production client refuses to be built
+/// That is: a subject that has no shell on tokio; a node timeout that nobody can answer within; what the production client refuses to be built
 /// with, or cannot be told not to do; a stop of a client before it reads T1 of a retry, which it
 /// does in one breath with what comes before it.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
@@ -29,7 +32,11 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
     }
-    if scenario.cluster.server == Server::Redis84 && !scenario.lock.plain_extensions {
+    if scenario.lock.node_timeout <= SHORTEST_ROUND_TRIP {
+        let node_timeout = scenario.lock.node_timeout;
+        return Err(unsupported(format!("`node-timeout = \"{node_timeout}\"`, no two ticks")));
+    }
+    if scenario.cluster.server.extends_plainly() && !scenario.lock.plain_extensions {
         return Err(unsupported(String::from("`plain-extensions = false` on this server")));
     }
     for planned in &plan.faults {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::history::{Event, EventKind, OpKind, Settlement};
 use crate::oracle::{Blame, Judgement, Violation};
-use crate::scenario::{Property, Verdict, embedded};
+use crate::scenario::{Property, Span, embedded};
 
 /// The case `slug` of the scenario `name`; the base if it is empty.
 fn case(name: &str, slug: &str) -> Case {
@@ -93,78 +93,14 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     other.scenario.clients[1].subject = String::from("redlock-literal");
     assert_eq!(refused(&other), format!("{cannot}the subject `redlock-literal`"));
     let mut slow = case("canonical", "");
-    slow.scenario.lock.node_timeout = crate::scenario::Span::from_ms(2_500);
+    slow.scenario.lock.node_timeout = Span::from_ms(2_500);
     assert!(refused(&slow).contains("a quarter of the TTL"), "{}", refused(&slow));
+    let mut hasty = case("canonical", "");
+    hasty.scenario.lock.node_timeout = Span::from_ms(2);
+    assert_eq!(refused(&hasty), format!("{cannot}`node-timeout = \"2ms\"`, no two ticks"));
     let mut newer = case("canonical", "");
     newer.scenario.cluster.server = crate::scenario::Server::Redis84;
     assert_eq!(refused(&newer), format!("{cannot}`plain-extensions = false` on this server"));
-}
-
-/// Prints every case whose verdict or blame is another on the engine `event`.
-#[test]
-#[ignore = "for whoever works on the engine"]
-fn prints_where_the_engines_differ() {
-    for file in embedded().unwrap() {
-        for case in file.cases(&[]).unwrap() {
-            let name = case.full_name();
-            let began = std::time::Instant::now();
-            for seed in 0..2 {
-                let played = match run(&case, seed, None) {
-                    Ok(played) => played,
-                    Err(unsupported) => {
-                        println!("UNSUPPORTED {name}: {}", unsupported.what);
-                        break;
-                    }
-                };
-                let mut event = crate::engine::event::Engine::new(&case).unwrap();
-                let model = event.run(seed, None);
-                for property in Property::ALL {
-                    let word = |outcome: &Outcome| match outcome.verdicts.of(property) {
-                        Judgement::Violated(it) => {
-                            format!("violated {:?}", it.blamed.names(&case.scenario))
-                        }
-                        other => format!("{other:?}"),
-                    };
-                    let (theirs, ours) = (word(&model), word(&played));
-                    if theirs != ours {
-                        let property = property.name();
-                        println!("DIFFERS {name} {seed} {property}: event {theirs}, {ours}");
-                    }
-                }
-                println!("PLAYED {name} {seed} {:?}", began.elapsed());
-            }
-        }
-    }
-}
-
-/// Every case that both engines can play comes out as its scenario expects.
-#[test]
-fn the_library_is_judged_alike() {
-    let (mut played, mut failures) = (0, Vec::new());
-    for file in embedded().unwrap() {
-        for case in file.cases(&[]).unwrap() {
-            let Ok(outcome) = run(&case, 0, None) else { continue };
-            played += 1;
-            for property in Property::ALL {
-                let expected = case.scenario.expect.get(&property);
-                let found = outcome.verdicts.of(property);
-                let fits = match (expected.map_or(Verdict::Holds, |it| it.verdict), found) {
-                    (Verdict::Any | Verdict::Sometimes, _) => true,
-                    (Verdict::Holds, Judgement::Violated(_)) => false,
-                    (Verdict::Violated, Judgement::Violated(violation)) => {
-                        let blame = &expected.unwrap().blame;
-                        blame.is_empty() || violation.blamed.names(&case.scenario) == *blame
-                    }
-                    // A property that the oracle does not judge has no subject anywhere.
-                    _ => true,
-                };
-                if !fits {
-                    failures.push(format!("{} {}: {found:?}", case.full_name(), property.name()));
-                }
-            }
-        }
-    }
-    assert!(played >= 4 && failures.is_empty(), "{played} played\n{}", failures.join("\n"));
 }
 
 /// What one client does to five nodes, 1 ms away, while `faults` happen.
@@ -273,4 +209,26 @@ fn a_fast_clock_makes_short_work_of_a_sleep() {
     let entered = times_ms(&history, |kind| matches!(kind, EventKind::SectionEntered { .. }));
     let left = times_ms(&history, |kind| matches!(kind, EventKind::SectionLeft { .. }));
     assert_eq!(left[0] - entered[0], 800);
+}
+
+#[test]
+fn a_sleep_follows_its_clock_and_ends_in_the_millisecond_that_reaches_it() {
+    let slept_ms = |faults: &str| {
+        let history = history_of("{ acquire = {} }, { hold = \"1s\" }, { release = {} }", faults);
+        let entered = times_ms(&history, |kind| matches!(kind, EventKind::SectionEntered { .. }));
+        let left = times_ms(&history, |kind| matches!(kind, EventKind::SectionLeft { .. }));
+        assert_eq!(entered, [2], "there and back");
+        left[0] - entered[0]
+    };
+    let faster = |at: &str, ppm| {
+        format!(
+            "[[fault]]\nid = \"f\"\nat = \"{at}\"\nuntil = \"2s\"\n\
+             clock-rate = {{ host = \"c1\", ppm = {ppm} }}"
+        )
+    };
+    assert_eq!(slept_ms(""), 1000);
+    // 400 ms have gone by; the 600 that are left take 480.
+    assert_eq!(slept_ms(&faster("402ms", 250_000)), 880);
+    // 598.4 of those that are left are over after 544 ms, and 600 after 545.45.
+    assert_eq!(slept_ms(&faster("402ms", 100_000)), 946);
 }

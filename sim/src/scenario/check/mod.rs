@@ -7,7 +7,7 @@ mod cluster;
 mod expect;
 mod fault;
 
-use super::model::{CLIENTS_MAX, Scenario, Server};
+use super::model::{CLIENTS_MAX, Scenario};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
@@ -158,9 +158,9 @@ impl<'s> Check<'s> {
             let expected = format!("expected at least {}", lock.retry.first);
             self.wrong("lock.retry.longest", "shorter than `retry.first`", &expected);
         }
-        if lock.plain_extensions && self.scenario.cluster.server != Server::Redis84 {
+        if lock.plain_extensions && !self.scenario.cluster.server.extends_plainly() {
             let message = "masters that have no plain owner-checked SET";
-            let expected = "expected `cluster.server = \"redis-8.4\"` beside it";
+            let expected = "expected `cluster.server` to be `redis-8.4` or `valkey-9`";
             self.wrong_key("lock.plain-extensions", message, expected);
         }
         let Some(fleet) = lock.fleet_max_ttl else { return };

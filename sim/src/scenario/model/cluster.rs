@@ -58,22 +58,35 @@ impl Default for Cluster {
     }
 }
 
-/// Which server the masters are, as far as it makes a difference.
+/// Which server the masters are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
-    /// Extensions are scripts, which never shorten.
+    /// Redis 7.0.
     #[default]
     #[serde(rename = "redis-7")]
     Redis7,
-    /// It has `SET key value IFEQ value PX ttl`, which sets the time to live whatever it was.
+    /// Redis 7.2.
+    #[serde(rename = "redis-7.2")]
+    Redis72,
+    /// Redis 8.4.
     #[serde(rename = "redis-8.4")]
     Redis84,
+    /// Valkey 9.
+    #[serde(rename = "valkey-9")]
+    Valkey9,
 }
 
 impl Server {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether it has `SET key value IFEQ value PX ttl`, which sets the time to live whatever it
+    /// was. With other servers an extension is a script, which never shortens.
+    #[must_use]
+    pub const fn extends_plainly(self) -> bool {
+        matches!(self, Self::Redis84 | Self::Valkey9)
     }
 }
 
