@@ -1,4 +1,4 @@
-"""`redlock-sim serve` and a worker as the runner has them: processes that it starts and ends."""
+"""`redlock-sim serve` and a worker, as the runner has them."""
 
 import json
 import os
@@ -10,12 +10,10 @@ import tempfile
 import threading
 import time
 
+from child import Failure, end, spawn
+
 # Nothing takes that long; whoever is silent for longer hangs.
 PATIENCE_S = 60
-
-
-class Failure(Exception):
-    """What a library did is not what is expected of it."""
 
 
 def ask(port, *words, read=lambda lines: lines.readline().decode().strip()):
@@ -46,7 +44,7 @@ class Fleet:
 
     def __init__(self, serve, scenario, out):
         self.output = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen(
+        self.process = spawn(
             [*serve, scenario, "--wait-for-start", "--base-port", "0", "--out", out],
             stdin=subprocess.DEVNULL,
             stdout=self.output,
@@ -77,18 +75,21 @@ class Fleet:
         until(lambda: self.has(fault, stage), f"{fault} {stage}")
 
     def end(self):
-        """Ends serving; what it said, and how it ended."""
+        """Ends serving; how it ended."""
         ask(self.observer, "END")
-        code = self.process.wait(timeout=PATIENCE_S)
-        return self.said(), code
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def judge(self):
+        """Ends serving; what it said, if every expectation of the scenario was met."""
+        if code := self.end():
+            raise Failure(f"serve ended with {code}: {self.said()}")
+        return self.said()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
         self.output.close()
 
 
@@ -97,7 +98,7 @@ class Worker:
 
     def __init__(self, command, environment):
         self.errors = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen(
+        self.process = spawn(
             command,
             env={**os.environ, **environment},
             stdin=subprocess.PIPE,
@@ -120,7 +121,7 @@ class Worker:
         except queue.Empty:
             raise Failure("the worker hangs") from None
         if line is None:
-            if code := self.process.wait():
+            if code := self.process.wait(timeout=PATIENCE_S):
                 raise Failure(f"the worker ended with {code}: {self.last_error()}")
             return None
         step = json.loads(line)
@@ -149,9 +150,7 @@ class Worker:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
         self.process.stdin.close()
         self.process.stdout.close()
         self.errors.close()

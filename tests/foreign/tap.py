@@ -27,7 +27,12 @@ class Tap:
             for source, sink, hear in [(client, node, Requests(self.commands)), (node, client, None)]:
                 threading.Thread(target=pass_on, args=(source, sink, hear), daemon=True).start()
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # Which wakes the thread that accepts; to close does not.
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
 
 
