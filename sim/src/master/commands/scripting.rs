@@ -122,7 +122,7 @@ impl Running<'_> {
     fn admit(&self, words: &[&[u8]]) -> Result<&'static Spec, Refusal> {
         let profile = self.server.profile();
         let texts = &profile.texts;
-        let spec = look_up(words, profile).map_err(|_| Refusal::new(texts.script_unknown))?;
+        let spec = look_up(words, self.server).map_err(|_| Refusal::new(texts.script_unknown))?;
         if !spec.takes(words.len()) {
             return Err(Refusal::new(texts.script_arity));
         }
@@ -184,7 +184,7 @@ impl Caller for Running<'_> {
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {
-        let spec = look_up(words, self.server.profile()).ok()?;
+        let spec = look_up(words, self.server).ok()?;
         let texts = self.server.profile().texts.rights_in_scripts;
         Some(check_rights(spec, words, self.server, &self.session, texts).is_ok())
     }
