@@ -13,6 +13,7 @@
 
 mod access;
 mod cancellation;
+mod comparing;
 mod contention;
 mod cycle;
 mod dropping;
@@ -107,6 +108,7 @@ use {on_one_thread, on_threads, on_tokio, test};
 const TESTS: &[&[Test]] = &[
     access::TESTS,
     cancellation::TESTS,
+    comparing::TESTS,
     contention::TESTS,
     cycle::TESTS,
     dropping::TESTS,
@@ -123,30 +125,34 @@ const TESTS: &[&[Test]] = &[
     wire::TESTS,
 ];
 
-/// Tests, or modules of them, that ask for what a simulated master cannot do, and what that is.
+const MISSING: &str = "no `redis-server` on PATH";
+
+/// Tests that ask for what a simulated master cannot do, and what that is.
 const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("inspection::what_makes_keys_vanish_is_found", "a simulated master follows no other"),
     ("refusals::a_server_that_becomes_a_replica_votes_no_more", "it follows no other"),
-    ("tls::", "a simulated master speaks no TLS"),
 ];
 
-/// Why `test` is not for the servers at hand, if it is not.
-fn beyond(test: &str) -> Option<&'static str> {
-    let asks = |(name, _): &&(&str, &str)| test.starts_with(name) && server::is_simulated();
+/// Why `test` is not for servers of this version, if it is not.
+fn beyond(test: &str, version: &str) -> Option<&'static str> {
+    if test.starts_with("comparing::") && server::deletes_if_equal(version).is_none() {
+        return Some("it compares by script alone: Redis before 8.4, Valkey before 9.0");
+    }
+    let asks = |(name, _): &&(&str, &str)| test == *name && server::is_simulated();
     BEYOND_MASTERS.iter().find(asks).map(|(_, why)| *why)
 }
 
 fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
-    let missing = server::missing();
+    let version: Option<&str> = server::version().map(|version| &*version.leak());
     let required = std::env::var_os("REDLOCK_REQUIRE_REDIS").is_some_and(|value| value == "1");
     let trials = TESTS.concat().into_iter().map(|test| {
         let name = test.name.trim_start_matches("real::");
-        Trial::ignorable_test(name, move || match missing {
-            Some(why) if required => Err(Failed::from(why)),
-            Some(why) => Ok(Completion::ignored_with(why)),
-            None => Ok(match beyond(name) {
+        Trial::ignorable_test(name, move || match version {
+            None if required => Err(Failed::from(MISSING)),
+            None => Ok(Completion::ignored_with(MISSING)),
+            Some(version) => Ok(match beyond(name, version) {
                 Some(why) => Completion::ignored_with(why),
                 None => {
                     test.run();

@@ -31,13 +31,27 @@ fn program() -> Command {
 
 /// Whether the servers are simulated masters.
 pub(crate) fn is_simulated() -> bool {
-    std::env::var("REDLOCK_REDIS_SERVER").is_ok_and(|told| told.ends_with(" master"))
+    let told = std::env::var("REDLOCK_REDIS_SERVER");
+    told.is_ok_and(|told| told.split(' ').nth(1) == Some("master"))
 }
 
-/// Why there is no server to test against, if there is none.
-pub(crate) fn missing() -> Option<&'static str> {
-    let version = program().arg("--version").stdout(Stdio::null()).status();
-    (!version.is_ok_and(|status| status.success())).then_some("no `redis-server` on PATH")
+/// What the program says of itself; `None` if there is no such program.
+pub(crate) fn version() -> Option<String> {
+    let output = program().arg("--version").stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The command that deletes a key if it has a certain value, where servers of this version have
+/// one.
+pub(crate) fn deletes_if_equal(version: &str) -> Option<&'static str> {
+    let number = version.split_once("v=")?.1;
+    let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());
+    let number = (parts.next()?, parts.next()?);
+    let is_valkey = version.to_ascii_lowercase().contains("valkey");
+    match is_valkey {
+        true => (number >= (9, 0)).then_some("delifeq"),
+        false => (number >= (8, 4)).then_some("delex"),
+    }
 }
 
 /// A server, killed when dropped.

@@ -137,8 +137,10 @@ pub(super) struct Serve {
 }
 
 #[derive(Args, Debug)]
-#[command(disable_help_flag = true)]
 pub(super) struct Master {
+    /// Which server it is: redis-7.0, redis-7.2, redis-8.4 or valkey-9
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
     /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
     #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(super) options: Vec<String>,

@@ -3,18 +3,30 @@
 use super::arguments::Master;
 use super::exit::{Exit, Stop};
 use super::lines::say;
-use crate::master::profile::REDIS_7_0;
+use super::select::profile;
+use crate::master::profile::{Profile, REDIS_7_0};
 use crate::serve::Alone;
 
 /// Serves until the process ends.
 pub(super) fn master(arguments: &Master) -> Result<Exit, Stop> {
-    let options = &arguments.options;
+    let mut options = arguments.options.clone();
+    let mut which = arguments.profile.clone();
+    if let Some(place) = options.iter().position(|option| option == "--profile") {
+        if place + 1 == options.len() {
+            return Err(Stop::usage("error: `--profile` needs a value"));
+        }
+        which = options.drain(place..place + 2).nth(1);
+    }
+    let profile = which.map_or(Ok(&REDIS_7_0), |name| profile(&name))?;
     if options.iter().any(|option| option == "--version" || option == "-v") {
-        let version = REDIS_7_0.redis_version;
-        say(format_args!("redlock-sim master {}, as Redis {version}", env!("CARGO_PKG_VERSION")));
+        let Profile { server, version, .. } = profile;
+        say(format_args!(
+            "redlock-sim {} as {server} server v={version}",
+            env!("CARGO_PKG_VERSION")
+        ));
         return Ok(Exit::Met);
     }
-    let master = Alone::start(options, &REDIS_7_0)
+    let master = Alone::start(&options, profile)
         .map_err(|misuse| Stop::usage(format!("error: {misuse}")))?;
     say(format_args!("master    {}", master.address()));
     master.serve()

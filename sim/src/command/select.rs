@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::exit::Stop;
+use crate::master::profile::{PROFILES, Profile};
 use crate::scenario::{self, Case, File, Override, nearest};
 
 /// The folder that is read if it exists.
@@ -146,4 +147,16 @@ fn no_case(file: &File, slug: &str, slugs: &[String]) -> Stop {
         None => format!("it has {}", slugs.join(", ")),
     };
     Stop::usage(format!("{message}\n  = help: {help}"))
+}
+
+/// The profile of this name.
+pub(super) fn profile(name: &str) -> Result<&'static Profile, Stop> {
+    Profile::named(name).ok_or_else(|| {
+        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let help = match nearest(name, known.iter().copied()) {
+            Some(other) => format!("did you mean `{other}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        Stop::usage(format!("error: there is no profile `{name}`\n  = help: {help}"))
+    })
 }

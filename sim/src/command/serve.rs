@@ -8,9 +8,9 @@ use super::lines::{self, say};
 use super::replay::the_one;
 use super::run::exit_of;
 use super::select;
-use crate::master::profile::{PROFILES, Profile};
+use crate::master::profile::Profile;
 use crate::report;
-use crate::scenario::{Case, nearest};
+use crate::scenario::Case;
 use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
@@ -91,16 +91,10 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
     Ok(case)
 }
 
+/// Which server the masters are.
 fn profile(arguments: &Serve, case: &Case) -> Result<&'static Profile, Stop> {
-    let Some(name) = &arguments.profile else { return Ok(case.scenario.cluster.server.into()) };
-    Profile::named(name).ok_or_else(|| {
-        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        let help = match nearest(name, known.iter().copied()) {
-            Some(other) => format!("did you mean `{other}`?"),
-            None => format!("there are {}", known.join(", ")),
-        };
-        Stop::usage(format!("error: there is no profile `{name}`\n  = help: {help}"))
-    })
+    let server = case.scenario.cluster.server;
+    arguments.profile.as_deref().map_or_else(|| Ok(server.into()), select::profile)
 }
 
 fn refused(refusal: Refusal) -> Stop {

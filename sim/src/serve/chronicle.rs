@@ -127,6 +127,11 @@ impl Peer {
 }
 
 impl Told {
+    /// Whether it asks for the lock.
+    pub(super) fn is_vote(self) -> bool {
+        self.is_vote
+    }
+
     fn done(self, node: u8, op: OpKind, answer: Answer) -> EventKind {
         let Self { command, attempt, .. } = self;
         EventKind::Delivered { command, attempt, node, op, answer }

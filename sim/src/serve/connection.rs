@@ -7,15 +7,17 @@ mod replies;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
-use tokio::io::{AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
+use tokio::io::Interest;
 
 use self::replies::Replies;
 use super::chronicle::{Chronicle, Peer, Told};
+use super::executor::Entrance;
 use super::limits::{ARRIVALS_MAX, BATCH_MAX, READ_BYTES, REPLIES_BYTES_MAX};
 use super::meaning;
-use super::node::{Entrance, Node};
+use super::node::Node;
+use super::socket::Socket;
 use super::weather::{Life, Link};
 use crate::history;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
@@ -24,26 +26,25 @@ use crate::master::server::{Answer, Session, Touched, Turn};
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Tells a client that there are too many.
-pub(super) async fn refuse(mut stream: TcpStream) {
+pub(super) fn refuse(mut socket: Socket) {
     // Whether it hears it is its own affair.
-    let _ = stream.write_all(TOO_MANY).await;
+    let _ = socket.try_write(TOO_MANY);
 }
 
-/// Serves `stream`, the `id`-th connection of `node`, until it ends.
-pub(super) async fn serve(stream: TcpStream, node: &Node, id: u64) {
-    if stream.set_nodelay(true).is_err() {
+/// Serves `socket`, the `id`-th connection of `node`, until it ends.
+pub(super) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
+    if socket.set_nodelay().is_err() {
         return;
     }
-    let mut connection = Connection::new(stream, node, id);
+    let mut connection = Connection::new(socket, node, id);
     // An error ends this connection and nothing else.
     let _ = connection.run().await;
     node.forget_partial(connection.partial_bytes);
-    let Connection { stream, session, resets, incarnation, .. } = connection;
+    let Connection { socket, session, resets, incarnation, .. } = connection;
     if resets {
-        // The peer may be gone already.
-        let _ = stream.set_zero_linger();
+        socket.set_reset();
     }
-    drop(stream);
+    drop(socket);
     node.forget(session, incarnation).await;
 }
 
@@ -58,8 +59,8 @@ struct Arrival {
 }
 
 struct Connection<'a> {
-    node: &'a Node,
-    stream: TcpStream,
+    node: &'a Arc<Node>,
+    socket: Socket,
     requests: Requests,
     session: Session,
     peer: Peer,
@@ -90,15 +91,15 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    fn new(stream: TcpStream, node: &'a Node, id: u64) -> Self {
+    fn new(socket: Socket, node: &'a Arc<Node>, id: u64) -> Self {
         let (incarnation, version, link) = {
             let weather = node.weather();
             (weather.incarnation, weather.version(), weather.link(None))
         };
-        let address = stream.peer_addr().map_or_else(|_| String::new(), |it| it.to_string());
+        let address = socket.peer();
         Self {
             node,
-            stream,
+            socket,
             requests: Requests::default(),
             session: Session::new(id).from(address),
             peer: Peer::new(node.place, id),
@@ -135,13 +136,14 @@ impl<'a> Connection<'a> {
             self.parse()?;
             self.execute().await;
             self.write()?;
-            let unsent = !self.replies.is_empty();
+            let unsent = !self.replies.is_empty() || self.socket.is_stuck();
             let idle = self.arrivals.is_empty() && self.waits_until_ns.is_none();
             if !unsent && (!self.stays || (!self.takes && idle)) {
                 return Ok(());
             }
             let reads = self.reads();
-            let interest = match (reads, self.replies.is_stuck() && !self.link.replies_held) {
+            let is_stuck = self.replies.is_stuck() || self.socket.is_stuck();
+            let interest = match (reads, is_stuck && !self.link.replies_held) {
                 (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
                 (true, false) => Some(Interest::READABLE),
                 (false, true) => Some(Interest::WRITABLE),
@@ -151,13 +153,13 @@ impl<'a> Connection<'a> {
             tokio::select! {
                 biased;
                 () = changed => {}
-                ready = self.stream.ready(interest.unwrap_or(Interest::READABLE)),
+                ready = self.socket.ready(interest.unwrap_or(Interest::READABLE)),
                     if interest.is_some() => {
                     if ready?.is_readable() && reads {
                         self.read()?;
                     }
                 }
-                () = node.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
+                () = node.hours.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
             }
         }
     }
@@ -197,7 +199,7 @@ impl<'a> Connection<'a> {
     fn read(&mut self) -> io::Result<()> {
         let buffer = self.requests.buffer();
         buffer.reserve(READ_BYTES);
-        match self.stream.try_read_buf(buffer) {
+        match self.socket.try_read(buffer) {
             Ok(0) => self.takes = false,
             Ok(_) if self.requests_lost => self.requests.buffer().clear(),
             Ok(_) => {}
@@ -227,7 +229,10 @@ impl<'a> Connection<'a> {
                 (Ok(request), Some(chronicle)) => chronicle.arrived(&mut self.peer, request),
                 _ => None,
             };
-            let slow_ns = self.link.requests_by_ns + self.node.travels_ns(self.client);
+            let mut slow_ns = self.link.requests_by_ns + self.node.travels_ns(self.client);
+            if told.is_some_and(Told::is_vote) {
+                slow_ns += self.link.sets_by_ns;
+            }
             let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
             // Nothing overtakes on a connection.
             let due_ns = due_ns.max(self.arrivals.back().map_or(0, |it| it.due_ns));
@@ -251,7 +256,7 @@ impl<'a> Connection<'a> {
             self.reply(&Value::Integer(0), None);
         }
         while self.may_execute() {
-            match node.enter().await {
+            match node.executor.enter().await {
                 Entrance::Dead => return,
                 Entrance::Busy => self.be_put_off(),
                 Entrance::Open(mut server) => {
@@ -262,8 +267,7 @@ impl<'a> Connection<'a> {
                         }
                     }
                     node.close_killed(&mut server);
-                    // Its script, if there was one, is over.
-                    node.leave();
+                    node.executor.leave(server);
                 }
             }
         }
@@ -293,13 +297,14 @@ impl<'a> Connection<'a> {
             }
         };
         let wall_ns = node.wall_ns();
-        node.begins(server, &request);
+        node.begin(server, &request);
         let writer = Chronicle::writer(told, &self.peer);
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
         let answer = self.session.execute(server, &request, turn);
         self.requests.set_unauthenticated(self.session.is_unauthenticated());
         match answer {
             Answer::Reply(value) => {
+                let value = node.executed(server, &request).unwrap_or(value);
                 let told = self.tell(told, &value, wall_ns);
                 self.reply(&value, told);
             }
@@ -350,7 +355,7 @@ impl<'a> Connection<'a> {
         let Some(Arrival { request, .. }) = self.arrivals.pop_front() else { return };
         match request {
             Ok(request) => {
-                let value = self.node.busy_answer(&request);
+                let value = self.node.executor.answer_busy(&request);
                 self.reply(&value, None);
             }
             Err(error) => {
@@ -374,7 +379,8 @@ impl<'a> Connection<'a> {
         if self.link.replies_held {
             return Ok(());
         }
-        let sent = self.replies.send(&self.stream, self.node.hours.now_ns())?;
+        self.socket.flush()?;
+        let sent = self.replies.send(&mut self.socket, self.node.hours.now_ns())?;
         if let Some(chronicle) = &self.node.chronicle {
             sent.for_each(|kind| chronicle.tell(kind));
         }

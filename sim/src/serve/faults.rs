@@ -50,9 +50,7 @@ impl Faults {
             let due = self.next.iter().enumerate();
             let due = due.filter_map(|(place, next)| Some((self.at_ns((*next)?)?, place)));
             let Some((at_ns, place)) = due.min() else { return };
-            if let Some(node) = self.world.nodes.first() {
-                node.sleep_until(origin_ns.saturating_add(at_ns)).await;
-            }
+            self.world.hours.sleep_until(origin_ns.saturating_add(at_ns)).await;
             match self.next[place] {
                 Some(Next::Begins(_)) => self.begin(place, at_ns).await,
                 _ => self.end(place).await,
@@ -109,7 +107,9 @@ impl Faults {
                 for node in &world.nodes {
                     let (requests, replies) = self.concerned(node, from, to);
                     let requests = if only == Some(Message::Answer) { 0 } else { requests };
-                    let slow = Slow { fault: place, requests, replies, by_ns };
+                    let sets_only = only == Some(Message::Set);
+                    let replies = if sets_only { 0 } else { replies };
+                    let slow = Slow { fault: place, requests, replies, by_ns, sets_only };
                     node.change(|weather| weather.slow(slow));
                 }
             }
@@ -192,6 +192,8 @@ impl Faults {
     }
 
     async fn die(&self, node: &Arc<Node>, death: Death) {
+        // A script that never ends does not keep its process alive.
+        node.executor.abort();
         let mut server = node.server().await;
         let was_alive = server.is_running();
         let power = death.manner == Manner::PowerLost;

@@ -29,9 +29,12 @@ impl Hours {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// When true time will read `at_ns`.
-    pub(super) fn instant(&self, at_ns: u64) -> tokio::time::Instant {
-        tokio::time::Instant::from_std(self.begun + Duration::from_nanos(at_ns))
+    /// Waits until true time reads `at_ns`.
+    pub(super) async fn sleep_until(&self, at_ns: u64) {
+        match self.begun.checked_add(Duration::from_nanos(at_ns)) {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => core::future::pending().await,
+        }
     }
 
     /// Clocks as the masters begin, the wall clock `offset_ns` ahead of the machine's.

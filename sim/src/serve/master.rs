@@ -3,6 +3,7 @@
 //! It takes the options that Redis takes in a file or by `CONFIG SET`. It keeps nothing on disk: a
 //! process that comes after it begins empty.
 
+use std::env;
 use std::io;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,7 +15,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::hours::Hours;
 use super::identity;
-use super::node::{self, Node, Roads};
+use super::node::{Node, Roads};
+use super::process::Process;
+use super::socket::Door;
 use crate::history::Writer;
 use crate::master::profile::Profile;
 use crate::master::resp::Value;
@@ -49,6 +52,12 @@ pub enum Misuse {
     /// An address that is none.
     #[error("`--bind {0}`: {1}")]
     Address(String, #[source] AddrParseError),
+    /// A directory that is none.
+    #[error("`--dir {0}`: {1}")]
+    Directory(String, #[source] io::Error),
+    /// Another name for a command.
+    #[error("`--rename-command {0}`: there is no such command, or it is to have another name")]
+    Renamed(String),
     /// What keeps keys on disk.
     #[error("`--appendonly yes`: a master that is alone keeps nothing on disk")]
     Persistence,
@@ -68,7 +77,11 @@ pub enum Misuse {
 /// What options say.
 struct Options {
     address: SocketAddr,
-    directory: PathBuf,
+    directory: Option<PathBuf>,
+    /// Where it listens besides.
+    socket: Option<PathBuf>,
+    /// The commands that it is to lack.
+    without: Vec<String>,
     /// What the server is told, one after the other.
     commands: Vec<(String, Vec<Bytes>)>,
 }
@@ -81,6 +94,11 @@ impl Alone {
     /// If the options make no sense, or the port is taken.
     pub fn start(options: &[String], profile: &'static Profile) -> Result<Self, Misuse> {
         let options = Options::parse(options)?;
+        // As Redis does: names of files are seen from there.
+        if let Some(directory) = &options.directory {
+            let named = directory.display().to_string();
+            env::set_current_dir(directory).map_err(|error| Misuse::Directory(named, error))?;
+        }
         let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
         let hours = Arc::new(Hours::begin());
         let clocks = hours.clocks(0);
@@ -88,14 +106,18 @@ impl Alone {
         let master = Master::new(Storage::default(), identity::run_id(0, 0), wall_ns / 1_000_000);
         let mut server = Server::new(master, profile);
         server.set_process_id(std::process::id());
+        for command in options.without {
+            if !server.lack(&command) {
+                return Err(Misuse::Renamed(command));
+            }
+        }
         for (option, command) in &options.commands {
             tell(&mut server, option, command, wall_ns)?;
         }
         let guard = runtime.enter();
-        let listener = node::listen(options.address)?;
-        let address = listener.local_addr()?;
-        let directory = options.directory.to_string_lossy();
-        server.config_mut().insist("dir", directory);
+        let door = Door::at(options.address)?;
+        let address = door.address()?;
+        server.config_mut().insist("dir", env::current_dir()?.to_string_lossy());
         server.config_mut().insist("port", address.port().to_string());
         let roads = Roads {
             choices: Choices::new(0),
@@ -104,8 +126,15 @@ impl Alone {
             drawn: AtomicU32::new(0),
         };
         let node = Node::new(0, hours, None, address, (clocks, server, roads));
-        let node = Arc::new(node.living_in(options.directory));
-        runtime.block_on(node.open_door(listener));
+        let node = Arc::new(node.with_process(Process::at(address.ip())));
+        if let Some(path) = options.socket {
+            runtime.spawn(Arc::clone(&node).accept(Door::at_path(&path)?));
+        }
+        runtime.block_on(async {
+            node.configured(&mut *node.server().await)?;
+            node.open_door(door).await;
+            io::Result::Ok(())
+        })?;
         runtime.spawn(node.expire_keys());
         drop(guard);
         Ok(Self { address, runtime })
@@ -145,7 +174,7 @@ fn tell(server: &mut Server, option: &str, command: &[Bytes], wall_ns: u64) -> R
 impl Options {
     fn parse(words: &[String]) -> Result<Self, Misuse> {
         let mut address = (IpAddr::V4(Ipv4Addr::LOCALHOST), PORT);
-        let mut directory = PathBuf::from(".");
+        let (mut directory, mut socket, mut without) = (None, None, Vec::new());
         let (mut commands, mut passwords) = (Vec::new(), Vec::new());
         let mut rest = words;
         while let Some((word, behind)) = rest.split_first() {
@@ -160,7 +189,12 @@ impl Options {
                     let parsed = first.parse();
                     address.0 = parsed.map_err(|error| Misuse::Address(first.clone(), error))?;
                 }
-                "dir" => directory = PathBuf::from(first),
+                "dir" => directory = Some(PathBuf::from(first)),
+                "unixsocket" => socket = Some(PathBuf::from(first)),
+                "rename-command" if values.get(1).is_some_and(String::is_empty) => {
+                    without.push(first.clone());
+                }
+                "rename-command" => return Err(Misuse::Renamed(first.clone())),
                 "appendonly" if first == "no" => {}
                 "appendonly" => return Err(Misuse::Persistence),
                 "daemonize" if first == "no" => {}
@@ -181,7 +215,8 @@ impl Options {
             let value = core::iter::once(password.as_str());
             commands.push((option.to_owned(), command(&["CONFIG", "SET", option], value)));
         }
-        Ok(Self { address: SocketAddr::from(address), directory, commands })
+        let address = SocketAddr::from(address);
+        Ok(Self { address, directory, socket, without, commands })
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod chronicle;
 mod connection;
+mod executor;
 mod faults;
 mod hours;
 mod identity;
@@ -15,8 +16,11 @@ mod master;
 mod meaning;
 mod node;
 mod observer;
+mod process;
+mod socket;
 mod support;
 mod tale;
+mod tls;
 mod verdict;
 mod weather;
 mod world;
@@ -27,7 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 pub use master::{Alone, Misuse};
@@ -39,6 +42,7 @@ use self::chronicle::{Chronicle, WORKERS_MAX};
 use self::faults::Faults;
 use self::hours::Hours;
 use self::node::{Node, Roads};
+use self::socket::Door;
 use self::world::World;
 use crate::engine::Unsupported;
 use crate::engine::stage::plan::Plan;
@@ -91,7 +95,18 @@ pub enum Refusal {
 pub struct Fleet {
     world: Arc<World>,
     observer: SocketAddr,
+    /// Dropped before the runtime, which waits for whoever is executing.
+    _scripts: Scripts,
     runtime: Runtime,
+}
+
+/// Ends all scripts when it is dropped.
+struct Scripts(Arc<World>);
+
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        self.0.nodes.iter().for_each(|node| node.executor.abort());
+    }
 }
 
 impl Fleet {
@@ -112,30 +127,31 @@ impl Fleet {
         let resource = &plan.scenario.lock.resource;
         let chronicle = Chronicle::new(Arc::clone(&hours), resource, names, !setup.waits_for_start);
         let chronicle = Arc::new(chronicle);
-        let (mut nodes, mut listeners) = (Vec::new(), Vec::new());
+        let (mut nodes, mut doors) = (Vec::new(), Vec::new());
         for place in 0..count {
             let port = match setup.base_port {
                 0 => 0,
                 base => base.saturating_add(place as u16),
             };
-            let (listener, address) = listen(port)?;
+            let (door, address) = listen(port)?;
             let parts = parts(setup, &plan, &hours, place);
             let told = Some(Arc::clone(&chronicle));
             nodes.push(Arc::new(Node::new(place as u8, Arc::clone(&hours), told, address, parts)));
-            listeners.push(listener);
+            doors.push(door);
         }
-        let (listener, observer) = listen(setup.observer_port)?;
+        let (door, observer) = listen(setup.observer_port)?;
         let case = (setup.case.clone(), plan, setup.seed);
         let world = Arc::new(World::new(case, setup.describe, (hours, chronicle, nodes)));
-        for (node, listener) in world.nodes.iter().zip(listeners) {
-            runtime.block_on(node.open_door(listener));
+        for (node, door) in world.nodes.iter().zip(doors) {
+            runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());
             runtime.spawn(Arc::clone(&world).sync_disk(Arc::clone(node)));
         }
-        runtime.spawn(observer::accept(Arc::clone(&world), listener));
+        runtime.spawn(observer::accept(Arc::clone(&world), door));
         runtime.spawn(Faults::new(Arc::clone(&world)).run());
         drop(guard);
-        Ok(Self { world, observer, runtime })
+        let _scripts = Scripts(Arc::clone(&world));
+        Ok(Self { world, observer, _scripts, runtime })
     }
 
     /// Where each master listens.
@@ -158,7 +174,7 @@ impl Fleet {
             let Some(limit) = limit else { return core::future::pending().await };
             let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
             let until_ns = world.started().await.saturating_add(limit_ns);
-            world.nodes[0].sleep_until(until_ns).await;
+            world.hours.sleep_until(until_ns).await;
         };
         self.runtime.block_on(async {
             tokio::select! {
@@ -178,8 +194,9 @@ impl Fleet {
     /// Serves no more, and judges what happened.
     #[must_use]
     pub fn finish(self) -> Verdict {
-        let verdict = Verdict::of(&self.world);
-        self.runtime.shutdown_background();
+        let Self { world, runtime, _scripts, .. } = self;
+        let verdict = Verdict::of(&world);
+        runtime.shutdown_background();
         verdict
     }
 }
@@ -202,12 +219,12 @@ fn plan(case: &Case) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-fn listen(port: u16) -> Result<(TcpListener, SocketAddr), Refusal> {
+fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let refused = |error| Refusal::Port { address, error };
-    let listener = node::listen(address).map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
-    Ok((listener, address))
+    let door = Door::at(address).map_err(refused)?;
+    let address = door.address().map_err(refused)?;
+    Ok((door, address))
 }
 
 /// What the master at `place` is made of.

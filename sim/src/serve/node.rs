@@ -4,20 +4,21 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::chronicle::Chronicle;
 use super::connection;
+use super::executor::{Executor, begins_with};
 use super::hours::Hours;
 use super::limits::{CONNECTIONS_MAX, PARTIAL_BYTES_MAX};
+use super::process::Process;
+use super::socket::Door;
 use super::weather::{Life, Weather};
 use crate::engine::stage::nodes::key_ended;
 use crate::history::ClockKind;
@@ -25,18 +26,8 @@ use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 use crate::world::{Choice, Choices, HostClocks, Label};
 
-/// How many connections the kernel keeps for us.
-const BACKLOG: u32 = 1_024;
-
 /// How often keys are deleted whose time has come.
 const CYCLE: Duration = Duration::from_millis(100);
-
-/// How long others are kept waiting by a script before they are told so, unless the server is told
-/// otherwise (`busy-reply-threshold`).
-const BUSY_AFTER_NS: u64 = 5_000_000_000;
-
-const BUSY: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or \
-                    SHUTDOWN NOSAVE.";
 
 /// Bytes that came and are no whole request, of all connections of the process.
 static PARTIAL_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -51,14 +42,9 @@ pub(super) struct Node {
     /// Rung whenever connections should look around.
     pub(super) changed: Notify,
     clocks: Mutex<HostClocks>,
-    /// Whoever executes has it, for a moment or for a script. It is fair, and nobody waits for it
-    /// without letting others run.
-    server: tokio::sync::Mutex<Server>,
-    /// When the script that is being executed began; 0: none is.
-    script_since_ns: AtomicU64,
-    busy_after_ns: AtomicU64,
-    /// Where snapshots would be, if it is a process of its own.
-    directory: Option<PathBuf>,
+    pub(super) executor: Executor,
+    /// If it is a process of its own.
+    process: Option<Process>,
     weather: Mutex<Weather>,
     is_stalled: AtomicBool,
     roads: Roads,
@@ -81,15 +67,6 @@ pub(super) struct Roads {
     pub(super) drawn: AtomicU32,
 }
 
-/// What becomes of who wants to execute.
-pub(super) enum Entrance<'a> {
-    Open(tokio::sync::MutexGuard<'a, Server>),
-    /// A script keeps the node.
-    Busy,
-    /// There is no process.
-    Dead,
-}
-
 impl Node {
     pub(super) fn new(
         place: u8,
@@ -100,14 +77,12 @@ impl Node {
     ) -> Self {
         Self {
             place,
+            executor: Executor::new(server, Arc::clone(&hours)),
             hours,
             chronicle,
             changed: Notify::new(),
             clocks: Mutex::new(clocks),
-            server: tokio::sync::Mutex::new(server),
-            script_since_ns: AtomicU64::new(0),
-            busy_after_ns: AtomicU64::new(BUSY_AFTER_NS),
-            directory: None,
+            process: None,
             weather: Mutex::new(Weather::default()),
             is_stalled: AtomicBool::new(false),
             roads,
@@ -118,9 +93,9 @@ impl Node {
         }
     }
 
-    /// The same, as a process that lives in `directory`.
-    pub(super) fn living_in(self, directory: PathBuf) -> Self {
-        Self { directory: Some(directory), ..self }
+    /// The same, as a process of its own.
+    pub(super) fn with_process(self, process: Process) -> Self {
+        Self { process: Some(process), ..self }
     }
 
     pub(super) fn clocks(&self) -> MutexGuard<'_, HostClocks> {
@@ -134,7 +109,7 @@ impl Node {
 
     /// The server, for the world around it.
     pub(super) async fn server(&self) -> tokio::sync::MutexGuard<'_, Server> {
-        self.server.lock().await
+        self.executor.server().await
     }
 
     pub(super) fn weather(&self) -> MutexGuard<'_, Weather> {
@@ -176,48 +151,30 @@ impl Node {
         self.roads.choices.between(choice, least, most)
     }
 
-    /// The server, unless a script keeps it for too long.
-    pub(super) async fn enter(&self) -> Entrance<'_> {
-        let entered_ns = self.hours.now_ns();
-        let server = loop {
-            let since_ns = match self.script_since_ns.load(Ordering::Acquire) {
-                0 => entered_ns,
-                since_ns => since_ns,
-            };
-            tokio::select! {
-                biased;
-                server = self.server.lock() => break server,
-                () = self.sleep_until(since_ns.saturating_add(self.busy_after_ns())) => {
-                    if self.script_since_ns.load(Ordering::Acquire) != 0 {
-                        return Entrance::Busy;
-                    }
-                }
-            }
-        };
-        if server.is_running() { Entrance::Open(server) } else { Entrance::Dead }
-    }
-
-    fn busy_after_ns(&self) -> u64 {
-        self.busy_after_ns.load(Ordering::Acquire)
-    }
-
     /// A request is about to be executed.
-    pub(super) fn begins(&self, server: &mut Server, request: &[Bytes]) {
-        let Some(name) = request.first() else { return };
-        let begins_with = |word: &[u8]| {
-            name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-        };
-        if begins_with(b"EVAL") {
-            let after_ms = server.config().number("busy-reply-threshold").unsigned_abs();
-            let after_ns = after_ms.saturating_mul(1_000_000);
-            self.busy_after_ns.store(after_ns, Ordering::Release);
-            self.script_since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
-        } else if let Some(directory) = &self.directory
-            && (begins_with(b"BGSAVE") || begins_with(b"SAVE"))
-        {
-            // Nothing is written there, but a directory in the way is a directory in the way.
-            server.set_unable_to_save(directory.join("dump.rdb").is_dir());
+    pub(super) fn begin(&self, server: &mut Server, request: &[Bytes]) {
+        self.executor.begin(server, request);
+        if let Some(process) = &self.process {
+            process.begin(server, request);
         }
+    }
+
+    /// A request was executed; why what it says cannot be done after all.
+    pub(super) fn executed(
+        self: &Arc<Self>,
+        server: &mut Server,
+        request: &[Bytes],
+    ) -> Option<Value> {
+        if self.process.is_none() || !begins_with(request, b"CONFIG") {
+            return None;
+        }
+        let error = self.configured(server).err()?;
+        Some(Value::error(format!("ERR CONFIG SET failed: {error}")))
+    }
+
+    /// Does what is set, as far as it is about a process of its own.
+    pub(super) fn configured(self: &Arc<Self>, server: &mut Server) -> io::Result<()> {
+        self.process.as_ref().map_or(Ok(()), |process| process.configured(self, server))
     }
 
     /// Closes the connections that somebody said CLIENT KILL of.
@@ -226,16 +183,6 @@ impl Node {
         if !killed.is_empty() {
             self.change(|weather| weather.killed.extend(killed));
         }
-    }
-
-    /// Nothing is executed any more.
-    pub(super) fn leave(&self) {
-        self.script_since_ns.store(0, Ordering::Release);
-    }
-
-    /// What is said to `request` while a script keeps the node.
-    pub(super) fn busy_answer(&self, _request: &[Bytes]) -> Value {
-        Value::error(BUSY)
     }
 
     /// A connection had so many bytes of a request that is not whole, and has so many now.
@@ -256,7 +203,7 @@ impl Node {
     /// A connection that the `incarnation`-th process took is gone.
     pub(super) async fn forget(&self, session: Session, incarnation: u32) {
         let id = session.id();
-        let mut server = self.server.lock().await;
+        let mut server = self.server().await;
         self.weather().killed.remove(&id);
         // Another process knows nothing of it.
         if server.is_running() && self.weather().incarnation == incarnation {
@@ -273,7 +220,7 @@ impl Node {
             if self.is_stalled() {
                 continue;
             }
-            let mut server = self.server.lock().await;
+            let mut server = self.server().await;
             if server.is_running() {
                 server.expire_active(self.wall_ns() / 1_000_000, |ended| {
                     self.tell_of(&ended);
@@ -296,17 +243,17 @@ impl Node {
         self.address
     }
 
-    /// Takes connections from now on, at `listener`.
-    pub(super) async fn open_door(self: &Arc<Self>, listener: TcpListener) {
-        *self.door.lock().await = Some(tokio::spawn(Arc::clone(self).accept(listener)));
+    /// Takes connections from now on.
+    pub(super) async fn open_door(self: &Arc<Self>, door: Door) {
+        *self.door.lock().await = Some(tokio::spawn(Arc::clone(self).accept(door)));
     }
 
     /// Takes connections again, once nobody else has the port.
     pub(super) async fn reopen_door(self: &Arc<Self>) {
         let mut door = self.door.lock().await;
         while door.is_none() {
-            match listen(self.address) {
-                Ok(listener) => *door = Some(tokio::spawn(Arc::clone(self).accept(listener))),
+            match Door::at(self.address) {
+                Ok(found) => *door = Some(tokio::spawn(Arc::clone(self).accept(found))),
                 // An outgoing connection has it for the moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
@@ -322,10 +269,10 @@ impl Node {
         }
     }
 
-    /// Takes connections.
-    async fn accept(self: Arc<Self>, listener: TcpListener) {
+    /// Takes connections at `door`.
+    pub(super) async fn accept(self: Arc<Self>, door: Door) {
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok(socket) = door.accept().await else {
                 // Out of descriptors: it will pass when somebody goes.
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
@@ -335,9 +282,9 @@ impl Node {
             let node = Arc::clone(&self);
             tokio::spawn(async move {
                 if count < CONNECTIONS_MAX {
-                    connection::serve(stream, &node, id).await;
+                    connection::serve(socket, &node, id).await;
                 } else {
-                    connection::refuse(stream).await;
+                    connection::refuse(socket);
                 }
                 node.connections.fetch_sub(1, Ordering::Relaxed);
             });
@@ -354,23 +301,4 @@ impl Node {
             Life::Dark => "dark",
         }
     }
-
-    /// Waits for a true time.
-    pub(super) async fn sleep_until(&self, at_ns: u64) {
-        if at_ns == u64::MAX {
-            return core::future::pending().await;
-        }
-        tokio::time::sleep_until(self.hours.instant(at_ns)).await;
-    }
-}
-
-/// Listens at `address`; at any free port if that is 0.
-pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }

@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use super::limits::READ_BYTES;
+use super::socket::{Door, Socket};
 use super::verdict::Verdict;
 use super::world::{Stage, World};
 use crate::master::resp::{Protocol, Requests, Value};
 
 /// Serves everybody who comes.
 #[expect(clippy::disallowed_methods, reason = "each observer has a task")]
-pub(super) async fn accept(world: Arc<World>, listener: TcpListener) {
+pub(super) async fn accept(world: Arc<World>, door: Door) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok(Socket::Tcp(stream)) = door.accept().await else {
             tokio::task::yield_now().await;
             continue;
         };

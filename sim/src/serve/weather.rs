@@ -54,6 +54,8 @@ pub(super) struct Slow {
     pub(super) requests: Clients,
     pub(super) replies: Clients,
     pub(super) by_ns: u64,
+    /// Of requests, those alone that ask for the lock.
+    pub(super) sets_only: bool,
 }
 
 /// What a connection meets at the moment.
@@ -70,6 +72,8 @@ pub(super) struct Link {
     /// Both ends see a reset.
     pub(super) reset: bool,
     pub(super) requests_by_ns: u64,
+    /// By how much more requests that ask for the lock.
+    pub(super) sets_by_ns: u64,
     pub(super) replies_by_ns: u64,
 }
 
@@ -116,7 +120,12 @@ impl Weather {
             }
         }
         for slow in &self.slows {
-            link.requests_by_ns += if concerns(slow.requests) { slow.by_ns } else { 0 };
+            let requests_by_ns = if concerns(slow.requests) { slow.by_ns } else { 0 };
+            if slow.sets_only {
+                link.sets_by_ns += requests_by_ns;
+            } else {
+                link.requests_by_ns += requests_by_ns;
+            }
             link.replies_by_ns += if concerns(slow.replies) { slow.by_ns } else { 0 };
         }
         link
@@ -143,9 +152,10 @@ mod tests {
     fn delays_add_up() {
         let mut weather = Weather::default();
         for fault in 0..2 {
-            weather.slow(Slow { fault, requests: 1, replies: 1, by_ns: 7 });
+            weather.slow(Slow { fault, requests: 1, replies: 1, by_ns: 7, sets_only: false });
         }
+        weather.slow(Slow { fault: 2, requests: 1, replies: 0, by_ns: 5, sets_only: true });
         let link = weather.link(Some(0));
-        assert_eq!((link.requests_by_ns, link.replies_by_ns), (14, 14));
+        assert_eq!((link.requests_by_ns, link.sets_by_ns, link.replies_by_ns), (14, 5, 14));
     }
 }

@@ -194,7 +194,7 @@ impl World {
         let takes = Duration::from_nanos(self.plan.sync_takes_ns);
         let mut at_ns = origin_ns + self.plan.sync_at_ns.unwrap_or(0);
         loop {
-            node.sleep_until(at_ns).await;
+            self.hours.sleep_until(at_ns).await;
             at_ns += 1_000_000_000;
             let incarnation = {
                 let mut server = node.server().await;

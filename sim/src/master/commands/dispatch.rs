@@ -4,7 +4,7 @@ use super::call::is;
 use super::{
     AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
 };
-use crate::master::profile::{Profile, Rights};
+use crate::master::profile::Rights;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 
@@ -19,13 +19,13 @@ pub(super) fn unreachable_container(call: &mut Call<'_>) -> Outcome {
 /// # Errors
 ///
 /// If the server knows none of that name.
-pub(super) fn look_up(words: &[&[u8]], profile: &Profile) -> Result<&'static Spec, Refusal> {
-    let known = find(words[0]).filter(|spec| profile.has(spec.feature));
+pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec, Refusal> {
+    let known = find(words[0]).filter(|spec| server.has(spec));
     let spec = known.ok_or_else(|| text::unknown_command(words))?;
     let (Some(name), false) = (words.get(1), spec.subcommands.is_empty()) else { return Ok(spec) };
     let matches = |it: &&Spec| {
         let short = &it.name[spec.name.len() + 1..];
-        name.eq_ignore_ascii_case(short.as_bytes()) && profile.has(it.feature)
+        name.eq_ignore_ascii_case(short.as_bytes()) && server.has(it)
     };
     let subcommand = spec.subcommands.iter().find(matches);
     match subcommand {
@@ -69,7 +69,7 @@ fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
     let profile = call.server.profile();
     let unauthenticated = call.session.is_unauthenticated();
     let may = |spec: &Spec| !unauthenticated || spec.has(NO_AUTH);
-    let found = look_up(call.words, profile);
+    let found = look_up(call.words, call.server);
     if profile.asks_who_first && !found.as_ref().is_ok_and(|spec| may(spec)) && unauthenticated {
         return Err(text::NO_AUTHENTICATION);
     }

@@ -39,7 +39,7 @@ pub(in crate::master) struct Spec {
     /// Which of the words are keys.
     keys: Keys,
     /// What a server must have for it to be known.
-    feature: Feature,
+    pub(in crate::master) feature: Feature,
     run: Run,
     /// The second word is the name of one of these.
     subcommands: &'static [Self],
@@ -154,7 +154,7 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
 const NAME_MAX: usize = 16;
 
 /// The command of this name, in whatever case.
-fn find(name: &[u8]) -> Option<&'static Spec> {
+pub(in crate::master) fn find(name: &[u8]) -> Option<&'static Spec> {
     let mut lower = [0; NAME_MAX];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name);

@@ -122,7 +122,7 @@ impl Running<'_> {
     fn admit(&self, words: &[&[u8]]) -> Result<&'static Spec, Refusal> {
         let profile = self.server.profile();
         let texts = &profile.texts;
-        let spec = look_up(words, profile).map_err(|refusal| {
+        let spec = look_up(words, self.server).map_err(|refusal| {
             let is_subcommand = find(words[0]).is_some_and(|spec| profile.has(spec.feature));
             match is_subcommand && profile.has(Feature::NamesSubcommandsInScripts) {
                 true => refusal,
@@ -198,7 +198,7 @@ impl Caller for Running<'_> {
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {
-        let spec = look_up(words, self.server.profile()).ok()?;
+        let spec = look_up(words, self.server).ok()?;
         let texts = self.server.profile().texts.rights_in_scripts;
         Some(check_rights(spec, words, self.server, &self.session, texts).is_ok())
     }

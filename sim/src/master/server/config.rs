@@ -120,6 +120,11 @@ const PARAMETERS: &[Parameter] = &[
     parameter("stop-writes-on-bgsave-error", Kind::Flag, "yes"),
     parameter("tcp-backlog", Kind::Fixed, "511"),
     parameter("tcp-keepalive", Kind::Number(0, INT_MAX), "300"),
+    parameter("tls-auth-clients", Kind::Word(&["yes", "no", "optional"]), "yes"),
+    parameter("tls-ca-cert-file", Kind::Text, ""),
+    parameter("tls-cert-file", Kind::Text, ""),
+    parameter("tls-key-file", Kind::Text, ""),
+    parameter("tls-port", Kind::Number(0, u16::MAX as i64), "0"),
     parameter("timeout", Kind::Number(0, INT_MAX), "0"),
     parameter("unixsocket", Kind::Fixed, ""),
 ];

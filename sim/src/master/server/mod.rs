@@ -12,7 +12,7 @@ mod statistics;
 mod users;
 
 use core::ops::{Deref, DerefMut};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub use session::Session;
 pub use statistics::{Calls, Statistics};
 pub use users::Users;
 
-use super::commands::Refusal;
+use super::commands::{Refusal, Spec, find};
 use super::profile::Profile;
 use super::resp::Value;
 use super::script::{self, Sha};
@@ -60,6 +60,8 @@ pub struct Server {
     replica_count: i64,
     cannot_save: bool,
     cannot_append: bool,
+    /// Commands that it does not have although its profile has them.
+    lacking: BTreeSet<&'static str>,
     saved_wall_ms: u64,
     process_id: u32,
 }
@@ -126,6 +128,7 @@ impl Server {
             replica_count: 0,
             cannot_save: false,
             cannot_append: false,
+            lacking: BTreeSet::new(),
             process_id: 1,
             saved_wall_ms: master.started_wall_ms,
             master,
@@ -336,6 +339,19 @@ impl Server {
             return Err(CANNOT_SAVE);
         }
         if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
+    }
+
+    /// From now on it does not know the command, as after `rename-command NAME ""`; whether there
+    /// was one.
+    pub fn lack(&mut self, command: &str) -> bool {
+        let found = find(command.as_bytes());
+        self.lacking.extend(found.map(|spec| spec.name));
+        found.is_some()
+    }
+
+    /// Whether it has the command.
+    pub(in crate::master) fn has(&self, command: &Spec) -> bool {
+        self.profile.has(command.feature) && !self.lacking.contains(command.name)
     }
 
     /// Which server it takes itself for.

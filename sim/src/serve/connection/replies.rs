@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 
-use tokio::net::TcpStream;
-
 use crate::history::EventKind;
 use crate::master::resp::{Protocol, Value};
+use crate::serve::socket::Socket;
 
 /// Answers that are not sent, in order.
 #[derive(Default)]
@@ -78,7 +77,7 @@ impl Replies {
     /// Hands what is due at `now_ns` to the kernel; what is to be told of what it took.
     pub(super) fn send(
         &mut self,
-        stream: &TcpStream,
+        socket: &mut Socket,
         now_ns: u64,
     ) -> io::Result<impl Iterator<Item = EventKind>> {
         while self.later.front().is_some_and(|it| it.due_ns <= now_ns) {
@@ -88,7 +87,7 @@ impl Replies {
             self.told.extend(next.told);
         }
         while self.sent < self.bytes.len() {
-            match stream.try_write(&self.bytes[self.sent..]) {
+            match socket.try_write(&self.bytes[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

@@ -1,0 +1,119 @@
+//! Who has a server, and what others are told while a script has it for too long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::hours::Hours;
+use crate::master::resp::Value;
+use crate::master::server::{ScriptControl, Server};
+
+/// Commands within which a script may run: what their names begin with.
+const SCRIPTED: [&[u8]; 2] = [b"EVAL", b"EXEC"];
+
+/// A server that one connection at a time has.
+#[derive(Debug)]
+pub(super) struct Executor {
+    hours: Arc<Hours>,
+    /// Whoever executes has it, for a moment or for a script. It is fair, and nobody waits for it
+    /// without letting others run.
+    server: Mutex<Server>,
+    script: Arc<ScriptControl>,
+    /// What others are told by such a server.
+    busy: &'static str,
+    /// When the request began within which a script may be running; 0: there is none.
+    since_ns: AtomicU64,
+    /// How long others are kept waiting by a script before they are told so
+    /// (`busy-reply-threshold`).
+    patience_ns: AtomicU64,
+}
+
+/// What becomes of who wants to execute.
+pub(super) enum Entrance<'a> {
+    Open(MutexGuard<'a, Server>),
+    /// A script keeps the server.
+    Busy,
+    /// There is no process.
+    Dead,
+}
+
+impl Executor {
+    pub(super) fn new(mut server: Server, hours: Arc<Hours>) -> Self {
+        let script = Arc::new(ScriptControl::watched());
+        server.set_script_control(Arc::clone(&script));
+        let (patience_ns, busy) = (patience_ns(&server).into(), server.profile().texts.busy);
+        Self { hours, server: Mutex::new(server), script, busy, since_ns: 0.into(), patience_ns }
+    }
+
+    /// The server, for the world around it.
+    pub(super) async fn server(&self) -> MutexGuard<'_, Server> {
+        self.server.lock().await
+    }
+
+    /// The server, unless a script keeps it for too long.
+    pub(super) async fn enter(&self) -> Entrance<'_> {
+        let entered_ns = self.hours.now_ns();
+        let server = loop {
+            let since_ns = match self.since_ns.load(Ordering::Acquire) {
+                0 => entered_ns,
+                since_ns => since_ns,
+            };
+            let patience_ns = self.patience_ns.load(Ordering::Acquire);
+            tokio::select! {
+                biased;
+                server = self.server.lock() => break server,
+                () = self.hours.sleep_until(since_ns.saturating_add(patience_ns)) => {
+                    if self.since_ns.load(Ordering::Acquire) != 0 && self.script.is_running() {
+                        return Entrance::Busy;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        if server.is_running() { Entrance::Open(server) } else { Entrance::Dead }
+    }
+
+    /// `request` is about to be executed by `server`.
+    pub(super) fn begin(&self, server: &Server, request: &[Bytes]) {
+        if SCRIPTED.iter().any(|word| begins_with(request, word)) {
+            self.patience_ns.store(patience_ns(server), Ordering::Release);
+            self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
+        }
+    }
+
+    /// Who entered leaves: nothing is executed any more.
+    pub(super) fn leave(&self, server: MutexGuard<'_, Server>) {
+        self.since_ns.store(0, Ordering::Release);
+        drop(server);
+    }
+
+    /// What is said to `request` while a script keeps the server.
+    pub(super) fn answer_busy(&self, request: &[Bytes]) -> Value {
+        let is = |word: &Bytes, name: &[u8]| word.eq_ignore_ascii_case(name);
+        match request {
+            [script, kill] if is(script, b"SCRIPT") && is(kill, b"KILL") => {
+                let killed = self.script.kill();
+                killed.map_or_else(Value::error, |()| Value::ok())
+            }
+            _ => Value::error(self.busy),
+        }
+    }
+
+    /// Ends the script that runs, if there is one: its process dies.
+    pub(super) fn abort(&self) {
+        self.script.abort();
+    }
+}
+
+/// Whether the name of a request begins so.
+pub(super) fn begins_with(request: &[Bytes], word: &[u8]) -> bool {
+    let start = request.first().and_then(|name| name.get(..word.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+fn patience_ns(server: &Server) -> u64 {
+    let patience_ms = server.config().number("busy-reply-threshold").unsigned_abs();
+    patience_ms.saturating_mul(1_000_000)
+}

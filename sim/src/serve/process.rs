@@ -1,0 +1,80 @@
+//! What a master does besides that is a process of its own, in the place of `redis-server`: it
+//! lives in a directory, and opens another port when it is told to.
+
+#![expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+
+use super::executor::begins_with;
+use super::node::Node;
+use super::socket::Door;
+use super::tls::Settings;
+use crate::master::server::Server;
+
+/// A master's own process, which works in the directory of the master.
+#[derive(Debug)]
+pub(super) struct Process {
+    ip: IpAddr,
+    secured: Mutex<Secured>,
+}
+
+/// The port for TLS, while there is one.
+#[derive(Debug, Default)]
+struct Secured {
+    settings: Settings,
+    door: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    pub(super) fn at(ip: IpAddr) -> Self {
+        Self { ip, secured: Mutex::default() }
+    }
+
+    /// `request` is about to be executed.
+    pub(super) fn begin(&self, server: &mut Server, request: &[Bytes]) {
+        if begins_with(request, b"BGSAVE") || begins_with(request, b"SAVE") {
+            // Nothing is written there, but a directory in the way is a directory in the way.
+            server.set_unable_to_save(Path::new("dump.rdb").is_dir());
+        }
+    }
+
+    /// Something may have been set: does what it says.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be done; then it is set as before.
+    pub(super) fn configured(&self, node: &Arc<Node>, server: &mut Server) -> io::Result<()> {
+        let mut secured = self.secured.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = Settings::of(server.config());
+        if settings == secured.settings {
+            return Ok(());
+        }
+        match self.secure(node, &settings) {
+            Ok(door) => {
+                let before = core::mem::replace(&mut *secured, Secured { settings, door });
+                before.door.inspect(JoinHandle::abort);
+                Ok(())
+            }
+            Err(error) => {
+                let port = secured.settings.port.to_string();
+                server.config_mut().insist("tls-port", port);
+                Err(error)
+            }
+        }
+    }
+
+    fn secure(&self, node: &Arc<Node>, settings: &Settings) -> io::Result<Option<JoinHandle<()>>> {
+        if settings.port == 0 {
+            return Ok(None);
+        }
+        let address = SocketAddr::from((self.ip, settings.port));
+        let door = Door::secure(address, settings.load()?)?;
+        Ok(Some(tokio::spawn(Arc::clone(node).accept(door))))
+    }
+}

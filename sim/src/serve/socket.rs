@@ -1,0 +1,210 @@
+//! What connections come through, and go over: TCP, a socket with a path, TLS.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use rustls::{ServerConfig, ServerConnection};
+use tokio::io::{Interest, Ready};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+
+/// How many connections the kernel keeps for us.
+const BACKLOG: u32 = 1_024;
+
+/// Where connections come in.
+pub(super) enum Door {
+    Tcp(TcpListener),
+    Path(UnixListener),
+    Tls(TcpListener, Arc<ServerConfig>),
+}
+
+/// One connection: nothing here waits but [`Socket::ready`].
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Path(UnixStream),
+    Tls(TcpStream, Box<ServerConnection>),
+}
+
+impl Door {
+    /// Listens at `address`; at any free port if that is 0.
+    pub(super) fn at(address: SocketAddr) -> io::Result<Self> {
+        listen(address).map(Self::Tcp)
+    }
+
+    /// Listens at `path`, which is nobody else's: what is there is left of a process before.
+    pub(super) fn at_path(path: &Path) -> io::Result<Self> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => UnixListener::bind(path).map(Self::Path),
+        }
+    }
+
+    /// Listens at `address` for those who speak TLS.
+    pub(super) fn secure(address: SocketAddr, config: Arc<ServerConfig>) -> io::Result<Self> {
+        Ok(Self::Tls(listen(address)?, config))
+    }
+
+    /// Where it listens, if that is an address.
+    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Tcp(listener) | Self::Tls(listener, _) => listener.local_addr(),
+            Self::Path(_) => Err(io::ErrorKind::AddrNotAvailable.into()),
+        }
+    }
+
+    /// The next connection.
+    pub(super) async fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| Socket::Tcp(stream)),
+            Self::Path(listener) => listener.accept().await.map(|(stream, _)| Socket::Path(stream)),
+            Self::Tls(listener, config) => {
+                let (stream, _) = listener.accept().await?;
+                let session =
+                    ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+                Ok(Socket::Tls(stream, Box::new(session)))
+            }
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+impl Socket {
+    /// Where it comes from, as `CLIENT LIST` says it.
+    pub(super) fn peer(&self) -> String {
+        match self {
+            Self::Tcp(stream) | Self::Tls(stream, _) => {
+                stream.peer_addr().map_or_else(|_| String::new(), |it| it.to_string())
+            }
+            Self::Path(_) => String::from("?:0"),
+        }
+    }
+
+    /// What is written is sent at once.
+    pub(super) fn set_nodelay(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) | Self::Tls(stream, _) => stream.set_nodelay(true),
+            Self::Path(_) => Ok(()),
+        }
+    }
+
+    /// It ends with a reset.
+    pub(super) fn set_reset(&self) {
+        if let Self::Tcp(stream) | Self::Tls(stream, _) = self {
+            // The peer may be gone already.
+            let _ = stream.set_zero_linger();
+        }
+    }
+
+    /// Waits until it can be read or written.
+    pub(super) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        match self {
+            Self::Tcp(stream) | Self::Tls(stream, _) => stream.ready(interest).await,
+            Self::Path(stream) => stream.ready(interest).await,
+        }
+    }
+
+    /// Appends what came to `buffer`; 0: no more will come.
+    pub(super) fn try_read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read_buf(buffer),
+            Self::Path(stream) => stream.try_read_buf(buffer),
+            Self::Tls(stream, session) => read_secure(stream, session, buffer),
+        }
+    }
+
+    /// Takes some of `bytes`.
+    pub(super) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Path(stream) => stream.try_write(bytes),
+            Self::Tls(stream, session) => {
+                flush(stream, session)?;
+                if session.wants_write() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                let taken = session.writer().write(bytes)?;
+                flush(stream, session)?;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Whether it has bytes of its own that the kernel would not take.
+    pub(super) fn is_stuck(&self) -> bool {
+        matches!(self, Self::Tls(_, session) if session.wants_write())
+    }
+
+    /// Hands the kernel what is its own.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tls(stream, session) => flush(stream, session),
+            Self::Tcp(_) | Self::Path(_) => Ok(()),
+        }
+    }
+}
+
+/// The kernel's side of a connection that speaks TLS.
+struct Raw<'a>(&'a TcpStream);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(bytes)
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn flush(stream: &TcpStream, session: &mut ServerConnection) -> io::Result<()> {
+    while session.wants_write() {
+        match session.write_tls(&mut Raw(stream)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn read_secure(
+    stream: &TcpStream,
+    session: &mut ServerConnection,
+    buffer: &mut BytesMut,
+) -> io::Result<usize> {
+    loop {
+        let came = session.read_tls(&mut Raw(stream))?;
+        let state = session.process_new_packets();
+        // A peer that is refused is told why.
+        flush(stream, session)?;
+        let state = state.map_err(io::Error::other)?;
+        let count = state.plaintext_bytes_to_read();
+        if count > 0 {
+            let place = buffer.len();
+            buffer.resize(place + count, 0);
+            session.reader().read_exact(&mut buffer[place..])?;
+            return Ok(count);
+        }
+        if came == 0 || state.peer_has_closed() {
+            return Ok(0);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How a master proves who it is to those who speak TLS, and whom it trusts: the settings that
+//! Redis has for it.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use crate::master::server::Config;
+
+/// What is set of TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) port: u16,
+    certificate: String,
+    key: String,
+    authority: String,
+    /// `yes`, `no` or `optional`: whether clients must show a certificate.
+    clients: String,
+}
+
+impl Settings {
+    pub(super) fn of(config: &Config) -> Self {
+        let get = |name: &str| config.get(name).to_owned();
+        Self {
+            port: get("tls-port").parse().unwrap_or(0),
+            certificate: get("tls-cert-file"),
+            key: get("tls-key-file"),
+            authority: get("tls-ca-cert-file"),
+            clients: get("tls-auth-clients"),
+        }
+    }
+
+    /// What they come to.
+    ///
+    /// # Errors
+    ///
+    /// If a file is not there, or not what it should be.
+    pub(super) fn load(&self) -> io::Result<Arc<ServerConfig>> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?;
+        let builder = match self.verifier()? {
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
+            None => builder.with_no_client_auth(),
+        };
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(io::Error::other)?;
+        let chain = certificates(&self.certificate)?;
+        let config = builder.with_single_cert(chain, key).map_err(io::Error::other)?;
+        Ok(Arc::new(config))
+    }
+
+    /// Who looks at the certificates of clients, if anybody does.
+    fn verifier(&self) -> io::Result<Option<Arc<dyn ClientCertVerifier>>> {
+        if self.clients == "no" {
+            return Ok(None);
+        }
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.authority)? {
+            roots.add(certificate).map_err(io::Error::other)?;
+        }
+        let provider = Arc::new(ring::default_provider());
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let builder = match self.clients.as_str() {
+            "optional" => builder.allow_unauthenticated(),
+            _ => builder,
+        };
+        builder.build().map(Some).map_err(io::Error::other)
+    }
+}
+
+fn certificates(file: &str) -> io::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file).map_err(io::Error::other)?;
+    read.collect::<Result<_, _>>().map_err(io::Error::other)
+}

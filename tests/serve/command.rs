@@ -1,0 +1,72 @@
+//! The command line of it.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::Stdio;
+
+use snapbox::cmd::Command;
+use snapbox::str;
+
+use crate::talk::Talk;
+
+#[test]
+fn the_command_says_where_it_serves_and_what_it_found() {
+    let out = format!("{}/serve", env!("CARGO_TARGET_TMPDIR"));
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "3", "--base-port", "0", "--out", &out])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(7).collect();
+    let words = |line: &String| line.rsplit(' ').next().unwrap().parse::<SocketAddr>();
+    let masters: Vec<SocketAddr> = told[1..4].iter().map(|line| words(line).unwrap()).collect();
+    let mut observer = Talk::to(words(&told[4]).unwrap());
+    for master in &masters {
+        assert_eq!(Talk::to(*master).ask("SET res token NX PX 10000"), "+OK");
+    }
+    assert_eq!(observer.ask("ENTER res alice token"), "+OK");
+    assert_eq!(observer.ask("LEAVE res alice"), "+OK");
+    let verdict = observer.ask("END");
+    assert!(verdict.contains("mutual-exclusion   holds"), "{verdict}");
+    let rest: Vec<String> = lines.collect();
+    snapbox::assert_data_eq!(
+        [told, rest].concat().join("\n").replace(&out, "OUT"),
+        str![[r#"
+serving   serve
+master    A  127.0.0.1:[..]
+master    B  127.0.0.1:[..]
+master    C  127.0.0.1:[..]
+observer  127.0.0.1:[..]
+resource  res
+time 0    with the first command about the resource, or START
+  mutual-exclusion   holds                            expected to hold
+  exclusive-section  holds                            expected to hold
+  fenced-order       –                                expected to hold
+  not judged from outside: sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant
+reports: OUT/index.html
+"#]]
+    );
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+    let history = format!("{out}/serve/base.serve.0.jsonl");
+    let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
+    check.assert().code(0);
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_serves_nothing() {
+    let run = |arguments: &[&str]| {
+        let folder = env!("CARGO_TARGET_TMPDIR");
+        Command::new(env!("CARGO_BIN_EXE_redlock-sim")).current_dir(folder).args(arguments).assert()
+    };
+    run(&["serve", "--profile", "redis-7.1", "--base-port", "0"]).code(2).stderr_eq(str![[r#"
+error: there is no profile `redis-7.1`
+  = help: did you mean `redis-7.0`?
+
+"#]]);
+    run(&["serve", "--nodes", "10"]).code(2);
+    run(&["serve", "pause-in-flight", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
+error: the engine `serve` cannot do `pause` and `suspend`: a worker stops its own client (the fault `gc`)
+
+"#]]);
+}

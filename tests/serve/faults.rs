@@ -1,0 +1,262 @@
+//! Faults, as connections meet them.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use redlock_sim::serve::{Fleet, Refusal};
+
+use crate::talk::{Talk, await_fault, until};
+use crate::{scenario, serve, setup};
+
+#[test]
+fn a_killed_master_is_refused_and_comes_back_empty() {
+    let fleet = serve(
+        "[[fault]]\nid = \"crash\"\nat = \"0s\"\nkill = { host = \"A\", restart-after = \"300ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let mut talk = Talk::to(address);
+    assert_eq!(talk.ask("SET other 1"), "+OK");
+    observer.ask("START");
+    assert!(talk.is_closed());
+    until("the port is closed", || TcpStream::connect(address).is_err());
+    await_fault(&mut observer, "crash", "over");
+    assert_eq!(Talk::to(address).ask("GET other"), "$-1");
+}
+
+#[test]
+fn what_a_partition_holds_is_executed_after_it() {
+    let fleet = serve(
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
+         partition = { between = [[\"c1\"], [\"A\"]] }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
+    observer.ask("START");
+    await_fault(&mut observer, "cut", "begun");
+    one.say("SET key 1");
+    assert_eq!(other.ask("GET key"), "$-1");
+    assert_eq!(one.hear(), "+OK");
+    assert!(observer.ask("FAULTS").contains("cut over"));
+    assert_eq!(other.ask("GET key"), "1");
+}
+
+#[test]
+fn a_stalled_master_executes_nothing_until_it_goes_on() {
+    let fleet = serve(
+        "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"300ms\"\nstall = { host = \"A\" }",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let mut talk = Talk::to(fleet.addresses()[0]);
+    observer.ask("START");
+    await_fault(&mut observer, "stall", "begun");
+    assert!(observer.ask("NODES").lines().next().unwrap().ends_with(" stalled"));
+    assert_eq!(talk.ask("SET key 1"), "+OK");
+    assert!(observer.ask("FAULTS").contains("stall over"));
+}
+
+#[test]
+fn a_host_without_power_is_silent_and_resets_afterwards() {
+    let fleet = serve(
+        "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"300ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let mut talk = Talk::to(address);
+    assert_eq!(talk.ask("PING"), "+PONG");
+    observer.ask("START");
+    await_fault(&mut observer, "dark", "begun");
+    talk.say("PING");
+    assert!(talk.is_silent());
+    assert!(talk.is_closed());
+    assert_eq!(Talk::to(address).ask("PING"), "+PONG");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    for (faults, what) in [
+        (
+            "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\npause = { host = \"c1\" }",
+            "`pause`",
+        ),
+        (
+            "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t2\" }\n\
+             clock-jump = { host = \"A\", by = \"1s\" }",
+            "`at = { client, before }`",
+        ),
+    ] {
+        let refused = Fleet::start(&setup(scenario(faults))).err().unwrap();
+        assert!(matches!(refused, Refusal::Unsupported(_)));
+        let text = refused.to_string();
+        assert!(text.contains(what) && text.contains("(the fault `f`)"), "{text}");
+    }
+}
+
+#[test]
+fn connections_are_reset_by_a_partition_that_says_so() {
+    let fleet = serve(
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
+         partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
+    observer.ask("START");
+    assert!(one.is_closed());
+    assert_eq!(other.ask("PING"), "+PONG");
+    await_fault(&mut observer, "cut", "over");
+    assert_eq!(Talk::of(address, "c1").ask("PING"), "+PONG");
+}
+
+#[test]
+fn nothing_passes_any_more_after_a_silent_partition() {
+    let fleet = serve(
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"100ms\"\n\
+         partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
+    observer.ask("START");
+    await_fault(&mut observer, "cut", "begun");
+    one.say("SET key 1");
+    await_fault(&mut observer, "cut", "over");
+    one.say("SET key 2");
+    assert!(one.is_silent());
+    assert_eq!(other.ask("GET key"), "$-1");
+    assert_eq!(Talk::of(address, "c1").ask("SET key 3"), "+OK");
+}
+
+#[test]
+fn a_delay_holds_requests_and_answers() {
+    const BY: Duration = Duration::from_millis(200);
+    let fleet = serve(
+        "[[fault]]\nid = \"there\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"A\"], by = \"200ms\" }\n\
+         [[fault]]\nid = \"back\"\nat = \"0s\"\n\
+         delay = { from = [\"A\"], to = [\"c1\"], by = \"200ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let mut observer = Talk::to(fleet.observer());
+    let mut one = Talk::of(address, "c1");
+    observer.ask("START");
+    for fault in ["there", "back"] {
+        await_fault(&mut observer, fault, "begun");
+    }
+    let began = Instant::now();
+    assert_eq!(one.ask("PING"), "+PONG");
+    assert!(began.elapsed() >= 2 * BY, "both ways");
+}
+
+/// What the wall clock of a master reads.
+fn wall_us(talk: &mut Talk) -> u64 {
+    let time = talk.ask("TIME");
+    let (seconds, micros) = time.split_once('\n').unwrap();
+    seconds.parse::<u64>().unwrap() * 1_000_000 + micros.parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_clock_may_run_faster_than_others_and_jump_back() {
+    let fleet = serve(
+        "[[fault]]\nid = \"fast\"\nat = \"0s\"\nuntil = \"200ms\"\n\
+         clock-rate = { host = \"A\", ppm = 500000 }\n\
+         [[fault]]\nid = \"back\"\nat = \"300ms\"\nclock-jump = { host = \"A\", by = \"-20s\" }",
+    );
+    let mut talks: Vec<Talk> = fleet.addresses()[..2].iter().map(|it| Talk::to(*it)).collect();
+    let [fast, true_] = &mut talks[..] else { unreachable!() };
+    let mut observer = Talk::to(fleet.observer());
+    let mut ahead_us = || {
+        let before_us = wall_us(true_);
+        wall_us(fast).saturating_sub(before_us)
+    };
+    observer.ask("START");
+    until("A is ahead", || ahead_us() > 80_000);
+    await_fault(&mut observer, "back", "over");
+    assert_eq!(ahead_us(), 0);
+}
+
+#[test]
+fn what_is_kept_is_there_after_a_restart() {
+    let fleet = serve(
+        "[cluster.node.A]\npersistence = \"always\"\n\
+         [cluster.node.B]\npersistence = \"rdb\"\n\
+         [cluster.node.C]\npersistence = \"everysec\"\n\
+         [[fault]]\nid = \"save\"\nat = \"300ms\"\nsnapshot = { host = \"B\" }\n\
+         [[fault]]\nid = \"crash\"\nat = \"2s\"\n\
+         kill = { host = [\"A\", \"B\", \"C\", \"D\"], restart-after = \"10ms\" }",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
+    let run_id = |talk: &mut Talk| {
+        let info = talk.ask("INFO server");
+        info.lines().find(|line| line.starts_with("run_id:")).unwrap().to_owned()
+    };
+    let before: Vec<String> = talks.iter_mut().map(run_id).collect();
+    talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("SET early 1"), "+OK"));
+    observer.ask("START");
+    await_fault(&mut observer, "save", "over");
+    assert_eq!(talks[1].ask("SET late 1"), "+OK");
+    await_fault(&mut observer, "crash", "over");
+    let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
+    let found: Vec<String> = talks.iter_mut().map(|talk| talk.ask("EXISTS early late")).collect();
+    assert_eq!(found, [":1", ":1", ":1", ":0"], "B has forgotten what came after its snapshot");
+    let after: Vec<String> = talks.iter_mut().map(run_id).collect();
+    assert!(before.iter().zip(&after).all(|(one, other)| one != other));
+}
+
+#[test]
+fn keys_go_as_the_scenario_says() {
+    let fleet = serve(
+        "[[fault]]\nid = \"delete\"\nat = \"0s\"\ndelete = { host = \"A\" }\n\
+         [[fault]]\nid = \"evict\"\nat = \"0s\"\nevict = { host = \"B\" }\n\
+         [[fault]]\nid = \"flush\"\nat = \"0s\"\nflush = { host = \"C\" }\n",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
+    talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("MSET other 1 x:res 1"), "+OK"));
+    observer.ask("START");
+    for fault in ["delete", "evict", "flush"] {
+        await_fault(&mut observer, fault, "over");
+    }
+    let left = talks.iter_mut().map(|talk| talk.ask("MGET other x:res"));
+    assert_eq!(left.collect::<Vec<_>>(), ["1\n$-1", "1\n$-1", "$-1\n$-1", "1\n1"]);
+}
+
+#[test]
+fn a_master_without_memory_sets_nothing_and_deletes() {
+    let fleet = serve(
+        "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"1500ms\"\nmemory-full = { host = \"A\" }",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let mut talk = Talk::to(fleet.addresses()[0]);
+    assert_eq!(talk.ask("SET key 1"), "+OK");
+    observer.ask("START");
+    await_fault(&mut observer, "full", "begun");
+    let oom = "-OOM command not allowed when used memory > 'maxmemory'.";
+    assert_eq!(talk.ask("SET other 1"), oom);
+    assert_eq!(talk.ask("DEL key"), ":1");
+    await_fault(&mut observer, "full", "over");
+    assert_eq!(talk.ask("SET other 1"), "+OK");
+}
+
+/// Catalogue N2: what asks for the lock is late, and everything behind it.
+#[test]
+fn a_delay_may_concern_what_asks_for_the_lock_alone() {
+    const BY: Duration = Duration::from_millis(200);
+    let fleet = serve(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"A\"], by = \"200ms\", only = \"set\" }",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let mut one = Talk::of(fleet.addresses()[0], "c1");
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    let began = Instant::now();
+    assert_eq!(one.ask("SET res token NX PX 10000"), "+OK");
+    assert!(began.elapsed() >= BY);
+    one.say("SET res token NX PX 10000");
+    assert_eq!(one.ask("DEL res"), "$-1");
+    assert_eq!(one.hear(), ":1");
+    assert!(began.elapsed() >= 2 * BY);
+}

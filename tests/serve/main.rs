@@ -1,0 +1,47 @@
+//! Served masters, met as any client meets them: over sockets, in real time.
+
+#![expect(clippy::disallowed_methods, reason = "real sockets are what is tested here")]
+#![expect(clippy::disallowed_types, reason = "real sockets are what is tested here")]
+
+mod bad_input;
+mod command;
+mod faults;
+mod scripts;
+mod talk;
+mod verdicts;
+
+use redlock_sim::master::profile::REDIS_7_0;
+use redlock_sim::scenario::{Case, Scenario};
+use redlock_sim::serve::{Fleet, Setup, Verdict};
+
+fn scenario(faults: &str) -> Case {
+    let text = format!(
+        "schema = 1\nname = \"inline\"\ntitle = \"t\"\n\
+         [cluster]\nnetwork = {{ delay = \"0ms\" }}\n\
+         [[client]]\nid = \"c1\"\nsubject = \"worker\"\n\
+         [[client]]\nid = \"c2\"\nsubject = \"worker\"\n{faults}"
+    );
+    let scenario: Scenario = toml::from_str(&text).unwrap();
+    assert_eq!(redlock_sim::scenario::complaints(&scenario), []);
+    Case { slug: None, name: None, scenario, overrides: Vec::new() }
+}
+
+fn setup(case: Case) -> Setup {
+    let describe = |verdict: &Verdict| {
+        let found = verdict.played.result.properties.iter();
+        found.map(|it| format!("{} {:?}", it.property.name(), it.observed)).collect()
+    };
+    Setup {
+        case,
+        seed: 0,
+        base_port: 0,
+        observer_port: 0,
+        profile: &REDIS_7_0,
+        waits_for_start: false,
+        describe,
+    }
+}
+
+fn serve(faults: &str) -> Fleet {
+    Fleet::start(&setup(scenario(faults))).unwrap()
+}

@@ -1,0 +1,73 @@
+//! Scripts that do not end, and what others are told meanwhile.
+
+use std::net::SocketAddr;
+
+use crate::serve;
+use crate::talk::{Talk, await_fault, until};
+
+const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or \
+                    SHUTDOWN NOSAVE.";
+
+/// A connection that has sent a script which does not end, and another one that was told so.
+fn endless(address: SocketAddr, script: &str) -> (Talk, Talk) {
+    let (mut talk, mut other) = (Talk::to(address), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    talk.say(&format!("EVAL \"{script}\" 0"));
+    until("others are told that a script runs", || other.ask("GET key") == BUSY);
+    (talk, other)
+}
+
+#[test]
+fn an_endless_script_keeps_others_from_everything_but_ending_it() {
+    let fleet = serve("");
+    let address = fleet.addresses()[0];
+    let (mut talk, mut other) = endless(address, "while true do end");
+    assert_eq!(Talk::to(address).ask("SET key 1"), BUSY);
+    assert_eq!(Talk::to(fleet.addresses()[1]).ask("SET key 1"), "+OK", "another master");
+    assert_eq!(other.ask("SCRIPT KILL"), "+OK");
+    let end = talk.hear();
+    assert!(end.contains("Script killed by user with SCRIPT KILL"), "{end}");
+    assert_eq!(talk.ask("GET key"), "$-1");
+    assert_eq!(other.ask("SCRIPT KILL"), "-NOTBUSY No scripts in execution right now.");
+}
+
+#[test]
+fn a_script_that_has_written_ends_with_its_process_only() {
+    let fleet = serve(
+        "[[fault]]\nid = \"crash\"\nat = \"0s\"\nkill = { host = \"A\", restart-after = \"10ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let script = "redis.call('SET', 'key', '1') while true do end";
+    let (mut talk, mut other) = endless(address, script);
+    assert!(other.ask("SCRIPT KILL").starts_with("-UNKILLABLE "));
+    assert_eq!(other.ask("GET key"), BUSY);
+    let mut observer = Talk::to(fleet.observer());
+    assert_eq!(observer.ask("START"), "+OK");
+    await_fault(&mut observer, "crash", "over");
+    assert!(talk.is_closed() && other.is_closed());
+    assert_eq!(Talk::to(address).ask("GET key"), "$-1");
+}
+
+#[test]
+fn a_master_with_an_endless_script_can_be_left() {
+    let fleet = serve("");
+    drop(endless(fleet.addresses()[0], "while true do end"));
+    drop(fleet);
+}
+
+#[test]
+fn scripts_that_want_too_much_get_an_error() {
+    let fleet = serve("");
+    let address = fleet.addresses()[0];
+    let (mut talk, mut other) = (Talk::to(address), Talk::to(address));
+    for (script, error) in [
+        ("local function f() return 1 + f() end return f()", "stack overflow"),
+        ("local t = {} while true do t[#t + 1] = string.rep('x', 1e6) .. #t end", "memory"),
+        ("return string.rep('x', 2^40)", "memory"),
+        ("error({err = 'mine'})", "mine"),
+    ] {
+        let answer = talk.ask(&format!("EVAL \"{script}\" 0"));
+        assert!(answer.starts_with('-') && answer.contains(error), "{script}: {answer}");
+        assert_eq!(other.ask("PING"), "+PONG");
+    }
+}

@@ -1,0 +1,96 @@
+//! Speaking to what is served.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// What does not come within this does not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection that speaks RESP, and no more of it than tests need.
+pub(crate) struct Talk(BufReader<TcpStream>);
+
+impl Talk {
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// A connection of `client`.
+    pub(crate) fn of(address: SocketAddr, client: &str) -> Self {
+        let mut talk = Self::to(address);
+        assert_eq!(talk.ask(&format!("CLIENT SETNAME {client}")), "+OK");
+        talk
+    }
+
+    pub(crate) fn say(&mut self, line: &str) {
+        self.write(format!("{line}\r\n").as_bytes());
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// The next line; of a bulk its text; of an array its lines, joined.
+    pub(crate) fn hear(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "the connection was closed");
+        let line = line.trim_end().to_owned();
+        if let Some(count) = line.strip_prefix('*') {
+            let parts = (0..count.parse().unwrap_or(0)).map(|_| self.hear());
+            return parts.collect::<Vec<_>>().join("\n");
+        }
+        match line.strip_prefix('$') {
+            Some("-1") | None => line,
+            Some(length) => {
+                let mut text = vec![0; length.parse::<usize>().unwrap() + 2];
+                self.0.read_exact(&mut text).unwrap();
+                text.truncate(text.len() - 2);
+                String::from_utf8(text).unwrap()
+            }
+        }
+    }
+
+    pub(crate) fn ask(&mut self, line: &str) -> String {
+        self.say(line);
+        self.hear()
+    }
+
+    /// Whether nothing is to be heard at the moment.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let stream = self.0.get_ref();
+        stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
+        let silent = self.0.fill_buf().is_err_and(|error| {
+            matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+        });
+        self.0.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        silent
+    }
+
+    /// Whether the other side has closed.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.0.read_to_end(&mut rest) {
+            Ok(_) => true,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the fault is so far.
+pub(crate) fn await_fault(observer: &mut Talk, fault: &str, stage: &str) {
+    let line = format!("{fault} {stage}");
+    until(&line, || observer.ask("FAULTS").lines().any(|it| it == line));
+}

@@ -1,0 +1,161 @@
+//! What is found of what workers say and masters saw.
+
+use redlock_sim::scenario::Property;
+use redlock_sim::search::Observed;
+use redlock_sim::serve::Verdict;
+
+use crate::serve;
+use crate::talk::{Talk, await_fault, until};
+
+/// What was found of a property, and its blame.
+fn found(verdict: &Verdict, property: Property) -> (Observed, String) {
+    let mut all = verdict.played.result.properties.iter();
+    let found = all.find(|it| it.property == property).unwrap();
+    (found.observed, found.blames.join(";"))
+}
+
+fn violated(by: &str) -> (Observed, String) {
+    (Observed::Violated, by.to_owned())
+}
+
+const C1_SEES_ABC: &str = "[[fault]]\nid = \"cut\"\nat = \"0s\"\n\
+    partition = { between = [[\"c1\"], [\"D\", \"E\"]] }\n";
+
+/// Both clients hold the lock, C having lost the key of the first between the two.
+fn two_holders(fault: &str) -> Verdict {
+    let fleet = serve(&format!("{C1_SEES_ABC}{fault}"));
+    let addresses = fleet.addresses();
+    let mut observer = Talk::to(fleet.observer());
+    let mut first: Vec<Talk> = addresses.iter().map(|it| Talk::of(*it, "c1")).collect();
+    observer.ask("START");
+    await_fault(&mut observer, "cut", "begun");
+    first.iter_mut().for_each(|talk| talk.say("SET res one NX PX 10000"));
+    for talk in &mut first[..3] {
+        assert_eq!(talk.hear(), "+OK");
+    }
+    assert_eq!(observer.ask("ENTER res c1"), "+OK");
+    await_fault(&mut observer, "lose", "over");
+    let mut second: Vec<Talk> = addresses.iter().map(|it| Talk::of(*it, "c2")).collect();
+    let votes = second.iter_mut().map(|talk| talk.ask("SET res two NX PX 10000"));
+    assert_eq!(votes.collect::<Vec<_>>(), ["$-1", "$-1", "+OK", "+OK", "+OK"]);
+    assert!(first[3].is_silent(), "D answers c1 through the partition");
+    assert_eq!(observer.ask("ENTER res c2"), "+OK");
+    assert_eq!(observer.ask("LEAVE res c2"), "+OK");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    fleet.finish()
+}
+
+#[test]
+fn a_clock_that_jumps_is_blamed() {
+    let verdict = two_holders(
+        "[[fault]]\nid = \"lose\"\nat = \"700ms\"\nclock-jump = { host = \"C\", by = \"20s\" }",
+    );
+    assert_eq!(found(&verdict, Property::MutualExclusion), violated("clock(C)"));
+    assert_eq!(found(&verdict, Property::ExclusiveSection), violated("clock(C)"));
+    assert_eq!(found(&verdict, Property::SoundGrant).0, Observed::Unjudged);
+}
+
+#[test]
+fn a_restart_without_memory_is_blamed() {
+    let verdict = two_holders(
+        "[[fault]]\nid = \"lose\"\nat = \"700ms\"\nkill = { host = \"C\", restart-after = \"10ms\" }",
+    );
+    assert_eq!(found(&verdict, Property::MutualExclusion), violated("amnesia(C)"));
+}
+
+#[test]
+fn an_operator_is_blamed() {
+    let verdict =
+        two_holders("[[fault]]\nid = \"lose\"\nat = \"700ms\"\ndelete = { host = \"C\" }");
+    assert_eq!(found(&verdict, Property::MutualExclusion), violated("operator"));
+}
+
+/// Catalogue K5: the answers are true, and too late to be worth anything.
+#[test]
+fn who_enters_by_answers_that_came_too_late_is_wrong() {
+    let fleet = serve(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"A\", \"B\", \"C\", \"D\", \"E\"], to = [\"c1\"], by = \"1s\", only = \"answer\" }",
+    );
+    let addresses = fleet.addresses();
+    let mut observer = Talk::to(fleet.observer());
+    let mut first: Vec<Talk> = addresses.iter().map(|it| Talk::of(*it, "c1")).collect();
+    let mut second: Vec<Talk> = addresses.iter().map(|it| Talk::of(*it, "c2")).collect();
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    first.iter_mut().for_each(|talk| talk.say("SET res one NX PX 100"));
+    until("all nodes have the first key", || {
+        second.iter_mut().all(|talk| talk.ask("GET res") == "one")
+    });
+    until("the first key is gone", || second.iter_mut().all(|talk| talk.ask("GET res") == "$-1"));
+    for talk in &mut second {
+        assert_eq!(talk.ask("SET res two NX PX 10000"), "+OK");
+    }
+    assert_eq!(observer.ask("ENTER res c2"), "+OK");
+    for talk in &mut first {
+        assert_eq!(talk.hear(), "+OK");
+    }
+    assert_eq!(observer.ask("ENTER res c1"), "+OK");
+    assert!(observer.ask("VERDICT").contains("mutual-exclusion Violated"));
+    let verdict = fleet.finish();
+    assert_eq!(found(&verdict, Property::MutualExclusion), violated("none"));
+}
+
+#[test]
+fn workers_that_take_turns_break_nothing() {
+    let fleet = serve("");
+    let mut observer = Talk::to(fleet.observer());
+    let mut talks: Vec<Talk> = fleet.addresses().into_iter().map(Talk::to).collect();
+    for (turn, who) in ["c1", "stranger", "c1"].into_iter().enumerate() {
+        for talk in &mut talks {
+            assert_eq!(talk.ask(&format!("SET res {who}-{turn} NX PX 10000")), "+OK");
+        }
+        assert_eq!(observer.ask(&format!("ENTER res {who} {}", turn + 1)), "+OK");
+        assert_eq!(observer.ask(&format!("LEAVE res {who}")), "+OK");
+        talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("DEL res"), ":1"));
+    }
+    let verdict = fleet.finish();
+    for property in [Property::MutualExclusion, Property::ExclusiveSection, Property::FencedOrder] {
+        assert_eq!(found(&verdict, property).0, Observed::Holds, "{property:?}");
+    }
+    let clients = &verdict.played.result.case.scenario.clients;
+    assert_eq!(clients.iter().map(|it| &it.id[..]).collect::<Vec<_>>(), ["c1", "c2", "stranger"]);
+    assert_eq!(verdict.played.result.counters.granted, 3);
+}
+
+#[test]
+fn fencing_tokens_that_go_back_are_a_violation() {
+    let fleet = serve("");
+    let mut observer = Talk::to(fleet.observer());
+    let mut talks: Vec<Talk> = fleet.addresses().into_iter().map(Talk::to).collect();
+    for token in [7, 5] {
+        talks.iter_mut().for_each(|talk| drop(talk.ask(&format!("SET res v{token} NX PX 9000"))));
+        assert_eq!(observer.ask(&format!("ENTER res c1 {token}")), "+OK");
+        assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+        talks.iter_mut().for_each(|talk| drop(talk.ask("DEL res")));
+    }
+    assert_eq!(found(&fleet.finish(), Property::FencedOrder).0, Observed::Violated);
+}
+
+#[test]
+fn who_says_nonsense_to_the_observer_is_told_so() {
+    let fleet = serve("");
+    let mut observer = Talk::to(fleet.observer());
+    for (line, error) in [
+        ("ENTER other c1", "another resource"),
+        ("ENTER res 1x", "a worker's name"),
+        ("LEAVE res c1", "ENTER first"),
+        ("ENTER res", "expected ENTER"),
+    ] {
+        let answer = observer.ask(line);
+        assert!(answer.starts_with("-ERR") && answer.contains(error), "{line}: {answer}");
+    }
+    assert_eq!(observer.ask("ENTER res c1"), "+OK");
+    assert!(observer.ask("ENTER res c1").contains("LEAVE first"));
+}
+
+#[test]
+fn a_run_in_which_nobody_asked_is_empty() {
+    let verdict = serve("").finish();
+    assert!(verdict.is_empty());
+}
