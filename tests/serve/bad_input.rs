@@ -152,7 +152,8 @@ fn what_is_announced_takes_no_memory_and_what_is_not_read_takes_little() {
         deaf.write("GET big\r\n".repeat(1_000).as_bytes());
         bad.push(deaf);
     }
-    let allocates = "EVAL \"local t = {} while true do t[#t + 1] = string.rep('x', 1e6) .. #t end\" 0";
+    let allocates =
+        "EVAL \"local t = {} while true do t[#t + 1] = string.rep('x', 1e6) .. #t end\" 0";
     assert!(good.ask(allocates).starts_with("-ERR"));
     assert_eq!(good.ask("PING"), "+PONG");
     assert!(process.most_mib() < 400, "{} MiB", process.most_mib());
@@ -170,9 +171,22 @@ impl Draw {
     /// Something that resembles a request.
     fn bytes(&mut self) -> Vec<u8> {
         const PARTS: [&[u8]; 16] = [
-            b"*", b"$", b":", b"-", b"0", b"1", b"3", b"99999", b"\r\n", b"\n", b"\0", b"\"",
-            b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n",
-            b"EVAL \"return {1, {2}}\" 0\r\n", b"MULTI\r\nSET k v\r\nEXEC\r\n",
+            b"*",
+            b"$",
+            b":",
+            b"-",
+            b"0",
+            b"1",
+            b"3",
+            b"99999",
+            b"\r\n",
+            b"\n",
+            b"\0",
+            b"\"",
+            b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+            b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n",
+            b"EVAL \"return {1, {2}}\" 0\r\n",
+            b"MULTI\r\nSET k v\r\nEXEC\r\n",
         ];
         let mut bytes = Vec::new();
         for _ in 0..self.below(20) {

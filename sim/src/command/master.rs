@@ -20,7 +20,10 @@ pub(super) fn master(arguments: &Master) -> Result<Exit, Stop> {
     let profile = which.map_or(Ok(&REDIS_7_0), |name| profile(&name))?;
     if options.iter().any(|option| option == "--version" || option == "-v") {
         let Profile { server, version, .. } = profile;
-        say(format_args!("redlock-sim {} as {server} server v={version}", env!("CARGO_PKG_VERSION")));
+        say(format_args!(
+            "redlock-sim {} as {server} server v={version}",
+            env!("CARGO_PKG_VERSION")
+        ));
         return Ok(Exit::Met);
     }
     let master = Alone::start(&options, profile)

@@ -13,9 +13,9 @@ use tokio::io::Interest;
 
 use self::replies::Replies;
 use super::chronicle::{Chronicle, Peer, Told};
+use super::executor::Entrance;
 use super::limits::{ARRIVALS_MAX, BATCH_MAX, READ_BYTES, REPLIES_BYTES_MAX};
 use super::meaning;
-use super::executor::Entrance;
 use super::node::Node;
 use super::socket::Socket;
 use super::weather::{Life, Link};

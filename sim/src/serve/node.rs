@@ -160,7 +160,11 @@ impl Node {
     }
 
     /// A request was executed; why what it says cannot be done after all.
-    pub(super) fn executed(self: &Arc<Self>, server: &mut Server, request: &[Bytes]) -> Option<Value> {
+    pub(super) fn executed(
+        self: &Arc<Self>,
+        server: &mut Server,
+        request: &[Bytes],
+    ) -> Option<Value> {
         if self.process.is_none() || !begins_with(request, b"CONFIG") {
             return None;
         }

@@ -62,7 +62,8 @@ impl Door {
             Self::Path(listener) => listener.accept().await.map(|(stream, _)| Socket::Path(stream)),
             Self::Tls(listener, config) => {
                 let (stream, _) = listener.accept().await?;
-                let session = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+                let session =
+                    ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
                 Ok(Socket::Tls(stream, Box::new(session)))
             }
         }

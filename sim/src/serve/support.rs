@@ -40,9 +40,9 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     match fault.doing {
         Doing::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
         Doing::ClockRate { host, .. } if !is_node(host) => Some("the rate of a client's clock"),
-        Doing::Delay { only: Some(Message::Extend | Message::Release | Message::Write), .. } => {
-            Some("a delay of releases, extensions or writes only")
-        }
+        Doing::Delay {
+            only: Some(Message::Extend | Message::Release | Message::Write), ..
+        } => Some("a delay of releases, extensions or writes only"),
         Doing::Delay { from, to, .. } if (from | to) & store != 0 => Some("a delay to the store"),
         Doing::Die { host, .. } if !is_node(host) => Some("the death of a client"),
         Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
