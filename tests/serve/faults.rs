@@ -141,7 +141,7 @@ fn a_delay_holds_requests_and_answers() {
     let mut observer = Talk::to(fleet.observer());
     let mut one = Talk::of(address, "c1");
     observer.ask("START");
-    ["there", "back"].map(|fault| await_fault(&mut observer, fault, "begun"));
+    ["there", "back"].iter().for_each(|it| await_fault(&mut observer, it, "begun"));
     let began = Instant::now();
     assert_eq!(one.ask("PING"), "+PONG");
     assert!(began.elapsed() >= 2 * BY, "both ways");
@@ -214,7 +214,7 @@ fn keys_go_as_the_scenario_says() {
     let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
     talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("MSET other 1 x:res 1"), "+OK"));
     observer.ask("START");
-    ["delete", "evict", "flush"].map(|it| await_fault(&mut observer, it, "over"));
+    ["delete", "evict", "flush"].iter().for_each(|it| await_fault(&mut observer, it, "over"));
     let left = talks.iter_mut().map(|talk| talk.ask("MGET other x:res"));
     assert_eq!(left.collect::<Vec<_>>(), ["1\n$-1", "1\n$-1", "$-1\n$-1", "1\n1"]);
 }
