@@ -142,7 +142,7 @@ pub(super) struct Master {
     #[arg(long, value_name = "NAME")]
     pub(super) profile: Option<String>,
     /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
-    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "REDIS-OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(super) options: Vec<String>,
 }
 

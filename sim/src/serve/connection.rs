@@ -21,7 +21,7 @@ use super::socket::Socket;
 use super::weather::{Life, Link};
 use crate::history;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
-use crate::master::server::{Answer, Session, Touched, Turn};
+use crate::master::server::{Answer, Server, Session, Touched, Turn};
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
@@ -285,7 +285,7 @@ impl<'a> Connection<'a> {
         !(arrival.is_held && self.link.requests_held)
     }
 
-    fn execute_next(&mut self, server: &mut crate::master::server::Server) {
+    fn execute_next(&mut self, server: &mut Server) {
         let node = self.node;
         let Some(Arrival { request, told, .. }) = self.arrivals.pop_front() else { return };
         let request = match request {
@@ -300,7 +300,8 @@ impl<'a> Connection<'a> {
         node.begin(server, &request);
         let writer = Chronicle::writer(told, &self.peer);
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
-        let answer = self.session.execute(server, &request, turn);
+        let execute = |server: &mut Server| self.session.execute(server, &request, turn);
+        let answer = node.executor.execute(server, &request, execute);
         self.requests.set_unauthenticated(self.session.is_unauthenticated());
         match answer {
             Answer::Reply(value) => {

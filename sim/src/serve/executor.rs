@@ -75,12 +75,20 @@ impl Executor {
         if server.is_running() { Entrance::Open(server) } else { Entrance::Dead }
     }
 
-    /// `request` is about to be executed by `server`.
-    pub(super) fn begin(&self, server: &Server, request: &[Bytes]) {
-        if SCRIPTED.iter().any(|word| begins_with(request, word)) {
-            self.patience_ns.store(patience_ns(server), Ordering::Release);
-            self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
+    /// Has `server` execute `request`.
+    pub(super) fn execute<T>(
+        &self,
+        server: &mut Server,
+        request: &[Bytes],
+        execute: impl FnOnce(&mut Server) -> T,
+    ) -> T {
+        if !SCRIPTED.iter().any(|word| begins_with(request, word)) {
+            return execute(server);
         }
+        self.patience_ns.store(patience_ns(server), Ordering::Release);
+        self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
+        // This thread may be the one that listens to sockets for all the others.
+        tokio::task::block_in_place(|| execute(server))
     }
 
     /// Who entered leaves: nothing is executed any more.

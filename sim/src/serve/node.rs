@@ -153,7 +153,6 @@ impl Node {
 
     /// A request is about to be executed.
     pub(super) fn begin(&self, server: &mut Server, request: &[Bytes]) {
-        self.executor.begin(server, request);
         if let Some(process) = &self.process {
             process.begin(server, request);
         }
