@@ -184,6 +184,19 @@ fn a_watched_key_is_noticed_whoever_changes_it() {
 }
 
 #[test]
+fn a_scan_deletes_what_it_finds_expired_and_a_list_of_names_does_not() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("SET k v PX 100", "+OK"), ("SET l v PX 100", "+OK")]);
+    bench.wall_ms += 101;
+    bench.goes(&[
+        ("KEYS *", "*0"),
+        ("DBSIZE", ":2"),
+        ("SCAN 0 MATCH k", "*2\r\n$1\r\n0\r\n*0"),
+        ("DBSIZE", ":1"),
+    ]);
+}
+
+#[test]
 fn that_a_key_is_gone_whose_time_was_over_is_no_change() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("SET k v PX 100", "+OK")]);
