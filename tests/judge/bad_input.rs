@@ -104,6 +104,8 @@ fn cases() -> Vec<Case> {
         broken("more than 512 MB, announced", "*2\r\n$3\r\nGET\r\n$536870913\r\n"),
         broken("fewer than no words", "*-5\r\nPING\r\n"),
         broken("fewer than no bytes", "*1\r\n$-1\r\n"),
+        broken("a quote within a word", "ECHO 'a'b\r\n"),
+        broken("quotes within words", "ECHO \"a\"'b'\r\nECHO c\"d e\"\r\n"),
         broken("a line without end", vec![b'a'; 70_000]),
         broken("a count without end", [b"*", &[b'1'; 70_000][..]].concat()),
         broken("a length without end", [b"*1\r\n$", &[b'1'; 70_000][..]].concat()),

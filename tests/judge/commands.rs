@@ -108,10 +108,11 @@ fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
     command
 }
 
-/// A cursor other than 0 is the server's own business, and with other numbers WAIT waits.
+/// A cursor other than 0 is the server's own business, and so are the order of its keys and its
+/// parameters that no client asks for; with other numbers WAIT waits.
 fn is_delicate(name: &Word) -> bool {
     let Word::Is(name) = name else { return false };
-    name.eq_ignore_ascii_case(b"SCAN") || name.eq_ignore_ascii_case(b"WAIT")
+    ["CONFIG", "KEYS", "SCAN", "WAIT"].iter().any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
 }
 
 pub(crate) fn words(dice: &mut Dice, name: &str, arguments: &[fn(&mut Dice) -> Word]) -> Words {
@@ -339,7 +340,7 @@ fn elsewhere(dice: &mut Dice) -> Words {
 
 fn config(dice: &mut Dice) -> Words {
     let mut command = words(dice, "CONFIG", &[]);
-    match dice.below(6) {
+    match dice.below(7) {
         0..=3 => {
             command.push(in_some_case(dice, "GET"));
             command.push(Word::text(dice.pick(&[
@@ -355,6 +356,7 @@ fn config(dice: &mut Dice) -> Words {
             ])));
         }
         4 => command.push(in_some_case(dice, "NOSUCH")),
+        5 => command.push(in_some_case(dice, "SET")),
         _ => command.push(anything(dice)),
     }
     command

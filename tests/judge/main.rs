@@ -20,6 +20,7 @@
 mod bad_input;
 mod commands;
 mod dice;
+mod expressions;
 mod generator;
 mod locks;
 mod play;

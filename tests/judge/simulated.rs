@@ -4,8 +4,6 @@
 //! Where a millisecond ends in between, a request is executed at each of the milliseconds, and
 //! every outcome that fits the real reply is followed further.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use redlock_sim::history::Writer;
 use redlock_sim::master::profile::{Feature, Profile};
@@ -149,6 +147,11 @@ impl Simulated {
 }
 
 impl State {
+    fn is_like(&self, other: &Self) -> bool {
+        let told = |state: &Self| format!("{:?}", state.sessions);
+        *self.server == *other.server && told(self) == told(other)
+    }
+
     fn execute(&mut self, at: usize, request: &[Bytes], wall_us: i64) -> Vec<u8> {
         let mut out = Vec::new();
         let Some(session) = &mut self.sessions[at] else { return out };
@@ -200,12 +203,12 @@ fn reads_clock(request: &[Bytes]) -> bool {
 }
 
 /// `states` without those that are there twice: keys, and what connections have begun.
-fn distinct(mut states: Vec<State>) -> Vec<State> {
-    if states.len() > 1 {
-        let mut seen = BTreeSet::new();
-        let master = |state: &State| format!("{:?}{:?}", &*state.server as &Master, state.sessions);
-        states.retain(|state| seen.insert(master(state)));
-        states.truncate(STATES_MAX);
+fn distinct(states: Vec<State>) -> Vec<State> {
+    let mut distinct: Vec<State> = Vec::new();
+    for state in states {
+        if distinct.len() < STATES_MAX && !distinct.iter().any(|other| other.is_like(&state)) {
+            distinct.push(state);
+        }
     }
-    states
+    distinct
 }

@@ -121,6 +121,7 @@ pub(crate) fn play(name: &str, profile: &'static Profile) -> Result<(), Failed> 
     while let Some(line) = lines.next() {
         if line.starts_with("== ") {
             simulated = Simulated::new(profile, PLAYED_MS as u64);
+            continue;
         }
         let place = line.bytes().next().map_or(0, |letter| usize::from(letter.wrapping_sub(b'a')));
         if let Some((_, id)) = line.split_once("= ").filter(|(head, _)| head.len() == 1) {

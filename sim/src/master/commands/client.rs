@@ -1,7 +1,5 @@
 //! `CLIENT`: what connections say of themselves, and what is told of them.
 
-use bytes::Bytes;
-
 use super::call::{count, is};
 use super::connection::check_name;
 use super::{Call, Ending, Keys, LOADING, NO_SCRIPT, Outcome, Refusal, STALE, Spec, text};
@@ -105,7 +103,7 @@ fn line(call: &Call<'_>, id: u64) -> Vec<u8> {
 }
 
 fn info(call: &mut Call<'_>) -> Outcome {
-    Ok(Value::Verbatim(Bytes::from(line(call, call.session.id()))))
+    Ok(Value::text(line(call, call.session.id())))
 }
 
 /// Whether there is such a kind of client, and whether ours are of it.
@@ -133,7 +131,7 @@ fn list(call: &mut Call<'_>) -> Outcome {
     let ids = call.server.clients().iter().map(|(id, _)| id);
     let wanted = |id: &u64| wanted.as_ref().is_none_or(|ids| ids.contains(&(*id as i64)));
     let lines = ids.filter(wanted).flat_map(|id| line(call, id));
-    Ok(Value::Verbatim(lines.collect()))
+    Ok(Value::text(lines.collect::<Vec<u8>>()))
 }
 
 /// Which connections to close.

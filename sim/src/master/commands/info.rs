@@ -2,8 +2,6 @@
 
 use core::fmt::Write;
 
-use bytes::Bytes;
-
 use super::call::is;
 use super::{Call, Keys, LOADING, Outcome, STALE, Spec};
 use crate::master::resp::Value;
@@ -41,7 +39,7 @@ fn info(call: &mut Call<'_>) -> Outcome {
             written.and_then(|()| section(call, &mut text)).expect("strings can be written to");
         }
     }
-    Ok(Value::Verbatim(Bytes::from(text)))
+    Ok(Value::text(text))
 }
 
 fn nothing(_: &Call<'_>, _: &mut String) -> core::fmt::Result {

@@ -81,6 +81,17 @@ fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
     names.map(|(key, _)| Value::Bulk(key.share())).collect()
 }
 
+/// Deletes the keys that match and whose time is over.
+fn expire(call: &mut Call<'_>, pattern: &[u8]) {
+    let Some(database) = call.server.databases().get(call.session.database()) else { return };
+    let wall_ms = call.wall_ms();
+    let over = database.iter().filter(|(_, entry)| entry.is_expired(wall_ms));
+    let names = over.map(|(key, _)| key).filter(|key| glob::matches(pattern, key));
+    for name in names.cloned().collect::<Vec<SmallBytes>>() {
+        call.exists(&name);
+    }
+}
+
 fn names(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(matching(call, call.arguments()[0])))
 }
@@ -126,7 +137,11 @@ fn scan(call: &mut Call<'_>) -> Outcome {
     if !rest.is_empty() {
         return Err(text::SYNTAX);
     }
-    let names = if cursor == 0 && strings { matching(call, pattern) } else { Vec::new() };
+    let mut names = Vec::new();
+    if cursor == 0 && strings {
+        expire(call, pattern);
+        names = matching(call, pattern);
+    }
     Ok(Value::Array(vec![Value::bulk(b"0"), Value::Array(names)]))
 }
 

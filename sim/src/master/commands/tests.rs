@@ -1,10 +1,13 @@
 //! Requests and the very bytes that answer them.
 
+mod nonsense;
+mod profiles;
+
 use bytes::Bytes;
 
 use crate::history::Writer;
 use crate::master::Master;
-use crate::master::profile::{PROFILES, Profile, REDIS_7_0, REDIS_8_4, VALKEY_9};
+use crate::master::profile::{PROFILES, Profile, REDIS_7_0, REDIS_7_2, REDIS_8_4, VALKEY_9};
 use crate::master::resp::Requests;
 use crate::master::server::{Answer, Server, Session, Turn};
 use crate::scenario::Persistence;
@@ -32,18 +35,22 @@ impl Bench {
         let mut requests = Requests::default();
         requests.push(format!("{line}\r\n").as_bytes());
         let request: Vec<Bytes> = requests.next_request().expect("well-formed").expect("whole");
+        String::from_utf8(self.bytes(place, &request)).expect("text")
+    }
+
+    fn bytes(&mut self, place: usize, request: &[Bytes]) -> Vec<u8> {
         let (session, mut touched) = (&mut self.sessions[place], Vec::new());
         let wall_ns = self.wall_ms * 1_000_000;
         let turn = Turn { wall_ns, writer: Writer::Operator, touched: &mut touched };
         let mut out = Vec::new();
-        match session.execute(&mut self.server, &request, turn) {
+        match session.execute(&mut self.server, request, turn) {
             Answer::Reply(value) | Answer::LastReply(value) => {
                 value.encode(session.protocol(), &mut out);
             }
             Answer::Silence => {}
-            Answer::Wait { .. } => out.extend_from_slice(b"waits"),
+            Answer::Wait { .. } => out.extend_from_slice(b"waits\r\n"),
         }
-        String::from_utf8(out).expect("text")
+        out
     }
 
     fn goes(&mut self, table: &[(&str, &str)]) {
@@ -177,6 +184,19 @@ fn a_watched_key_is_noticed_whoever_changes_it() {
 }
 
 #[test]
+fn a_scan_deletes_what_it_finds_expired_and_a_list_of_names_does_not() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("SET k v PX 100", "+OK"), ("SET l v PX 100", "+OK")]);
+    bench.wall_ms += 101;
+    bench.goes(&[
+        ("KEYS *", "*0"),
+        ("DBSIZE", ":2"),
+        ("SCAN 0 MATCH k", "*2\r\n$1\r\n0\r\n*0"),
+        ("DBSIZE", ":1"),
+    ]);
+}
+
+#[test]
 fn that_a_key_is_gone_whose_time_was_over_is_no_change() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("SET k v PX 100", "+OK")]);
@@ -215,7 +235,15 @@ fn scripts_reach_commands_and_are_told_what_clients_are_not() {
 #[test]
 fn a_script_without_end_is_ended() {
     let answer = Bench::new(&REDIS_7_0).ask("EVAL 'while true do end' 0");
-    assert!(answer.contains("Script killed by user with SCRIPT KILL."), "{answer}");
+    assert!(
+        answer.starts_with("-ERR Script killed by user with SCRIPT KILL... script: "),
+        "{answer}"
+    );
+    let answer = Bench::new(&VALKEY_9).ask("EVAL 'while true do end' 0");
+    assert_eq!(
+        answer,
+        "-ERR Script killed by user with SCRIPT KILL. script: on @user_script:1.\r\n"
+    );
 }
 
 #[test]

@@ -46,8 +46,8 @@ pub enum Value {
     Set(Vec<Value>),
     /// A word: `OK`. Ends of lines in it are sent as spaces.
     Simple(Bytes),
-    /// Text; version 2 has a byte string.
-    Verbatim(Bytes),
+    /// Text of a kind that three letters say; version 2 has a byte string.
+    Verbatim([u8; 3], Bytes),
 }
 
 impl Value {
@@ -73,6 +73,12 @@ impl Value {
     #[must_use]
     pub fn error(text: impl Into<Bytes>) -> Self {
         Self::Error(text.into())
+    }
+
+    /// Text that is to be shown as it is.
+    #[must_use]
+    pub fn text(text: impl Into<Bytes>) -> Self {
+        Self::Verbatim(*b"txt", text.into())
     }
 
     /// Appends the value as it is sent.
@@ -105,13 +111,14 @@ impl Value {
             Self::Push(values) => many(if is_3 { b'>' } else { b'*' }, values, protocol, out),
             Self::Set(values) => many(if is_3 { b'~' } else { b'*' }, values, protocol, out),
             Self::Simple(text) => words(b'+', text, out),
-            Self::Verbatim(text) if is_3 => {
+            Self::Verbatim(kind, text) if is_3 => {
                 integer(b'=', text.len() as i64 + 4, out);
-                out.extend_from_slice(b"txt:");
+                out.extend_from_slice(kind);
+                out.push(b':');
                 out.extend_from_slice(text);
                 out.extend_from_slice(b"\r\n");
             }
-            Self::Verbatim(text) => bulk(text, out),
+            Self::Verbatim(_, text) => bulk(text, out),
         }
     }
 }

@@ -60,13 +60,13 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
         }
         Value::Set(values) => sequence(lua, values, protocol),
         Value::Simple(word) => tagged(lua, "ok", string(word)?),
-        Value::Verbatim(text) if is_3 => {
+        Value::Verbatim(kind, text) if is_3 => {
             let table = lua.create_table()?;
             table.raw_set("string", string(text)?)?;
-            table.raw_set("format", "txt")?;
+            table.raw_set("format", string(kind)?)?;
             tagged(lua, "verbatim_string", Lv::Table(table))
         }
-        Value::Verbatim(text) => string(text),
+        Value::Verbatim(_, text) => string(text),
     }
 }
 
@@ -141,10 +141,12 @@ impl<'a> Returned<'a> {
             return Some(Value::BigNumber(self.line(&digits)?));
         }
         if let Lv::Table(verbatim) = field("verbatim_string")
-            && let (Ok(Lv::String(text)), Ok(Lv::String(_))) =
+            && let (Ok(Lv::String(text)), Ok(Lv::String(format))) =
                 (verbatim.raw_get("string"), verbatim.raw_get("format"))
         {
-            return Some(Value::Verbatim(self.bytes(&text)?));
+            let mut kind = [b' '; 3];
+            kind.iter_mut().zip(&*format.as_bytes()).for_each(|(place, byte)| *place = *byte);
+            return Some(Value::Verbatim(kind, self.bytes(&text)?));
         }
         let mut values = Vec::new();
         for index in 1_i64.. {

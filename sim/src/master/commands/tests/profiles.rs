@@ -1,0 +1,117 @@
+//! In what servers differ.
+
+use super::*;
+
+#[test]
+fn hello_heeds_its_options_one_by_one_or_all_at_once() {
+    for (profile, name) in [(&REDIS_7_0, "$1\r\na"), (&REDIS_7_2, "$-1"), (&VALKEY_9, "$-1")] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[
+            ("HELLO 3 SETNAME a BAD", "-ERR Syntax error in HELLO option 'BAD'"),
+            ("CLIENT GETNAME", name),
+        ]);
+        let wrong = bench.ask("HELLO 2 AUTH nobody x BAD");
+        let is_asked = wrong.starts_with("-WRONGPASS");
+        assert_eq!(is_asked, profile == &REDIS_7_0, "{}: {wrong}", profile.name);
+    }
+}
+
+#[test]
+fn what_is_no_part_of_a_transaction_is_refused() {
+    let aborted = "-EXECABORT Transaction discarded because of previous errors.";
+    Bench::new(&REDIS_7_0).goes(&[
+        ("MULTI", "+OK"),
+        ("WATCH k", "-ERR WATCH inside MULTI is not allowed"),
+        ("EXEC", "*0"),
+        ("MULTI", "+OK"),
+        ("SAVE", "-ERR Command not allowed inside a transaction"),
+        ("EXEC", aborted),
+    ]);
+    Bench::new(&VALKEY_9).goes(&[
+        ("MULTI", "+OK"),
+        ("MULTI", "-ERR Command 'multi' not allowed inside a transaction"),
+        ("EXEC", aborted),
+    ]);
+}
+
+#[test]
+fn random_numbers_go_on_from_script_to_script_and_begin_anew_with_the_process() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    let ask = "EVAL 'return math.random(1000)' 0";
+    bench.goes(&[(ask, ":397"), (ask, ":841")]);
+    bench.server.forget();
+    bench.goes(&[(ask, ":397"), ("EVAL 'math.randomseed(5) return math.random(1000)' 0", ":525")]);
+}
+
+#[test]
+fn values_of_version_3_keep_their_kind() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    let large = "EVAL 'return {big_number=\"12345678901234567890\"}' 0";
+    let text = "EVAL 'return {verbatim_string={format=\"mkd\", string=\"x\"}}' 0";
+    bench.goes(&[(large, "$20\r\n12345678901234567890"), (text, "$1\r\nx")]);
+    bench.ask("HELLO 3");
+    bench.goes(&[(large, "(12345678901234567890"), (text, "=5\r\nmkd:x")]);
+}
+
+#[test]
+fn valkey_says_more_to_scripts_and_clients() {
+    Bench::new(&VALKEY_9).goes(&[
+        ("WAIT 0 9223372036854775807", "-ERR timeout is out of range"),
+        (
+            "CLIENT SETINFO liB-Ver 'a b'",
+            "-ERR liB-Ver cannot contain spaces, newlines or special characters.",
+        ),
+        (
+            "EVAL 'return redis.call(\"config\", \"get\", \"x\")' 0",
+            "-ERR This Valkey command is not allowed from script script: on @user_script:1.",
+        ),
+        (
+            "EVAL 'return redis.call(\"script\", \"nosuch\")' 0",
+            "-ERR unknown subcommand 'nosuch'. Try SCRIPT HELP. script: on @user_script:1.",
+        ),
+    ]);
+    Bench::new(&REDIS_7_0).goes(&[("WAIT 0 9223372036854775807", ":0")]);
+}
+
+/// What clients of the servers that cannot be asked here see of them (reference, section 8).
+#[test]
+fn profiles_without_a_server_differ_as_their_documents_say() {
+    for (profile, version) in [(&REDIS_7_2, "7.2.7"), (&REDIS_8_4, "8.4.0")] {
+        let mut bench = Bench::new(profile);
+        let introduction = bench.ask("HELLO 2");
+        let expected = format!(
+            "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$5\r\n\
+             proto\r\n:2\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\n\
+             master\r\n$7\r\nmodules\r\n*0\r\n"
+        );
+        assert_eq!(introduction, expected);
+        bench.goes(&[
+            ("CLIENT SETINFO lib-name x", "+OK"),
+            ("WAITAOF 0 0 0", "*2\r\n:0\r\n:0"),
+            (
+                "WAITAOF 1 0 0",
+                "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
+            ),
+            ("EVALSHA x 0", "-NOSCRIPT No matching script. Please use EVAL."),
+            ("MULTI", "+OK"),
+            ("MULTI", "-ERR MULTI calls can not be nested"),
+            ("DISCARD", "+OK"),
+            (
+                "CLIENT MAINT_NOTIFICATIONS ON",
+                "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.",
+            ),
+            ("READONLY", "-ERR This instance has cluster support disabled"),
+            ("DELIFEQ k v", "-ERR unknown command 'DELIFEQ', with args beginning with: 'k' 'v' "),
+        ]);
+        let error = bench.ask("EVAL 'return redis.call(\"nosuch\")' 0");
+        let sha = 40;
+        let head = "-ERR Unknown Redis command called from script script: ";
+        assert!(error.starts_with(head), "{error}");
+        assert_eq!(&error[head.len() + sha..], ", on @user_script:1.\r\n");
+    }
+    Bench::new(&REDIS_7_2).goes(&[
+        ("SET k v IFEQ v", "-ERR syntax error"),
+        ("DELEX k", "-ERR unknown command 'DELEX', with args beginning with: 'k' "),
+        ("DIGEST k", "-ERR unknown command 'DIGEST', with args beginning with: 'k' "),
+    ]);
+}
