@@ -20,6 +20,7 @@ use super::node::Node;
 use super::socket::Socket;
 use super::weather::{Life, Link};
 use crate::history;
+use crate::master::profile::Feature;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Answer, Server, Session, Touched, Turn};
 
@@ -97,10 +98,12 @@ impl<'a> Connection<'a> {
             (weather.incarnation, weather.version(), weather.link(None))
         };
         let address = socket.peer();
+        let mut requests = Requests::default();
+        requests.set_quotes_join(node.executor.profile.has(Feature::QuotesJoin));
         Self {
             node,
             socket,
-            requests: Requests::default(),
+            requests,
             session: Session::new(id).from(address),
             peer: Peer::new(node.place, id),
             client: None,

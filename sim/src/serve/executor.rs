@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::hours::Hours;
+use crate::master::profile::Profile;
 use crate::master::resp::Value;
 use crate::master::server::{ScriptControl, Server};
 
@@ -21,8 +22,8 @@ pub(super) struct Executor {
     /// without letting others run.
     server: Mutex<Server>,
     script: Arc<ScriptControl>,
-    /// What others are told by such a server.
-    busy: &'static str,
+    /// Which server it is.
+    pub(super) profile: &'static Profile,
     /// When the request began within which a script may be running; 0: there is none.
     since_ns: AtomicU64,
     /// How long others are kept waiting by a script before they are told so
@@ -43,8 +44,8 @@ impl Executor {
     pub(super) fn new(mut server: Server, hours: Arc<Hours>) -> Self {
         let script = Arc::new(ScriptControl::watched());
         server.set_script_control(Arc::clone(&script));
-        let (patience_ns, busy) = (patience_ns(&server).into(), server.profile().texts.busy);
-        Self { hours, server: Mutex::new(server), script, busy, since_ns: 0.into(), patience_ns }
+        let (patience_ns, profile) = (patience_ns(&server).into(), server.profile());
+        Self { hours, server: Mutex::new(server), script, profile, since_ns: 0.into(), patience_ns }
     }
 
     /// The server, for the world around it.
@@ -105,7 +106,7 @@ impl Executor {
                 let killed = self.script.kill();
                 killed.map_or_else(Value::error, |()| Value::ok())
             }
-            _ => Value::error(self.busy),
+            _ => Value::error(self.profile.texts.busy),
         }
     }
 

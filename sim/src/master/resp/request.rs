@@ -8,6 +8,9 @@ use crate::master::keyspace::parse_integer;
 /// The longest line that begins something: an inline request, a length.
 const LINE_MAX: usize = 64 * 1_024;
 
+/// How much servers read at once: a line's end within that is found before its length is looked at.
+const READ_MAX: usize = 16 * 1_024;
+
 /// The longest argument (`proto-max-bulk-len`).
 const BULK_MAX: i64 = 512 * 1_024 * 1_024;
 
@@ -209,6 +212,9 @@ impl Requests {
             self.scanned = found.unwrap_or(self.received.len());
             return if self.received.len() > LINE_MAX { Err(error(too_long)) } else { Ok(None) };
         };
+        if at > LINE_MAX + READ_MAX {
+            return Err(error(too_long));
+        }
         let width = if end == b'\r' { 2 } else { 1 };
         if self.received.len() < at + width {
             self.scanned = at;

@@ -230,15 +230,15 @@ fn exactly<const N: usize>(format: &Format<'_>, bytes: &[u8]) -> [u8; N] {
 
 /// What does not fit into 64 bits is not there.
 fn integer(format: &Format<'_>, bytes: &[u8], is_signed: bool) -> f64 {
-    let size = bytes.len().min(8);
     let mut whole = format.ordered(bytes.to_vec());
     whole.resize(8, 0);
     let number = u64::from_le_bytes(whole[..8].try_into().expect("eight"));
-    if !is_signed || size == 0 {
+    if !is_signed {
         return number as f64;
     }
-    let unused = 64 - 8 * size as u32;
-    ((number << unused) as i64 >> unused) as f64
+    // The sign's place is taken modulo 64, as the x86 does: for more than eight bytes it is another.
+    let from_sign = u64::MAX.wrapping_shl((8 * bytes.len() as u32).wrapping_sub(1));
+    (if number & from_sign == 0 { number } else { number | from_sign }) as i64 as f64
 }
 
 fn size(lua: &Lua, arguments: MultiValue) -> mlua::Result<Lv> {
