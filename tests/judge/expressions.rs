@@ -157,7 +157,7 @@ fn function(dice: &mut Dice) -> String {
         "math.random(1000) + math.random(1000)",
         "math.huge",
         "type(redis)",
-        "type(math.random)",
+        "type(tonumber('x'))",
         "type(os)",
         "type(redis.call)",
         "type(redis.pcall('get', 'lock:a'))",

@@ -255,8 +255,8 @@ impl Master {
         });
     }
 
-    /// What was in one database is in the other from now on, and the other way round (`SWAPDB`).
-    pub fn swap_databases(&mut self, one: u8, other: u8) {
+    /// What was in one database is in the other from `wall_ms` on, and the other way round (`SWAPDB`).
+    pub fn swap_databases(&mut self, one: u8, other: u8, wall_ms: u64) {
         if one == other {
             return;
         }
@@ -275,12 +275,13 @@ impl Master {
                 stream.record(database, key, Some(entry));
             }
         }
-        let there = |database: u8, key: &SmallBytes| {
-            databases.get(database).is_some_and(|keys| keys.stored(key).is_some())
+        let found = |database: u8, key: &SmallBytes| {
+            let entry = databases.get(database).and_then(|keys| keys.stored(key));
+            entry.map(|entry| entry.is_expired(wall_ms))
         };
-        watched.note_where(|database, key| {
-            (database == one || database == other) && (there(one, key) || there(other, key))
-        });
+        for (database, before) in [(one, other), (other, one)] {
+            watched.swap(database, |key| (found(before, key), found(database, key)));
+        }
     }
 
     /// Takes note of what `key` is now.
@@ -288,7 +289,7 @@ impl Master {
         let entry = self.databases.get(database).and_then(|keyspace| keyspace.stored(key));
         self.disk.record(database, key, entry);
         self.stream.record(database, key, entry);
-        self.watched.note(database, key);
+        self.watched.note(database, key, entry.is_some());
     }
 
     /// The process dies, the kernel lives: what was written is kept.
@@ -353,7 +354,7 @@ impl Master {
 fn gone(ended: &Ended, disk: &mut Disk, stream: &mut Stream, watched: &mut Watched) {
     disk.record(ended.database, &ended.key, None);
     stream.record(ended.database, &ended.key, None);
-    watched.note(ended.database, &ended.key);
+    watched.note(ended.database, &ended.key, false);
 }
 
 #[cfg(test)]

@@ -51,14 +51,17 @@ fn select(call: &mut Call<'_>) -> Outcome {
 fn swap(call: &mut Call<'_>) -> Outcome {
     let invalid = |which: &'static str| move |_| Refusal::new(which);
     let &[one, other] = call.arguments() else { return Err(call.arity()) };
-    let one = integer(one).map_err(invalid("ERR invalid first DB index"))?;
-    let other = integer(other).map_err(invalid("ERR invalid second DB index"))?;
-    let known = |number: i64| {
+    let index =
+        |word: &[u8]| integer(word).and_then(|it| i32::try_from(it).map_err(|_| text::SYNTAX));
+    let one = index(one).map_err(invalid("ERR invalid first DB index"))?;
+    let other = index(other).map_err(invalid("ERR invalid second DB index"))?;
+    let known = |number: i32| {
         let number = u8::try_from(number).ok();
         number.filter(|number| *number < call.server.database_count()).ok_or(text::DATABASE_RANGE)
     };
     let (one, other) = (known(one)?, known(other)?);
-    call.server.swap_databases(one, other);
+    let wall_ms = call.wall_ms();
+    call.server.swap_databases(one, other, wall_ms);
     Ok(Value::ok())
 }
 

@@ -66,24 +66,24 @@ fn condition(options: &[&[u8]]) -> Result<ExpireCondition, Refusal> {
 const MISSING: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 
-/// Seconds are rounded, halves upwards; the very last instants wrap round, as they do in Redis.
-fn in_units(ms: i64, unit_ms: i64) -> i64 {
-    ms.wrapping_add(unit_ms / 2) / unit_ms
+/// Seconds are rounded, halves upwards.
+fn in_units(ms: u64, unit_ms: u64) -> i64 {
+    ((ms + unit_ms / 2) / unit_ms) as i64
 }
 
-fn time_to_live(call: &mut Call<'_>, unit_ms: i64) -> Outcome {
+fn time_to_live(call: &mut Call<'_>, unit_ms: u64) -> Outcome {
     let answer = call.answer(call.arguments()[0], KeyCommand::Pttl)?;
     Ok(match answer {
-        Value::Integer(ms @ 0..) => Value::Integer(in_units(ms, unit_ms)),
+        Value::Integer(ms @ 0..) => Value::Integer(in_units(ms as u64, unit_ms)),
         other => other,
     })
 }
 
-fn expire_time(call: &mut Call<'_>, unit_ms: i64) -> Outcome {
+fn expire_time(call: &mut Call<'_>, unit_ms: u64) -> Outcome {
     let when = match call.expiry(call.arguments()[0]) {
         None => MISSING,
         Some(None) => NO_EXPIRY,
-        Some(Some(when)) => in_units(i64::try_from(when).unwrap_or(i64::MAX), unit_ms),
+        Some(Some(when)) => in_units(when, unit_ms),
     };
     Ok(Value::Integer(when))
 }

@@ -205,6 +205,24 @@ fn that_a_key_is_gone_whose_time_was_over_is_no_change() {
 }
 
 #[test]
+fn that_a_key_is_gone_whose_time_was_over_is_a_change_if_it_was_there_again() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("SET k v PX 100", "+OK")]);
+    bench.wall_ms += 101;
+    bench.goes(&[("WATCH k", "+OK"), ("MULTI", "+OK")]);
+    bench.ask_as(1, "APPEND k w");
+    bench.ask_as(1, "DEL k");
+    assert_eq!(bench.ask("EXEC"), "*-1\r\n");
+}
+
+#[test]
+fn the_last_instants_are_rounded_without_an_overflow() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("SET k v PXAT 9223372036854775807", "+OK")]);
+    bench.goes(&[("EXPIRETIME k", ":9223372036854776")]);
+}
+
+#[test]
 fn scripts_reach_commands_and_are_told_what_clients_are_not() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[

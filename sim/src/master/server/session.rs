@@ -277,11 +277,12 @@ impl Session {
         self.watched.iter().any(|watched| {
             let database = server.databases().get(watched.database);
             let stored = database.and_then(|keys| keys.stored(&watched.key));
-            let changed = server.master.watched.changed(watched.database, &watched.key);
-            let is_changed = changed != Some(watched.changed);
+            let (changes, changed) = (&server.master.watched, watched.changed);
+            let is_changed = changes.changed(watched.database, &watched.key) != Some(changed);
             let is_expired = stored.is_some_and(|entry| entry.is_expired(wall_ms));
-            match watched.was_expired {
-                true => is_changed && stored.is_some(),
+            let came_expired = changes.came_expired(watched.database, &watched.key, changed);
+            match watched.was_expired || came_expired {
+                true => changes.was_filled(watched.database, &watched.key, changed),
                 false => is_changed || is_expired,
             }
         })
