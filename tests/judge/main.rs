@@ -52,6 +52,9 @@ const SAMPLE: u64 = 5_000;
 const SKIPPED_ONE_IN: u64 = 50;
 const SKIPPED_BESIDES: u64 = 1_000;
 
+/// A test of the masters that take themselves for a server, against that program.
+type Against = fn(&str, &str) -> Result<(), Failed>;
+
 fn main() {
     let mut trials = Vec::new();
     for (name, variable, program) in [
@@ -68,7 +71,7 @@ fn main() {
             (None, None) => Err("no such profile".into()),
         };
         trials.push(Trial::test(format!("transcript::{name}"), transcript));
-        let against: [(&str, fn(&str, &str) -> Result<(), Failed>); 3] = [
+        let against: [(&str, Against); 3] = [
             ("streams", streams),
             ("bad_input", bad_input::compare),
             ("endless", bad_input::endless),

@@ -37,7 +37,7 @@ impl Door {
     /// Listens at `path`, which is nobody else's: what is there is left of a process before.
     pub(super) fn at_path(path: &Path) -> io::Result<Self> {
         match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => UnixListener::bind(path).map(Self::Path),
         }
     }

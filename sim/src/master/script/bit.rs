@@ -8,10 +8,13 @@ use super::errors::type_error;
 /// Added to a number, it leaves the rounded number in the low bits of the sum.
 const ROUNDING: f64 = 6_755_399_441_055_744.0;
 
+type Unary = fn(u32) -> u32;
+type Binary = fn(u32, u32) -> u32;
+
 /// The table `bit`.
 pub(super) fn bit(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let one: [(&str, fn(u32) -> u32); 3] =
+    let one: [(&str, Unary); 3] =
         [("tobit", |bits| bits), ("bnot", |bits| !bits), ("bswap", u32::swap_bytes)];
     for (name, act) in one {
         let function = move |lua: &Lua, arguments: MultiValue| {
@@ -19,19 +22,17 @@ pub(super) fn bit(lua: &Lua) -> mlua::Result<Table> {
         };
         table.raw_set(name, lua.create_function(function)?)?;
     }
-    let many: [(&str, fn(u32, u32) -> u32); 3] =
+    let many: [(&str, Binary); 3] =
         [("band", |a, b| a & b), ("bor", |a, b| a | b), ("bxor", |a, b| a ^ b)];
     for (name, act) in many {
         let function = move |lua: &Lua, arguments: MultiValue| {
             let first = argument(lua, &arguments, 1)?;
-            let rest = 2..=arguments.len();
             let fold = |bits, number| Ok(act(bits, argument(lua, &arguments, number)?));
-            rest.fold(Ok(first), |bits: mlua::Result<u32>, number| fold(bits?, number))
-                .map(|bits| bits as i32)
+            (2..=arguments.len()).try_fold(first, fold).map(|bits: u32| bits as i32)
         };
         table.raw_set(name, lua.create_function(function)?)?;
     }
-    let shifts: [(&str, fn(u32, u32) -> u32); 5] = [
+    let shifts: [(&str, Binary); 5] = [
         ("lshift", |bits, by| bits << by),
         ("rshift", |bits, by| bits >> by),
         ("arshift", |bits, by| (bits as i32 >> by) as u32),

@@ -43,7 +43,7 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
             tagged(lua, "map", Lv::Table(table))
         }
         Value::Map(pairs) => {
-            let table = lua.create_table_with_capacity(pairs.len() * 2, 0)?;
+            let table = lua.create_table()?;
             for value in pairs.iter().flat_map(|(key, value)| [key, value]) {
                 table.raw_push(to_lua(lua, value, protocol)?)?;
             }
@@ -71,7 +71,8 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
 }
 
 fn sequence(lua: &Lua, values: &[Value], protocol: Protocol) -> mlua::Result<Lv> {
-    let table = lua.create_table_with_capacity(values.len(), 0)?;
+    // It grows as it does in servers: the length of an array with holes depends on that.
+    let table = lua.create_table()?;
     for (index, value) in values.iter().enumerate() {
         // A null of version 3 leaves a hole.
         table.raw_set(index + 1, to_lua(lua, value, protocol)?)?;

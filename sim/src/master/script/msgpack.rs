@@ -141,7 +141,7 @@ fn number(number: f64, out: &mut Vec<u8>) {
 
 fn integer(number: i64, out: &mut Vec<u8>) {
     let (mark, length) = match number {
-        0..=0x7f | -32..=-1 => return out.push(number as u8),
+        -32..=0x7f => return out.push(number as u8),
         0x80..=0xff => (0xcc, 1),
         0x100..=0xffff => (0xcd, 2),
         0x1_0000..=0xffff_ffff => (0xce, 4),

@@ -91,9 +91,9 @@ impl Finder<'_> {
                 attempt,
                 node,
                 op: OpKind::Set | OpKind::GetSet,
-                answer,
+                answer: Answer::Yes,
                 ..
-            } if answer == Answer::Yes => {
+            } => {
                 self.standings[number_of(attempt)].confirmed |= 1 << node;
             }
             EventKind::KeyEnded { node, writer: Writer::Attempt(id), .. }
