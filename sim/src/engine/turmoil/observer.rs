@@ -49,20 +49,26 @@ impl HistoryObserver {
     }
 
     fn tell(&self, state: &mut State, event: &Event<'_>) {
-        match event {
-            Event::Answered { .. } | Event::Eligible { .. } | Event::Written { .. } => {
-                self.tell_of_node(state, event);
-            }
-            Event::AttemptBegan { .. }
-            | Event::AttemptFailed { .. }
-            | Event::Decided { .. }
-            | Event::Delivered { .. } => self.tell_of_attempt(state, event),
-            _ => self.tell_of_lease(state, event),
-        }
-    }
-
-    fn tell_of_node(&self, state: &mut State, event: &Event<'_>) {
         match *event {
+            Event::AttemptBegan { owner, t1, ttl, .. } => {
+                let client = &mut state.clients[usize::from(self.client)];
+                let number = client.attempts.len() as u16 + 1;
+                let attempt = AttemptId { client: self.client, number };
+                client.attempts.insert(*owner.as_bytes(), attempt);
+                (client.attempt, client.votes) = (number, 0);
+                state.reach(&self.world.plan, attempt, Point::T1, None);
+                let drift = Drift::from(self.world.plan.scenario.lock.drift);
+                let nodes =
+                    NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
+                state.record(EventKind::AttemptBegan {
+                    attempt,
+                    clock: ClockKind::Boot,
+                    t1_local_ns: t1.as_nanos(),
+                    ttl_ns: ttl.as_nanos() as u64,
+                    drift_ns: drift.of(ttl).as_nanos() as u64,
+                    needed: nodes.quorum() as u8,
+                });
+            }
             Event::Written { node, operation, owner, .. } => {
                 let attempt = self.attempt(state, owner);
                 let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
@@ -90,31 +96,6 @@ impl HistoryObserver {
                 client.eligible_from_ns[node.get()] = from_local_ns;
                 let (client, node) = (self.client, node.get() as u8);
                 state.record(EventKind::Eligible { client, node, from_local_ns });
-            }
-            _ => unreachable!("it is about no node"),
-        }
-    }
-
-    fn tell_of_attempt(&self, state: &mut State, event: &Event<'_>) {
-        match *event {
-            Event::AttemptBegan { owner, t1, ttl, .. } => {
-                let client = &mut state.clients[usize::from(self.client)];
-                let number = client.attempts.len() as u16 + 1;
-                let attempt = AttemptId { client: self.client, number };
-                client.attempts.insert(*owner.as_bytes(), attempt);
-                (client.attempt, client.votes) = (number, 0);
-                state.reach(&self.world.plan, attempt, Point::T1, None);
-                let drift = Drift::from(self.world.plan.scenario.lock.drift);
-                let nodes =
-                    NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
-                state.record(EventKind::AttemptBegan {
-                    attempt,
-                    clock: ClockKind::Boot,
-                    t1_local_ns: t1.as_nanos(),
-                    ttl_ns: ttl.as_nanos() as u64,
-                    drift_ns: drift.of(ttl).as_nanos() as u64,
-                    needed: nodes.quorum() as u8,
-                });
             }
             Event::Decided { owner, counted, t2, deadline, .. } => {
                 let attempt = self.attempt(state, Some(owner));
@@ -152,13 +133,6 @@ impl HistoryObserver {
                 let client = &mut state.clients[usize::from(self.client)];
                 (client.got_lease, client.holds) = (true, Some(attempt));
             }
-            _ => unreachable!("it is about no attempt"),
-        }
-    }
-
-    /// The rest is for operators, and no part of a history.
-    fn tell_of_lease(&self, state: &mut State, event: &Event<'_>) {
-        match *event {
             Event::ExtensionBegan { owner, t1, ttl, .. } => {
                 let attempt = self.attempt(state, Some(owner));
                 let client = &mut state.clients[usize::from(self.client)];
