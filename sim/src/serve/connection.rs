@@ -384,10 +384,9 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         self.socket.flush()?;
-        let sent = self.replies.send(&mut self.socket, self.node.hours.now_ns())?;
-        if let Some(chronicle) = &self.node.chronicle {
-            sent.for_each(|kind| chronicle.tell(kind));
+        for kind in self.replies.release(self.node.hours.now_ns()) {
+            self.node.chronicle.iter().for_each(|chronicle| chronicle.tell(kind));
         }
-        Ok(())
+        self.replies.send(&mut self.socket)
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Replies {
     bytes: Vec<u8>,
     /// How much of it the kernel has.
     sent: usize,
-    /// What is told once the kernel has all of it.
+    /// What is told before the kernel has it.
     told: Vec<EventKind>,
     /// What is not due, or behind what is not.
     later: VecDeque<Later>,
@@ -74,18 +74,20 @@ impl Replies {
         *self = Self::default();
     }
 
-    /// Hands what is due at `now_ns` to the kernel; what is to be told of what it took.
-    pub(super) fn send(
-        &mut self,
-        socket: &mut Socket,
-        now_ns: u64,
-    ) -> io::Result<impl Iterator<Item = EventKind>> {
+    /// Makes ready what is due at `now_ns`; what is to be told of it, before the kernel has it: who
+    /// reads it may act on it at once.
+    pub(super) fn release(&mut self, now_ns: u64) -> impl Iterator<Item = EventKind> {
         while self.later.front().is_some_and(|it| it.due_ns <= now_ns) {
             let Some(next) = self.later.pop_front() else { break };
             self.later_bytes -= next.bytes.len();
             self.bytes.extend_from_slice(&next.bytes);
             self.told.extend(next.told);
         }
+        self.told.drain(..)
+    }
+
+    /// Hands what is ready to the kernel, as far as that takes it.
+    pub(super) fn send(&mut self, socket: &mut Socket) -> io::Result<()> {
         while self.sent < self.bytes.len() {
             match socket.try_write(&self.bytes[self.sent..]) {
                 Ok(count) => self.sent += count,
@@ -93,12 +95,10 @@ impl Replies {
                 Err(error) => return Err(error),
             }
         }
-        let mut done = 0;
         if self.sent == self.bytes.len() {
             self.bytes.clear();
             self.sent = 0;
-            done = self.told.len();
         }
-        Ok(self.told.drain(..done))
+        Ok(())
     }
 }
