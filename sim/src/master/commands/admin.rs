@@ -224,7 +224,7 @@ fn wait_for_disk(call: &mut Call<'_>) -> Outcome {
     if !(0..=1).contains(&local) {
         return Err(Refusal::new("ERR value is out of range, value must between 0 and 1"));
     }
-    if integer(replicas)? < 0 {
+    if !integer(replicas).is_ok_and(|replicas| replicas >= 0) {
         return Err(Refusal::new("ERR value is out of range, must be positive"));
     }
     timeout_of(call, timeout)?;
