@@ -128,7 +128,9 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     if !differences.is_empty() {
         return Err(differences.into_values().collect::<Vec<_>>().join("\n").into());
     }
-    if skipped.saturating_sub(SKIPPED_BESIDES) * SKIPPED_ONE_IN > counts.compared() {
+    // Valkey takes for the time what may be a millisecond old, so that half of its rounds blur.
+    let one_in = if profile.server == "valkey" { 1 } else { SKIPPED_ONE_IN };
+    if skipped.saturating_sub(SKIPPED_BESIDES) * one_in > counts.compared() {
         return Err("too many replies were not compared".into());
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Simulated {
             let exact = outcomes.iter().all(fits);
             let is_alike = |it: &(State, Vec<u8>)| *it.0.server == *outcomes[0].0.server;
             let depends = !exact || !outcomes.iter().all(is_alike);
-            self.is_blurred |= moments.len() > 1 && reads_clock(request) && depends;
+            self.is_blurred |= moments.len() > 1 && self.blurs(request) && depends;
             self.states = distinct(outcomes.into_iter().filter(fits).map(|it| it.0).collect());
             return if exact { Verdict::Exact } else { Verdict::Interval };
         }
@@ -142,7 +142,7 @@ impl Simulated {
             outcomes.iter().filter_map(|(_, reply)| Some(reply::parse(reply)?.0)).collect();
         let is_below = |one| replies.iter().any(|other| reply::is_between(&real, one, other));
         if !replies.iter().any(is_below) {
-            self.is_blurred |= moments.len() > 1 && reads_clock(request);
+            self.is_blurred |= moments.len() > 1 && self.blurs(request);
             return self.differs(told);
         }
         if is_same_millisecond {
@@ -155,6 +155,11 @@ impl Simulated {
 }
 
 impl Simulated {
+    /// Whether the real server reads its clock more than once within `request`. Valkey does not.
+    fn blurs(&self, request: &[Bytes]) -> bool {
+        self.profile.server != "valkey" && reads_clock(request)
+    }
+
     /// Another reply than the real one: no finding if the real server's state is not known.
     fn differs(&self, reply: Vec<u8>) -> Verdict {
         if self.is_blurred { Verdict::Lost } else { Verdict::Different(reply) }
