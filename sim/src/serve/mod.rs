@@ -166,7 +166,7 @@ impl Fleet {
         self.observer
     }
 
-    /// Waits until the observer is told to end, [`Fleet::end`] is called, or `limit` has passed
+    /// Waits until the observer is told to end, [`Fleet::ender`] is called, or `limit` has passed
     /// since the scenario's time 0.
     pub fn wait(&self, limit: Option<Duration>) {
         let world = &self.world;

@@ -203,7 +203,7 @@ impl Server {
         &self.config
     }
 
-    /// How it is set; for what can be said at the start alone. Otherwise see [`Server::configure`].
+    /// How it is set; for what can be said at the start alone. Otherwise see `CONFIG SET`.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
     }
