@@ -50,8 +50,9 @@ fn keep_alive_outlives_the_ttl() {
     assert!(said.contains("imported 1500 rows under one lease"), "{said}");
     assert!(said.contains("imported 1500 rows again"), "{said}");
     assert_eq!(fleet.keys(), [0; 3]);
-    let extensions: usize = fleet.iter().map(|server| server.calls("evalsha")).sum();
-    assert!(extensions > 0, "it was extended");
+    let calls = |name| fleet.iter().map(|server| server.calls(name)).sum::<usize>();
+    // Servers that compare by themselves are asked by a SET, as they are twice to acquire.
+    assert!(calls("evalsha") > 0 || calls("set") > 2 * 3, "it was extended");
 }
 
 fn fenced_sqlite_loses_no_update() {
