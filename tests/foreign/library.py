@@ -80,9 +80,11 @@ class Library:
 
     def rust(self):
         need("cargo")
-        self.home.mkdir(parents=True, exist_ok=True)
-        manifest = self.folder / "Cargo.toml"
-        self.do("cargo", "build", "-q", "--locked", "--manifest-path", manifest, "--target-dir", self.home)
+        # A world of its own, whose versions are those of the project's lock file.
+        world = shutil.copytree(self.folder, self.home / "world", dirs_exist_ok=True)
+        shutil.copy2(HERE.parent.parent / "Cargo.lock", world)
+        manifest = world / "Cargo.toml"
+        self.do("cargo", "build", "-q", "--manifest-path", manifest, "--target-dir", self.home)
         self.command = [self.home / "debug" / f"{self.name}-worker"]
 
     def php(self):
