@@ -246,55 +246,34 @@ impl Teller<'_> {
     }
 
     /// The same with attempts called by their names.
-    fn named(&self, kind: EventKind) -> EventKind {
-        let id = |it: AttemptId| self.names[number_of(it)];
-        let writer = |it: Writer| match it {
-            Writer::Attempt(it) => Writer::Attempt(id(it)),
-            other => other,
+    fn named(&self, mut kind: EventKind) -> EventKind {
+        let name = |it: &mut AttemptId| *it = self.names[number_of(*it)];
+        let name_writer = |it: &mut Writer| {
+            if let Writer::Attempt(it) = it {
+                name(it);
+            }
         };
-        match kind {
-            EventKind::Written { command, attempt, node, op } => {
-                EventKind::Written { command, attempt: id(attempt), node, op }
+        match &mut kind {
+            EventKind::Written { attempt, .. } | EventKind::Delivered { attempt, .. } => {
+                name(attempt);
             }
-            EventKind::Delivered { command, attempt, node, op, answer } => {
-                EventKind::Delivered { command, attempt: id(attempt), node, op, answer }
-            }
-            EventKind::Executed {
-                command,
-                attempt,
-                node,
-                op,
-                answer,
-                changed,
-                before,
-                after,
-                expires_wall_ms,
-            } => {
-                let by = id(attempt);
-                let (before, after) = (writer(before), writer(after));
+            EventKind::Executed { attempt, op, changed, before, after, .. } => {
+                name(attempt);
+                name_writer(before);
+                name_writer(after);
                 // Who deletes what is another's does not release.
-                let is_own = before == Writer::Attempt(by) || !changed;
-                let op = if op == OpKind::Release && !is_own { OpKind::Delete } else { op };
-                EventKind::Executed {
-                    command,
-                    attempt: by,
-                    node,
-                    op,
-                    answer,
-                    changed,
-                    before,
-                    after,
-                    expires_wall_ms,
+                let is_own = *before == Writer::Attempt(*attempt) || !*changed;
+                if *op == OpKind::Release && !is_own {
+                    *op = OpKind::Delete;
                 }
             }
-            EventKind::KeyEnded { node, writer: whose, cause, by, expires_wall_ms } => {
-                let (whose, by) = (writer(whose), writer(by));
-                EventKind::KeyEnded { node, writer: whose, cause, by, expires_wall_ms }
+            EventKind::KeyEnded { writer, by, .. } => {
+                name_writer(writer);
+                name_writer(by);
             }
-            EventKind::KeyReturned { node, writer: whose, expires_wall_ms } => {
-                EventKind::KeyReturned { node, writer: writer(whose), expires_wall_ms }
-            }
-            other => other,
+            EventKind::KeyReturned { writer, .. } => name_writer(writer),
+            _ => {}
         }
+        kind
     }
 }
