@@ -1,12 +1,14 @@
 //! Writes down what a client tells of itself, in the words of the history.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redlock_client::OwnerToken;
-use redlock_client::observe::{self, Event, NodeMask, Observer, Operation};
+use redlock_client::observe::{self, Event, NodeIndex, NodeMask, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
-use super::world::{State, World};
+use super::line::Line;
+use super::world::{ClientHost, State, World};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, Settlement};
 use crate::scenario::{Checks, Point};
 use crate::subject::{Ask, Request, settlement};
@@ -35,7 +37,7 @@ impl Observer for HistoryObserver {
 impl HistoryObserver {
     /// A client that warms up has no history: what counts is what it has learnt at the end of it.
     fn warm_up(&self, state: &mut State, event: &Event<'_>) {
-        let client = &mut state.clients[usize::from(self.client)];
+        let client = self.client(state);
         match *event {
             Event::Answered { node, .. } | Event::ConnectFailed { node, .. } => {
                 client.introduced |= 1 << node.get();
@@ -51,130 +53,155 @@ impl HistoryObserver {
     fn tell(&self, state: &mut State, event: &Event<'_>) {
         match *event {
             Event::AttemptBegan { owner, t1, ttl, .. } => {
-                let client = &mut state.clients[usize::from(self.client)];
-                let number = client.attempts.len() as u16 + 1;
-                let attempt = AttemptId { client: self.client, number };
-                client.attempts.insert(*owner.as_bytes(), attempt);
-                (client.attempt, client.votes) = (number, 0);
-                state.reach(&self.world.plan, attempt, Point::T1, None);
-                let drift = Drift::from(self.world.plan.scenario.lock.drift);
-                let nodes =
-                    NodeCount::new(self.world.plan.node_count).expect("a valid number of nodes");
-                state.record(EventKind::AttemptBegan {
-                    attempt,
-                    clock: ClockKind::Boot,
-                    t1_local_ns: t1.as_nanos(),
-                    ttl_ns: ttl.as_nanos() as u64,
-                    drift_ns: drift.of(ttl).as_nanos() as u64,
-                    needed: nodes.quorum() as u8,
-                });
+                self.attempt_began(state, owner, t1, ttl);
             }
             Event::Written { node, operation, owner, .. } => {
-                let attempt = self.attempt(state, owner);
-                let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
-                let ask = ask_of(operation);
-                let number = state.clients[usize::from(self.client)].connected[node.get()];
-                let line = number.and_then(|it| state.lines.get_mut(&it));
-                let line = line.expect("commands are written on open connections");
-                line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
+                self.written(state, node, operation, owner);
             }
-            Event::Answered { node, answer, .. } => {
-                let number = state.clients[usize::from(self.client)].connected[node.get()];
-                let line = number.and_then(|it| state.lines.get_mut(&it));
-                let Some(Request { command, attempt, ask, .. }) =
-                    line.and_then(|it| it.asked.pop_front())
-                else {
-                    return;
-                };
-                let (node, answer) = (node.get() as u8, answer_of(answer));
-                let op = ask.op();
-                state.record(EventKind::Delivered { command, attempt, node, op, answer });
-            }
-            Event::Eligible { node, from, .. } => {
-                let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
-                let client = &mut state.clients[usize::from(self.client)];
-                client.eligible_from_ns[node.get()] = from_local_ns;
-                let (client, node) = (self.client, node.get() as u8);
-                state.record(EventKind::Eligible { client, node, from_local_ns });
-            }
+            Event::Answered { node, answer, .. } => self.answered(state, node, answer),
+            Event::Eligible { node, from, .. } => self.eligible(state, node, from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                let (t2_local_ns, deadline_local_ns) =
-                    (t2.as_nanos(), deadline.instant().as_nanos());
-                let counted = counted.bits();
-                state.record(EventKind::GrantDecided {
-                    attempt,
-                    counted,
-                    t2_local_ns,
-                    deadline_local_ns,
-                });
-                let outcome = Settlement::Granted;
-                state.record(EventKind::AttemptSettled { attempt, outcome });
-                self.draw_fencing_token(state);
-                state.clients[usize::from(self.client)].to_deliver = Some(attempt);
+                self.decided(state, owner, counted, (t2, deadline.instant()));
             }
             Event::AttemptFailed { owner, reason, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                let outcome = settlement(reason);
+                let (attempt, outcome) = (self.attempt(state, owner), settlement(reason));
                 state.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Event::Delivered { owner, deadline, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                let client = &mut state.clients[usize::from(self.client)];
-                (client.to_deliver, client.rounds) = (None, 0);
-                let fencing_token = state.clients[usize::from(self.client)].fencing_token;
-                let (clock, deadline_local_ns) = (ClockKind::Boot, deadline.instant().as_nanos());
-                state.record(EventKind::GrantDelivered {
-                    attempt,
-                    clock,
-                    deadline_local_ns,
-                    fencing_token,
-                });
-                let client = &mut state.clients[usize::from(self.client)];
-                (client.got_lease, client.holds) = (true, Some(attempt));
+                self.delivered(state, owner, deadline.instant());
             }
             Event::ExtensionBegan { owner, t1, ttl, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                let client = &mut state.clients[usize::from(self.client)];
-                client.rounds += 1;
-                let round = client.rounds;
-                let (t1_local_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
-                state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+                self.extension_began(state, owner, t1, ttl);
             }
             Event::Extended { owner, counted, deadline, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                let deadline_local_ns = deadline.instant().as_nanos();
-                self.extension_settled(state, attempt, Some((counted, deadline_local_ns)));
+                self.extension_settled(state, owner, Some((counted, deadline.instant())));
             }
-            Event::ExtensionFailed { owner, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                self.extension_settled(state, attempt, None);
-            }
+            Event::ExtensionFailed { owner, .. } => self.extension_settled(state, owner, None),
             Event::Lost { owner, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                state.clients[usize::from(self.client)].holds = None;
+                let attempt = self.attempt(state, owner);
+                self.client(state).holds = None;
                 state.record(EventKind::LostDelivered { attempt });
             }
             Event::ReleaseCalled { owner, .. } => {
-                let attempt = self.attempt(state, Some(owner));
-                state.clients[usize::from(self.client)].holds = None;
+                let attempt = self.attempt(state, owner);
+                self.client(state).holds = None;
                 state.record(EventKind::ReleaseCalled { attempt });
             }
             _ => {}
         }
     }
 
+    fn attempt_began(&self, state: &mut State, owner: OwnerToken, t1: BootInstant, ttl: Duration) {
+        let client = self.client(state);
+        let number = client.attempts.len() as u16 + 1;
+        let attempt = AttemptId { client: self.client, number };
+        client.attempts.insert(*owner.as_bytes(), attempt);
+        (client.attempt, client.votes) = (number, 0);
+        let plan = &self.world.plan;
+        state.reach(plan, attempt, Point::T1, None);
+        let nodes = NodeCount::new(plan.node_count).expect("a valid number of nodes");
+        state.record(EventKind::AttemptBegan {
+            attempt,
+            clock: ClockKind::Boot,
+            t1_local_ns: t1.as_nanos(),
+            ttl_ns: ttl.as_nanos() as u64,
+            drift_ns: Drift::from(plan.scenario.lock.drift).of(ttl).as_nanos() as u64,
+            needed: nodes.quorum() as u8,
+        });
+    }
+
+    /// The request is complete once the bytes are on their way and have a number.
+    fn written(
+        &self,
+        state: &mut State,
+        node: NodeIndex,
+        operation: Operation,
+        owner: Option<OwnerToken>,
+    ) {
+        // An introduction is nobody's and belongs to number 0.
+        let nobody = AttemptId { client: self.client, number: 0 };
+        let attempt = owner.map_or(nobody, |owner| self.attempt(state, owner));
+        let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
+        let ask = ask_of(operation);
+        let line = self.line(state, node).expect("commands are written on open connections");
+        line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
+    }
+
+    fn answered(&self, state: &mut State, node: NodeIndex, answer: observe::Answer) {
+        let request = self.line(state, node).and_then(|line| line.asked.pop_front());
+        let Some(Request { command, attempt, ask, .. }) = request else { return };
+        let (node, op, answer) = (node.get() as u8, ask.op(), answer_of(answer));
+        state.record(EventKind::Delivered { command, attempt, node, op, answer });
+    }
+
+    fn eligible(&self, state: &mut State, node: NodeIndex, from: Option<BootInstant>) {
+        let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
+        self.client(state).eligible_from_ns[node.get()] = from_local_ns;
+        let (client, node) = (self.client, node.get() as u8);
+        state.record(EventKind::Eligible { client, node, from_local_ns });
+    }
+
+    fn decided(
+        &self,
+        state: &mut State,
+        owner: OwnerToken,
+        counted: NodeMask,
+        (t2, deadline): (BootInstant, BootInstant),
+    ) {
+        let attempt = self.attempt(state, owner);
+        state.record(EventKind::GrantDecided {
+            attempt,
+            counted: counted.bits(),
+            t2_local_ns: t2.as_nanos(),
+            deadline_local_ns: deadline.as_nanos(),
+        });
+        state.record(EventKind::AttemptSettled { attempt, outcome: Settlement::Granted });
+        self.draw_fencing_token(state);
+        self.client(state).to_deliver = Some(attempt);
+    }
+
+    fn delivered(&self, state: &mut State, owner: OwnerToken, deadline: BootInstant) {
+        let attempt = self.attempt(state, owner);
+        let client = self.client(state);
+        (client.to_deliver, client.rounds) = (None, 0);
+        (client.got_lease, client.holds) = (true, Some(attempt));
+        let fencing_token = client.fencing_token;
+        state.record(EventKind::GrantDelivered {
+            attempt,
+            clock: ClockKind::Boot,
+            deadline_local_ns: deadline.as_nanos(),
+            fencing_token,
+        });
+    }
+
+    fn extension_began(
+        &self,
+        state: &mut State,
+        owner: OwnerToken,
+        t1: BootInstant,
+        ttl: Duration,
+    ) {
+        let attempt = self.attempt(state, owner);
+        let client = self.client(state);
+        client.rounds += 1;
+        let round = client.rounds;
+        let (t1_local_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
+        state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+    }
+
     /// Whoever has the lease hears of its new deadline.
     fn extension_settled(
         &self,
         state: &mut State,
-        attempt: AttemptId,
-        extended: Option<(NodeMask, u64)>,
+        owner: OwnerToken,
+        extended: Option<(NodeMask, BootInstant)>,
     ) {
-        let round = state.clients[usize::from(self.client)].rounds;
+        let attempt = self.attempt(state, owner);
         let (counted, deadline_local_ns) =
-            extended.map_or((0, 0), |(counted, deadline_ns)| (counted.bits(), deadline_ns));
+            extended.map_or((0, 0), |(counted, deadline)| (counted.bits(), deadline.as_nanos()));
         let extended = extended.is_some();
+        let client = self.client(state);
+        let (round, hears) = (client.rounds, extended && client.holds == Some(attempt));
         state.record(EventKind::ExtensionSettled {
             attempt,
             round,
@@ -182,7 +209,7 @@ impl HistoryObserver {
             counted,
             deadline_local_ns,
         });
-        if extended && state.clients[usize::from(self.client)].holds == Some(attempt) {
+        if hears {
             let clock = ClockKind::Boot;
             state.record(EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
         }
@@ -197,14 +224,22 @@ impl HistoryObserver {
             }
             Checks::CompareAndSetOwner | Checks::Nothing => 0,
         };
-        state.clients[usize::from(self.client)].fencing_token = token;
+        self.client(state).fencing_token = token;
     }
 
-    /// Whose token it is; an introduction has none and belongs to number 0.
-    fn attempt(&self, state: &State, owner: Option<OwnerToken>) -> AttemptId {
-        let nobody = AttemptId { client: self.client, number: 0 };
-        let attempts = &state.clients[usize::from(self.client)].attempts;
-        owner.map_or(nobody, |owner| attempts[owner.as_bytes()])
+    /// The attempt with this token, which has begun.
+    fn attempt(&self, state: &mut State, owner: OwnerToken) -> AttemptId {
+        self.client(state).attempts[owner.as_bytes()]
+    }
+
+    fn client<'a>(&self, state: &'a mut State) -> &'a mut ClientHost {
+        &mut state.clients[usize::from(self.client)]
+    }
+
+    /// The connection to a node, if one is open.
+    fn line<'a>(&self, state: &'a mut State, node: NodeIndex) -> Option<&'a mut Line> {
+        let number = self.client(state).connected[node.get()]?;
+        state.lines.get_mut(&number)
     }
 }
 
