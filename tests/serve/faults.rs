@@ -8,13 +8,19 @@ use redlock_sim::serve::{Fleet, Refusal};
 use crate::talk::{Talk, await_fault, until};
 use crate::{scenario, serve, setup};
 
+/// What is served with these faults, and its observer.
+fn observed(faults: &str) -> (Fleet, Talk) {
+    let fleet = serve(faults);
+    let observer = Talk::to(fleet.observer());
+    (fleet, observer)
+}
+
 #[test]
 fn a_killed_master_is_refused_and_comes_back_empty() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"crash\"\nat = \"0s\"\nkill = { host = \"A\", restart-after = \"300ms\" }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let mut talk = Talk::to(address);
     assert_eq!(talk.ask("SET other 1"), "+OK");
     observer.ask("START");
@@ -26,12 +32,11 @@ fn a_killed_master_is_refused_and_comes_back_empty() {
 
 #[test]
 fn what_a_partition_holds_is_executed_after_it() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
          partition = { between = [[\"c1\"], [\"A\"]] }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
     observer.ask("START");
     await_fault(&mut observer, "cut", "begun");
@@ -44,10 +49,9 @@ fn what_a_partition_holds_is_executed_after_it() {
 
 #[test]
 fn a_stalled_master_executes_nothing_until_it_goes_on() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"300ms\"\nstall = { host = \"A\" }",
     );
-    let mut observer = Talk::to(fleet.observer());
     let mut talk = Talk::to(fleet.addresses()[0]);
     observer.ask("START");
     await_fault(&mut observer, "stall", "begun");
@@ -58,11 +62,10 @@ fn a_stalled_master_executes_nothing_until_it_goes_on() {
 
 #[test]
 fn a_host_without_power_is_silent_and_resets_afterwards() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"300ms\" }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let mut talk = Talk::to(address);
     assert_eq!(talk.ask("PING"), "+PONG");
     observer.ask("START");
@@ -95,12 +98,11 @@ fn what_cannot_be_done_is_refused_by_name() {
 
 #[test]
 fn connections_are_reset_by_a_partition_that_says_so() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
          partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
     observer.ask("START");
     assert!(one.is_closed());
@@ -111,12 +113,11 @@ fn connections_are_reset_by_a_partition_that_says_so() {
 
 #[test]
 fn nothing_passes_any_more_after_a_silent_partition() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"100ms\"\n\
          partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
     observer.ask("START");
     await_fault(&mut observer, "cut", "begun");
@@ -131,14 +132,13 @@ fn nothing_passes_any_more_after_a_silent_partition() {
 #[test]
 fn a_delay_holds_requests_and_answers() {
     const BY: Duration = Duration::from_millis(200);
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"there\"\nat = \"0s\"\n\
          delay = { from = [\"c1\"], to = [\"A\"], by = \"200ms\" }\n\
          [[fault]]\nid = \"back\"\nat = \"0s\"\n\
          delay = { from = [\"A\"], to = [\"c1\"], by = \"200ms\" }",
     );
     let address = fleet.addresses()[0];
-    let mut observer = Talk::to(fleet.observer());
     let mut one = Talk::of(address, "c1");
     observer.ask("START");
     for fault in ["there", "back"] {
@@ -158,14 +158,13 @@ fn wall_us(talk: &mut Talk) -> u64 {
 
 #[test]
 fn a_clock_may_run_faster_than_others_and_jump_back() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"fast\"\nat = \"0s\"\nuntil = \"200ms\"\n\
          clock-rate = { host = \"A\", ppm = 500000 }\n\
          [[fault]]\nid = \"back\"\nat = \"300ms\"\nclock-jump = { host = \"A\", by = \"-20s\" }",
     );
     let mut talks: Vec<Talk> = fleet.addresses()[..2].iter().map(|it| Talk::to(*it)).collect();
     let [fast, true_] = &mut talks[..] else { unreachable!() };
-    let mut observer = Talk::to(fleet.observer());
     let mut ahead_us = || {
         let before_us = wall_us(true_);
         wall_us(fast).saturating_sub(before_us)
@@ -178,7 +177,7 @@ fn a_clock_may_run_faster_than_others_and_jump_back() {
 
 #[test]
 fn what_is_kept_is_there_after_a_restart() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[cluster.node.A]\npersistence = \"always\"\n\
          [cluster.node.B]\npersistence = \"rdb\"\n\
          [cluster.node.C]\npersistence = \"everysec\"\n\
@@ -186,7 +185,6 @@ fn what_is_kept_is_there_after_a_restart() {
          [[fault]]\nid = \"crash\"\nat = \"2s\"\n\
          kill = { host = [\"A\", \"B\", \"C\", \"D\"], restart-after = \"10ms\" }",
     );
-    let mut observer = Talk::to(fleet.observer());
     let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
     let run_id = |talk: &mut Talk| {
         let info = talk.ask("INFO server");
@@ -207,12 +205,11 @@ fn what_is_kept_is_there_after_a_restart() {
 
 #[test]
 fn keys_go_as_the_scenario_says() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"delete\"\nat = \"0s\"\ndelete = { host = \"A\" }\n\
          [[fault]]\nid = \"evict\"\nat = \"0s\"\nevict = { host = \"B\" }\n\
          [[fault]]\nid = \"flush\"\nat = \"0s\"\nflush = { host = \"C\" }\n",
     );
-    let mut observer = Talk::to(fleet.observer());
     let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
     talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("MSET other 1 x:res 1"), "+OK"));
     observer.ask("START");
@@ -225,10 +222,9 @@ fn keys_go_as_the_scenario_says() {
 
 #[test]
 fn a_master_without_memory_sets_nothing_and_deletes() {
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"1500ms\"\nmemory-full = { host = \"A\" }",
     );
-    let mut observer = Talk::to(fleet.observer());
     let mut talk = Talk::to(fleet.addresses()[0]);
     assert_eq!(talk.ask("SET key 1"), "+OK");
     observer.ask("START");
@@ -244,11 +240,10 @@ fn a_master_without_memory_sets_nothing_and_deletes() {
 #[test]
 fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     const BY: Duration = Duration::from_millis(200);
-    let fleet = serve(
+    let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
          delay = { from = [\"c1\"], to = [\"A\"], by = \"200ms\", only = \"set\" }",
     );
-    let mut observer = Talk::to(fleet.observer());
     let mut one = Talk::of(fleet.addresses()[0], "c1");
     observer.ask("START");
     await_fault(&mut observer, "slow", "begun");

@@ -7,6 +7,7 @@ use super::weather::{Clients, Cut, Life, Slow};
 use super::world::{Stage, World};
 use crate::engine::stage::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{ClockKind, EventKind, HostIndex};
+use crate::master::{Ended, Master};
 use crate::scenario::Message;
 
 /// The faults of a run, and when each begins or ends next.
@@ -122,22 +123,8 @@ impl Faults {
                     node.change(|weather| weather.cut(cut));
                 }
             }
-            Doing::Delete { node: place } => {
-                let mut server = node(place).server().await;
-                let keys: Vec<_> = world.lock_keys(&server);
-                let is_running = server.is_running();
-                for key in keys.iter().filter(|_| is_running) {
-                    server.delete(key).iter().for_each(|ended| node(place).tell_of(ended));
-                }
-            }
-            Doing::Evict { node: place } => {
-                let mut server = node(place).server().await;
-                let keys: Vec<_> = world.lock_keys(&server);
-                let is_running = server.is_running();
-                for key in keys.iter().filter(|_| is_running) {
-                    server.evict(key).iter().for_each(|ended| node(place).tell_of(ended));
-                }
-            }
+            Doing::Delete { node: place } => self.remove(node(place), Master::delete).await,
+            Doing::Evict { node: place } => self.remove(node(place), Master::evict).await,
             Doing::Flush { node: place } => {
                 let mut server = node(place).server().await;
                 if server.is_running() {
@@ -154,6 +141,17 @@ impl Faults {
             Doing::DiskStall { .. } | Doing::FailOver { .. } | Doing::Stop { .. } => {
                 unreachable!("they are refused")
             }
+        }
+    }
+
+    /// Takes the lock's keys from a node that runs.
+    async fn remove(&self, node: &Node, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
+        let mut server = node.server().await;
+        if !server.is_running() {
+            return;
+        }
+        for key in self.world.lock_keys(&server) {
+            how(&mut server, &key).iter().for_each(|ended| node.tell_of(ended));
         }
     }
 
