@@ -22,6 +22,8 @@ pub enum Label {
     SyncPhase,
     /// How much of what was not synced survives a torn write.
     TornTail,
+    /// How many bytes of a stream pass at once.
+    Part,
 }
 
 /// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,

@@ -37,10 +37,12 @@ pub enum ConnectionState {
 pub enum Arrival<P> {
     /// The other end accepted (down), or is asked to (up).
     Handshake,
-    /// The other end closed, refused or reset the connection.
+    /// The other end closed the connection.
     Closed,
     /// A message.
     Message(P),
+    /// The other end refused or reset the connection: nobody there holds it.
+    Reset,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,8 @@ pub struct Pipe<P> {
     held: bool,
     /// Nothing passes any more, and nobody is told.
     silent: bool,
+    /// Nobody sends again what could not pass.
+    orphaned: bool,
 }
 
 /// A connection from a client to a server. Never reused in a run.
@@ -91,7 +95,8 @@ pub struct Network<P> {
 
 impl<P> Default for Pipe<P> {
     fn default() -> Self {
-        Self { flights: VecDeque::with_capacity(4), last_arrival_ns: 0, held: false, silent: false }
+        let flights = VecDeque::with_capacity(4);
+        Self { flights, last_arrival_ns: 0, held: false, silent: false, orphaned: false }
     }
 }
 
@@ -101,6 +106,7 @@ impl<P> Pipe<P> {
         self.last_arrival_ns = 0;
         self.held = false;
         self.silent = false;
+        self.orphaned = false;
     }
 }
 
@@ -209,6 +215,9 @@ impl<P: Copy> Network<P> {
         let front = pipe.flights.front().filter(|front| front.arrives_ns <= now_ns)?;
         if cut || pipe.held {
             pipe.held = true;
+            if pipe.orphaned {
+                pipe.flights.clear();
+            }
             return None;
         }
         let what = front.what;
@@ -284,10 +293,15 @@ impl<P: Copy> Network<P> {
         connection.down.silent = true;
     }
 
-    /// The client process is gone: what it wrote still arrives, and no answer will be heard.
-    pub fn client_gone(&mut self, number: u16) {
+    /// The client process is gone: what it wrote still arrives, and no answer will be heard. If the
+    /// whole host is gone, there is no kernel either that would send anything again.
+    pub fn client_gone(&mut self, number: u16, with_its_kernel: bool) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
+        connection.up.orphaned = with_its_kernel;
+        if with_its_kernel && connection.up.held {
+            connection.up.flights.clear();
+        }
         connection.down.flights.clear();
         connection.down.silent = true;
     }
@@ -381,7 +395,30 @@ mod tests {
     fn the_last_words_of_a_dead_client_arrive() {
         let (mut network, number) = network();
         network.send(number, Direction::Up, message(1), 0, 10);
-        network.client_gone(number);
+        network.client_gone(number, false);
+        assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+    }
+
+    #[test]
+    fn what_a_host_without_power_has_sent_arrives_and_is_not_sent_again() {
+        for cut_before in [true, false] {
+            let (mut network, number) = network();
+            network.send(number, Direction::Up, message(1), 0, 10);
+            assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+            network.send(number, Direction::Up, message(2), 10, 10);
+            network.cut(5, 0);
+            if cut_before {
+                assert_eq!(network.arrive(number, Direction::Up, 20), None);
+            }
+            network.client_gone(number, true);
+            assert_eq!(network.arrive(number, Direction::Up, 20), None);
+            network.heal(5, 0);
+            network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
+            assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
+        }
+        let (mut network, number) = network();
+        network.send(number, Direction::Up, message(1), 0, 10);
+        network.client_gone(number, true);
         assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
     }
 }

@@ -389,7 +389,7 @@ impl Process {
                     }
                 }
             }
-            Input::Closed(number) => {
+            Input::Closed(number) | Input::Reset(number) => {
                 stage.network.connection_mut(number).state = ConnectionState::Closed;
                 if let Some(route) = self.route(number) {
                     self.forget_route(route);

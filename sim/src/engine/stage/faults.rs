@@ -4,6 +4,7 @@ use super::nodes::key_ended;
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
 use super::{Happening, Input, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::master::{Ended, Master};
 use crate::scenario::{Lost, Point};
 use crate::world::ConnectionState;
 
@@ -65,13 +66,13 @@ impl Stage {
                 self.clocks_changed(plan, host);
             }
             Doing::Delay { .. } => self.active_delays.push(fault.doing),
-            Doing::Delete { node } => self.delete(plan, node),
+            Doing::Delete { node } => self.remove(plan, node, Master::delete),
             Doing::Die { host, death } => match plan.server_at(host.0) {
                 Some(server) => self.server_dies(plan, server, place, death),
                 None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
             },
             Doing::DiskStall { node } => self.stall_disk(node),
-            Doing::Evict { node } => self.evict(plan, node),
+            Doing::Evict { node } => self.remove(plan, node, Master::evict),
             Doing::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
             Doing::Flush { node } => self.flush(plan, node),
             Doing::MemoryFull { node } => {
@@ -229,30 +230,19 @@ impl Stage {
         self.record(EventKind::Killed { host, power });
         for number in self.network.numbers() {
             if self.network.connection(number).client == host.0 {
-                self.network.client_gone(number);
+                self.network.client_gone(number, power);
             }
         }
     }
 
-    fn evict(&mut self, plan: &Plan, node: u8) {
+    /// The lock's key goes from a node that has a process, and is no ideal one.
+    fn remove(&mut self, plan: &Plan, node: u8, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
         let server = self.masters[usize::from(node)];
         let host = &mut self.nodes[usize::from(server)];
         if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
             return;
         }
-        if let Some(ended) = host.master.evict(&plan.key) {
-            self.record(key_ended(node, &ended));
-            self.end_turn(plan, server);
-        }
-    }
-
-    fn delete(&mut self, plan: &Plan, node: u8) {
-        let server = self.masters[usize::from(node)];
-        let host = &mut self.nodes[usize::from(server)];
-        if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
-            return;
-        }
-        if let Some(ended) = host.master.delete(&plan.key) {
+        if let Some(ended) = how(&mut host.master, &plan.key) {
             self.record(key_ended(node, &ended));
             self.end_turn(plan, server);
         }
@@ -304,7 +294,7 @@ impl Stage {
             match plan.server_at(ends.0) {
                 // It dials again, which takes as long as the partition.
                 Some(replica) => self.attach(plan, replica),
-                None => self.give(ends.0 - plan.node_count as u8, Input::Closed(number)),
+                None => self.give(ends.0 - plan.node_count as u8, Input::Reset(number)),
             }
         }
     }

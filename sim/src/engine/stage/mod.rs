@@ -8,7 +8,6 @@ pub(crate) mod nodes;
 pub(crate) mod plan;
 pub(in crate::engine) mod recorder;
 mod replication;
-mod request;
 mod servers;
 pub(in crate::engine) mod wire;
 
@@ -85,6 +84,7 @@ pub(in crate::engine) enum Happening {
 pub(in crate::engine) enum Input {
     Closed(u16),
     Connected(u16),
+    Reset(u16),
     Response(u16, Response),
     StoreServed,
     StoreVersion(u32),
@@ -356,7 +356,7 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
             (AttemptId { client: 0, number: *to as u16 }, 37)
         }
         Arrival::Handshake => (AttemptId::default(), 35),
-        Arrival::Closed => (AttemptId::default(), 36),
+        Arrival::Closed | Arrival::Reset => (AttemptId::default(), 36),
     }
 }
 

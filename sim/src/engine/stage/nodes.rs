@@ -79,6 +79,7 @@ impl Stage {
         let input = match what {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
+            Arrival::Reset => Input::Reset(connection),
             Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,
             Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
@@ -124,9 +125,9 @@ impl Stage {
                 }
             }
             Arrival::Handshake | Arrival::Message(_) => {
-                self.send(plan, connection, Direction::Down, Arrival::Closed);
+                self.send(plan, connection, Direction::Down, Arrival::Reset);
             }
-            Arrival::Closed => {}
+            Arrival::Closed | Arrival::Reset => {}
         }
     }
 
@@ -195,19 +196,22 @@ impl Stage {
                 return host.inbox.push_front((connection, request));
             }
         }
+        let Request { command, attempt, ask, .. } = request;
         let role = self.nodes[usize::from(server)].replication.role;
-        let word = match request.ask {
+        let word = match ask {
             Ask::Greet => {
                 self.speak_of_itself(plan, server, connection);
-                Word::Ok
+                Some(Word::Ok)
             }
             Ask::Introduce => {
                 self.speak_of_itself(plan, server, connection);
-                Word::Introduction(self.introduction(plan, server))
+                Some(Word::Introduction(self.introduction(plan, server)))
             }
             _ if role == Role::Replica => {
-                self.refuse_bytes(plan, server, connection);
-                return self.answer_without_key(plan, server, connection, &request, Word::Error);
+                if let Some(word) = self.refuse_bytes(plan, server, connection, &request) {
+                    return self.answer_without_key(plan, server, connection, &request, word);
+                }
+                None
             }
             Ask::Wait { replicas, timeout_ms } => {
                 let wanted = (replicas, timeout_ms);
@@ -218,32 +222,32 @@ impl Stage {
         if plan.has_replicas() {
             self.note_written(server, connection);
         }
-        if role == Role::Deposed && request.ask.op() != OpKind::Introduce {
+        if let Some(word) = word.filter(|_| role == Role::Deposed && ask.op() != OpKind::Introduce)
+        {
             // The node does not do what its old master does.
             return self.answer_without_key(plan, server, connection, &request, word);
         }
-        let Request { command, attempt, ask, .. } = request;
-        let response = Response { command, attempt, op: ask.op(), word };
+        let response =
+            Response { command, attempt, op: ask.op(), word: word.unwrap_or(Word::Error) };
         self.answer(plan, connection, server, response);
     }
 
-    /// What a server does with a key. Histories tell what the node's master does.
+    /// What a server does with a key; `None` if it is to be asked in another form. Histories tell
+    /// what the node's master does.
     fn execute_on_key(
         &mut self,
         plan: &Plan,
         server: u8,
         connection: u16,
         request: &Request,
-    ) -> Word {
+    ) -> Option<Word> {
         if self.wire.is_none() {
             let done = self.execute_natively(plan, server, request);
             let word = word_of(&done.reply, request);
-            return self.tell_of_key(plan, server, request, word, &done);
+            return Some(self.tell_of_key(plan, server, request, word, &done));
         }
-        match self.execute_bytes(plan, server, connection, request) {
-            Some((word, done)) => self.tell_of_key(plan, server, request, word, &done),
-            None => Word::Error,
-        }
+        let (word, done) = self.execute_bytes(plan, server, connection, request)?;
+        Some(self.tell_of_key(plan, server, request, word, &done))
     }
 
     /// What a server does that is asked without bytes.

@@ -153,7 +153,7 @@ impl Stage {
     pub(in crate::engine) fn detach(&mut self, plan: &Plan, replica: u8) {
         let upstream = self.nodes[usize::from(replica)].replication.upstream.take();
         let Some(number) = upstream else { return };
-        self.network.client_gone(number);
+        self.network.client_gone(number, false);
         let master = plan.server_at(self.network.connection(number).server);
         let master = master.expect("replicas follow servers");
         let links = &mut self.nodes[usize::from(master)].replication.links;
@@ -251,7 +251,7 @@ impl Stage {
                 self.send(plan, number, Direction::Up, done);
                 self.end_turn(plan, replica);
             }
-            Arrival::Closed => self.detach(plan, replica),
+            Arrival::Closed | Arrival::Reset => self.detach(plan, replica),
             Arrival::Handshake | Arrival::Message(_) => {}
         }
     }

@@ -147,7 +147,7 @@ impl Stage {
             let is_client = plan.server_at(connection.client).is_none();
             let is_open = connection.state != ConnectionState::Closed;
             if connection.server == host && is_client && is_open {
-                self.send(plan, number, Direction::Down, Arrival::Closed);
+                self.send(plan, number, Direction::Down, Arrival::Reset);
             }
         }
     }

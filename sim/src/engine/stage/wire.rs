@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Stage;
 use super::plan::Plan;
 use super::replication::Role;
-use super::request;
 use crate::history::Writer;
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
-use crate::master::{Change, Effect, Entry, Executed, Reply, SmallBytes};
+use crate::master::{Change, Effect, Entry, Executed, Reply};
 use crate::subject::{Request, Word};
 
 /// The servers' ends of all connections, by number.
@@ -71,11 +70,20 @@ impl Stage {
         }
     }
 
-    /// Executes what the bytes say, as a replica refuses it; see [`Stage::execute_bytes`].
-    pub(super) fn refuse_bytes(&mut self, plan: &Plan, server: u8, connection: u16) {
-        if self.wire.is_some() {
-            self.execute_next(plan, server, connection, Writer::Nobody);
+    /// What the bytes say, as a replica refuses it. `None` as in [`Stage::execute_bytes`].
+    pub(super) fn refuse_bytes(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        asked: &Request,
+    ) -> Option<Word> {
+        if self.wire.is_none() {
+            return Some(Word::Error);
         }
+        let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
+        assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
+        Some(word_of(&value))
     }
 
     /// Executes what the bytes say: the answer, and what it did to the lock's key. `None` if the
@@ -87,23 +95,29 @@ impl Stage {
         connection: u16,
         asked: &Request,
     ) -> Option<(Word, Executed)> {
-        let writer = Writer::Attempt(asked.attempt);
-        let executed = self.execute_next(plan, server, connection, writer);
-        let (value, touched) = executed.expect("what has arrived is whole");
-        if is_form_refused(&value) {
-            self.wire.as_mut().expect("there are bytes").end(connection).again.push_back(*asked);
-            return None;
-        }
-        let word = match value {
-            Value::Error(_) => Word::Error,
-            Value::Integer(number) => Word::Integer(number),
-            Value::Null => Word::Nil,
-            _ => Word::Ok,
-        };
+        let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
         let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
         let nothing = nothing_done(stored);
         let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
-        Some((word, ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+        Some((word_of(&value), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+    }
+
+    /// Executes what was asked, unless the server does not take its form: then it is asked again.
+    fn execute_asked(
+        &mut self,
+        plan: &Plan,
+        server: u8,
+        connection: u16,
+        asked: &Request,
+    ) -> Option<(Value, Vec<Touched>)> {
+        let writer = Writer::Attempt(asked.attempt);
+        let executed = self.execute_next(plan, server, connection, writer);
+        let executed = executed.expect("what has arrived is whole");
+        if is_form_refused(&executed.0) {
+            self.wire.as_mut().expect("there are bytes").end(connection).again.push_back(*asked);
+            return None;
+        }
+        Some(executed)
     }
 
     /// The next request of a connection, its answer, and what it did; the answer is held until it
@@ -122,15 +136,6 @@ impl Stage {
         let host = &mut nodes[usize::from(server)];
         host.master.set_replica(host.replication.role == Role::Replica);
         let mut touched = Vec::new();
-        if let Some(script) = request::known_script(&request) {
-            let executed = host.master.execute(script, wall_ns / 1_000_000, writer);
-            let value = Value::Integer(i64::from(executed.reply == Reply::Integer(1)));
-            let mut bytes = Vec::new();
-            value.encode(end.session.protocol(), &mut bytes);
-            end.held.push_back(bytes);
-            touched.push(Touched { database: 0, key: SmallBytes::new(&plan.key), executed });
-            return Some((value, touched));
-        }
         let turn = Turn { wall_ns, writer, touched: &mut touched };
         let answer = end.session.execute(&mut host.master, &request, turn);
         let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
@@ -140,6 +145,15 @@ impl Stage {
         value.encode(end.session.protocol(), &mut bytes);
         end.held.push_back(bytes);
         Some((value, touched))
+    }
+}
+
+fn word_of(value: &Value) -> Word {
+    match *value {
+        Value::Error(_) => Word::Error,
+        Value::Integer(number) => Word::Integer(number),
+        Value::Null => Word::Nil,
+        _ => Word::Ok,
     }
 }
 

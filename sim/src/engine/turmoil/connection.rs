@@ -34,7 +34,7 @@ impl AsyncRead for ClientStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Readable::Bytes(arrived) = ready!(self.world.poll_readable(self.number)) else {
+        let Readable::Bytes(arrived) = ready!(self.world.poll_readable(self.number))? else {
             return Poll::Ready(Ok(()));
         };
         let mut chunk = [0; CHUNK];
@@ -56,10 +56,7 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let may = self.world.write(self.number, bytes);
-        if may == 0 {
-            return Poll::Pending;
-        }
+        let may = ready!(self.world.poll_writable(self.number, bytes))?;
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, &bytes[..may]))?;
         assert_eq!(written, may, "turmoil takes what it is given");
         Poll::Ready(Ok(written))

@@ -11,7 +11,7 @@ use crate::history::{Answer, AttemptId, EventKind, OpKind};
 use crate::master::resp::{self, Requests};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response};
-use crate::world::{Arrival, Direction};
+use crate::world::{Arrival, Choice, Direction, Label};
 
 /// A client's end of a connection.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Line {
     pub(super) still: bool,
     /// The server has accepted.
     pub(super) opened: bool,
-    /// The server, or its kernel, has let go.
-    pub(super) closed: bool,
+    /// Nothing more will come.
+    pub(super) ending: Option<Ending>,
     /// What the client said that it writes, and has not written.
     pub(super) announced: VecDeque<Request>,
     /// What it wants to write, cut into requests, each with its length.
@@ -34,11 +34,25 @@ pub(super) struct Line {
     pub(super) asked: VecDeque<Request>,
     /// Answers that have arrived, each with its length.
     pub(super) readable: VecDeque<(usize, Response)>,
-    /// How much of the current answer it has not read.
+    /// How much it has not read of the answers that it may read.
     unread: usize,
+    /// How much it has not written of the requests that are on their way.
+    unwritten: usize,
+    /// How often somebody was told how much to read or to write.
+    parts: u32,
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The server's process has let go; or the client itself.
+    Closed,
+    /// A kernel says that nobody holds it.
+    Reset,
 }
 
 /// What a client may read of a connection now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readable {
     Bytes(usize),
     End,
@@ -52,17 +66,19 @@ impl Line {
             server,
             still,
             opened: still,
-            closed: false,
+            ending: None,
             announced: VecDeque::new(),
             cut: VecDeque::new(),
             cutter: Requests::default(),
             asked: VecDeque::new(),
             readable: VecDeque::new(),
             unread: 0,
+            unwritten: 0,
+            parts: 0,
         }
     }
 
-    /// So much of the current answer was read.
+    /// So much was read.
     pub(super) fn read(&mut self, length: usize) {
         self.unread -= length;
     }
@@ -87,47 +103,54 @@ fn length_of(request: &resp::Request) -> usize {
 
 impl World {
     /// What the client may read; `Pending` while there is nothing, or it is stopped before it.
-    pub(super) fn poll_readable(&self, number: u16) -> Poll<Readable> {
+    pub(super) fn poll_readable(&self, number: u16) -> Poll<io::Result<Readable>> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let line = state.lines.get_mut(&number).expect("a connection that is open is known");
         if line.still {
-            return Poll::Ready(Readable::Bytes(usize::MAX));
+            return Poll::Ready(Ok(Readable::Bytes(usize::MAX)));
         }
-        if line.unread > 0 {
-            return Poll::Ready(Readable::Bytes(line.unread));
+        if line.unread == 0 {
+            state.take_answers(&self.plan, number);
         }
-        let (client, node) = (line.client, line.node);
-        let Some(&(length, response)) = line.readable.front() else {
-            return if line.closed { Poll::Ready(Readable::End) } else { Poll::Pending };
-        };
-        if !state.may_take(&self.plan, client, node, &response) {
-            return Poll::Pending;
+        let line = &state.lines[&number];
+        match (line.unread, line.ending) {
+            (1.., _) => Poll::Ready(Ok(Readable::Bytes(state.part_of(number, line.unread)))),
+            (0, None) => Poll::Pending,
+            (0, Some(_)) if !line.readable.is_empty() => Poll::Pending,
+            (0, Some(Ending::Closed)) => Poll::Ready(Ok(Readable::End)),
+            (0, Some(Ending::Reset)) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
         }
-        let line = state.lines.get_mut(&number).expect("it is known");
-        line.readable.pop_front();
-        line.unread = length;
-        Poll::Ready(Readable::Bytes(length))
     }
 
-    /// How many of these bytes the client may write; none if it is stopped before them. Their
+    /// How many of these bytes the client may write; `Pending` if it is stopped before them. Their
     /// requests are on their way then.
-    pub(super) fn write(&self, number: u16, bytes: &[u8]) -> usize {
+    pub(super) fn poll_writable(&self, number: u16, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let line = state.lines.get_mut(&number).expect("a connection that is open is known");
         if line.still {
-            return bytes.len();
+            return Poll::Ready(Ok(bytes.len()));
         }
-        line.cut_up(bytes);
-        let mut written = 0;
-        while state.may_ask(&self.plan, number)
-            && let Some((length, request)) = state.next_request(number)
-        {
-            written += length;
-            state.ask(&self.plan, number, request);
+        if line.ending == Some(Ending::Reset) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        written
+        if line.unwritten == 0 {
+            line.cut_up(bytes);
+            while state.may_ask(&self.plan, number)
+                && let Some((length, request)) = state.next_request(number)
+            {
+                state.lines.get_mut(&number).expect("it is known").unwritten += length;
+                state.ask(&self.plan, number, request);
+            }
+        }
+        let unwritten = state.lines[&number].unwritten;
+        if unwritten == 0 {
+            return Poll::Pending;
+        }
+        let part = state.part_of(number, unwritten);
+        state.lines.get_mut(&number).expect("it is known").unwritten -= part;
+        Poll::Ready(Ok(part))
     }
 }
 
@@ -142,6 +165,40 @@ impl State {
     ) -> bool {
         self.stage.reach_point(plan, attempt, point, node);
         self.runs(attempt.client)
+    }
+
+    /// The client may read the next answer. As often as not it finds those behind it, too, that
+    /// have arrived.
+    fn take_answers(&mut self, plan: &Plan, number: u16) {
+        while let Line { client, node, readable, .. } = &self.lines[&number]
+            && let (client, node) = (*client, *node)
+            && let Some(&(length, response)) = readable.front()
+            && self.may_take(plan, client, node, &response)
+        {
+            let line = self.lines.get_mut(&number).expect("it is known");
+            line.readable.pop_front();
+            line.unread += length;
+            if self.draw_part(number, 2) == 0 {
+                break;
+            }
+        }
+    }
+
+    /// How many of so many bytes pass at once: a kernel promises nothing. As often as not all.
+    fn part_of(&mut self, number: u16, length: usize) -> usize {
+        if self.draw_part(number, 2) == 0 {
+            return length;
+        }
+        1 + self.draw_part(number, length as u64) as usize
+    }
+
+    fn draw_part(&mut self, number: u16, choices: u64) -> u64 {
+        let line = self.lines.get_mut(&number).expect("it is known");
+        line.parts += 1;
+        let (attempt, repeat) = (number, line.parts);
+        let choice =
+            Choice { attempt, node: line.node, repeat, ..Choice::of(Label::Part, line.client) };
+        self.stage.choices.below(choice, choices)
     }
 
     fn may_take(&mut self, plan: &Plan, client: u8, node: u8, response: &Response) -> bool {
@@ -235,7 +292,9 @@ impl State {
     /// Whether the server has accepted.
     pub(super) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
         match &self.lines[&number] {
-            Line { closed: true, .. } => Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into())),
+            Line { ending: Some(_), .. } => {
+                Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into()))
+            }
             Line { opened: true, .. } => Poll::Ready(Ok(())),
             _ => Poll::Pending,
         }
@@ -245,7 +304,7 @@ impl State {
     /// sends what was written.
     pub(super) fn let_go(&mut self, number: u16) {
         let Some(line) = self.lines.get_mut(&number) else { return };
-        line.closed = true;
+        line.ending = Some(Ending::Closed);
         let (client, node) = (usize::from(line.client), usize::from(line.node));
         let current = &mut self.clients[client].connected[node];
         if *current == Some(number) {

@@ -274,7 +274,7 @@ impl State {
     }
 
     /// The connections of a client that warms up are there.
-    fn open_nodes(&mut self, plan: &Plan, client: u8) {
+    pub(super) fn open_nodes(&mut self, plan: &Plan, client: u8) {
         for node in 0..plan.node_count as u8 {
             let server = self.stage.server_of(plan, client, node);
             if !self.stage.nodes[usize::from(server)].master.is_running() {

@@ -1,7 +1,15 @@
+use std::io::ErrorKind;
+use std::task::Poll;
+
+use redlock_client::scripts::RELEASE;
+
+use super::line::Readable;
+use super::world::World;
 use super::*;
-use crate::history::{Event, EventKind, OpKind, Settlement};
+use crate::history::{AttemptId, Event, EventKind, OpKind, Settlement};
 use crate::oracle::{Blame, Judgement, Violation};
 use crate::scenario::{Property, Span, embedded};
+use crate::subject::{Ask, Request, token_of};
 
 /// The case `slug` of the scenario `name`; the base if it is empty.
 fn case(name: &str, slug: &str) -> Case {
@@ -103,14 +111,18 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     assert_eq!(refused(&newer), format!("{cannot}`plain-extensions = false` on this server"));
 }
 
-/// What one client does to five nodes, 1 ms away, while `faults` happen.
-fn history_of(steps: &str, faults: &str) -> Vec<Event> {
+/// One client and five nodes, 1 ms away, while `faults` happen.
+fn inline(steps: &str, faults: &str) -> Case {
     let text = format!(
         "schema = 1\nname = \"inline\"\ntitle = \"t\"\n[lock]\nttl = \"10s\"\n\
          [[client]]\nid = \"c1\"\nsteps = [{steps}]\n{faults}"
     );
     let scenario = toml::from_str(&text).unwrap();
-    play(&Case { slug: None, name: None, scenario, overrides: Vec::new() }).1
+    Case { slug: None, name: None, scenario, overrides: Vec::new() }
+}
+
+fn history_of(steps: &str, faults: &str) -> Vec<Event> {
+    play(&inline(steps, faults)).1
 }
 
 /// When each event of client 0 that `what` picks happened, in milliseconds.
@@ -158,6 +170,67 @@ fn a_resetting_partition_breaks_connections_and_not_what_was_done() {
             if attempt.client == 0)
     };
     assert_eq!(times_ms(&history, released).len(), 1);
+}
+
+/// Catalogue D11: a server that does not know the script executes nothing, and is asked again.
+#[test]
+fn a_script_that_the_server_does_not_know_is_asked_for_again() {
+    let world = World::new(Plan::new(&inline("{ acquire = {} }", "")).unwrap(), 0, true);
+    let mut guard = world.lock();
+    let state = &mut *guard;
+    state.open_nodes(&world.plan, 0);
+    let number = state.clients[0].connected[0].unwrap();
+    let attempt = AttemptId { client: 0, number: 1 };
+    let token = token_of(attempt, 1);
+    let mut release = |words: &[&[u8]]| {
+        let before = state.stage.recorder.hash.value();
+        let end = state.stage.wire.as_mut().unwrap().end(number);
+        end.requests.push(format!("*{}\r\n", words.len()).as_bytes());
+        for word in words {
+            end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
+        }
+        let request = Request { command: 7, attempt, ask: Ask::CompareAndDelete, token };
+        state.stage.execute(&world.plan, number, request);
+        let again = state.stage.wire.as_mut().unwrap().end(number).again.pop_front();
+        (again.map(|it| it.command), before != state.stage.recorder.hash.value())
+    };
+    let sha: &[u8] = b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
+    let named: [&[u8]; 5] = [b"EVALSHA", sha, b"1", b"res", token.as_bytes()];
+    assert_eq!(release(&named), (Some(7), false), "nothing is told of it");
+    assert_eq!(release(&[b"EVAL", RELEASE, b"1", b"res", token.as_bytes()]), (None, true));
+    assert_eq!(release(&named), (None, true), "it is known from then on");
+}
+
+/// The kernel of a killed server says goodbye; where nobody holds a connection it is reset.
+#[test]
+fn connections_end_in_the_way_that_servers_do() {
+    let ended = |fault: &str| {
+        let plan = Plan::new(&inline("{ at = \"2s\", acquire = {} }", fault)).unwrap();
+        let world = World::new(plan, 0, false);
+        let mut guard = world.lock();
+        let state = &mut *guard;
+        state.open_nodes(&world.plan, 0);
+        let number = state.clients[0].connected[0].unwrap();
+        state.lines.get_mut(&number).unwrap().still = false;
+        while let Some((at_ns, what)) = state.stage.queue.pop() {
+            state.stage.now_ns = at_ns;
+            state.stage.happen(&world.plan, what);
+        }
+        state.hand_over();
+        drop(guard);
+        let Poll::Ready(read) = world.poll_readable(number) else { panic!("it has ended") };
+        let written = world.poll_writable(number, b"PING\r\n");
+        (read.map(|it| it == Readable::End).map_err(|error| error.kind()), written)
+    };
+    let (read, written) = ended("[[fault]]\nid = \"f\"\nat = \"1s\"\nkill = { host = \"A\" }");
+    assert_eq!(read, Ok(true));
+    assert!(!matches!(written, Poll::Ready(Err(_))), "its kernel would only find out then");
+    let (read, written) = ended(
+        "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\n\
+         partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }",
+    );
+    assert_eq!(read, Err(ErrorKind::ConnectionReset));
+    assert!(matches!(written, Poll::Ready(Err(_))));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::task::Waker;
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
-use super::line::Line;
+use super::line::{Ending, Line};
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::wire::Wire;
 use crate::engine::stage::{Input, Stage};
@@ -228,13 +228,16 @@ impl State {
         }
     }
 
+    fn end_line(&mut self, number: u16, ending: Ending) {
+        if let Some(line) = self.lines.get_mut(&number) {
+            line.ending.get_or_insert(ending);
+        }
+    }
+
     fn take_in(&mut self, client: u8, input: Input) {
         match input {
-            Input::Closed(number) => {
-                if let Some(line) = self.lines.get_mut(&number) {
-                    line.closed = true;
-                }
-            }
+            Input::Closed(number) => self.end_line(number, Ending::Closed),
+            Input::Reset(number) => self.end_line(number, Ending::Reset),
             Input::Connected(number) => {
                 let connection = self.stage.network.connection_mut(number);
                 if connection.state == ConnectionState::Dialing {
