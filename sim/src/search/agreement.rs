@@ -15,20 +15,19 @@ pub fn disagreements(one: &CaseResult, other: &CaseResult) -> Vec<String> {
     told.collect()
 }
 
-/// What was said: whether it was violated, for some or all seeds, and the blame.
-fn said(result: &PropertyResult) -> (Option<Observed>, &[String]) {
-    let observed = result.observed;
-    let violated = matches!(observed, Observed::Sometimes | Observed::Violated);
-    (violated.then_some(observed), &result.blames)
+/// What was said: whether it was judged and violated, for some or all seeds, and the blame.
+fn said(result: &PropertyResult) -> (Observed, &[String]) {
+    (result.observed, &result.blames)
 }
 
 fn words(result: &PropertyResult) -> String {
-    match said(result) {
-        (None, _) => String::from("holds"),
-        (Some(observed), blames) => {
-            let often = if observed == Observed::Sometimes { " sometimes" } else { "" };
-            format!("violated{often}, blamed on {}", blames.join(" or "))
-        }
+    let blamed = || result.blames.join(" or ");
+    match result.observed {
+        Observed::Holds => String::from("holds"),
+        Observed::Sometimes => format!("violated sometimes, blamed on {}", blamed()),
+        Observed::Unjudged => String::from("unjudged"),
+        Observed::Vacuous => String::from("holds, of nothing"),
+        Observed::Violated => format!("violated, blamed on {}", blamed()),
     }
 }
 

@@ -10,19 +10,35 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::engine::{Outcome, Unsupported, event};
 use crate::oracle::{Blamed, Judgement};
-use crate::scenario::{At, Case, Hold, Property, Scenario, Span};
+use crate::scenario::{
+    At, Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, complaints,
+};
 
 /// How far things are moved: a tick for the beginning, one for the way and one for the end.
+///
+/// What a scenario has at one instant is moved together. Which of two things that happen at once
+/// comes first is the same in both engines: faults, what arrives, timers, the clients in their order.
 pub const MARGIN: Span = Span::from_ms(3);
+
+/// The shortest way of the engine `turmoil`.
+const TICK: Span = Span::from_ms(1);
 
 /// The seeds that a verdict must not depend on.
 const SEEDS: u64 = 8;
 
 /// How often everything is moved at once.
-const DRAWS: u64 = 16;
+const DRAWS: u64 = 32;
 
 /// What a run said of every property; when it happened does not matter.
-type Said = [Option<Blamed>; Property::ALL.len()];
+type Said = [Finding; Property::ALL.len()];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finding {
+    Holds,
+    Unjudged,
+    Vacuous,
+    Violated(Blamed),
+}
 
 /// Whether every verdict of `case` stays what it is, for any seed, when things happen up to
 /// [`MARGIN`] earlier or later.
@@ -37,8 +53,7 @@ pub fn check(case: &Case) -> Result<(), Unsupported> {
         return Err(hangs("that depends on the seed"));
     }
     for moved in variants(case) {
-        // What cannot be moved there, a fault that would end before it begins, is no neighbour.
-        if let Ok(false) = is_said_always(&moved, &said) {
+        if !is_said_always(&moved, &said)? {
             return Err(hangs("that is finer than a tick"));
         }
     }
@@ -47,8 +62,10 @@ pub fn check(case: &Case) -> Result<(), Unsupported> {
 
 fn said_of(outcome: &Outcome) -> Said {
     Property::ALL.map(|property| match outcome.verdicts.of(property) {
-        Judgement::Violated(violation) => Some(violation.blamed),
-        Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
+        Judgement::Holds => Finding::Holds,
+        Judgement::Unjudged => Finding::Unjudged,
+        Judgement::Vacuous => Finding::Vacuous,
+        Judgement::Violated(violation) => Finding::Violated(violation.blamed),
     })
 }
 
@@ -61,13 +78,17 @@ fn is_said_always(case: &Case, said: &Said) -> Result<bool, Unsupported> {
     Ok((0..SEEDS).all(|seed| said_of(&engine.run(seed, None)) == *said))
 }
 
-/// The case with one thing moved, for each of them and both ways; then with all of them moved.
+/// The case with one thing moved, for each of them, both ways, by one tick, two and so on, since what
+/// a little changes more may change back; then with all of them moved.
+/// What is no scenario then, because a fault would end before it begins, is no neighbour.
 fn variants(case: &Case) -> impl Iterator<Item = Case> {
     let axes = axes(&case.scenario);
     let all = axes.clone();
     let margin_ns = MARGIN.0 as i64;
+    let steps = (-margin_ns..=margin_ns).step_by(TICK.0 as usize).filter(|by_ns| *by_ns != 0);
     let single = axes.into_iter().flat_map(move |axis| {
-        [-margin_ns, margin_ns].map(|by_ns| moved(case, |it| if it == axis { by_ns } else { 0 }))
+        let moved = move |by_ns| moved(case, |it| if it == axis { by_ns } else { 0 });
+        steps.clone().map(moved)
     });
     let together = (0..DRAWS).map(move |draw| {
         let mut rng = ChaCha8Rng::seed_from_u64(draw);
@@ -76,7 +97,7 @@ fn variants(case: &Case) -> impl Iterator<Item = Case> {
             all.iter().map(|_| (rng.next_u64() % width) as i64 - margin_ns).collect();
         moved(case, |it| all.iter().position(|axis| *axis == it).map_or(0, |at| shifts[at]))
     });
-    single.chain(together)
+    single.chain(together).filter(|case| complaints(&case.scenario).is_empty())
 }
 
 /// Something that has a time.
@@ -84,69 +105,125 @@ fn variants(case: &Case) -> impl Iterator<Item = Case> {
 enum Axis {
     /// Everything that the scenario has at this instant: what is written to be at once stays so.
     Instant(Span),
-    /// The length of the network's ways.
-    Network,
-    /// The length of the thing with this number.
+    /// Every key that lives for so long.
+    Ttl(Span),
+    /// The length of the thing with this number: of a hold, of a network's ways, of a jump.
     Length(usize),
 }
 
 /// All of them. What is there from the very beginning stays there.
 fn axes(scenario: &Scenario) -> Vec<Axis> {
-    let (mut axes, mut scenario) = (vec![Axis::Network], scenario.clone());
-    visit(&mut scenario, &mut |axis, _| axes.push(axis));
+    let mut axes = Vec::new();
+    Shifts::of(&mut |axis| {
+        axes.push(axis);
+        0
+    })
+    .shift(&mut scenario.clone());
     axes.retain(|axis| *axis != Axis::Instant(Span(0)));
     axes.sort_unstable();
     axes.dedup();
     axes
 }
 
-fn moved(case: &Case, by_ns: impl Fn(Axis) -> i64) -> Case {
+fn moved(case: &Case, mut by_ns: impl FnMut(Axis) -> i64) -> Case {
     let mut case = case.clone();
-    let delay = &mut case.scenario.cluster.network.delay;
-    // A way takes some time, and the engines' shortest one is a tick.
-    let longer_ns = by_ns(Axis::Network).max(0) as u64;
-    (delay.min.0, delay.max.0) = (delay.min.0 + longer_ns, delay.max.0 + longer_ns);
-    visit(&mut case.scenario, &mut |axis, span| {
-        span.0 = span.0.saturating_add_signed(by_ns(axis));
-    });
+    Shifts::of(&mut by_ns).shift(&mut case.scenario);
     case
 }
 
-/// Shows every time in the scenario, and which thing's it is.
-fn visit(scenario: &mut Scenario, see: &mut impl FnMut(Axis, &mut Span)) {
-    let mut length = 0;
-    let mut see = |is_instant: bool, span: &mut Span| {
-        length += 1;
-        see(if is_instant { Axis::Instant(*span) } else { Axis::Length(length) }, span);
-    };
-    for step in scenario.clients.iter_mut().flat_map(|client| &mut client.steps) {
-        step.at.iter_mut().for_each(|at| see(true, at));
+/// Moves every time in a scenario.
+struct Shifts<'a> {
+    by_ns: &'a mut dyn FnMut(Axis) -> i64,
+    lengths: usize,
+}
+
+impl<'a> Shifts<'a> {
+    fn of(by_ns: &'a mut dyn FnMut(Axis) -> i64) -> Self {
+        Self { by_ns, lengths: 0 }
+    }
+
+    fn shift(&mut self, scenario: &mut Scenario) {
+        let cluster = &mut scenario.cluster;
+        self.way(&mut cluster.network.delay);
+        cluster.links.iter_mut().for_each(|link| self.way(&mut link.delay));
+        cluster.replicas.iter_mut().for_each(|replica| self.way(&mut replica.delay));
+        self.way(&mut scenario.store.delay);
+        cluster.disk.sync_at.iter_mut().for_each(|at| self.length(at));
+        if cluster.disk.sync_takes != Span(0) {
+            self.length(&mut cluster.disk.sync_takes);
+        }
+        for clock in cluster.clocks.values_mut() {
+            clock.offset.0 += self.by_length_ns();
+        }
+        self.ttl(&mut scenario.lock.ttl);
+        scenario.lock.fleet_max_ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
+        self.length(&mut scenario.lock.node_timeout);
+        for client in &mut scenario.clients {
+            client.ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
+            client.steps.iter_mut().for_each(|step| self.step(step));
+        }
+        scenario.faults.iter_mut().filter(|it| it.enabled).for_each(|fault| self.fault(fault));
+    }
+
+    fn step(&mut self, step: &mut Step) {
+        step.at.iter_mut().for_each(|at| self.instant(at));
         if let Some(acquire) = &mut step.acquire {
-            acquire.until.iter_mut().for_each(|until| see(true, until));
-            acquire.wait.iter_mut().for_each(|wait| see(false, wait));
+            acquire.until.iter_mut().for_each(|until| self.instant(until));
+            acquire.wait.iter_mut().for_each(|wait| self.length(wait));
+            acquire.keep_alive.iter_mut().for_each(|length| self.length(length));
         }
         if let Some(Hold::For(length)) = &mut step.hold {
-            see(false, length);
+            self.length(length);
         }
-        step.sleep.iter_mut().for_each(|length| see(false, length));
+        step.sleep.iter_mut().for_each(|length| self.length(length));
         if let Some(extend) = &mut step.extend {
-            extend.every.iter_mut().for_each(|every| see(false, every));
+            extend.every.iter_mut().for_each(|every| self.length(every));
+            extend.ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
         }
     }
-    for fault in scenario.faults.iter_mut().filter(|fault| fault.enabled) {
+
+    fn fault(&mut self, fault: &mut Fault) {
         if let At::Time(at) = &mut fault.at {
-            see(true, at);
+            self.instant(at);
         }
-        fault.until.iter_mut().for_each(|until| see(true, until));
-        fault.lasts.iter_mut().for_each(|length| see(false, length));
-        if let Some(delay) = &mut fault.delay {
-            see(false, &mut delay.by);
+        fault.until.iter_mut().for_each(|until| self.instant(until));
+        fault.lasts.iter_mut().for_each(|length| self.length(length));
+        fault.delay.iter_mut().for_each(|delay| self.length(&mut delay.by));
+        for clock in [&mut fault.clock_jump, &mut fault.clock_slew].into_iter().flatten() {
+            clock.by.0 += self.by_length_ns();
         }
-        let deaths = [&mut fault.kill, &mut fault.power, &mut fault.shutdown];
-        for death in deaths.into_iter().flatten() {
-            death.restart_after.iter_mut().for_each(|length| see(false, length));
-            death.backup_of.iter_mut().for_each(|at| see(true, at));
+        for death in [&mut fault.kill, &mut fault.power, &mut fault.shutdown].into_iter().flatten()
+        {
+            death.restart_after.iter_mut().for_each(|length| self.length(length));
+            death.backup_of.iter_mut().for_each(|at| self.instant(at));
         }
+    }
+
+    fn instant(&mut self, at: &mut Span) {
+        let by_ns = (self.by_ns)(Axis::Instant(*at));
+        at.0 = at.0.saturating_add_signed(by_ns);
+    }
+
+    fn ttl(&mut self, ttl: &mut Span) {
+        let by_ns = (self.by_ns)(Axis::Ttl(*ttl));
+        ttl.0 = ttl.0.saturating_add_signed(by_ns);
+    }
+
+    fn length(&mut self, length: &mut Span) {
+        length.0 = length.0.saturating_add_signed(self.by_length_ns());
+    }
+
+    /// A way takes some time, and the engines' shortest one is a tick.
+    fn way(&mut self, way: &mut SpanRange) {
+        let by_ns = self.by_length_ns();
+        for end in [&mut way.min, &mut way.max] {
+            end.0 = end.0.saturating_add_signed(by_ns).max(end.0.min(TICK.0));
+        }
+    }
+
+    fn by_length_ns(&mut self) -> i64 {
+        self.lengths += 1;
+        (self.by_ns)(Axis::Length(self.lengths))
     }
 }
 
@@ -183,13 +260,37 @@ mod tests {
     #[test]
     fn what_is_written_to_be_at_once_is_moved_at_once() {
         let case = case(&[]);
-        let axes = axes(&case.scenario);
-        assert!(axes.is_sorted() && !axes.contains(&Axis::Instant(Span(0))), "{axes:?}");
-        let later = moved(&case, |axis| if axis == Axis::Network { 0 } else { 1 });
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        visit(&mut case.scenario.clone(), &mut |_, span| before.push(span.0));
-        visit(&mut later.scenario.clone(), &mut |_, span| after.push(span.0));
-        let moved = before.iter().zip(&after).filter(|(before, after)| before != after);
-        assert!(moved.count() > 0 && before.len() == after.len());
+        let noon = Span::from_ms(12_000);
+        assert!(axes(&case.scenario).contains(&Axis::Instant(noon)));
+        let later = moved(&case, |axis| i64::from(axis == Axis::Instant(noon))).scenario;
+        let until = later.clients[1].steps[0].acquire.unwrap().until;
+        assert_eq!(until, Some(Span(noon.0 + 1)));
+        assert_eq!(later.faults[0].until, until);
+        assert_eq!(later.faults[1], case.scenario.faults[1]);
+    }
+
+    #[test]
+    fn ways_stay_as_long_as_a_tick_and_others_get_shorter() {
+        let shifted = |ms: u64| {
+            let mut way = SpanRange::exactly(Span::from_ms(ms));
+            Shifts::of(&mut |_| -(MARGIN.0 as i64)).way(&mut way);
+            way
+        };
+        assert_eq!([0, 1, 2, 5].map(|ms| shifted(ms).min), [0, 1, 1, 2].map(Span::from_ms));
+    }
+
+    #[test]
+    fn a_fault_that_would_end_before_it_begins_is_no_neighbour() {
+        let (from, until) = ("fault.c1-sees-abc.at=1ms", "fault.c1-sees-abc.until=2ms");
+        let case = case(&[from, until]);
+        let axes = axes(&case.scenario).len();
+        let neighbours: Vec<Case> = variants(&case).collect();
+        assert!(!neighbours.is_empty() && neighbours.len() < 6 * axes + DRAWS as usize);
+        assert!(neighbours.iter().all(|it| it.scenario.faults[0].until > Some(Span(0))));
+        let begins = |case: &Case| match case.scenario.faults[0].at {
+            At::Time(at) => Some(at),
+            At::Point(_) => None,
+        };
+        assert!(neighbours.iter().all(|it| begins(it) < it.scenario.faults[0].until));
     }
 }
