@@ -60,6 +60,14 @@ fn keeping_the_history_changes_nothing() {
         assert_eq!(engine.run(1, None), outcome, "{}", case.full_name());
         assert!(!kept.is_empty());
         assert!(kept.is_sorted_by_key(|event| event.at_ns), "{}", case.full_name());
+        if let Ok(outcome) = turmoil::run(&case, 1, None) {
+            assert_eq!(
+                turmoil::run(&case, 1, Some(&mut kept)),
+                Ok(outcome),
+                "{}",
+                case.full_name()
+            );
+        }
     }
 }
 

@@ -74,6 +74,7 @@ impl Engine {
             }
             self.steps += 1;
             assert!(self.steps < STEPS_MAX, "a run without an end: seed {seed}");
+            assert!(at_ns >= self.stage.now_ns, "time does not go back: seed {seed}");
             self.stage.now_ns = at_ns;
             self.happen(what);
         }
