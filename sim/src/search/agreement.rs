@@ -35,14 +35,12 @@ fn words(result: &PropertyResult) -> String {
 mod tests {
     use core::sync::atomic::AtomicBool;
 
+    use super::super::testing::clock_jump;
     use super::super::{Campaign, Engine};
     use super::*;
-    use crate::scenario::File;
 
     fn result(by: &str) -> CaseResult {
-        let text = include_str!("../scenario/testdata/clock-jump.toml");
-        let set = [format!("fault.jump.clock-jump.by={by}").parse().unwrap()];
-        let case = File::parse("clock-jump.toml", text).unwrap().cases(&set).unwrap().remove(0);
+        let case = clock_jump(&[&format!("fault.jump.clock-jump.by={by}")]).remove(0);
         let (engine, stop) = (Engine::Event, AtomicBool::new(false));
         let campaign =
             Campaign { case: &case, engine, seeds: 0..2, stop: &stop, progress: &|_| {} };

@@ -213,16 +213,10 @@ impl<'c> Player<'c> {
 mod tests {
     use core::sync::atomic::AtomicU64;
 
+    use super::super::testing::clock_jump;
     use super::super::{Failure, Observed};
     use super::*;
     use crate::scenario::{File, Property};
-
-    const TEXT: &str = include_str!("../scenario/testdata/clock-jump.toml");
-
-    fn cases(settings: &[&str]) -> Vec<Case> {
-        let overrides: Vec<_> = settings.iter().map(|it| it.parse().unwrap()).collect();
-        File::parse("clock-jump.toml", TEXT).unwrap().cases(&overrides).unwrap()
-    }
 
     fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
         let stop = AtomicBool::new(false);
@@ -234,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_result_does_not_depend_on_the_number_of_threads() {
-        for case in cases(&[]) {
+        for case in clock_jump(&[]) {
             let alone = play(&case, 3..500, 1);
             assert_eq!(alone, play(&case, 3..500, 4));
             assert_eq!(alone.runs, 497);
@@ -244,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_jump_of_the_clock_is_found_and_blamed() {
-        let result = play(&cases(&[])[0], 0..100, 2);
+        let result = play(&clock_jump(&[])[0], 0..100, 2);
         let found = &result.properties[Property::MutualExclusion as usize];
         assert_eq!((found.observed, found.violating_seeds), (Observed::Violated, 100));
         assert_eq!(found.blames, ["clock(C)"]);
@@ -254,7 +248,7 @@ mod tests {
     #[test]
     fn every_way_to_differ_from_the_expectation_is_told() {
         let told = |settings: &[&str]| {
-            let result = play(&cases(settings)[0], 0..40, 2);
+            let result = play(&clock_jump(settings)[0], 0..40, 2);
             result.properties[Property::MutualExclusion as usize].failures.join("; ")
         };
         let mutual = "expect.mutual-exclusion";
@@ -285,7 +279,7 @@ mod tests {
 
     #[test]
     fn many_seeds_with_one_history_are_an_error() {
-        let case = &cases(&[])[0];
+        let case = &clock_jump(&[])[0];
         let (outcome, _) = replay(case, Engine::Event, 0).unwrap();
         let mut tally = Tally::default();
         tally.add(&outcome);
@@ -298,7 +292,7 @@ mod tests {
     #[test]
     fn a_stopped_campaign_tells_what_was_done() {
         let (stop, told) = (AtomicBool::new(false), AtomicU64::new(0));
-        let case = &cases(&[])[1];
+        let case = &clock_jump(&[])[1];
         let progress = |done| {
             told.fetch_add(done, Ordering::Relaxed);
             stop.store(true, Ordering::Relaxed);

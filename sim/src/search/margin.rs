@@ -229,14 +229,12 @@ impl<'a> Shifts<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::clock_jump;
     use super::*;
-    use crate::scenario::{File, Network};
-
-    const TEXT: &str = include_str!("../scenario/testdata/clock-jump.toml");
+    use crate::scenario::Network;
 
     fn case(settings: &[&str]) -> Case {
-        let overrides: Vec<_> = settings.iter().map(|it| it.parse().unwrap()).collect();
-        File::parse("clock-jump.toml", TEXT).unwrap().cases(&overrides).unwrap().remove(0)
+        clock_jump(settings).remove(0)
     }
 
     #[test]

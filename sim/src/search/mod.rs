@@ -7,6 +7,8 @@ pub mod margin;
 mod result;
 mod single;
 mod tally;
+#[cfg(test)]
+mod testing;
 
 pub use agreement::disagreements;
 pub use campaign::{Campaign, Engine, replay};

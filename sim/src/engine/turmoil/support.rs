@@ -14,11 +14,9 @@ use crate::scenario::{Point, Span};
 /// A tick there and a tick back.
 const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
 
-/// Refuses what cannot be played as the scenario says.
-///
-/// That is: a subject that has no shell on tokio; a node timeout that nobody can answer within; what the production client refuses to be built
-/// with, or cannot be told not to do; a stop of a client before it reads T1 of a retry, which it
-/// does in one breath with what comes before it.
+/// Refuses what cannot be played as the scenario says: other subjects have no shell on tokio, the
+/// production client cannot be told everything that a policy can, and it reads T1 of a retry in one
+/// breath with what comes before it, so that it cannot be stopped between them.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     let scenario = &plan.scenario;
     for client in &scenario.clients {

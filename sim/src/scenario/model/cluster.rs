@@ -64,7 +64,7 @@ impl Default for Cluster {
 pub enum Server {
     /// Redis 7.0.
     #[default]
-    #[serde(rename = "redis-7")]
+    #[serde(rename = "redis-7", alias = "redis-7.0")]
     Redis7,
     /// Redis 7.2.
     #[serde(rename = "redis-7.2")]

@@ -48,6 +48,11 @@ fn planned_doings(
     let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
+    let at_once = |names: &HostNames, doing: &dyn Fn(u8) -> Doing| {
+        (each(names, &|host| doing(host.0)), End::Instantly)
+    };
+    let lasting =
+        |names: &HostNames, doing: &dyn Fn(u8) -> Doing| (each(names, &|host| doing(host.0)), end);
     Ok(match kind {
         FaultKind::ClockJump(it) => {
             let by_ns = it.by.0;
@@ -65,28 +70,16 @@ fn planned_doings(
             let (from, to) = (group(&it.from), group(&it.to));
             (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
-        FaultKind::Delete(it) => {
-            (each(&it.host, &|host| Doing::Delete { node: host.0 }), End::Instantly)
-        }
-        FaultKind::DiskStall(it) => {
-            (each(&it.host, &|host| Doing::DiskStall { node: host.0 }), end)
-        }
-        FaultKind::Evict(it) => {
-            (each(&it.host, &|host| Doing::Evict { node: host.0 }), End::Instantly)
-        }
-        FaultKind::Flush(it) => {
-            (each(&it.host, &|host| Doing::Flush { node: host.0 }), End::Instantly)
-        }
+        FaultKind::Delete(it) => at_once(&it.host, &|node| Doing::Delete { node }),
+        FaultKind::DiskStall(it) => lasting(&it.host, &|node| Doing::DiskStall { node }),
+        FaultKind::Evict(it) => at_once(&it.host, &|node| Doing::Evict { node }),
+        FaultKind::Flush(it) => at_once(&it.host, &|node| Doing::Flush { node }),
         FaultKind::Failover(it) => planned_failover(scenario, it, end),
         FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
-        FaultKind::MemoryFull(it) => {
-            (each(&it.host, &|host| Doing::MemoryFull { node: host.0 }), end)
-        }
+        FaultKind::MemoryFull(it) => lasting(&it.host, &|node| Doing::MemoryFull { node }),
         FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost)?,
         FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown)?,
-        FaultKind::Snapshot(it) => {
-            (each(&it.host, &|host| Doing::Snapshot { node: host.0 }), End::Instantly)
-        }
+        FaultKind::Snapshot(it) => at_once(&it.host, &|node| Doing::Snapshot { node }),
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
             let (one_way, lost) = (it.one_way, it.lost);
@@ -98,7 +91,7 @@ fn planned_doings(
         FaultKind::Suspend(it) => {
             (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
         }
-        FaultKind::Stall(it) => (each(&it.host, &|host| Doing::Stall { node: host.0 }), end),
+        FaultKind::Stall(it) => lasting(&it.host, &|node| Doing::Stall { node }),
     })
 }
 
