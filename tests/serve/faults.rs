@@ -255,3 +255,43 @@ fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     assert_eq!(one.hear(), ":1");
     assert!(began.elapsed() >= 2 * BY);
 }
+
+/// A script keeps A for as long as it likes: what happens to A waits for it, and nothing else does.
+#[test]
+fn a_fault_that_waits_for_a_script_has_not_begun_and_delays_no_other() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"del\"\nat = \"100ms\"\ndelete = { host = \"A\" }\n\
+         [[fault]]\nid = \"other\"\nat = \"200ms\"\n\
+         clock-jump = { host = \"B\", by = \"1s\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut talk, mut killer) = (Talk::to(address), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    assert_eq!(talk.ask("MSET other 1 x:lock 1"), "+OK");
+    talk.say("EVAL \"while true do end\" 0");
+    until("the script runs", || killer.ask("GET key").starts_with("-BUSY"));
+    observer.ask("START");
+    await_fault(&mut observer, "other", "over");
+    assert!(observer.ask("FAULTS").contains("del waiting"));
+    assert_eq!(killer.ask("SCRIPT KILL"), "+OK");
+    await_fault(&mut observer, "del", "over");
+}
+
+/// Its process dies whatever stands in the queue.
+#[test]
+fn a_master_dies_however_many_scripts_wait_for_it() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"stuck\"\nat = \"50ms\"\ndelete = { host = \"A\" }\n\
+         [[fault]]\nid = \"crash\"\nat = \"100ms\"\n\
+         kill = { host = \"A\", restart-after = \"10ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut talk, mut other) = (Talk::to(address), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    talk.write("EVAL \"while true do end\" 0\r\n".repeat(3).as_bytes());
+    until("the first one runs", || other.ask("GET key").starts_with("-BUSY"));
+    observer.ask("START");
+    await_fault(&mut observer, "crash", "over");
+    assert_eq!(Talk::to(address).ask("EVAL \"return 'alive'\" 0"), "alive");
+    await_fault(&mut observer, "stuck", "over");
+}

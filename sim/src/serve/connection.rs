@@ -191,7 +191,7 @@ impl<'a> Connection<'a> {
 
     /// When there is something to do that nothing else tells of.
     fn next_due_ns(&self) -> Option<u64> {
-        let executes = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
+        let executes = self.stays && self.waits_until_ns.is_none() && self.node.executes();
         let arrival = self.arrivals.front().filter(|it| executes && self.passes(it));
         let arrival = arrival.map(|it| it.due_ns);
         let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
@@ -277,7 +277,7 @@ impl<'a> Connection<'a> {
     }
 
     fn may_execute(&self) -> bool {
-        let ready = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
+        let ready = self.stays && self.waits_until_ns.is_none() && self.node.executes();
         let room = self.replies.len() <= REPLIES_BYTES_MAX;
         let next = self.arrivals.front().filter(|it| self.passes(it));
         ready && room && next.is_some_and(|it| self.node.is_due(it.due_ns))

@@ -1,7 +1,7 @@
 //! Who has a server, and what others are told while a script has it for too long.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard};
@@ -13,6 +13,10 @@ use crate::master::server::{ScriptControl, Server};
 
 /// Commands within which a script may run: what their names begin with.
 const SCRIPTED: [&[u8]; 2] = [b"EVAL", b"EXEC"];
+
+/// How often a script is told to end whose process dies: one that begins at that moment may not
+/// have heard it.
+const INSISTS_NS: u64 = 1_000_000;
 
 /// A server that one connection at a time has.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub(super) struct Executor {
     /// How long others are kept waiting by a script before they are told so
     /// (`busy-reply-threshold`).
     patience_ns: AtomicU64,
+    /// Its process dies: nobody executes any more.
+    is_dying: AtomicBool,
 }
 
 /// What becomes of who wants to execute.
@@ -44,8 +50,15 @@ impl Executor {
     pub(super) fn new(mut server: Server, hours: Arc<Hours>) -> Self {
         let script = Arc::new(ScriptControl::watched());
         server.set_script_control(Arc::clone(&script));
-        let (patience_ns, profile) = (patience_ns(&server).into(), server.profile());
-        Self { hours, server: Mutex::new(server), script, profile, since_ns: 0.into(), patience_ns }
+        Self {
+            hours,
+            script,
+            profile: server.profile(),
+            since_ns: 0.into(),
+            patience_ns: patience_ns(&server).into(),
+            is_dying: false.into(),
+            server: Mutex::new(server),
+        }
     }
 
     /// The server, for the world around it.
@@ -73,7 +86,32 @@ impl Executor {
                 }
             }
         };
-        if server.is_running() { Entrance::Open(server) } else { Entrance::Dead }
+        let lives = server.is_running() && !self.is_dying();
+        if lives { Entrance::Open(server) } else { Entrance::Dead }
+    }
+
+    /// The server of a process that dies now, whatever keeps it. Nobody executes from here on,
+    /// until [`Executor::revive`].
+    pub(super) async fn wrest(&self) -> MutexGuard<'_, Server> {
+        self.is_dying.store(true, Ordering::Release);
+        let mut server = core::pin::pin!(self.server.lock());
+        loop {
+            self.script.abort();
+            tokio::select! {
+                biased;
+                server = &mut server => return server,
+                () = self.hours.sleep_until(self.hours.now_ns() + INSISTS_NS) => {}
+            }
+        }
+    }
+
+    /// There is a new process.
+    pub(super) fn revive(&self) {
+        self.is_dying.store(false, Ordering::Release);
+    }
+
+    pub(super) fn is_dying(&self) -> bool {
+        self.is_dying.load(Ordering::Acquire)
     }
 
     /// Has `server` execute `request`.
@@ -110,9 +148,13 @@ impl Executor {
         }
     }
 
-    /// Ends the script that runs, if there is one: its process dies.
+    /// Ends the script that runs, if there is one, and executes nothing more.
     pub(super) fn abort(&self) {
-        self.script.abort();
+        self.is_dying.store(true, Ordering::Release);
+        while self.server.try_lock().is_err() {
+            self.script.abort();
+            std::thread::yield_now();
+        }
     }
 }
 

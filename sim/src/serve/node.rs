@@ -29,6 +29,9 @@ use crate::world::{Choice, Choices, HostClocks, Label};
 /// How often keys are deleted whose time has come.
 const CYCLE: Duration = Duration::from_millis(100);
 
+/// How long it takes until something may be had that somebody else has: a port, a descriptor.
+const RETRY: Duration = Duration::from_millis(10);
+
 /// Bytes that came and are no whole request, of all connections of the process.
 static PARTIAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -128,6 +131,11 @@ impl Node {
 
     pub(super) fn is_stalled(&self) -> bool {
         self.is_stalled.load(Ordering::Acquire)
+    }
+
+    /// Whether anything is executed at all.
+    pub(super) fn executes(&self) -> bool {
+        !self.is_stalled() && !self.executor.is_dying()
     }
 
     pub(super) fn is_due(&self, due_ns: u64) -> bool {
@@ -247,16 +255,26 @@ impl Node {
         *self.door.lock().await = Some(tokio::spawn(Arc::clone(self).accept(door)));
     }
 
-    /// Takes connections again, once nobody else has the port.
-    pub(super) async fn reopen_door(self: &Arc<Self>) {
-        let mut door = self.door.lock().await;
-        while door.is_none() {
-            match Door::at(self.address) {
-                Ok(found) => *door = Some(tokio::spawn(Arc::clone(self).accept(found))),
-                // An outgoing connection has it for the moment.
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+    /// The `incarnation`-th process takes connections, once nobody else has the port.
+    pub(super) async fn reopen_door(self: &Arc<Self>, incarnation: u32) {
+        loop {
+            let mut door = self.door.lock().await;
+            if door.is_some() || !self.is_alive(incarnation) {
+                return;
             }
+            if let Ok(found) = Door::at(self.address) {
+                *door = Some(tokio::spawn(Arc::clone(self).accept(found)));
+                return;
+            }
+            drop(door);
+            // An outgoing connection has it for the moment.
+            tokio::time::sleep(RETRY).await;
         }
+    }
+
+    fn is_alive(&self, incarnation: u32) -> bool {
+        let weather = self.weather();
+        weather.life == Life::Up && weather.incarnation == incarnation
     }
 
     /// Takes no more connections: the kernel refuses them.
@@ -273,7 +291,7 @@ impl Node {
         loop {
             let Ok(socket) = door.accept().await else {
                 // Out of descriptors: it will pass when somebody goes.
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::time::sleep(RETRY).await;
                 continue;
             };
             let count = self.connections.fetch_add(1, Ordering::Relaxed);

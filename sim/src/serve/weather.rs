@@ -88,6 +88,12 @@ impl Weather {
         self.version += 1;
     }
 
+    /// The `incarnation`-th process begins.
+    pub(super) fn rise(&mut self, incarnation: u32) {
+        self.life = Life::Up;
+        self.incarnation = incarnation;
+    }
+
     pub(super) fn cut(&mut self, cut: Cut) {
         self.cuts.push(cut);
     }
