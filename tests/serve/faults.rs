@@ -295,3 +295,23 @@ fn a_master_dies_however_many_scripts_wait_for_it() {
     assert_eq!(Talk::to(address).ask("EVAL \"return 'alive'\" 0"), "alive");
     await_fault(&mut observer, "stuck", "over");
 }
+
+/// What the process has said is the kernel's to deliver.
+#[test]
+fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"A\"], to = [\"c1\"], by = \"1500ms\" }\n\
+         [[fault]]\nid = \"crash\"\nat = \"500ms\"\n\
+         kill = { host = \"A\", restart-after = \"100ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    one.say("SET key 1");
+    until("it is executed", || other.ask("GET key") == "1");
+    await_fault(&mut observer, "crash", "over");
+    assert_eq!(one.hear(), "+OK");
+    assert!(one.is_closed());
+}

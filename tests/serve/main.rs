@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod command;
+mod connections;
 mod faults;
 mod scripts;
 mod talk;

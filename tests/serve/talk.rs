@@ -71,6 +71,14 @@ impl Talk {
         silent
     }
 
+    /// Whether the other side closes and says nothing more.
+    pub(crate) fn is_closed_in_silence(&mut self) -> bool {
+        let mut rest = Vec::new();
+        // However it ends.
+        let _ = self.0.read_to_end(&mut rest);
+        rest.is_empty()
+    }
+
     /// Whether the other side has closed.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();

@@ -35,6 +35,25 @@ pub(super) struct Executor {
     patience_ns: AtomicU64,
     /// Its process dies: nobody executes any more.
     is_dying: AtomicBool,
+    /// What a connection meets that has said nothing.
+    manners: Manners,
+}
+
+/// What a server wants of requests before it looks at them.
+#[derive(Debug, Default)]
+struct Manners {
+    /// Whoever comes must say who he is.
+    asks_who: AtomicBool,
+    /// The longest argument (`proto-max-bulk-len`).
+    bulk_max: AtomicU64,
+}
+
+impl Manners {
+    fn learn(&self, server: &Server) {
+        let bulk_max = server.config().number("proto-max-bulk-len").unsigned_abs();
+        self.bulk_max.store(bulk_max, Ordering::Release);
+        self.asks_who.store(!server.users().is_open(), Ordering::Release);
+    }
 }
 
 /// What becomes of who wants to execute.
@@ -50,6 +69,8 @@ impl Executor {
     pub(super) fn new(mut server: Server, hours: Arc<Hours>) -> Self {
         let script = Arc::new(ScriptControl::watched());
         server.set_script_control(Arc::clone(&script));
+        let manners = Manners::default();
+        manners.learn(&server);
         Self {
             hours,
             script,
@@ -57,8 +78,19 @@ impl Executor {
             since_ns: 0.into(),
             patience_ns: patience_ns(&server).into(),
             is_dying: false.into(),
+            manners,
             server: Mutex::new(server),
         }
+    }
+
+    /// Whether whoever comes must say who he is.
+    pub(super) fn asks_who(&self) -> bool {
+        self.manners.asks_who.load(Ordering::Acquire)
+    }
+
+    /// The longest argument, in bytes.
+    pub(super) fn bulk_max(&self) -> u64 {
+        self.manners.bulk_max.load(Ordering::Acquire)
     }
 
     /// The server, for the world around it.
@@ -105,8 +137,9 @@ impl Executor {
         }
     }
 
-    /// There is a new process.
-    pub(super) fn revive(&self) {
+    /// `server` is that of a new process.
+    pub(super) fn revive(&self, server: &Server) {
+        self.manners.learn(server);
         self.is_dying.store(false, Ordering::Release);
     }
 
@@ -122,12 +155,18 @@ impl Executor {
         execute: impl FnOnce(&mut Server) -> T,
     ) -> T {
         if !SCRIPTED.iter().any(|word| begins_with(request, word)) {
-            return execute(server);
+            let done = execute(server);
+            if begins_with(request, b"CONFIG") || begins_with(request, b"ACL") {
+                self.manners.learn(server);
+            }
+            return done;
         }
         self.patience_ns.store(patience_ns(server), Ordering::Release);
         self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
         // This thread may be the one that listens to sockets for all the others.
-        tokio::task::block_in_place(|| execute(server))
+        let done = tokio::task::block_in_place(|| execute(server));
+        self.manners.learn(server);
+        done
     }
 
     /// Who entered leaves: nothing is executed any more.
@@ -136,15 +175,15 @@ impl Executor {
         drop(server);
     }
 
-    /// What is said to `request` while a script keeps the server.
-    pub(super) fn answer_busy(&self, request: &[Bytes]) -> Value {
+    /// What is said to `request` while a script keeps the server, if it is to end the script.
+    pub(super) fn answer_kill(&self, request: &[Bytes]) -> Option<Value> {
         let is = |word: &Bytes, name: &[u8]| word.eq_ignore_ascii_case(name);
         match request {
             [script, kill] if is(script, b"SCRIPT") && is(kill, b"KILL") => {
                 let killed = self.script.kill();
-                killed.map_or_else(Value::error, |()| Value::ok())
+                Some(killed.map_or_else(Value::error, |()| Value::ok()))
             }
-            _ => Value::error(self.profile.texts.busy),
+            _ => None,
         }
     }
 
@@ -165,6 +204,9 @@ pub(super) fn begins_with(request: &[Bytes], word: &[u8]) -> bool {
 }
 
 fn patience_ns(server: &Server) -> u64 {
-    let patience_ms = server.config().number("busy-reply-threshold").unsigned_abs();
-    patience_ms.saturating_mul(1_000_000)
+    match server.config().number("busy-reply-threshold").unsigned_abs() {
+        // Nobody is told.
+        0 => u64::MAX,
+        patience_ms => patience_ms.saturating_mul(1_000_000),
+    }
 }

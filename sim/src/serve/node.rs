@@ -16,7 +16,7 @@ use super::chronicle::Chronicle;
 use super::connection;
 use super::executor::{Executor, begins_with};
 use super::hours::Hours;
-use super::limits::{CONNECTIONS_MAX, PARTIAL_BYTES_MAX};
+use super::limits::CONNECTIONS_MAX;
 use super::process::Process;
 use super::socket::Door;
 use super::weather::{Life, Weather};
@@ -30,10 +30,7 @@ use crate::world::{Choice, Choices, HostClocks, Label};
 const CYCLE: Duration = Duration::from_millis(100);
 
 /// How long it takes until something may be had that somebody else has: a port, a descriptor.
-const RETRY: Duration = Duration::from_millis(10);
-
-/// Bytes that came and are no whole request, of all connections of the process.
-static PARTIAL_BYTES: AtomicUsize = AtomicUsize::new(0);
+pub(super) const RETRY: Duration = Duration::from_millis(10);
 
 /// A master.
 #[derive(Debug)]
@@ -56,6 +53,9 @@ pub(super) struct Node {
     door: tokio::sync::Mutex<Option<JoinHandle<()>>>,
     connections: AtomicUsize,
     accepted: AtomicU64,
+    /// Syncs in the background are numbered from 1.
+    syncs_begun: AtomicU64,
+    syncs_done: AtomicU64,
 }
 
 /// How long messages travel to a node, and back.
@@ -93,6 +93,8 @@ impl Node {
             door: tokio::sync::Mutex::new(None),
             connections: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
+            syncs_begun: AtomicU64::new(0),
+            syncs_done: AtomicU64::new(0),
         }
     }
 
@@ -131,11 +133,6 @@ impl Node {
 
     pub(super) fn is_stalled(&self) -> bool {
         self.is_stalled.load(Ordering::Acquire)
-    }
-
-    /// Whether anything is executed at all.
-    pub(super) fn executes(&self) -> bool {
-        !self.is_stalled() && !self.executor.is_dying()
     }
 
     pub(super) fn is_due(&self, due_ns: u64) -> bool {
@@ -192,19 +189,25 @@ impl Node {
         }
     }
 
-    /// A connection had so many bytes of a request that is not whole, and has so many now.
-    pub(super) fn account_partial(&self, before: usize, now: usize) -> io::Result<()> {
-        if now <= before {
-            PARTIAL_BYTES.fetch_sub(before - now, Ordering::Relaxed);
-            return Ok(());
-        }
-        let all = PARTIAL_BYTES.fetch_add(now - before, Ordering::Relaxed) + (now - before);
-        if all > PARTIAL_BYTES_MAX { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
+    /// A sync begins.
+    pub(super) fn sync_begins(&self) {
+        self.syncs_begun.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A connection is gone.
-    pub(super) fn forget_partial(&self, bytes: usize) {
-        PARTIAL_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    /// The last one that began is done, and whoever waits for it should know.
+    pub(super) fn sync_ends(&self) {
+        self.syncs_done.store(self.syncs_begun.load(Ordering::Acquire), Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// The number of the sync by which everything is kept that is written now.
+    pub(super) fn next_sync(&self) -> u64 {
+        self.syncs_begun.load(Ordering::Acquire) + 1
+    }
+
+    /// The number of the last sync that is done.
+    pub(super) fn synced(&self) -> u64 {
+        self.syncs_done.load(Ordering::Acquire)
     }
 
     /// A connection that the `incarnation`-th process took is gone.

@@ -25,6 +25,8 @@ pub(super) struct Weather {
     pub(super) life: Life,
     /// Counts the starts of the process.
     pub(super) incarnation: u32,
+    /// The host knows nothing of the connections of processes before this one: it had no power.
+    pub(super) oldest_known: u32,
     /// How many faults keep it from executing.
     pub(super) stalls: u32,
     /// The connections that the server wants closed.
@@ -90,6 +92,9 @@ impl Weather {
 
     /// The `incarnation`-th process begins.
     pub(super) fn rise(&mut self, incarnation: u32) {
+        if self.life == Life::Dark {
+            self.oldest_known = incarnation;
+        }
         self.life = Life::Up;
         self.incarnation = incarnation;
     }

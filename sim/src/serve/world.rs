@@ -205,7 +205,7 @@ impl World {
             },
         );
         server.forget();
-        node.executor.revive();
+        node.executor.revive(&server);
         self.chronicle.tell(EventKind::NodeUp { node: place, incarnation });
         drop(server);
         node.change(|weather| weather.rise(incarnation));
@@ -231,12 +231,14 @@ impl World {
                     continue;
                 }
                 disk.begin_sync();
+                node.sync_begins();
                 server.incarnation()
             };
             tokio::time::sleep(takes).await;
             let mut server = node.server().await;
             if server.incarnation() == incarnation && server.disk().is_syncing() {
                 server.disk_mut().end_sync();
+                node.sync_ends();
             }
         }
     }
