@@ -315,3 +315,28 @@ fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
     assert_eq!(one.hear(), "+OK");
     assert!(one.is_closed());
 }
+
+/// The same by a script, as many libraries ask.
+#[test]
+fn a_delay_of_what_asks_for_the_lock_concerns_scripts_that_do() {
+    const BY: Duration = Duration::from_millis(200);
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"A\", \"B\"], by = \"200ms\", only = \"set\" }",
+    );
+    let set = "EVAL \"return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])\" 1 res token 10000";
+    let delete = "EVAL \"return redis.call('DEL', KEYS[1])\" 1 res token";
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    for address in &fleet.addresses()[..2] {
+        let mut one = Talk::of(*address, "c1");
+        let began = Instant::now();
+        for (script, answer) in [(set, "+OK"), (delete, ":1"), (set, "+OK")] {
+            assert_eq!(one.ask(script), answer);
+        }
+        assert!(began.elapsed() >= 2 * BY, "both times that the lock was asked for");
+        let began = Instant::now();
+        assert_eq!(one.ask(delete), ":1");
+        assert!(began.elapsed() < BY, "who releases does not ask");
+    }
+}

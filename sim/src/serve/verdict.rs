@@ -4,7 +4,7 @@ use super::support::ENGINE;
 use super::tale::{self, JUDGED, Tale};
 use super::world::World;
 use crate::engine::Outcome;
-use crate::history::HistoryHash;
+use crate::history::{EventKind, HistoryHash};
 use crate::oracle::Oracle;
 use crate::report::Played;
 use crate::scenario::Property;
@@ -48,9 +48,10 @@ impl Verdict {
         Self { played, is_cut_short }
     }
 
-    /// Whether anybody asked for the lock.
+    /// Whether nobody asked for the lock, whatever workers may have said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.played.result.counters.attempts == 0
+        let mut events = self.played.kept.iter().flat_map(|(_, events)| events);
+        !events.any(|event| matches!(event.kind, EventKind::Written { .. }))
     }
 }
