@@ -11,6 +11,8 @@ mod scripts;
 mod talk;
 mod verdicts;
 
+use std::path::PathBuf;
+
 use redlock_sim::master::profile::REDIS_7_0;
 use redlock_sim::scenario::{Case, Scenario};
 use redlock_sim::serve::{Fleet, Setup, Verdict};
@@ -40,6 +42,7 @@ fn setup(case: Case) -> Setup {
         profile: &REDIS_7_0,
         waits_for_start: false,
         describe,
+        out: PathBuf::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What comes of a run: its history, judged as any other.
 
+use std::path::PathBuf;
+
 use super::support::ENGINE;
 use super::tale::{self, JUDGED, Tale};
 use super::world::World;
@@ -17,6 +19,8 @@ pub struct Verdict {
     pub played: Played,
     /// More happened than could be told: nothing is judged.
     pub is_cut_short: bool,
+    /// Where the history is stored once the reports are written.
+    pub history: PathBuf,
 }
 
 /// What the oracle cannot judge from outside.
@@ -45,7 +49,8 @@ impl Verdict {
         let outcome = Outcome { seed, hash, verdicts, counters };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let played = Played { result, kept: vec![(seed, events)] };
-        Self { played, is_cut_short }
+        let history = world.out.join(played.history_file(seed));
+        Self { played, is_cut_short, history }
     }
 
     /// Whether nobody asked for the lock, whatever workers may have said.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "disks are synced in real time")]
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub(super) struct World {
     ended: Notify,
     is_ended: AtomicBool,
     describe: Describe,
+    /// Where reports are to be written.
+    pub(super) out: PathBuf,
     /// How far each of the planned faults is, of which a fault at a group of hosts has several.
     stages: Mutex<Vec<Stage>>,
 }
@@ -48,7 +51,7 @@ pub(super) enum Stage {
 impl World {
     pub(super) fn new(
         (case, plan, seed): (Case, Plan, u64),
-        describe: Describe,
+        (describe, out): (Describe, PathBuf),
         (hours, chronicle, nodes): (Arc<Hours>, Arc<Chronicle>, Vec<Arc<Node>>),
     ) -> Self {
         let stages = Mutex::new(vec![Stage::Waiting; plan.faults.len()]);
@@ -62,6 +65,7 @@ impl World {
             ended: Notify::new(),
             is_ended: AtomicBool::new(false),
             describe,
+            out,
             stages,
         }
     }
