@@ -4,10 +4,12 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::Stdio;
 
+use redlock_sim::serve::Fleet;
 use snapbox::cmd::Command;
 use snapbox::str;
 
 use crate::talk::Talk;
+use crate::{case, setup};
 
 #[test]
 fn the_command_says_where_it_serves_and_what_it_found() {
@@ -95,4 +97,13 @@ fn the_command_that_judges_again_is_one() {
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(&words).assert().code(1);
     let text = String::from_utf8(check.get_output().stdout.clone()).unwrap();
     assert!(text.contains(replay.trim()), "{text}");
+}
+
+#[test]
+fn the_documented_scenario_can_be_served() {
+    let documented = include_str!("../../docs/serve.md");
+    let (_, behind) = documented.split_once("```toml\n").unwrap();
+    let (text, _) = behind.split_once("```").unwrap();
+    let fleet = Fleet::start(&setup(case(text))).unwrap();
+    assert_eq!(Talk::to(fleet.observer()).ask("FAULTS"), "jump waiting");
 }

@@ -18,13 +18,16 @@ use redlock_sim::scenario::{Case, Scenario};
 use redlock_sim::serve::{Fleet, Setup, Verdict};
 
 fn scenario(faults: &str) -> Case {
-    let text = format!(
+    case(&format!(
         "schema = 1\nname = \"inline\"\ntitle = \"t\"\n\
          [cluster]\nnetwork = {{ delay = \"0ms\" }}\n\
          [[client]]\nid = \"c1\"\nsubject = \"worker\"\n\
          [[client]]\nid = \"c2\"\nsubject = \"worker\"\n{faults}"
-    );
-    let scenario: Scenario = toml::from_str(&text).unwrap();
+    ))
+}
+
+fn case(text: &str) -> Case {
+    let scenario: Scenario = toml::from_str(text).unwrap();
     assert_eq!(redlock_sim::scenario::complaints(&scenario), []);
     Case { slug: None, name: None, scenario, overrides: Vec::new() }
 }
