@@ -413,3 +413,23 @@ impl Log {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_new_is_remembered_once_no_more_can_be_told() {
+        let mut log = Log::default();
+        let peer = Peer::new(0, 1);
+        let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
+        log.is_full = true;
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
+        let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), None);
+        assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
+    }
+}

@@ -116,6 +116,7 @@ impl Faults {
 
 /// Does `step`, or the beginning of it: if it has to wait it goes on beside what comes next. So what
 /// is due at the same time happens in order, and a script that keeps one master keeps no other.
+#[expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
 async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
     let mut step = Box::pin(step);
     let is_done = poll_fn(|context| Poll::Ready(step.as_mut().poll(context).is_ready())).await;
