@@ -93,8 +93,10 @@ fn who_is_not_served_cannot_send_without_end() {
 /// A Valkey that appends and syncs once a second.
 #[test]
 fn who_waits_for_the_disk_is_told_when_the_disk_has_it() {
-    let faults = "[cluster.node.A]\npersistence = \"everysec\"\n\
-         [[fault]]\nid = \"dark\"\nat = \"1500ms\"\n\
+    let faults = "[cluster.disk]\nsync-takes = \"900ms\"\n\
+         [cluster.node.A]\npersistence = \"everysec\"\n\
+         [[fault]]\nid = \"syncs\"\nat = \"100ms\"\nclock-jump = { host = \"B\", by = \"1s\" }\n\
+         [[fault]]\nid = \"dark\"\nat = \"4s\"\n\
          power = { host = \"A\", restart-after = \"10ms\" }";
     let mut setup = setup(scenario(faults));
     setup.profile = &VALKEY_9;
@@ -110,9 +112,12 @@ fn who_waits_for_the_disk_is_told_when_the_disk_has_it() {
     }
     assert_eq!(talk.ask("EXEC"), ":0\n:0", "nobody waits in a transaction");
     observer.ask("START");
-    assert_eq!(talk.ask("WAITAOF 1 0 0"), ":1\n:0");
+    await_fault(&mut observer, "syncs", "over");
+    assert_eq!(talk.ask("WAITAOF 1 0 0"), ":1\n:0", "the sync that began with the scenario");
+    assert_eq!(talk.ask("SET another 1"), "+OK");
+    assert_eq!(talk.ask("WAITAOF 1 0 0"), ":1\n:0", "the next one");
     await_fault(&mut observer, "dark", "over");
-    assert_eq!(Talk::to(address).ask("GET other"), "1");
+    assert_eq!(Talk::to(address).ask("MGET other another"), "1\n1");
 }
 
 #[test]

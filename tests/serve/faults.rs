@@ -33,7 +33,7 @@ fn a_killed_master_is_refused_and_comes_back_empty() {
 #[test]
 fn what_a_partition_holds_is_executed_after_it() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"2s\"\n\
          partition = { between = [[\"c1\"], [\"A\"]] }",
     );
     let address = fleet.addresses()[0];
@@ -50,7 +50,7 @@ fn what_a_partition_holds_is_executed_after_it() {
 #[test]
 fn a_stalled_master_executes_nothing_until_it_goes_on() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"300ms\"\nstall = { host = \"A\" }",
+        "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"2s\"\nstall = { host = \"A\" }",
     );
     let mut talk = Talk::to(fleet.addresses()[0]);
     observer.ask("START");
@@ -63,7 +63,7 @@ fn a_stalled_master_executes_nothing_until_it_goes_on() {
 #[test]
 fn a_host_without_power_is_silent_and_resets_afterwards() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"300ms\" }",
+        "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"2s\" }",
     );
     let address = fleet.addresses()[0];
     let mut talk = Talk::to(address);
@@ -114,7 +114,7 @@ fn connections_are_reset_by_a_partition_that_says_so() {
 #[test]
 fn nothing_passes_any_more_after_a_silent_partition() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"100ms\"\n\
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"2s\"\n\
          partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }",
     );
     let address = fleet.addresses()[0];
@@ -205,11 +205,15 @@ fn what_is_kept_is_there_after_a_restart() {
 
 #[test]
 fn keys_go_as_the_scenario_says() {
-    let (fleet, mut observer) = observed(
+    let mut setup = setup(scenario(
         "[[fault]]\nid = \"delete\"\nat = \"0s\"\ndelete = { host = \"A\" }\n\
          [[fault]]\nid = \"evict\"\nat = \"0s\"\nevict = { host = \"B\" }\n\
          [[fault]]\nid = \"flush\"\nat = \"0s\"\nflush = { host = \"C\" }\n",
-    );
+    ));
+    // Whoever sets the lock's key would begin it all.
+    setup.waits_for_start = true;
+    let fleet = Fleet::start(&setup).unwrap();
+    let mut observer = Talk::to(fleet.observer());
     let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
     talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("MSET other 1 x:res 1"), "+OK"));
     observer.ask("START");
@@ -223,7 +227,7 @@ fn keys_go_as_the_scenario_says() {
 #[test]
 fn a_master_without_memory_sets_nothing_and_deletes() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"1500ms\"\nmemory-full = { host = \"A\" }",
+        "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"2s\"\nmemory-full = { host = \"A\" }",
     );
     let mut talk = Talk::to(fleet.addresses()[0]);
     assert_eq!(talk.ask("SET key 1"), "+OK");

@@ -71,12 +71,11 @@ impl Talk {
         silent
     }
 
-    /// Whether the other side closes and says nothing more.
-    pub(crate) fn is_closed_in_silence(&mut self) -> bool {
+    /// What the other side says until it closes, however it does.
+    pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();
-        // However it ends.
         let _ = self.0.read_to_end(&mut rest);
-        rest.is_empty()
+        String::from_utf8(rest).unwrap()
     }
 
     /// Whether the other side has closed.

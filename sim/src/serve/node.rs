@@ -22,6 +22,7 @@ use super::socket::Door;
 use super::weather::{Life, Weather};
 use crate::engine::stage::nodes::key_ended;
 use crate::history::ClockKind;
+use crate::master::Disk;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 use crate::world::{Choice, Choices, HostClocks, Label};
@@ -200,9 +201,12 @@ impl Node {
         self.changed.notify_waiters();
     }
 
-    /// The number of the sync by which everything is kept that is written now.
-    pub(super) fn next_sync(&self) -> u64 {
-        self.syncs_begun.load(Ordering::Acquire) + 1
+    /// The number of the sync by which everything is kept that is on `disk` now.
+    pub(super) fn sync_of_all(&self, disk: &Disk) -> u64 {
+        let begun = self.syncs_begun.load(Ordering::Acquire);
+        // What is written while a sync is under way is written after it.
+        let is_under_way = disk.is_syncing() && !disk.is_write_postponed();
+        if is_under_way { begun } else { begun + 1 }
     }
 
     /// The number of the last sync that is done.

@@ -113,7 +113,7 @@ impl Connection<'_> {
         let until_ns = if timeout_ms == 0 { u64::MAX } else { until_ns };
         let disk = begins_with(request, b"WAITAOF").then(|| match server.disk().is_sync_due() {
             _ if !server.config().is_on("appendonly") => Kept::Never,
-            true => Kept::By(self.node.next_sync()),
+            true => Kept::By(self.node.sync_of_all(server.disk())),
             false => Kept::By(0),
         });
         self.waiting = Some(Waiting { until_ns, replicas, disk });
