@@ -53,6 +53,9 @@ fn a_master_with_an_endless_script_can_be_left() {
     let fleet = serve("");
     drop(endless(fleet.addresses()[0], "while true do end"));
     drop(fleet);
+    let fleet = serve("");
+    drop(endless(fleet.addresses()[0], "while true do end"));
+    assert!(fleet.finish().is_empty());
 }
 
 #[test]

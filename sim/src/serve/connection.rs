@@ -44,7 +44,9 @@ pub(super) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
     let mut connection = Connection::new(socket, node, id);
     // An error ends this connection and nothing else.
     let _ = connection.run().await;
-    let Connection { socket, session, resets, incarnation, .. } = connection;
+    let Connection { socket, session, resets, incarnation, held, .. } = connection;
+    // Whoever sees the end may come again at once.
+    drop(held);
     if resets {
         socket.set_reset();
     }

@@ -14,6 +14,9 @@ use crate::master::server::{ScriptControl, Server};
 /// Commands within which a script may run: what their names begin with.
 const SCRIPTED: [&[u8]; 2] = [b"EVAL", b"EXEC"];
 
+/// Commands by which a server may want something else of requests: what their names begin with.
+const SETTING: [&[u8]; 3] = [b"ACL", b"CONFIG", b"EXEC"];
+
 /// How often a script is told to end whose process dies: one that begins at that moment may not
 /// have heard it.
 const INSISTS_NS: u64 = 1_000_000;
@@ -154,18 +157,18 @@ impl Executor {
         request: &[Bytes],
         execute: impl FnOnce(&mut Server) -> T,
     ) -> T {
-        if !SCRIPTED.iter().any(|word| begins_with(request, word)) {
-            let done = execute(server);
-            if begins_with(request, b"CONFIG") || begins_with(request, b"ACL") {
-                self.manners.learn(server);
-            }
-            return done;
+        let is_one_of = |words: &[&[u8]]| words.iter().any(|word| begins_with(request, word));
+        let done = if is_one_of(&SCRIPTED) {
+            self.patience_ns.store(patience_ns(server), Ordering::Release);
+            self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
+            // This thread may be the one that listens to sockets for all the others.
+            tokio::task::block_in_place(|| execute(server))
+        } else {
+            execute(server)
+        };
+        if is_one_of(&SETTING) {
+            self.manners.learn(server);
         }
-        self.patience_ns.store(patience_ns(server), Ordering::Release);
-        self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
-        // This thread may be the one that listens to sockets for all the others.
-        let done = tokio::task::block_in_place(|| execute(server));
-        self.manners.learn(server);
         done
     }
 

@@ -23,5 +23,8 @@ pub(super) const ARRIVALS_BYTES_MAX: usize = 1 << 26;
 /// those that send more are closed (`client-query-buffer-limit`).
 pub(super) const HELD_BYTES_MAX: usize = 1 << 30;
 
+/// So many bytes each of them may have sent all the same.
+pub(super) const HELD_BYTES_FREE: usize = 1 << 16;
+
 /// Connections to the observer.
 pub(super) const OBSERVERS_MAX: usize = 1_000;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use crate::serve::limits::HELD_BYTES_MAX;
+use crate::serve::limits::{HELD_BYTES_FREE, HELD_BYTES_MAX};
 
 /// What all connections of the process keep.
 static ALL: AtomicUsize = AtomicUsize::new(0);
@@ -33,7 +33,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// If it is more than before, and more than may be.
+    /// If it is more than before, and more than may be. Who keeps little is not meant.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         let now = self.partial + self.arrivals + self.queued;
         let before = core::mem::replace(&mut self.settled, now);
@@ -42,7 +42,8 @@ impl Held {
             return Ok(());
         }
         let all = ALL.fetch_add(now - before, Ordering::Relaxed) + (now - before);
-        if all > HELD_BYTES_MAX { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
+        let is_meant = all > HELD_BYTES_MAX && now > HELD_BYTES_FREE;
+        if is_meant { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
     }
 }
 
@@ -60,9 +61,11 @@ mod tests {
     fn nobody_may_keep_more_than_all_may() {
         let mut one = Held { partial: HELD_BYTES_MAX, ..Held::default() };
         assert!(one.settle().is_ok());
-        let mut other = Held { queued: 1, ..Held::default() };
+        let mut little = Held { queued: HELD_BYTES_FREE, ..Held::default() };
+        assert!(little.settle().is_ok());
+        let mut other = Held { queued: HELD_BYTES_FREE + 1, ..Held::default() };
         assert!(other.settle().is_err());
-        drop((one, other));
+        drop((one, little, other));
         let mut next = Held { arrivals: HELD_BYTES_MAX, ..Held::default() };
         assert!(next.settle().is_ok());
     }
