@@ -24,7 +24,7 @@ pub(super) struct Meaning<'a> {
 const LOOKS: [&[u8]; 7] = [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
 
 /// Commands that do something to keys among their arguments.
-const CHANGES: [&[u8]; 18] = [
+const CHANGES: [&[u8]; 17] = [
     b"APPEND",
     b"COPY",
     b"DECR",
@@ -42,7 +42,6 @@ const CHANGES: [&[u8]; 18] = [
     b"INCRBY",
     b"RENAME",
     b"RENAMENX",
-    b"SETRANGE",
 ];
 
 /// Whether `key` is what a client calls the lock on `resource`: its name, perhaps behind a prefix
