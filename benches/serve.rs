@@ -67,6 +67,7 @@ fn fleet(nodes: usize) -> Fleet {
         profile: &REDIS_7_0,
         waits_for_start: false,
         describe: |_| Vec::new(),
+        out: std::path::PathBuf::new(),
     };
     Fleet::start(&setup).expect("free ports")
 }

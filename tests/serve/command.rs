@@ -4,10 +4,12 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::Stdio;
 
+use redlock_sim::serve::Fleet;
 use snapbox::cmd::Command;
 use snapbox::str;
 
 use crate::talk::Talk;
+use crate::{case, setup};
 
 #[test]
 fn the_command_says_where_it_serves_and_what_it_found() {
@@ -69,4 +71,39 @@ error: there is no profile `redis-7.1`
 error: the engine `serve` cannot do `pause` and `suspend`: a worker stops its own client (the fault `gc`)
 
 "#]]);
+}
+
+/// What to do about a violation can be done as it is said.
+#[test]
+fn the_command_that_judges_again_is_one() {
+    let out = format!("{}/again", env!("CARGO_TARGET_TMPDIR"));
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(5).collect();
+    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    assert_eq!(master.ask("SET res token NX PX 10000"), "+OK");
+    assert_eq!(observer.ask("ENTER res alice"), "+OK");
+    assert_eq!(observer.ask("ENTER res bob"), "+OK");
+    let verdict = observer.ask("END");
+    drop(lines);
+    assert_eq!(process.wait().unwrap().code(), Some(1));
+    let replay = verdict.lines().find_map(|line| line.trim().strip_prefix("replay")).unwrap();
+    let words: Vec<&str> = replay.split_whitespace().skip(1).collect();
+    let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(&words).assert().code(1);
+    let text = String::from_utf8(check.get_output().stdout.clone()).unwrap();
+    assert!(text.contains(replay.trim()), "{text}");
+}
+
+#[test]
+fn the_documented_scenario_can_be_served() {
+    let documented = include_str!("../../docs/serve.md");
+    let (_, behind) = documented.split_once("```toml\n").unwrap();
+    let (text, _) = behind.split_once("```").unwrap();
+    let fleet = Fleet::start(&setup(case(text))).unwrap();
+    assert_eq!(Talk::to(fleet.observer()).ask("FAULTS"), "jump waiting");
 }

@@ -33,7 +33,7 @@ fn a_killed_master_is_refused_and_comes_back_empty() {
 #[test]
 fn what_a_partition_holds_is_executed_after_it() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"300ms\"\n\
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"2s\"\n\
          partition = { between = [[\"c1\"], [\"A\"]] }",
     );
     let address = fleet.addresses()[0];
@@ -50,7 +50,7 @@ fn what_a_partition_holds_is_executed_after_it() {
 #[test]
 fn a_stalled_master_executes_nothing_until_it_goes_on() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"300ms\"\nstall = { host = \"A\" }",
+        "[[fault]]\nid = \"stall\"\nat = \"0s\"\nuntil = \"2s\"\nstall = { host = \"A\" }",
     );
     let mut talk = Talk::to(fleet.addresses()[0]);
     observer.ask("START");
@@ -63,7 +63,7 @@ fn a_stalled_master_executes_nothing_until_it_goes_on() {
 #[test]
 fn a_host_without_power_is_silent_and_resets_afterwards() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"300ms\" }",
+        "[[fault]]\nid = \"dark\"\nat = \"0s\"\npower = { host = \"A\", restart-after = \"2s\" }",
     );
     let address = fleet.addresses()[0];
     let mut talk = Talk::to(address);
@@ -114,7 +114,7 @@ fn connections_are_reset_by_a_partition_that_says_so() {
 #[test]
 fn nothing_passes_any_more_after_a_silent_partition() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"100ms\"\n\
+        "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"2s\"\n\
          partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }",
     );
     let address = fleet.addresses()[0];
@@ -205,11 +205,15 @@ fn what_is_kept_is_there_after_a_restart() {
 
 #[test]
 fn keys_go_as_the_scenario_says() {
-    let (fleet, mut observer) = observed(
+    let mut setup = setup(scenario(
         "[[fault]]\nid = \"delete\"\nat = \"0s\"\ndelete = { host = \"A\" }\n\
          [[fault]]\nid = \"evict\"\nat = \"0s\"\nevict = { host = \"B\" }\n\
          [[fault]]\nid = \"flush\"\nat = \"0s\"\nflush = { host = \"C\" }\n",
-    );
+    ));
+    // Whoever sets the lock's key would begin it all.
+    setup.waits_for_start = true;
+    let fleet = Fleet::start(&setup).unwrap();
+    let mut observer = Talk::to(fleet.observer());
     let mut talks: Vec<Talk> = fleet.addresses()[..4].iter().map(|it| Talk::to(*it)).collect();
     talks.iter_mut().for_each(|talk| assert_eq!(talk.ask("MSET other 1 x:res 1"), "+OK"));
     observer.ask("START");
@@ -223,7 +227,7 @@ fn keys_go_as_the_scenario_says() {
 #[test]
 fn a_master_without_memory_sets_nothing_and_deletes() {
     let (fleet, mut observer) = observed(
-        "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"1500ms\"\nmemory-full = { host = \"A\" }",
+        "[[fault]]\nid = \"full\"\nat = \"0s\"\nuntil = \"2s\"\nmemory-full = { host = \"A\" }",
     );
     let mut talk = Talk::to(fleet.addresses()[0]);
     assert_eq!(talk.ask("SET key 1"), "+OK");
@@ -254,4 +258,89 @@ fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     assert_eq!(one.ask("DEL res"), "$-1");
     assert_eq!(one.hear(), ":1");
     assert!(began.elapsed() >= 2 * BY);
+}
+
+/// A script keeps A for as long as it likes: what happens to A waits for it, and nothing else does.
+#[test]
+fn a_fault_that_waits_for_a_script_has_not_begun_and_delays_no_other() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"del\"\nat = \"100ms\"\ndelete = { host = \"A\" }\n\
+         [[fault]]\nid = \"other\"\nat = \"200ms\"\n\
+         clock-jump = { host = \"B\", by = \"1s\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut talk, mut killer) = (Talk::to(address), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    assert_eq!(talk.ask("MSET other 1 x:lock 1"), "+OK");
+    talk.say("EVAL \"while true do end\" 0");
+    until("the script runs", || killer.ask("GET key").starts_with("-BUSY"));
+    observer.ask("START");
+    await_fault(&mut observer, "other", "over");
+    assert!(observer.ask("FAULTS").contains("del waiting"));
+    assert_eq!(killer.ask("SCRIPT KILL"), "+OK");
+    await_fault(&mut observer, "del", "over");
+}
+
+/// Its process dies whatever stands in the queue.
+#[test]
+fn a_master_dies_however_many_scripts_wait_for_it() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"stuck\"\nat = \"50ms\"\ndelete = { host = \"A\" }\n\
+         [[fault]]\nid = \"crash\"\nat = \"100ms\"\n\
+         kill = { host = \"A\", restart-after = \"10ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut talk, mut other) = (Talk::to(address), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    talk.write("EVAL \"while true do end\" 0\r\n".repeat(3).as_bytes());
+    until("the first one runs", || other.ask("GET key").starts_with("-BUSY"));
+    observer.ask("START");
+    await_fault(&mut observer, "crash", "over");
+    assert_eq!(Talk::to(address).ask("EVAL \"return 'alive'\" 0"), "alive");
+    await_fault(&mut observer, "stuck", "over");
+}
+
+/// What the process has said is the kernel's to deliver.
+#[test]
+fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"A\"], to = [\"c1\"], by = \"1500ms\" }\n\
+         [[fault]]\nid = \"crash\"\nat = \"500ms\"\n\
+         kill = { host = \"A\", restart-after = \"100ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut one, mut other) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    one.say("SET key 1");
+    until("it is executed", || other.ask("GET key") == "1");
+    await_fault(&mut observer, "crash", "over");
+    assert_eq!(one.hear(), "+OK");
+    assert!(one.is_closed());
+}
+
+/// The same by a script, as many libraries ask.
+#[test]
+fn a_delay_of_what_asks_for_the_lock_concerns_scripts_that_do() {
+    const BY: Duration = Duration::from_millis(200);
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"A\", \"B\"], by = \"200ms\", only = \"set\" }",
+    );
+    let set = "EVAL \"return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])\" 1 res token 10000";
+    let delete = "EVAL \"return redis.call('DEL', KEYS[1])\" 1 res token";
+    observer.ask("START");
+    await_fault(&mut observer, "slow", "begun");
+    for address in &fleet.addresses()[..2] {
+        let mut one = Talk::of(*address, "c1");
+        let began = Instant::now();
+        for (script, answer) in [(set, "+OK"), (delete, ":1"), (set, "+OK")] {
+            assert_eq!(one.ask(script), answer);
+        }
+        assert!(began.elapsed() >= 2 * BY, "both times that the lock was asked for");
+        let began = Instant::now();
+        assert_eq!(one.ask(delete), ":1");
+        assert!(began.elapsed() < BY, "who releases does not ask");
+    }
 }

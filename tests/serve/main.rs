@@ -5,23 +5,29 @@
 
 mod bad_input;
 mod command;
+mod connections;
 mod faults;
 mod scripts;
 mod talk;
 mod verdicts;
+
+use std::path::PathBuf;
 
 use redlock_sim::master::profile::REDIS_7_0;
 use redlock_sim::scenario::{Case, Scenario};
 use redlock_sim::serve::{Fleet, Setup, Verdict};
 
 fn scenario(faults: &str) -> Case {
-    let text = format!(
+    case(&format!(
         "schema = 1\nname = \"inline\"\ntitle = \"t\"\n\
          [cluster]\nnetwork = {{ delay = \"0ms\" }}\n\
          [[client]]\nid = \"c1\"\nsubject = \"worker\"\n\
          [[client]]\nid = \"c2\"\nsubject = \"worker\"\n{faults}"
-    );
-    let scenario: Scenario = toml::from_str(&text).unwrap();
+    ))
+}
+
+fn case(text: &str) -> Case {
+    let scenario: Scenario = toml::from_str(text).unwrap();
     assert_eq!(redlock_sim::scenario::complaints(&scenario), []);
     Case { slug: None, name: None, scenario, overrides: Vec::new() }
 }
@@ -39,6 +45,7 @@ fn setup(case: Case) -> Setup {
         profile: &REDIS_7_0,
         waits_for_start: false,
         describe,
+        out: PathBuf::new(),
     }
 }
 

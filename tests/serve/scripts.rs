@@ -53,6 +53,9 @@ fn a_master_with_an_endless_script_can_be_left() {
     let fleet = serve("");
     drop(endless(fleet.addresses()[0], "while true do end"));
     drop(fleet);
+    let fleet = serve("");
+    drop(endless(fleet.addresses()[0], "while true do end"));
+    assert!(fleet.finish().is_empty());
 }
 
 #[test]
@@ -70,4 +73,52 @@ fn scripts_that_want_too_much_get_an_error() {
         assert!(answer.starts_with('-') && answer.contains(error), "{script}: {answer}");
         assert_eq!(other.ask("PING"), "+PONG");
     }
+}
+
+#[test]
+fn a_transaction_that_hears_busy_is_not_executed() {
+    let fleet = serve("");
+    let address = fleet.addresses()[0];
+    let mut talks: Vec<Talk> = (0..3).map(|_| Talk::to(address)).collect();
+    let [one, two, deaf] = &mut talks[..] else { unreachable!() };
+    assert_eq!(two.ask("WATCH watched"), "+OK");
+    for talk in [&mut *one, &mut *two] {
+        assert_eq!(talk.ask("MULTI"), "+OK");
+        assert_eq!(talk.ask("SET tx 1"), "+QUEUED");
+    }
+    deaf.say("CLIENT REPLY OFF");
+    let (mut script, mut other) = endless(address, "while true do end");
+    assert_eq!(one.ask("SET tx 2"), BUSY);
+    let aborted = two.ask("EXEC");
+    assert_eq!(aborted, format!("-EXECABORT Transaction discarded because of: {}", &BUSY[1..]));
+    deaf.say("GET key");
+    assert!(deaf.is_silent());
+    assert_eq!(other.ask("SCRIPT KILL"), "+OK");
+    assert!(script.hear().starts_with("-ERR"));
+    assert_eq!(one.ask("SET tx 3"), "+QUEUED");
+    assert_eq!(one.ask("EXEC"), "-EXECABORT Transaction discarded because of previous errors.");
+    assert_eq!(two.ask("EXEC"), "-ERR EXEC without MULTI");
+    assert_eq!(script.ask("SET watched 1"), "+OK");
+    for (request, answer) in [("MULTI", "+OK"), ("SET tx 4", "+QUEUED"), ("EXEC", "+OK")] {
+        assert_eq!(two.ask(request), answer, "nothing is watched any more");
+    }
+}
+
+#[test]
+fn without_a_threshold_nobody_hears_busy() {
+    let fleet = serve(
+        "[[fault]]\nid = \"crash\"\nat = \"0s\"\nkill = { host = \"A\", restart-after = \"10ms\" }",
+    );
+    let address = fleet.addresses()[0];
+    let (mut talk, mut other) = endless(address, "while true do end");
+    assert_eq!(other.ask("SCRIPT KILL"), "+OK");
+    assert!(talk.hear().starts_with("-ERR"));
+    assert_eq!(talk.ask("CONFIG SET lua-time-limit 0"), "+OK");
+    talk.say("EVAL \"while true do end\" 0");
+    other.say("GET key");
+    let mut observer = Talk::to(fleet.observer());
+    observer.ask("START");
+    await_fault(&mut observer, "crash", "over");
+    let heard = other.rest();
+    assert!(!heard.contains("BUSY"), "{heard}");
 }

@@ -71,6 +71,13 @@ impl Talk {
         silent
     }
 
+    /// What the other side says until it closes, however it does.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        let _ = self.0.read_to_end(&mut rest);
+        String::from_utf8(rest).unwrap()
+    }
+
     /// Whether the other side has closed.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();

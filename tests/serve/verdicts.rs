@@ -1,5 +1,6 @@
 //! What is found of what workers say and masters saw.
 
+use redlock_sim::history::{EventKind, OpKind};
 use redlock_sim::scenario::Property;
 use redlock_sim::search::Observed;
 use redlock_sim::serve::Verdict;
@@ -158,4 +159,93 @@ fn who_says_nonsense_to_the_observer_is_told_so() {
 fn a_run_in_which_nobody_asked_is_empty() {
     let verdict = serve("").finish();
     assert!(verdict.is_empty());
+}
+
+#[test]
+fn a_run_in_which_workers_entered_and_nobody_asked_is_empty() {
+    let fleet = serve("");
+    let mut observer = Talk::to(fleet.observer());
+    assert_eq!(observer.ask("START"), "+OK");
+    assert_eq!(Talk::to(fleet.addresses()[0]).ask("SET wrong token NX PX 10000"), "+OK");
+    assert_eq!(observer.ask("ENTER res c1"), "+OK");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    assert!(fleet.finish().is_empty());
+}
+
+/// What was told of a run, in order.
+fn told(verdict: &Verdict) -> impl Iterator<Item = &EventKind> {
+    verdict.played.kept[0].1.iter().map(|event| &event.kind)
+}
+
+/// Each command comes over a connection of its own, as many workers in scripts do it.
+#[test]
+fn who_deletes_what_is_anothers_is_wrong_and_no_operator() {
+    let fleet = serve("");
+    let addresses = fleet.addresses();
+    let mut observer = Talk::to(fleet.observer());
+    let ask = |who: &str, request: &str| {
+        addresses.iter().map(|it| Talk::of(*it, who).ask(request)).collect::<Vec<_>>()
+    };
+    assert_eq!(ask("c1", "SET res one NX PX 10000"), ["+OK"; 5]);
+    assert_eq!(observer.ask("ENTER res c1"), "+OK");
+    assert_eq!(ask("c2", "DEL res"), [":1"; 5]);
+    assert_eq!(ask("c2", "SET res two NX PX 10000"), ["+OK"; 5]);
+    assert_eq!(observer.ask("ENTER res c2"), "+OK");
+    assert_eq!(found(&fleet.finish(), Property::MutualExclusion), violated("none"));
+}
+
+#[test]
+fn what_is_not_answered_is_told() {
+    let fleet = serve("");
+    let address = fleet.addresses()[0];
+    let mut talk = Talk::of(address, "c1");
+    let set = |talk: &mut Talk| assert_eq!(talk.ask("SET res one NX PX 10000"), "+OK");
+    set(&mut talk);
+    talk.say("CLIENT REPLY SKIP");
+    talk.say("DEL res");
+    set(&mut talk);
+    assert_eq!(
+        talk.ask("EVAL \"redis.call('DEL', KEYS[1]) return {ok='QUEUED'}\" 1 res one"),
+        "+QUEUED"
+    );
+    set(&mut talk);
+    let id = talk.ask("CLIENT ID").replace(':', "");
+    assert_eq!(talk.ask("MULTI"), "+OK");
+    assert_eq!(talk.ask("DEL res"), "+QUEUED");
+    assert_eq!(talk.ask(&format!("CLIENT KILL ID {id} SKIPME no")), "+QUEUED");
+    talk.say("EXEC");
+    assert!(talk.is_closed());
+    let verdict = fleet.finish();
+    let deleted = told(&verdict).filter(|kind| {
+        matches!(kind, EventKind::Executed { op: OpKind::Release, changed: true, .. })
+    });
+    assert_eq!(deleted.count(), 3);
+}
+
+/// A transaction reads the clock once: what it does afterwards is not done by the new time.
+#[test]
+fn a_clock_jumps_before_or_after_what_is_executed() {
+    let fleet = serve(
+        "[[fault]]\nid = \"jump\"\nat = \"100ms\"\nclock-jump = { host = \"A\", by = \"20s\" }\n\
+         [[fault]]\nid = \"fast\"\nat = \"100ms\"\nclock-rate = { host = \"A\", ppm = 1000 }\n\
+         [[fault]]\nid = \"other\"\nat = \"200ms\"\nclock-jump = { host = \"B\", by = \"20s\" }",
+    );
+    let mut observer = Talk::to(fleet.observer());
+    let address = fleet.addresses()[0];
+    let (mut talk, mut killer) = (Talk::of(address, "c1"), Talk::to(address));
+    assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");
+    observer.ask("START");
+    for request in ["MULTI", "SET res one NX PX 10000", "EVAL \"while true do end\" 0"] {
+        talk.ask(request);
+    }
+    talk.say("EXEC");
+    until("the script runs", || killer.ask("GET key").starts_with("-BUSY"));
+    await_fault(&mut observer, "other", "over");
+    assert_eq!(killer.ask("SCRIPT KILL"), "+OK");
+    await_fault(&mut observer, "jump", "over");
+    let verdict = fleet.finish();
+    let place = |what: fn(&EventKind) -> bool| told(&verdict).skip(10).position(what).unwrap();
+    let executed = place(|kind| matches!(kind, EventKind::Executed { node: 0, .. }));
+    let jumped = place(|kind| matches!(kind, EventKind::Clock { host, .. } if host.0 == 0));
+    assert!(executed < jumped);
 }

@@ -21,7 +21,8 @@ pub fn told(played: &Played) -> String {
     for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
-            let block = block(result, found.property, (*seed, violation), events);
+            let history = played.history_file(*seed);
+            let block = block(result, found.property, (*seed, violation), (events, &history));
             text += &format!("\n\n{block}");
         }
     }
@@ -102,12 +103,13 @@ pub(super) fn verdicts(result: &CaseResult) -> String {
     result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The story of a violation of `property` in the run by `seed`.
+/// The story of a violation of `property` in the run by `seed`: its events, and where they are
+/// stored.
 pub(super) fn block(
     result: &CaseResult,
     property: Property,
     (seed, violation): (u64, &Violation),
-    events: &[Event],
+    (events, history): (&[Event], &str),
 ) -> String {
-    violation_block(&result.case, result.engine, seed, property, violation, events)
+    violation_block(&result.case, result.engine, seed, property, violation, events, history)
 }

@@ -30,7 +30,9 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let result = search::judge_one(&case, engine.name(), &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     let mut exit = hash_lines(&result, &outcome, &out.out);
-    tell(&result, &events);
+    let stored = Played { result, kept: Vec::new() };
+    let (history, result) = (stored.history_file(*seed), stored.result);
+    tell(&result, &events, &out.out.join(history));
     if again != outcome {
         say(format_args!(
             "played again, the hash is {:016x}: the same seed, another run",
@@ -66,19 +68,19 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let result = search::judge_one(case, engine, &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(format_args!("hash    {:016x}, as its events have", stored.hash));
-    tell(&result, &stored.events);
+    tell(&result, &stored.events, path);
     Ok(exit_of(&result))
 }
 
-/// All verdicts, and the story of each violation.
-fn tell(result: &CaseResult, events: &[Event]) {
+/// All verdicts, and the story of each violation of a run that is stored, if it is, as `history`.
+fn tell(result: &CaseResult, events: &[Event], history: &Path) {
     say(lines::verdicts(result));
     for found in &result.properties {
         if let Some((seed, violation)) = &found.first {
-            say(format_args!(
-                "\n{}",
-                lines::block(result, found.property, (*seed, violation), events).trim_end()
-            ));
+            let history = history.display().to_string();
+            let told = (events, history.as_str());
+            let block = lines::block(result, found.property, (*seed, violation), told);
+            say(format_args!("\n{}", block.trim_end()));
         }
     }
     for failure in &result.failures {

@@ -38,6 +38,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         profile,
         waits_for_start: arguments.wait_for_start,
         describe,
+        out: out.clone(),
     };
     let fleet = Fleet::start(&setup).map_err(refused)?;
     let end = fleet.ender();
@@ -146,7 +147,9 @@ fn describe(verdict: &Verdict) -> Vec<String> {
         for found in &result.properties {
             let Some((seed, violation)) = &found.first else { continue };
             let Some((_, events)) = verdict.played.kept.first() else { continue };
-            let block = lines::block(result, found.property, (*seed, violation), events);
+            let history = verdict.history.display().to_string();
+            let told = (events.as_slice(), history.as_str());
+            let block = lines::block(result, found.property, (*seed, violation), told);
             text += &format!("\n\n{}", block.trim_end());
         }
     }

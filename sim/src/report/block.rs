@@ -12,7 +12,8 @@ const LINES_MAX: usize = 25;
 const COLUMNS: usize = 96;
 
 /// The story of a violation in at most 25 lines: what broke, who held what, because of which
-/// fault, and how to play it again. `events` is the history of the run by `seed`.
+/// fault, and how to play it again. `events` is the history of the run by `seed`, which is stored, if it
+/// is, as `history`.
 #[must_use]
 pub fn violation_block(
     case: &Case,
@@ -21,6 +22,7 @@ pub fn violation_block(
     property: Property,
     violation: &Violation,
     events: &[Event],
+    history: &str,
 ) -> String {
     let timeline = Timeline::new(&case.scenario, events);
     let story = story::of_violation(&timeline, property, violation);
@@ -35,7 +37,7 @@ pub fn violation_block(
     let last = [
         String::new(),
         format!("  blame   {blame}"),
-        format!("  replay  {}", super::replay_command(case, engine, seed)),
+        format!("  replay  {}", super::replay_command(case, engine, seed, history)),
     ];
     if lines.len() + last.len() > LINES_MAX {
         lines.truncate(LINES_MAX - last.len() - 1);

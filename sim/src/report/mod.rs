@@ -134,11 +134,11 @@ fn write_histories(out: &Path, played: &Played) -> io::Result<()> {
     Ok(())
 }
 
-/// The command that plays a run again; of one in real time, the command that judges it again.
-fn replay_command(case: &Case, engine: &str, seed: u64) -> String {
+/// The command that plays a run again; of one in real time, the command that judges again what is
+/// stored as `history`.
+fn replay_command(case: &Case, engine: &str, seed: u64, history: &str) -> String {
     if engine == "serve" {
-        let slug = case.slug.as_deref().unwrap_or("base");
-        return format!("redlock-sim check OUT/{}/{slug}.serve.{seed}.jsonl", case.scenario.name);
+        return format!("redlock-sim check {history}");
     }
     let mut command = format!("redlock-sim replay {} --seed {seed}", case.full_name());
     if engine != "event" {

@@ -23,7 +23,7 @@ fn results_read_as_they_were_written() {
 fn blocks(played: &Played) -> String {
     let (seed, events) = &played.kept[0];
     let told = played.violations(*seed).into_iter().map(|(property, violation)| {
-        violation_block(&played.result.case, "event", *seed, property, violation, events)
+        violation_block(&played.result.case, "event", *seed, property, violation, events, "")
     });
     told.collect::<Vec<_>>().join("\n")
 }

@@ -14,6 +14,7 @@ use super::meaning::{self, Meaning};
 use crate::engine::stage::nodes::key_ended;
 use crate::history::{Answer, AttemptId, EventKind, OpKind, Writer};
 use crate::master::Change;
+use crate::master::script::Sha;
 use crate::master::server::Touched;
 use crate::scenario::CLIENTS_MAX;
 
@@ -50,6 +51,8 @@ pub(super) struct Log {
     /// Who has a name: the scenario's clients first.
     pub(super) workers: Vec<String>,
     by_value: BTreeMap<Bytes, u32>,
+    /// The newest attempt of those who have this name.
+    by_name: BTreeMap<String, u32>,
     inside: BTreeSet<u8>,
     commands: u32,
 }
@@ -63,6 +66,8 @@ pub(super) struct Use {
     pub(super) name: Option<String>,
     /// For how long its keys were to live.
     pub(super) ttl_ns: Option<u64>,
+    /// The script by which its value came first.
+    script: Option<Sha>,
     /// The nodes that were asked for it, bit by bit.
     asked: u16,
     /// A worker has left since it began.
@@ -169,9 +174,12 @@ impl Chronicle {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was told so far.
+    /// What was told so far: as much of it as a tale needs, since masters wait meanwhile.
     pub(super) fn copy(&self) -> Log {
-        self.lock().clone()
+        let log = self.lock();
+        let Log { entries, is_full, uses, workers, .. } = &*log;
+        let (entries, uses, workers) = (entries.clone(), uses.clone(), workers.clone());
+        Log { entries, is_full: *is_full, uses, workers, ..Log::default() }
     }
 
     /// The scenario begins, unless it has begun.
@@ -193,12 +201,12 @@ impl Chronicle {
             self.start();
         }
         let mut log = self.lock();
-        let number = log.use_of(peer, &meaning)?;
+        let (number, is_vote) = log.use_of(peer, &meaning)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: log.commands, attempt, is_vote: meaning.votes };
+        let told = Told { command: log.commands, attempt, is_vote };
         log.commands += 1;
-        let op = if meaning.votes { OpKind::Set } else { OpKind::Release };
+        let op = if is_vote { OpKind::Set } else { OpKind::Release };
         let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };
         log.push(&self.hours, What::Told(written));
         Some(told)
@@ -215,7 +223,7 @@ impl Chronicle {
     pub(super) fn executed(
         &self,
         told: Option<Told>,
-        peer: &Peer,
+        peer: &mut Peer,
         (touched, answer, wall_ns): (&[Touched], Answer, u64),
     ) -> Option<EventKind> {
         let is_key = |it: &&Touched| meaning::is_key(&it.key, self.resource.as_bytes());
@@ -332,45 +340,64 @@ impl Log {
         self.entries.push(Entry { at_ns, what });
     }
 
-    /// The attempt that a request is of; `None` if it is of none.
-    fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<u32> {
+    /// The attempt that a request is of, and whether it asks for the lock; `None` if it is of none.
+    fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
         let node = 1 << peer.node;
         let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
+        let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
         let number = match (known, meaning.token) {
             (Some(number), Some(value)) => {
                 // A value that is asked for again, after a section, is another attempt.
                 let it = &self.uses[number as usize];
-                let again = meaning.votes && it.is_old && it.asked & node != 0;
-                if again { self.begin(peer, value)? } else { number }
+                let again = asks(it) && it.is_old && it.asked & node != 0;
+                if again { self.begin(peer, meaning.script, Some(value))? } else { number }
             }
             (Some(number), None) => number,
-            (None, Some(value)) => self.begin(peer, value)?,
+            (None, Some(value)) => self.begin(peer, meaning.script, Some(value))?,
+            (None, None) if meaning.changes => self.last_of(peer)?,
             (None, None) => peer.last?,
         };
-        if meaning.votes {
-            self.uses[number as usize].asked |= node;
+        let it = &mut self.uses[number as usize];
+        let is_vote = asks(it);
+        if is_vote {
+            it.asked |= node;
         }
-        Some(number)
+        Some((number, is_vote))
     }
 
-    fn begin(&mut self, peer: &Peer, value: &Bytes) -> Option<u32> {
-        if self.uses.len() >= USES_MAX {
-            self.is_full = true;
+    /// An attempt by `value`, which came first by `script` if it came by one; by no value, if somebody
+    /// does something to the lock who never asked for it.
+    fn begin(&mut self, peer: &Peer, script: Option<Sha>, value: Option<&Bytes>) -> Option<u32> {
+        self.is_full |= self.uses.len() >= USES_MAX;
+        if self.is_full {
             return None;
         }
         let number = self.uses.len() as u32;
-        // A copy: the value is a part of everything that came with it.
-        self.by_value.insert(Bytes::copy_from_slice(value), number);
-        let connection = (peer.node, peer.id);
+        if let Some(value) = value {
+            // A copy: the value is a part of everything that came with it.
+            self.by_value.insert(Bytes::copy_from_slice(value), number);
+        }
         let name = peer.name.clone();
-        self.uses.push(Use { connection, name, ttl_ns: None, asked: 0, is_old: false });
+        if let Some(name) = &name {
+            self.by_name.insert(name.clone(), number);
+        }
+        let connection = (peer.node, peer.id);
+        self.uses.push(Use { connection, name, ttl_ns: None, script, asked: 0, is_old: false });
         Some(number)
+    }
+
+    /// The last attempt of a connection, or else of who has its name; a new one if there is none.
+    fn last_of(&mut self, peer: &Peer) -> Option<u32> {
+        let of_name = || self.by_name.get(peer.name.as_ref()?).copied();
+        peer.last.or_else(of_name).or_else(|| self.begin(peer, None, None))
     }
 
     /// The key was touched by what does not name it, such as EXEC: by the last attempt of the
     /// connection.
-    fn unasked(&mut self, peer: &Peer) -> Option<Told> {
-        let attempt = preliminary(peer.last?);
+    fn unasked(&mut self, peer: &mut Peer) -> Option<Told> {
+        let number = self.last_of(peer)?;
+        peer.last = Some(number);
+        let attempt = preliminary(number);
         let told = Told { command: self.commands, attempt, is_vote: false };
         self.commands += 1;
         Some(told)
@@ -384,5 +411,25 @@ impl Log {
         if let Some(it) = self.uses.get_mut(number_of(attempt)) {
             it.ttl_ns.get_or_insert(ttl_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_new_is_remembered_once_no_more_can_be_told() {
+        let mut log = Log::default();
+        let peer = Peer::new(0, 1);
+        let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
+        log.is_full = true;
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
+        let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), None);
+        assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
     }
 }

@@ -3,26 +3,30 @@
 //! Requests are taken in as they arrive, executed when they are due and the node executes at all,
 //! and answered when that is due: what the network does to them lies in these two waits.
 
+mod execution;
+mod held;
 mod replies;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::io::Interest;
 
+use self::held::Held;
 use self::replies::Replies;
-use super::chronicle::{Chronicle, Peer, Told};
-use super::executor::Entrance;
-use super::limits::{ARRIVALS_MAX, BATCH_MAX, READ_BYTES, REPLIES_BYTES_MAX};
+use self::waiting::Waiting;
+use super::chronicle::{Peer, Told};
+use super::limits::{ARRIVALS_BYTES_MAX, ARRIVALS_MAX, READ_BYTES, REPLIES_BYTES_MAX};
 use super::meaning;
 use super::node::Node;
 use super::socket::Socket;
 use super::weather::{Life, Link};
-use crate::history;
 use crate::master::profile::Feature;
-use crate::master::resp::{ProtocolError, Request, Requests, Value};
-use crate::master::server::{Answer, Server, Session, Touched, Turn};
+use crate::master::resp::{ProtocolError, Request, Requests};
+use crate::master::server::{Session, Touched};
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
@@ -40,8 +44,9 @@ pub(super) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
     let mut connection = Connection::new(socket, node, id);
     // An error ends this connection and nothing else.
     let _ = connection.run().await;
-    node.forget_partial(connection.partial_bytes);
-    let Connection { socket, session, resets, incarnation, .. } = connection;
+    let Connection { socket, session, resets, incarnation, held, .. } = connection;
+    // Whoever sees the end may come again at once.
+    drop(held);
     if resets {
         socket.set_reset();
     }
@@ -79,12 +84,19 @@ struct Connection<'a> {
     arrivals: VecDeque<Arrival>,
     replies: Replies,
     touched: Vec<Touched>,
-    /// How much has come of a request that is not whole.
-    partial_bytes: usize,
-    /// `WAIT`: the next request waits until then.
-    waits_until_ns: Option<u64>,
+    held: Held,
+    /// When the last bytes came.
+    came_ns: u64,
+    /// Not everything that came has been looked at.
+    has_more: bool,
+    /// Who has not said who he is: what he may send depends on what became of what he sent.
+    is_unauthenticated: bool,
+    /// The next request waits.
+    waiting: Option<Waiting>,
     /// Whether more is to come.
     takes: bool,
+    /// Whether what came can be understood.
+    is_sound: bool,
     /// Whether it is to be closed once everything is answered.
     stays: bool,
     /// Whether it is to end with a reset.
@@ -115,9 +127,13 @@ impl<'a> Connection<'a> {
             arrivals: VecDeque::new(),
             replies: Replies::default(),
             touched: Vec::new(),
-            partial_bytes: 0,
-            waits_until_ns: None,
+            held: Held::default(),
+            came_ns: 0,
+            has_more: false,
+            is_unauthenticated: node.executor.asks_who(),
+            waiting: None,
             takes: true,
+            is_sound: true,
             stays: true,
             resets: link.reset,
         }
@@ -129,7 +145,7 @@ impl<'a> Connection<'a> {
             let mut changed = core::pin::pin!(node.changed.notified());
             changed.as_mut().enable();
             let life = self.look_around();
-            if life == Life::Killed || self.resets {
+            if self.resets {
                 return Ok(());
             }
             if life == Life::Dark {
@@ -138,9 +154,14 @@ impl<'a> Connection<'a> {
             }
             self.parse()?;
             self.execute().await;
+            self.held.settle()?;
             self.write()?;
+            if self.has_more && self.may_parse() {
+                continue;
+            }
             let unsent = !self.replies.is_empty() || self.socket.is_stuck();
-            let idle = self.arrivals.is_empty() && self.waits_until_ns.is_none();
+            // Who goes while he waits is not waited for.
+            let idle = self.arrivals.is_empty() || self.waiting.is_some();
             if !unsent && (!self.stays || (!self.takes && idle)) {
                 return Ok(());
             }
@@ -176,27 +197,48 @@ impl<'a> Connection<'a> {
             self.requests_lost |= self.link.requests_lost;
             self.replies_lost |= self.link.replies_lost;
         }
-        // The process that comes after a power cut knows nothing of this connection.
+        let life = weather.life;
         let is_old = weather.incarnation != self.incarnation;
+        // The process that comes after a power cut knows nothing of this connection.
+        let is_lost = life == Life::Up && self.incarnation < weather.oldest_known;
+        self.resets |= self.link.reset || is_lost;
         if weather.killed.contains(&self.peer.id) {
             self.stays = false;
         }
-        self.resets |= self.link.reset || (weather.life == Life::Up && is_old);
-        weather.life
+        drop(weather);
+        if life == Life::Killed || (life == Life::Up && is_old) {
+            self.die();
+        }
+        life
+    }
+
+    /// The process is dead, and the kernel delivers what it has said.
+    fn die(&mut self) {
+        (self.takes, self.stays, self.has_more) = (false, false, false);
+        self.arrivals.clear();
+        self.held.arrivals = 0;
+        self.waiting = None;
     }
 
     fn reads(&self) -> bool {
-        self.takes && self.stays && self.arrivals.len() < ARRIVALS_MAX
+        self.takes && self.stays && !self.has_more
+    }
+
+    /// Whether what came may be looked at: there is room for it, and it is known what may come.
+    fn may_parse(&self) -> bool {
+        let room = self.arrivals.len() < ARRIVALS_MAX && self.held.arrivals < ARRIVALS_BYTES_MAX;
+        let known = !self.is_unauthenticated || self.arrivals.is_empty();
+        self.stays && self.is_sound && room && known
     }
 
     /// When there is something to do that nothing else tells of.
     fn next_due_ns(&self) -> Option<u64> {
-        let executes = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
-        let arrival = self.arrivals.front().filter(|it| executes && self.passes(it));
+        let arrival = self.arrivals.front().filter(|it| self.executes() && self.passes(it));
         let arrival = arrival.map(|it| it.due_ns);
         let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
         let reply = self.replies.next_due_ns().filter(|_| !self.link.replies_held);
-        [arrival, reply, self.waits_until_ns].into_iter().flatten().min()
+        let waiting = self.waiting.map(|it| it.until_ns);
+        [arrival, reply, waiting].into_iter().flatten().min()
     }
 
     fn read(&mut self) -> io::Result<()> {
@@ -205,7 +247,10 @@ impl<'a> Connection<'a> {
         match self.socket.try_read(buffer) {
             Ok(0) => self.takes = false,
             Ok(_) if self.requests_lost => self.requests.buffer().clear(),
-            Ok(_) => {}
+            Ok(count) => {
+                self.held.partial += count;
+                self.came_ns = self.node.hours.now_ns();
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // What has come is executed all the same.
             Err(_) => self.takes = false,
@@ -215,12 +260,23 @@ impl<'a> Connection<'a> {
 
     /// Turns bytes into requests, and tells when each will be at the node.
     fn parse(&mut self) -> io::Result<()> {
-        while self.stays && self.arrivals.len() < ARRIVALS_MAX {
+        self.requests.set_bulk_max(self.node.executor.bulk_max());
+        self.requests.set_unauthenticated(self.is_unauthenticated);
+        self.has_more = false;
+        loop {
+            if !self.may_parse() {
+                self.has_more = self.stays && self.is_sound;
+                break;
+            }
             let request = match self.requests.next_request() {
                 Ok(None) => break,
-                Ok(Some(request)) => Ok(request),
+                Ok(Some(request)) => {
+                    self.held.partial = self.requests.buffer().len();
+                    self.held.arrivals += Held::cost(&request);
+                    Ok(request)
+                }
                 Err(error) => {
-                    self.takes = false;
+                    (self.takes, self.is_sound) = (false, false);
                     Err(error)
                 }
             };
@@ -236,143 +292,23 @@ impl<'a> Connection<'a> {
             if told.is_some_and(Told::is_vote) {
                 slow_ns += self.link.sets_by_ns;
             }
-            let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
+            let due_ns = if slow_ns == 0 { 0 } else { self.came_ns + slow_ns };
             // Nothing overtakes on a connection.
             let due_ns = due_ns.max(self.arrivals.back().map_or(0, |it| it.due_ns));
-            let is_last = request.is_err();
             let is_held = self.link.requests_held;
             self.arrivals.push_back(Arrival { due_ns, is_held, request, told });
-            if is_last {
-                break;
-            }
         }
-        let partial_bytes = self.requests.buffer().len();
-        let before = core::mem::replace(&mut self.partial_bytes, partial_bytes);
-        self.node.account_partial(before, partial_bytes)
-    }
-
-    /// Executes what is due.
-    async fn execute(&mut self) {
-        let node = self.node;
-        if self.waits_until_ns.is_some_and(|until_ns| until_ns <= node.hours.now_ns()) {
-            self.waits_until_ns = None;
-            self.reply(&Value::Integer(0), None);
-        }
-        while self.may_execute() {
-            match node.executor.enter().await {
-                Entrance::Dead => return,
-                Entrance::Busy => self.be_put_off(),
-                Entrance::Open(mut server) => {
-                    for _ in 0..BATCH_MAX {
-                        self.execute_next(&mut server);
-                        if !self.may_execute() {
-                            break;
-                        }
-                    }
-                    node.close_killed(&mut server);
-                    node.executor.leave(server);
-                }
-            }
-        }
-    }
-
-    fn may_execute(&self) -> bool {
-        let ready = self.stays && self.waits_until_ns.is_none() && !self.node.is_stalled();
-        let room = self.replies.len() <= REPLIES_BYTES_MAX;
-        let next = self.arrivals.front().filter(|it| self.passes(it));
-        ready && room && next.is_some_and(|it| self.node.is_due(it.due_ns))
-    }
-
-    /// Whether nothing holds what came.
-    fn passes(&self, arrival: &Arrival) -> bool {
-        !(arrival.is_held && self.link.requests_held)
-    }
-
-    fn execute_next(&mut self, server: &mut Server) {
-        let node = self.node;
-        let Some(Arrival { request, told, .. }) = self.arrivals.pop_front() else { return };
-        let request = match request {
-            Ok(request) => request,
-            Err(error) => {
-                self.reply(&Value::error(error.to_string()), None);
-                self.stays = false;
-                return;
-            }
-        };
-        let wall_ns = node.wall_ns();
-        node.begin(server, &request);
-        let writer = Chronicle::writer(told, &self.peer);
-        let turn = Turn { wall_ns, writer, touched: &mut self.touched };
-        let execute = |server: &mut Server| self.session.execute(server, &request, turn);
-        let answer = node.executor.execute(server, &request, execute);
-        self.requests.set_unauthenticated(self.session.is_unauthenticated());
-        match answer {
-            Answer::Reply(value) => {
-                let value = node.executed(server, &request).unwrap_or(value);
-                let told = self.tell(told, &value, wall_ns);
-                self.reply(&value, told);
-            }
-            Answer::LastReply(value) => {
-                self.reply(&value, None);
-                self.stays = false;
-            }
-            Answer::Silence => {}
-            Answer::Wait { timeout_ms, .. } => {
-                let wait_ns = timeout_ms.unsigned_abs().saturating_mul(1_000_000);
-                let until_ns = node.hours.now_ns().saturating_add(wait_ns);
-                self.waits_until_ns = Some(if timeout_ms == 0 { u64::MAX } else { until_ns });
-            }
-        }
-        self.touched.clear();
-    }
-
-    /// Tells what the request did to the lock; what is to be told when its answer is sent.
-    fn tell(&self, told: Option<Told>, value: &Value, wall_ns: u64) -> Option<history::EventKind> {
-        let chronicle = self.node.chronicle.as_ref()?;
-        if told.is_none() && self.touched.is_empty() {
-            return None;
-        }
-        // It is told when it is executed.
-        if matches!(value, Value::Simple(word) if *word == "QUEUED") {
-            return None;
-        }
-        let answer = match value {
-            Value::Error(_) => history::Answer::Error,
-            Value::Null | Value::NullArray | Value::Integer(..=0) => history::Answer::No,
-            _ => history::Answer::Yes,
-        };
-        chronicle.executed(told, &self.peer, (&self.touched, answer, wall_ns))
+        self.held.settle()
     }
 
     /// Takes note of who the client says it is: as it arrives, or who is held for want of a name
     /// could never say it.
-    fn take_name(&mut self, request: &[bytes::Bytes]) {
+    fn take_name(&mut self, request: &[Bytes]) {
         let Some(name) = meaning::name(request) else { return };
         let name = String::from_utf8_lossy(name).into_owned();
         self.client = self.node.client_named(&name);
         self.peer.name = Some(name);
         self.link = self.node.weather().link(self.client);
-    }
-
-    /// Answers the next request as a node does that is kept by a script.
-    fn be_put_off(&mut self) {
-        let Some(Arrival { request, .. }) = self.arrivals.pop_front() else { return };
-        match request {
-            Ok(request) => {
-                let value = self.node.executor.answer_busy(&request);
-                self.reply(&value, None);
-            }
-            Err(error) => {
-                self.reply(&Value::error(error.to_string()), None);
-                self.stays = false;
-            }
-        }
-    }
-
-    fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
-        let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
-        let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
-        self.replies.push(value, self.session.protocol(), due_ns, told);
     }
 
     fn write(&mut self) -> io::Result<()> {

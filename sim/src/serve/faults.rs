@@ -1,12 +1,18 @@
 //! The scenario's faults, on the real clock.
 
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
+
+use tokio::sync::MutexGuard;
+use tokio::task::JoinHandle;
 
 use super::node::Node;
 use super::weather::{Clients, Cut, Life, Slow};
-use super::world::{Stage, World};
+use super::world::World;
 use crate::engine::stage::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{ClockKind, EventKind, HostIndex};
+use crate::master::server::Server;
 use crate::master::{Ended, Master};
 use crate::scenario::Message;
 
@@ -14,6 +20,8 @@ use crate::scenario::Message;
 pub(super) struct Faults {
     world: Arc<World>,
     next: Vec<Option<Next>>,
+    /// What was to happen of each, and waits for a script.
+    under_way: Vec<Option<JoinHandle<()>>>,
 }
 
 /// What comes next of a fault, in true time since the scenario began.
@@ -35,16 +43,22 @@ impl Faults {
             Begin::At(at_ns) => Some(Next::Begins(at_ns)),
             Begin::Before { .. } => None,
         });
-        Self { next: next.collect(), world }
+        let under_way = world.plan.faults.iter().map(|_| None).collect();
+        Self { next: next.collect(), under_way, world }
     }
 
     /// Plays them all, from the scenario's beginning on.
     pub(super) async fn run(mut self) {
         let origin_ns = self.world.started().await;
-        for (place, node) in self.world.nodes.iter().enumerate() {
+        for place in 0..self.world.nodes.len() {
             let (_, rate_ppb) = self.world.plan.clocks[place];
             if rate_ppb != 0 {
-                self.world.set_rate(node, rate_ppb);
+                let world = Arc::clone(&self.world);
+                go(async move {
+                    let node = &world.nodes[place];
+                    world.set_rate(node, &*node.server().await, rate_ppb);
+                })
+                .await;
             }
         }
         loop {
@@ -52,10 +66,18 @@ impl Faults {
             let due = due.filter_map(|(place, next)| Some((self.at_ns((*next)?)?, place)));
             let Some((at_ns, place)) = due.min() else { return };
             self.world.hours.sleep_until(origin_ns.saturating_add(at_ns)).await;
-            match self.next[place] {
-                Some(Next::Begins(_)) => self.begin(place, at_ns).await,
-                _ => self.end(place).await,
-            }
+            let begins = matches!(self.next[place], Some(Next::Begins(_)));
+            self.next[place] = if begins { self.end_of(place, at_ns) } else { None };
+            let happening = Happening { world: Arc::clone(&self.world), place };
+            let before = self.under_way[place].take();
+            let step = async move {
+                if let Some(before) = before {
+                    // If it failed, so did the simulator, and said so.
+                    let _ = before.await;
+                }
+                if begins { happening.begin().await } else { happening.end().await }
+            };
+            self.under_way[place] = go(step).await;
         }
     }
 
@@ -71,13 +93,10 @@ impl Faults {
         }
     }
 
-    async fn begin(&mut self, place: usize, at_ns: u64) {
-        let PlannedFault { place: named, opens, doing, end, .. } = self.world.plan.faults[place];
-        if opens {
-            self.world.stage(named, Stage::Begun);
-            self.world.chronicle.tell(EventKind::FaultBegan { fault: named });
-        }
-        self.next[place] = match end {
+    /// When a fault ends that begins at `at_ns`.
+    fn end_of(&self, place: usize, at_ns: u64) -> Option<Next> {
+        let PlannedFault { doing, end, .. } = self.world.plan.faults[place];
+        match end {
             End::At(ends_ns) => Some(Next::Ends(ends_ns)),
             End::After(lasts_ns) => Some(Next::Ends(at_ns + lasts_ns)),
             End::Instantly => Some(Next::Ends(at_ns)),
@@ -91,88 +110,155 @@ impl Faults {
                 let local_ns = node.clocks().read(clock, now_ns).saturating_add(after_ns);
                 Some(Next::EndsOn { host, clock, local_ns })
             }
-        };
-        self.do_it(place, doing).await;
+        }
+    }
+}
+
+/// Does `step`, or the beginning of it: if it has to wait it goes on beside what comes next. So what
+/// is due at the same time happens in order, and a script that keeps one master keeps no other.
+#[expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
+async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
+    let mut step = Box::pin(step);
+    let is_done = poll_fn(|context| Poll::Ready(step.as_mut().poll(context).is_ready())).await;
+    if is_done { None } else { Some(tokio::spawn(step)) }
+}
+
+/// One planned fault, at its host.
+struct Happening {
+    world: Arc<World>,
+    place: usize,
+}
+
+impl Happening {
+    fn doing(&self) -> Doing {
+        self.world.plan.faults[self.place].doing
     }
 
-    async fn do_it(&self, place: usize, doing: Doing) {
-        let world = &self.world;
-        let node = |place: u8| &world.nodes[usize::from(place)];
-        match doing {
-            Doing::ClockJump { host, by_ns } => world.step_clock(node(host.0), by_ns),
-            Doing::ClockRate { host, rate_ppb } => {
-                let (_, usual) = world.plan.clocks[host.get()];
-                world.set_rate(node(host.0), usual + rate_ppb);
-            }
-            Doing::Delay { from, to, by_ns, only } => {
-                for node in &world.nodes {
-                    let (requests, replies) = self.concerned(node, from, to);
-                    let requests = if only == Some(Message::Answer) { 0 } else { requests };
-                    let sets_only = only == Some(Message::Set);
-                    let replies = if sets_only { 0 } else { replies };
-                    let slow = Slow { fault: place, requests, replies, by_ns, sets_only };
-                    node.change(|weather| weather.slow(slow));
-                }
-            }
-            Doing::Partition { from, to, one_way, lost } => {
-                for node in &world.nodes {
-                    let there = self.concerned(node, from, to);
-                    let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
-                    let (requests, replies) = (there.0 | back.0, there.1 | back.1);
-                    let cut = Cut { fault: place, requests, replies, lost };
-                    node.change(|weather| weather.cut(cut));
-                }
-            }
-            Doing::Delete { node: place } => self.remove(node(place), Master::delete).await,
-            Doing::Evict { node: place } => self.remove(node(place), Master::evict).await,
-            Doing::Flush { node: place } => {
-                let mut server = node(place).server().await;
-                if server.is_running() {
-                    server.flush(|ended| node(place).tell_of(&ended));
-                }
-            }
-            Doing::MemoryFull { node: place } => node(place).server().await.set_full(true),
-            Doing::Snapshot { node: place } => node(place).server().await.disk_mut().save(),
-            Doing::Stall { node: place } => {
-                node(place).change(|weather| weather.stalls += 1);
-                world.chronicle.tell(EventKind::NodeStalled { node: place });
-            }
-            Doing::Die { host, death } => self.die(node(host.0), death).await,
+    fn node(&self, place: u8) -> &Arc<Node> {
+        &self.world.nodes[usize::from(place)]
+    }
+
+    /// The node to whose server it happens, if it is to one.
+    fn victim(&self) -> Option<&Arc<Node>> {
+        match self.doing() {
+            Doing::ClockJump { host, .. }
+            | Doing::ClockRate { host, .. }
+            | Doing::Die { host, .. } => Some(self.node(host.0)),
+            Doing::Delete { node }
+            | Doing::Evict { node }
+            | Doing::Flush { node }
+            | Doing::MemoryFull { node }
+            | Doing::Snapshot { node } => Some(self.node(node)),
+            Doing::Delay { .. } | Doing::Partition { .. } | Doing::Stall { .. } => None,
             Doing::DiskStall { .. } | Doing::FailOver { .. } | Doing::Stop { .. } => {
                 unreachable!("they are refused")
             }
         }
     }
 
-    /// Takes the lock's keys from a node that runs.
-    async fn remove(&self, node: &Node, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
-        let mut server = node.server().await;
-        if !server.is_running() {
-            return;
+    async fn begin(&self) {
+        match (self.victim(), self.doing()) {
+            (Some(node), Doing::Die { death, .. }) => {
+                // A script that never ends does not keep its process alive.
+                let server = node.executor.wrest().await;
+                self.world.begins(self.place);
+                self.die(node, server, death).await;
+            }
+            (Some(node), doing) => {
+                let mut server = node.server().await;
+                self.world.begins(self.place);
+                self.strike(node, &mut server, doing);
+            }
+            (None, doing) => {
+                self.world.begins(self.place);
+                self.hinder(doing);
+            }
         }
-        for key in self.world.lock_keys(&server) {
-            how(&mut server, &key).iter().for_each(|ended| node.tell_of(ended));
+        self.world.has_begun(self.place);
+    }
+
+    /// Does something to a server, which executes nothing meanwhile.
+    fn strike(&self, node: &Node, server: &mut Server, doing: Doing) {
+        let world = &self.world;
+        match doing {
+            Doing::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
+            Doing::ClockRate { host, rate_ppb } => {
+                let (_, usual) = world.plan.clocks[host.get()];
+                world.set_rate(node, server, usual + rate_ppb);
+            }
+            Doing::Delete { .. } => self.remove(node, server, Master::delete),
+            Doing::Evict { .. } => self.remove(node, server, Master::evict),
+            Doing::Flush { .. } if server.is_running() => {
+                server.flush(|ended| node.tell_of(&ended));
+            }
+            Doing::MemoryFull { .. } => server.set_full(true),
+            Doing::Snapshot { .. } => server.disk_mut().save(),
+            _ => {}
         }
     }
 
-    async fn end(&mut self, place: usize) {
-        self.next[place] = None;
-        let world = &self.world;
-        let PlannedFault { place: named, closes, doing, .. } = world.plan.faults[place];
+    /// Does something to what goes to nodes and comes from them.
+    fn hinder(&self, doing: Doing) {
+        let fault = self.place;
         match doing {
+            Doing::Delay { from, to, by_ns, only } => {
+                for node in &self.world.nodes {
+                    let (requests, replies) = self.concerned(node, from, to);
+                    let requests = if only == Some(Message::Answer) { 0 } else { requests };
+                    let sets_only = only == Some(Message::Set);
+                    let replies = if sets_only { 0 } else { replies };
+                    let slow = Slow { fault, requests, replies, by_ns, sets_only };
+                    node.change(|weather| weather.slow(slow));
+                }
+            }
+            Doing::Partition { from, to, one_way, lost } => {
+                for node in &self.world.nodes {
+                    let there = self.concerned(node, from, to);
+                    let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
+                    let (requests, replies) = (there.0 | back.0, there.1 | back.1);
+                    let cut = Cut { fault, requests, replies, lost };
+                    node.change(|weather| weather.cut(cut));
+                }
+            }
+            Doing::Stall { node: place } => {
+                self.node(place).change(|weather| weather.stalls += 1);
+                self.world.chronicle.tell(EventKind::NodeStalled { node: place });
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the lock's keys from a node that runs.
+    fn remove(
+        &self,
+        node: &Node,
+        server: &mut Server,
+        how: fn(&mut Master, &[u8]) -> Option<Ended>,
+    ) {
+        if !server.is_running() {
+            return;
+        }
+        for key in self.world.lock_keys(server) {
+            how(server, &key).iter().for_each(|ended| node.tell_of(ended));
+        }
+    }
+
+    async fn end(&self) {
+        let world = &self.world;
+        match self.doing() {
             Doing::ClockRate { host, .. } => {
                 let (_, usual) = world.plan.clocks[host.get()];
-                world.set_rate(&world.nodes[host.get()], usual);
+                let node = self.node(host.0);
+                world.set_rate(node, &*node.server().await, usual);
             }
             Doing::Delay { .. } | Doing::Partition { .. } => {
-                world.nodes.iter().for_each(|node| node.change(|weather| weather.clear(place)));
+                let fault = self.place;
+                world.nodes.iter().for_each(|node| node.change(|weather| weather.clear(fault)));
             }
-            Doing::MemoryFull { node } => {
-                world.nodes[usize::from(node)].server().await.set_full(false);
-            }
+            Doing::MemoryFull { node } => self.node(node).server().await.set_full(false),
             Doing::Stall { node } => {
                 let mut goes_on = false;
-                world.nodes[usize::from(node)].change(|weather| {
+                self.node(node).change(|weather| {
                     weather.stalls -= 1;
                     goes_on = weather.stalls == 0;
                 });
@@ -180,19 +266,13 @@ impl Faults {
                     world.chronicle.tell(EventKind::NodeUnstalled { node });
                 }
             }
-            Doing::Die { host, .. } => world.restart(&world.nodes[host.get()]).await,
+            Doing::Die { host, .. } => world.restart(self.node(host.0)).await,
             _ => {}
         }
-        if closes {
-            world.stage(named, Stage::Over);
-            world.chronicle.tell(EventKind::FaultEnded { fault: named });
-        }
+        world.is_over(self.place);
     }
 
-    async fn die(&self, node: &Arc<Node>, death: Death) {
-        // A script that never ends does not keep its process alive.
-        node.executor.abort();
-        let mut server = node.server().await;
+    async fn die(&self, node: &Arc<Node>, mut server: MutexGuard<'_, Server>, death: Death) {
         let was_alive = server.is_running();
         let power = death.manner == Manner::PowerLost;
         match death.manner {

@@ -15,6 +15,16 @@ pub(super) const READ_BYTES: usize = 64 * 1_024;
 /// Bytes of answers that wait on one connection: with more, no more requests of it are executed.
 pub(super) const REPLIES_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that all connections of a process together may have sent without a whole request coming
-/// of it, before those that send more are closed.
-pub(super) const PARTIAL_BYTES_MAX: usize = 1 << 30;
+/// Bytes of requests of one connection that have arrived and are not executed; more stay in the
+/// kernel.
+pub(super) const ARRIVALS_BYTES_MAX: usize = 1 << 26;
+
+/// Bytes that all connections of a process together may have sent that are not done with, before
+/// those that send more are closed (`client-query-buffer-limit`).
+pub(super) const HELD_BYTES_MAX: usize = 1 << 30;
+
+/// So many bytes each of them may have sent all the same.
+pub(super) const HELD_BYTES_FREE: usize = 1 << 16;
+
+/// Connections to the observer.
+pub(super) const OBSERVERS_MAX: usize = 1_000;

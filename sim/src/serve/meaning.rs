@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::master::script::{Sha, sha_of};
+
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Meaning<'a> {
@@ -9,6 +11,9 @@ pub(super) struct Meaning<'a> {
     pub(super) changes: bool,
     /// Whether it asks for the lock.
     pub(super) votes: bool,
+    /// The name of the script that it is: it asks for the lock if it is the one by which its value
+    /// came first.
+    pub(super) script: Option<Sha>,
     /// What it can hold or compare.
     pub(super) values: &'a [Bytes],
     /// The value that it would set, or compare with.
@@ -18,8 +23,12 @@ pub(super) struct Meaning<'a> {
 /// Commands that look at a key, and do nothing to it.
 const LOOKS: [&[u8]; 7] = [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
 
-/// Commands that do something to the key that is their first argument.
-const CHANGES: [&[u8]; 9] = [
+/// Commands that do something to keys among their arguments.
+const CHANGES: [&[u8]; 17] = [
+    b"APPEND",
+    b"COPY",
+    b"DECR",
+    b"DECRBY",
     b"DEL",
     b"UNLINK",
     b"EXPIRE",
@@ -29,6 +38,10 @@ const CHANGES: [&[u8]; 9] = [
     b"PERSIST",
     b"GETDEL",
     b"GETEX",
+    b"INCR",
+    b"INCRBY",
+    b"RENAME",
+    b"RENAMENX",
 ];
 
 /// Whether `key` is what a client calls the lock on `resource`: its name, perhaps behind a prefix
@@ -50,26 +63,38 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
         keys.iter().find(|&key| about(key))?;
         let values = &arguments[2 + count..];
         let token = values.iter().find(|it| !is_number(it)).or(values.first());
-        return Some(Meaning { changes: true, votes: false, values, token });
+        let script = if is(b"EVAL") { sha_of(&arguments[0]) } else { named(&arguments[0]) };
+        let script = Some(script);
+        return Some(Meaning { changes: true, votes: false, script, values, token });
     }
     let first = arguments.first()?;
     let value_at = match () {
-        () if is(b"SET") || is(b"SETNX") || is(b"GETSET") => Some(1),
-        () if is(b"SETEX") || is(b"PSETEX") => Some(2),
+        () if is(b"SET") || is(b"SETNX") || is(b"GETSET") => Some(1).filter(|_| about(first)),
+        () if is(b"SETEX") || is(b"PSETEX") => Some(2).filter(|_| about(first)),
+        () if is(b"MSET") || is(b"MSETNX") => {
+            arguments.iter().step_by(2).position(about).map(|pair| 2 * pair + 1)
+        }
         () => None,
     };
-    if let Some(place) = value_at.filter(|_| about(first)) {
+    if let Some(place) = value_at {
         let token = Some(arguments.get(place)?);
         let compares = arguments.iter().any(|it| it.eq_ignore_ascii_case(b"IFEQ"));
         let values = &arguments[place..=place];
-        return Some(Meaning { changes: true, votes: !compares, values, token });
+        let votes = !compares;
+        return Some(Meaning { changes: true, votes, script: None, values, token });
     }
     let changes = CHANGES.iter().any(|it| is(it)) || is(b"DELEX");
     let looks = LOOKS.iter().any(|it| is(it));
     if !(changes || looks) || !arguments.iter().any(about) {
         return None;
     }
-    Some(Meaning { changes, votes: false, values: &arguments[1..], token: None })
+    let (votes, script, values, token) = (false, None, &arguments[1..], None);
+    Some(Meaning { changes, votes, script, values, token })
+}
+
+/// The script of this name.
+fn named(word: &Bytes) -> Sha {
+    word.to_ascii_lowercase().try_into().unwrap_or_else(|_| sha_of(word))
 }
 
 /// The name that a connection gives itself by `request`, if it does.
@@ -123,6 +148,15 @@ mod tests {
         assert!(!of(&request("GET res"), b"res").unwrap().changes);
         assert!(of(&request("DEL other res"), b"res").unwrap().changes);
         assert_eq!(of(&request("ECHO res"), b"res"), None);
+    }
+
+    #[test]
+    fn a_key_may_be_set_among_others() {
+        let asked = request("MSET other res res token");
+        let meaning = of(&asked, b"res").unwrap();
+        assert!(meaning.votes && meaning.token.unwrap() == "token");
+        assert_eq!(of(&request("MSET other res"), b"res"), None);
+        assert!(of(&request("RENAME other res"), b"res").unwrap().changes);
     }
 
     #[test]

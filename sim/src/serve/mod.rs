@@ -27,6 +27,7 @@ mod world;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub struct Setup {
     pub waits_for_start: bool,
     /// How the observer is told a verdict.
     pub describe: Describe,
+    /// The directory where reports are to be written, as verdicts name it.
+    pub out: PathBuf,
 }
 
 /// Why nothing can be served.
@@ -141,7 +144,8 @@ impl Fleet {
         }
         let (door, observer) = listen(setup.observer_port)?;
         let case = (setup.case.clone(), plan, setup.seed);
-        let world = Arc::new(World::new(case, setup.describe, (hours, chronicle, nodes)));
+        let telling = (setup.describe, setup.out.clone());
+        let world = Arc::new(World::new(case, telling, (hours, chronicle, nodes)));
         for (node, door) in world.nodes.iter().zip(doors) {
             runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());

@@ -16,12 +16,13 @@ use super::chronicle::Chronicle;
 use super::connection;
 use super::executor::{Executor, begins_with};
 use super::hours::Hours;
-use super::limits::{CONNECTIONS_MAX, PARTIAL_BYTES_MAX};
+use super::limits::CONNECTIONS_MAX;
 use super::process::Process;
 use super::socket::Door;
 use super::weather::{Life, Weather};
 use crate::engine::stage::nodes::key_ended;
 use crate::history::ClockKind;
+use crate::master::Disk;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 use crate::world::{Choice, Choices, HostClocks, Label};
@@ -29,8 +30,8 @@ use crate::world::{Choice, Choices, HostClocks, Label};
 /// How often keys are deleted whose time has come.
 const CYCLE: Duration = Duration::from_millis(100);
 
-/// Bytes that came and are no whole request, of all connections of the process.
-static PARTIAL_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// How long it takes until something may be had that somebody else has: a port, a descriptor.
+pub(super) const RETRY: Duration = Duration::from_millis(10);
 
 /// A master.
 #[derive(Debug)]
@@ -53,6 +54,9 @@ pub(super) struct Node {
     door: tokio::sync::Mutex<Option<JoinHandle<()>>>,
     connections: AtomicUsize,
     accepted: AtomicU64,
+    /// Syncs in the background are numbered from 1.
+    syncs_begun: AtomicU64,
+    syncs_done: AtomicU64,
 }
 
 /// How long messages travel to a node, and back.
@@ -90,6 +94,8 @@ impl Node {
             door: tokio::sync::Mutex::new(None),
             connections: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
+            syncs_begun: AtomicU64::new(0),
+            syncs_done: AtomicU64::new(0),
         }
     }
 
@@ -184,19 +190,28 @@ impl Node {
         }
     }
 
-    /// A connection had so many bytes of a request that is not whole, and has so many now.
-    pub(super) fn account_partial(&self, before: usize, now: usize) -> io::Result<()> {
-        if now <= before {
-            PARTIAL_BYTES.fetch_sub(before - now, Ordering::Relaxed);
-            return Ok(());
-        }
-        let all = PARTIAL_BYTES.fetch_add(now - before, Ordering::Relaxed) + (now - before);
-        if all > PARTIAL_BYTES_MAX { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
+    /// A sync begins.
+    pub(super) fn sync_begins(&self) {
+        self.syncs_begun.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A connection is gone.
-    pub(super) fn forget_partial(&self, bytes: usize) {
-        PARTIAL_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    /// The last one that began is done, and whoever waits for it should know.
+    pub(super) fn sync_ends(&self) {
+        self.syncs_done.store(self.syncs_begun.load(Ordering::Acquire), Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// The number of the sync by which everything is kept that is on `disk` now.
+    pub(super) fn sync_of_all(&self, disk: &Disk) -> u64 {
+        let begun = self.syncs_begun.load(Ordering::Acquire);
+        // What is written while a sync is under way is written after it.
+        let is_under_way = disk.is_syncing() && !disk.is_write_postponed();
+        if is_under_way { begun } else { begun + 1 }
+    }
+
+    /// The number of the last sync that is done.
+    pub(super) fn synced(&self) -> u64 {
+        self.syncs_done.load(Ordering::Acquire)
     }
 
     /// A connection that the `incarnation`-th process took is gone.
@@ -247,16 +262,26 @@ impl Node {
         *self.door.lock().await = Some(tokio::spawn(Arc::clone(self).accept(door)));
     }
 
-    /// Takes connections again, once nobody else has the port.
-    pub(super) async fn reopen_door(self: &Arc<Self>) {
-        let mut door = self.door.lock().await;
-        while door.is_none() {
-            match Door::at(self.address) {
-                Ok(found) => *door = Some(tokio::spawn(Arc::clone(self).accept(found))),
-                // An outgoing connection has it for the moment.
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+    /// The `incarnation`-th process takes connections, once nobody else has the port.
+    pub(super) async fn reopen_door(self: &Arc<Self>, incarnation: u32) {
+        loop {
+            let mut door = self.door.lock().await;
+            if door.is_some() || !self.is_alive(incarnation) {
+                return;
             }
+            if let Ok(found) = Door::at(self.address) {
+                *door = Some(tokio::spawn(Arc::clone(self).accept(found)));
+                return;
+            }
+            drop(door);
+            // An outgoing connection has it for the moment.
+            tokio::time::sleep(RETRY).await;
         }
+    }
+
+    fn is_alive(&self, incarnation: u32) -> bool {
+        let weather = self.weather();
+        weather.life == Life::Up && weather.incarnation == incarnation
     }
 
     /// Takes no more connections: the kernel refuses them.
@@ -273,7 +298,7 @@ impl Node {
         loop {
             let Ok(socket) = door.accept().await else {
                 // Out of descriptors: it will pass when somebody goes.
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::time::sleep(RETRY).await;
                 continue;
             };
             let count = self.connections.fetch_add(1, Ordering::Relaxed);

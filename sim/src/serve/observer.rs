@@ -7,8 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
-use super::limits::READ_BYTES;
+use super::limits::{OBSERVERS_MAX, READ_BYTES};
+use super::node::RETRY;
 use super::socket::{Door, Socket};
 use super::verdict::Verdict;
 use super::world::{Stage, World};
@@ -17,15 +19,20 @@ use crate::master::resp::{Protocol, Requests, Value};
 /// Serves everybody who comes.
 #[expect(clippy::disallowed_methods, reason = "each observer has a task")]
 pub(super) async fn accept(world: Arc<World>, door: Door) {
+    let places = Arc::new(Semaphore::new(OBSERVERS_MAX));
     loop {
+        // Whoever is one too many waits until somebody goes.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok(Socket::Tcp(stream)) = door.accept().await else {
-            tokio::task::yield_now().await;
+            // Out of descriptors: it will pass when somebody goes.
+            tokio::time::sleep(RETRY).await;
             continue;
         };
         let world = Arc::clone(&world);
         tokio::spawn(async move {
             // An error ends this connection and nothing else.
             let _ = serve(&world, stream).await;
+            drop(place);
         });
     }
 }
@@ -98,7 +105,7 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
             chronicle.start();
             Value::ok()
         }
-        (b"VERDICT", []) => lines(world.describe(&Verdict::of(world))),
+        (b"VERDICT", []) => verdict(world),
         (b"FAULTS", []) => lines(world.faults().iter().map(|(id, stage)| {
             let stage = match stage {
                 Stage::Waiting => "waiting",
@@ -112,13 +119,17 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
             format!("{name} {} {}", node.address(), node.state())
         })),
         (b"END" | b"SHUTDOWN", _) => {
-            let value = lines(world.describe(&Verdict::of(world)));
-            return Reply { value, closes: true, ends: true };
+            return Reply { value: verdict(world), closes: true, ends: true };
         }
         (b"QUIT", _) => return Reply { value: Value::ok(), closes: true, ends: false },
         _ => pleasantry(&name, arguments, protocol),
     };
     value.into()
+}
+
+/// What is found so far. It may take a while, which this thread has not if others wait for it.
+fn verdict(world: &World) -> Value {
+    tokio::task::block_in_place(|| lines(world.describe(&Verdict::of(world))))
 }
 
 /// What client libraries say to a server before they say anything.

@@ -158,7 +158,9 @@ impl Teller<'_> {
         let at_ns = entry.at_ns;
         match entry.what {
             What::Told(kind) => {
-                if let EventKind::Written { attempt, .. } = kind {
+                if let EventKind::Written { attempt, .. } | EventKind::Executed { attempt, .. } =
+                    kind
+                {
                     self.begin(number_of(attempt), at_ns);
                 }
                 let kind = self.named(kind);

@@ -1,10 +1,12 @@
 //! What comes of a run: its history, judged as any other.
 
+use std::path::PathBuf;
+
 use super::support::ENGINE;
 use super::tale::{self, JUDGED, Tale};
 use super::world::World;
 use crate::engine::Outcome;
-use crate::history::HistoryHash;
+use crate::history::{EventKind, HistoryHash};
 use crate::oracle::Oracle;
 use crate::report::Played;
 use crate::scenario::Property;
@@ -17,6 +19,8 @@ pub struct Verdict {
     pub played: Played,
     /// More happened than could be told: nothing is judged.
     pub is_cut_short: bool,
+    /// Where the history is stored once the reports are written.
+    pub history: PathBuf,
 }
 
 /// What the oracle cannot judge from outside.
@@ -45,12 +49,14 @@ impl Verdict {
         let outcome = Outcome { seed, hash, verdicts, counters };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let played = Played { result, kept: vec![(seed, events)] };
-        Self { played, is_cut_short }
+        let history = world.out.join(played.history_file(seed));
+        Self { played, is_cut_short, history }
     }
 
-    /// Whether anybody asked for the lock.
+    /// Whether nobody asked for the lock, whatever workers may have said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.played.result.counters.attempts == 0
+        let mut events = self.played.kept.iter().flat_map(|(_, events)| events);
+        !events.any(|event| matches!(event.kind, EventKind::Written { .. }))
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Weather {
     pub(super) life: Life,
     /// Counts the starts of the process.
     pub(super) incarnation: u32,
+    /// The host knows nothing of the connections of processes before this one: it had no power.
+    pub(super) oldest_known: u32,
     /// How many faults keep it from executing.
     pub(super) stalls: u32,
     /// The connections that the server wants closed.
@@ -86,6 +88,15 @@ impl Weather {
     /// Something is about to change.
     pub(super) fn change(&mut self) {
         self.version += 1;
+    }
+
+    /// The `incarnation`-th process begins.
+    pub(super) fn rise(&mut self, incarnation: u32) {
+        if self.life == Life::Dark {
+            self.oldest_known = incarnation;
+        }
+        self.life = Life::Up;
+        self.incarnation = incarnation;
     }
 
     pub(super) fn cut(&mut self, cut: Cut) {

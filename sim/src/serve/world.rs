@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "disks are synced in real time")]
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +14,6 @@ use super::hours::Hours;
 use super::identity;
 use super::node::Node;
 use super::verdict::Verdict;
-use super::weather::Life;
 use crate::engine::stage::plan::Plan;
 use crate::history::{ClockKind, EventKind, HostIndex};
 use crate::master::SmallBytes;
@@ -31,6 +31,9 @@ pub(super) struct World {
     ended: Notify,
     is_ended: AtomicBool,
     describe: Describe,
+    /// Where reports are to be written.
+    pub(super) out: PathBuf,
+    /// How far each of the planned faults is, of which a fault at a group of hosts has several.
     stages: Mutex<Vec<Stage>>,
 }
 
@@ -38,7 +41,7 @@ pub(super) struct World {
 pub type Describe = fn(&Verdict) -> Vec<String>;
 
 /// How far a fault is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Waiting,
     Begun,
@@ -48,10 +51,10 @@ pub(super) enum Stage {
 impl World {
     pub(super) fn new(
         (case, plan, seed): (Case, Plan, u64),
-        describe: Describe,
+        (describe, out): (Describe, PathBuf),
         (hours, chronicle, nodes): (Arc<Hours>, Arc<Chronicle>, Vec<Arc<Node>>),
     ) -> Self {
-        let stages = Mutex::new(vec![Stage::Waiting; plan.scenario.faults.len()]);
+        let stages = Mutex::new(vec![Stage::Waiting; plan.faults.len()]);
         Self {
             case,
             plan,
@@ -62,6 +65,7 @@ impl World {
             ended: Notify::new(),
             is_ended: AtomicBool::new(false),
             describe,
+            out,
             stages,
         }
     }
@@ -114,15 +118,42 @@ impl World {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A fault has come so far.
-    pub(super) fn stage(&self, fault: u16, stage: Stage) {
-        self.stages()[usize::from(fault)] = stage;
+    /// How far each host of `fault` is with it.
+    fn stages_of(&self, stages: &[Stage], fault: usize) -> impl Iterator<Item = Stage> {
+        let planned = self.plan.faults.iter().zip(stages);
+        planned.filter(move |(it, _)| usize::from(it.place) == fault).map(|(_, stage)| *stage)
     }
 
-    /// The faults, and how far each is.
+    /// A planned fault is about to happen to its host: history tells of the first host.
+    pub(super) fn begins(&self, place: usize) {
+        let fault = self.plan.faults[place].place;
+        let stages = self.stages();
+        if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Waiting) {
+            self.chronicle.tell(EventKind::FaultBegan { fault });
+        }
+    }
+
+    /// It has happened.
+    pub(super) fn has_begun(&self, place: usize) {
+        self.stages()[place] = Stage::Begun;
+    }
+
+    /// It is over for its host: history tells of the last one.
+    pub(super) fn is_over(&self, place: usize) {
+        let fault = self.plan.faults[place].place;
+        let mut stages = self.stages();
+        stages[place] = Stage::Over;
+        if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Over) {
+            self.chronicle.tell(EventKind::FaultEnded { fault });
+        }
+    }
+
+    /// The faults, and how far each is: as far as the host that is least far.
     pub(super) fn faults(&self) -> Vec<(String, Stage)> {
-        let faults = self.plan.scenario.faults.iter().map(|fault| fault.id.clone());
-        faults.zip(self.stages().iter().copied()).collect()
+        let stages = self.stages();
+        let faults = self.plan.scenario.faults.iter().enumerate();
+        let stage = |fault| self.stages_of(&stages, fault).min().unwrap_or(Stage::Waiting);
+        faults.map(|(fault, it)| (it.id.clone(), stage(fault))).collect()
     }
 
     /// The names under which clients keep the lock at a server.
@@ -131,12 +162,15 @@ impl World {
         keys.filter(|key| self.chronicle.is_key(key)).cloned().collect()
     }
 
-    pub(super) fn step_clock(&self, node: &Node, by_ns: i64) {
+    /// Moves the wall clock of `node`, whose server is `_still` meanwhile: what it executes is told
+    /// on the same side of the jump as it is done.
+    pub(super) fn step_clock(&self, node: &Node, _still: &Server, by_ns: i64) {
         node.clocks().step_wall(by_ns, self.hours.now_ns());
         self.tell_clock(node);
     }
 
-    pub(super) fn set_rate(&self, node: &Node, rate_ppb: i32) {
+    /// Bends the clocks of `node`, whose server is `_still` meanwhile.
+    pub(super) fn set_rate(&self, node: &Node, _still: &Server, rate_ppb: i32) {
         node.clocks().set_rate(rate_ppb, self.hours.now_ns());
         self.tell_clock(node);
     }
@@ -175,13 +209,11 @@ impl World {
             },
         );
         server.forget();
+        node.executor.revive(&server);
         self.chronicle.tell(EventKind::NodeUp { node: place, incarnation });
         drop(server);
-        node.change(|weather| {
-            weather.life = Life::Up;
-            weather.incarnation = incarnation;
-        });
-        node.reopen_door().await;
+        node.change(|weather| weather.rise(incarnation));
+        node.reopen_door(incarnation).await;
     }
 
     /// The background syncs of a node, once a second.
@@ -203,12 +235,14 @@ impl World {
                     continue;
                 }
                 disk.begin_sync();
+                node.sync_begins();
                 server.incarnation()
             };
             tokio::time::sleep(takes).await;
             let mut server = node.server().await;
             if server.incarnation() == incarnation && server.disk().is_syncing() {
                 server.disk_mut().end_sync();
+                node.sync_ends();
             }
         }
     }

@@ -106,6 +106,10 @@ fn set(call: &mut Call<'_>) -> Outcome {
         if parsed.iter().any(|(other, _)| *other == known) {
             return Err(refused(name, "duplicate parameter"));
         }
+        // What a disk keeps is settled before the process begins.
+        if known == "appendonly" && call.server.config().get(known) != value {
+            return Err(refused(name, "can't set immutable config"));
+        }
         parsed.push((known, value));
     }
     parsed.into_iter().for_each(|(name, value)| call.server.configure(name, value));
@@ -217,22 +221,27 @@ fn wait(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Integer(have))
 }
 
-/// What is appended is on the disk, as far as it ever is, by the time of an answer.
+/// As [`wait`], for what is appended.
 fn wait_for_disk(call: &mut Call<'_>) -> Outcome {
     let &[local, replicas, timeout] = call.arguments() else { return Err(call.arity()) };
     let local = integer(local)?;
     if !(0..=1).contains(&local) {
         return Err(Refusal::new("ERR value is out of range, value must between 0 and 1"));
     }
-    if !integer(replicas).is_ok_and(|replicas| replicas >= 0) {
+    let Some(replicas) = integer(replicas).ok().filter(|replicas| *replicas >= 0) else {
         return Err(Refusal::new("ERR value is out of range, must be positive"));
-    }
-    timeout_of(call, timeout)?;
-    if local > 0 && !call.server.config().is_on("appendonly") {
+    };
+    let timeout_ms = timeout_of(call, timeout)?;
+    let appends = call.server.config().is_on("appendonly");
+    if local > 0 && !appends {
         return Err(Refusal::new(
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
         ));
     }
-    let kept = i64::from(call.server.config().is_on("appendonly"));
-    Ok(Value::Array(vec![Value::Integer(kept), Value::Integer(call.server.replica_count())]))
+    let kept = i64::from(appends && !call.server.disk().is_sync_due());
+    let have = call.server.replica_count();
+    if !call.is_inner && (kept < local || have < replicas) {
+        call.ending = Some(Ending::Wait { replicas, timeout_ms });
+    }
+    Ok(Value::Array(vec![Value::Integer(kept), Value::Integer(have)]))
 }

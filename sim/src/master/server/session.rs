@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{Answer, Server, Turn};
 use crate::master::SmallBytes;
 use crate::master::commands::{Call, Ending, Spec, perform};
-use crate::master::resp::Protocol;
+use crate::master::resp::{Protocol, Value};
 
 /// What the server knows of a connection.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub struct Session {
     user: Option<User>,
     transaction: Option<Transaction>,
     watched: Vec<WatchedKey>,
+    /// Nothing is watched any more, as soon as the server can be told so.
+    unwatches: bool,
     replies: Replies,
 }
 
@@ -119,6 +121,9 @@ impl Session {
     fn execute_words(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) -> Answer {
         self.be_asked(server);
         self.be_seen(server, turn.wall_ns);
+        if core::mem::take(&mut self.unwatches) {
+            self.unwatch(server);
+        }
         let (replies, wall_ns) = (self.replies, turn.wall_ns);
         let (name, is_inner) = ("", false);
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
@@ -135,6 +140,29 @@ impl Session {
             None if replies != Replies::On && self.replies != Replies::On => Answer::Silence,
             None if replies == Replies::SkipNext => Answer::Silence,
             None => Answer::Reply(value),
+        }
+    }
+
+    /// A script keeps the server from executing `request`, as `busy` says: what is answered, if
+    /// the connection wants answers. A transaction is spoilt as by any other refusal, and ends if it is
+    /// EXEC that is refused.
+    pub fn put_off(&mut self, request: &[Bytes], busy: &'static str) -> Option<Value> {
+        let ends = request.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
+        let value = if ends {
+            self.transaction = None;
+            self.unwatches = true;
+            Value::error(format!("EXECABORT Transaction discarded because of: {busy}"))
+        } else {
+            self.refuse_transaction();
+            Value::error(busy)
+        };
+        match self.replies {
+            Replies::On => Some(value),
+            Replies::Off => None,
+            Replies::SkipNext => {
+                self.replies = Replies::On;
+                None
+            }
         }
     }
 
@@ -231,7 +259,9 @@ impl Session {
         self.transaction.take()
     }
 
-    pub(in crate::master) fn is_in_transaction(&self) -> bool {
+    /// Whether it stands between MULTI and EXEC.
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
     }
 

@@ -25,7 +25,7 @@ pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     let links = Links { window: &window, prefix: &prefix };
     html! {
         h3 { "Seed " (seed) }
-        p.replay { code { (replay_command(&played.result.case, played.result.engine, seed)) } }
+        p.replay { code { (replay_command(&played.result.case, played.result.engine, seed, &history)) } }
         (stories(&timeline, &violations, &links))
         @if violations.is_empty() && detail.ownership {
             div.run { @for clause in story::of_run(&timeline) { p { (links.clause(&clause)) } } }

@@ -1,0 +1,172 @@
+//! What one connection has executed, and what is answered.
+
+use bytes::Bytes;
+
+use super::held::Held;
+use super::waiting::{Kept, Waiting};
+use super::{Arrival, Connection};
+use crate::history;
+use crate::master::Change;
+use crate::master::resp::Value;
+use crate::master::server::{Answer, Server, Touched, Turn};
+use crate::serve::chronicle::{Chronicle, Told};
+use crate::serve::executor::{Entrance, begins_with};
+use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
+
+impl Connection<'_> {
+    /// Executes what is due.
+    pub(super) async fn execute(&mut self) {
+        let node = self.node;
+        let waiting = self.waiting;
+        if let Some(value) = waiting.and_then(|it| it.answer(node.hours.now_ns(), node.synced())) {
+            self.waiting = None;
+            self.reply(&value, None);
+        }
+        while self.may_execute() {
+            match node.executor.enter().await {
+                Entrance::Dead => return,
+                Entrance::Busy => self.be_put_off(),
+                // The process that took the connection is dead.
+                Entrance::Open(server) if server.incarnation() != self.incarnation => return,
+                Entrance::Open(mut server) => {
+                    for _ in 0..BATCH_MAX {
+                        self.execute_next(&mut server);
+                        if !self.may_execute() {
+                            break;
+                        }
+                    }
+                    node.close_killed(&mut server);
+                    node.executor.leave(server);
+                }
+            }
+        }
+    }
+
+    fn may_execute(&self) -> bool {
+        let room = self.replies.len() <= REPLIES_BYTES_MAX;
+        let next = self.arrivals.front().filter(|it| self.passes(it));
+        self.executes() && room && next.is_some_and(|it| self.node.is_due(it.due_ns))
+    }
+
+    /// Whether anything is executed at all.
+    pub(super) fn executes(&self) -> bool {
+        let node = self.node;
+        self.stays && self.waiting.is_none() && !node.is_stalled() && !node.executor.is_dying()
+    }
+
+    /// What is executed next.
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        let arrival = self.arrivals.pop_front()?;
+        self.held.arrivals -= arrival.request.as_ref().map_or(0, |it| Held::cost(it));
+        Some(arrival)
+    }
+
+    /// Whether nothing holds what came.
+    pub(super) fn passes(&self, arrival: &Arrival) -> bool {
+        !(arrival.is_held && self.link.requests_held)
+    }
+
+    fn execute_next(&mut self, server: &mut Server) {
+        let node = self.node;
+        let Some(Arrival { request, told, .. }) = self.next_arrival() else { return };
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                self.reply(&Value::error(error.to_string()), None);
+                self.stays = false;
+                return;
+            }
+        };
+        let wall_ns = node.wall_ns();
+        node.begin(server, &request);
+        let writer = Chronicle::writer(told, &self.peer);
+        let turn = Turn { wall_ns, writer, touched: &mut self.touched };
+        let execute = |server: &mut Server| self.session.execute(server, &request, turn);
+        let answer = node.executor.execute(server, &request, execute);
+        self.is_unauthenticated = self.session.is_unauthenticated();
+        let instead = node.executed(server, &request);
+        match answer {
+            Answer::Reply(value) => {
+                let value = instead.unwrap_or(value);
+                let delivered = self.tell(told, Some(&value), wall_ns);
+                self.reply(&value, delivered);
+            }
+            Answer::LastReply(value) => {
+                let delivered = self.tell(told, Some(&value), wall_ns);
+                self.reply(&value, delivered);
+                self.stays = false;
+            }
+            Answer::Silence => drop(self.tell(told, None, wall_ns)),
+            Answer::Wait { timeout_ms, replicas } => {
+                self.wait(server, &request, (replicas, timeout_ms));
+            }
+        }
+        self.touched.clear();
+        let is_queued = self.session.is_in_transaction();
+        self.held.queued = if is_queued { self.held.queued + Held::cost(&request) } else { 0 };
+    }
+
+    /// The answer to `request`, and whatever is behind it, waits.
+    fn wait(&mut self, server: &Server, request: &[Bytes], (replicas, timeout_ms): (i64, i64)) {
+        let wait_ns = timeout_ms.unsigned_abs().saturating_mul(1_000_000);
+        let until_ns = self.node.hours.now_ns().saturating_add(wait_ns);
+        let until_ns = if timeout_ms == 0 { u64::MAX } else { until_ns };
+        let disk = begins_with(request, b"WAITAOF").then(|| match server.disk().is_sync_due() {
+            _ if !server.config().is_on("appendonly") => Kept::Never,
+            true => Kept::By(self.node.sync_of_all(server.disk())),
+            false => Kept::By(0),
+        });
+        self.waiting = Some(Waiting { until_ns, replicas, disk });
+    }
+
+    /// Tells what the request did to the lock, `value` being the answer if there is one; what is to be
+    /// told when the answer is sent.
+    fn tell(
+        &mut self,
+        told: Option<Told>,
+        value: Option<&Value>,
+        wall_ns: u64,
+    ) -> Option<history::EventKind> {
+        let chronicle = self.node.chronicle.as_ref()?;
+        if told.is_none() && self.touched.is_empty() {
+            return None;
+        }
+        let is_error = matches!(value, Some(Value::Error(_)));
+        // It is told when it is executed.
+        if self.session.is_in_transaction() && self.touched.is_empty() && !is_error {
+            return None;
+        }
+        let changes = |it: &Touched| it.executed.effect.change != Change::Nothing;
+        let answer = match value {
+            Some(Value::Error(_)) => history::Answer::Error,
+            Some(Value::Null | Value::NullArray | Value::Integer(..=0)) => history::Answer::No,
+            None if !self.touched.iter().any(changes) => history::Answer::No,
+            _ => history::Answer::Yes,
+        };
+        chronicle.executed(told, &mut self.peer, (&self.touched, answer, wall_ns))
+    }
+
+    /// Answers the next request as a node does that is kept by a script.
+    fn be_put_off(&mut self) {
+        let Some(Arrival { request, .. }) = self.next_arrival() else { return };
+        match request {
+            Ok(request) => {
+                let executor = &self.node.executor;
+                let killed = executor.answer_kill(&request);
+                let busy = executor.profile.texts.busy;
+                let value = killed.or_else(|| self.session.put_off(&request, busy));
+                value.iter().for_each(|value| self.reply(value, None));
+            }
+            Err(error) => {
+                self.reply(&Value::error(error.to_string()), None);
+                self.stays = false;
+            }
+        }
+    }
+
+    fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
+        let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
+        let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
+        self.replies.push(value, self.session.protocol(), due_ns, told);
+    }
+}
