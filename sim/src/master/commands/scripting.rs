@@ -189,12 +189,12 @@ impl Caller for Running<'_> {
         killed.then(|| self.server.profile().texts.script_killed.to_owned())
     }
 
-    fn random(&self) -> u64 {
-        self.server.script_random()
+    fn left(&self) -> script::Left {
+        self.server.left_by_scripts()
     }
 
-    fn set_random(&mut self, random: u64) {
-        self.server.set_script_random(random);
+    fn leave(&mut self, left: script::Left) {
+        self.server.set_left_by_scripts(left);
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {

@@ -89,6 +89,8 @@ fn an_endless_script_ends_when_the_server_says_so() {
         "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
         "local function f() return f() end return f()",
         "return load(function() return ' ' end)",
+        "local t = {1, 2} table.insert(t, -2147483648, 9) return #t",
+        "pcall(table.insert, {1, 2}, 2^31, 9) return 1",
     ] {
         assert!(says(&run_patiently(script.as_bytes(), 3), "enough"), "{script}");
         assert_eq!(run_patiently(b"return 7", 0), Value::Integer(7), "after {script}");
@@ -108,6 +110,27 @@ fn a_script_that_wants_all_memory_gets_an_error_and_leaves_none_of_it() {
         let reply = run_patiently(script.as_bytes(), 1_000_000);
         assert!(says(&reply, "not enough memory") || says(&reply, "too large"), "{reply:?}");
         assert_eq!(run_patiently(b"return 7", 0), Value::Integer(7), "after {script}");
+    }
+}
+
+#[test]
+fn no_script_pays_for_the_memory_of_those_before_it() {
+    // Texts of a megabyte, which are kept once they are compiled, as far as there is room.
+    for number in 0..550 {
+        let length = (1 << 20) / (number + 1) + (2 << 10);
+        let script = format!("return {number} --{}", "x".repeat(length));
+        assert_eq!(run_patiently(script.as_bytes(), 10), Value::Integer(number as i64));
+    }
+    let functions = "do local f = function() return 1 end end ".repeat(1_000);
+    for number in 0..100 {
+        let script = format!("{functions} return {number}");
+        assert_eq!(run_patiently(script.as_bytes(), 10), Value::Integer(number), "{number}");
+    }
+    for number in 0..10 {
+        let garbage = "local t = {} for i = 1, 38 do t[i] = ('x'):rep(1000000) .. i end return 1";
+        assert_eq!(run_patiently(garbage.as_bytes(), 10_000), Value::Integer(1), "{number}");
+        let innocent = "local t = {} for i = 1, 40 do t[i] = ('y'):rep(1000000) .. i end return 2";
+        assert_eq!(run_patiently(innocent.as_bytes(), 10_000), Value::Integer(2), "{number}");
     }
 }
 

@@ -43,8 +43,7 @@ pub struct Server {
     master: Master,
     profile: &'static Profile,
     scripts: BTreeMap<Sha, Bytes>,
-    /// Where the generator of random numbers stands that scripts ask.
-    script_random: u64,
+    left_by_scripts: script::Left,
     script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
@@ -115,7 +114,7 @@ impl Server {
         Self {
             profile,
             scripts: BTreeMap::new(),
-            script_random: script::SEED,
+            left_by_scripts: script::Left::default(),
             script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
@@ -138,7 +137,7 @@ impl Server {
     /// Forgets what a process knows and a disk does not: its process is new.
     pub fn forget(&mut self) {
         self.scripts.clear();
-        self.script_random = script::SEED;
+        self.left_by_scripts = script::Left::default();
         self.clients = Clients::default();
         self.statistics = Statistics::default();
     }
@@ -303,14 +302,15 @@ impl Server {
 
     pub(in crate::master) fn forget_scripts(&mut self) {
         self.scripts.clear();
+        self.left_by_scripts.renew();
     }
 
-    pub(in crate::master) fn script_random(&self) -> u64 {
-        self.script_random
+    pub(in crate::master) fn left_by_scripts(&self) -> script::Left {
+        self.left_by_scripts
     }
 
-    pub(in crate::master) fn set_script_random(&mut self, random: u64) {
-        self.script_random = random;
+    pub(in crate::master) fn set_left_by_scripts(&mut self, left: script::Left) {
+        self.left_by_scripts = left;
     }
 
     pub(in crate::master) fn script_count(&self) -> usize {
