@@ -174,7 +174,7 @@ impl Machine {
         if let Some(&place) = self.places.get(sha) {
             return self.functions.raw_get(place).map_err(broken);
         }
-        let body = shebang::body(text).map_err(Value::error)?;
+        let body = shebang::body(text, self.state.style).map_err(Value::error)?;
         self.make_room()?;
         let mut compiled = self.compile(body);
         if matches!(compiled, Err(mlua::Error::MemoryError(_))) {

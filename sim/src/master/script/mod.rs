@@ -24,6 +24,7 @@ mod tests;
 use super::resp::{Protocol, Value};
 
 pub use machine::{MEMORY_MAX, compile, run};
+pub use shebang::{Flags, flags};
 
 /// What a script runs against: the server, as `redis.call` reaches it.
 pub trait Caller {
@@ -110,6 +111,14 @@ pub const VALKEY_9: Style = Style {
 
 /// The hexadecimal SHA-1 of a script's text, by which servers know it.
 pub type Sha = [u8; 40];
+
+/// The name that `word` says, in whatever case.
+#[must_use]
+pub(in crate::master) fn named(word: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = word.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
 
 /// The name of `text`.
 #[must_use]
