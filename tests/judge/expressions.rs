@@ -159,7 +159,7 @@ fn function(dice: &mut Dice) -> String {
         "type(redis)",
         "type(tonumber('x'))",
         "type(os)",
-        "type(redis.call)",
+        "type(redis.call) == 'function'",
         "type(redis.pcall('get', 'lock:a'))",
         "pcall(function() error('x') end)",
         "select(2, pcall(function() error('x') end))",

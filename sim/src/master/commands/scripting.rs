@@ -155,26 +155,51 @@ impl Running<'_> {
         if spec.has(NO_SCRIPT) || waits {
             return Err(Refusal::new(texts.script_forbidden));
         }
-        if self.server.is_stale() && !spec.has(STALE) {
-            return Err(Refusal::new("ERR Can not execute the command on a stale replica"));
-        }
-        check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts)?;
-        if spec.has(WRITE) && self.is_read_only {
-            return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
-        }
-        // A script that has written is not stopped half-way.
-        if spec.has(WRITE) && !self.has_written {
-            self.server.check_writable()?;
-            self.server.check_disk()?;
-            self.server.check_replicas()?;
-        }
-        if spec.has(DENY_OOM) && self.is_out_of_memory && !self.has_written {
-            return Err(text::OUT_OF_MEMORY);
+        let check_rights =
+            || check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts);
+        if profile.style.is_valkey {
+            check_rights()?;
+            self.check_memory(spec)?;
+            self.check_write(spec)?;
+            self.check_age(spec)?;
+        } else {
+            self.check_age(spec)?;
+            check_rights()?;
+            self.check_write(spec)?;
+            self.check_memory(spec)?;
         }
         if self.server.is_loading() && !spec.has(LOADING) {
             return Err(Refusal::new(texts.loading));
         }
         Ok(spec)
+    }
+
+    fn check_age(&self, spec: &Spec) -> Result<(), Refusal> {
+        if self.server.is_stale() && !spec.has(STALE) {
+            return Err(Refusal::new("ERR Can not execute the command on a stale replica"));
+        }
+        Ok(())
+    }
+
+    fn check_write(&self, spec: &Spec) -> Result<(), Refusal> {
+        if !spec.has(WRITE) {
+            return Ok(());
+        }
+        if self.is_read_only {
+            return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
+        }
+        // A script that has written is not stopped half-way.
+        if self.has_written {
+            return Ok(());
+        }
+        self.server.check_writable()?;
+        self.server.check_disk()?;
+        self.server.check_replicas()
+    }
+
+    fn check_memory(&self, spec: &Spec) -> Result<(), Refusal> {
+        let is_refused = spec.has(DENY_OOM) && self.is_out_of_memory && !self.has_written;
+        if is_refused { Err(text::OUT_OF_MEMORY) } else { Ok(()) }
     }
 }
 

@@ -34,7 +34,9 @@ impl Flags {
 /// What a script says of itself, if it says anything, and anything that makes sense.
 #[must_use]
 pub fn flags(text: &[u8], style: &Style) -> Option<Flags> {
-    parse(text, style).ok()?.0
+    let Line { engine, flags, .. } = Line::of(text, style).ok()??;
+    // Valkey looks for the engine later.
+    (style.is_valkey || engine.is_ok()).then_some(flags)
 }
 
 /// The script itself: what follows `#!lua` and its options, with the end of their line.
@@ -43,35 +45,54 @@ pub fn flags(text: &[u8], style: &Style) -> Option<Flags> {
 ///
 /// What is wrong with the line.
 pub(super) fn body<'a>(text: &'a [u8], style: &Style) -> Result<&'a [u8], String> {
-    parse(text, style).map(|(_, body)| body)
+    let Some(line) = Line::of(text, style)? else { return Ok(text) };
+    line.engine.map(|()| line.rest)
 }
 
-fn parse<'a>(text: &'a [u8], style: &Style) -> Result<(Option<Flags>, &'a [u8]), String> {
-    if !text.starts_with(SHEBANG) {
-        return Ok((None, text));
-    }
-    let Some(end) = text.iter().position(|&byte| byte == b'\n') else {
-        return Err(String::from("ERR Invalid script shebang"));
-    };
-    let words = inline_words(&text[..end], style.is_valkey);
-    let words = words.ok_or_else(|| String::from("ERR Invalid engine in script shebang"))?;
-    let (engine, options) =
-        words.split_first().map_or((SHEBANG, &[][..]), |(engine, options)| (&**engine, options));
-    // Valkey, which may have several engines, looks for it when everything else is right.
-    if style.is_valkey {
-        let flags = flags_of(options)?;
-        let name = &engine[SHEBANG.len()..];
-        if !name.eq_ignore_ascii_case(b"lua") {
-            let name = String::from_utf8_lossy(name);
-            return Err(format!("ERR Could not find scripting engine '{name}'"));
+struct Line<'a> {
+    /// Whether it names Lua.
+    engine: Result<(), String>,
+    flags: Flags,
+    rest: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// The first line of `text`, if it says what follows.
+    fn of(text: &'a [u8], style: &Style) -> Result<Option<Self>, String> {
+        if !text.starts_with(SHEBANG) {
+            return Ok(None);
         }
-        return Ok((Some(flags), &text[end..]));
+        let Some(end) = text.iter().position(|&byte| byte == b'\n') else {
+            return Err(String::from("ERR Invalid script shebang"));
+        };
+        let words = inline_words(&text[..end], style.is_valkey);
+        let words = words.ok_or_else(|| String::from("ERR Invalid engine in script shebang"))?;
+        let (engine, options) = match words.split_first() {
+            Some((engine, options)) => (&**engine, options),
+            None => (SHEBANG, &[][..]),
+        };
+        let engine = engine_of(engine, style);
+        if !style.is_valkey {
+            engine.clone()?;
+        }
+        Ok(Some(Self { engine, flags: flags_of(options)?, rest: &text[end..] }))
     }
-    if engine != b"#!lua" {
-        let engine = String::from_utf8_lossy(engine);
-        return Err(format!("ERR Unexpected engine in script shebang: {engine}"));
+}
+
+fn engine_of(word: &[u8], style: &Style) -> Result<(), String> {
+    let name = word.get(SHEBANG.len()..).unwrap_or_default();
+    match style.is_valkey {
+        true if name.eq_ignore_ascii_case(b"lua") => Ok(()),
+        true => {
+            let name = String::from_utf8_lossy(name);
+            Err(format!("ERR Could not find scripting engine '{name}'"))
+        }
+        false if name == b"lua" => Ok(()),
+        false => {
+            let engine = String::from_utf8_lossy(word);
+            Err(format!("ERR Unexpected engine in script shebang: {engine}"))
+        }
     }
-    Ok((Some(flags_of(options)?), &text[end..]))
 }
 
 fn flags_of(options: &[bytes::Bytes]) -> Result<Flags, String> {

@@ -268,6 +268,10 @@ impl Session {
         words: &[&[u8]],
     ) -> usize {
         let transaction = self.transaction.get_or_insert_default();
+        // What is not going to be executed need not be kept.
+        if transaction.is_refused {
+            return transaction.bytes;
+        }
         transaction.has |= flags;
         transaction.lacks |= !flags;
         transaction.bytes += words.iter().map(|word| word.len()).sum::<usize>();

@@ -56,6 +56,22 @@ fn a_script_is_what_its_first_line_says() {
 }
 
 #[test]
+fn a_transaction_that_is_refused_wants_no_memory() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("MULTI", "+OK"), ("INCR k", "+QUEUED"), ("CONFIG SET maxmemory 1", "+QUEUED")]);
+    bench.ask_as(1, "CONFIG SET maxmemory 1");
+    let full = "OOM command not allowed when used memory > 'maxmemory'.";
+    let aborted = format!("-EXECABORT Transaction discarded because of: {full}");
+    bench.goes(&[("EXEC", &aborted)]);
+    bench.ask_as(1, "CONFIG SET maxmemory 0");
+    bench.goes(&[("MULTI", "+OK")]);
+    bench.ask("NOSUCH");
+    bench.goes(&[("INCR k", "+QUEUED")]);
+    bench.ask_as(1, "CONFIG SET maxmemory 1");
+    bench.goes(&[("EXEC", "-EXECABORT Transaction discarded because of previous errors.")]);
+}
+
+#[test]
 fn a_replica_says_why_it_does_not_serve() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("REPLICAOF 127.0.0.1 1", "+OK"), ("SET k v", READ_ONLY), ("GET k", "$-1")]);
