@@ -12,8 +12,8 @@
 //!
 //! When syncs begin and how long they take is the engine's business.
 //!
-//! A long log is rewritten, as servers rewrite theirs: of what is synced, and of what nothing has yet
-//! made safe at all, the last record of each key says everything.
+//! A long log is rewritten, as servers rewrite theirs: of what is synced, the last record of each key
+//! says everything.
 
 use std::collections::BTreeSet;
 
@@ -227,16 +227,14 @@ impl Disk {
         }
     }
 
-    /// Leaves out what later records of the same key make void: among those that are synced, and
-    /// among those that are not written, of which no death leaves a part.
+    /// Leaves out of what is synced what later records of the same key make void: of the rest, a
+    /// death may leave a part.
     fn rewrite(&mut self) {
-        let late = last_of_each(self.log.split_off(self.written), false);
-        let between = self.log.split_off(self.synced);
-        let early = last_of_each(core::mem::take(&mut self.log), true);
+        let rest = self.log.split_off(self.synced);
+        let early = last_of_each(core::mem::take(&mut self.log));
         let gone = self.synced - early.len();
         self.log = early;
-        self.log.extend(between);
-        self.log.extend(late);
+        self.log.extend(rest);
         self.rewritten = self.log.len();
         let before = [&mut self.written, &mut self.synced, &mut self.acknowledged];
         for length in before.into_iter().chain(&mut self.syncing) {
@@ -265,14 +263,13 @@ impl Disk {
     }
 }
 
-/// The last of `records` for each key, in order; without those that say that there is none, if
-/// nothing stands before them.
-fn last_of_each(records: Vec<Record>, is_first: bool) -> Vec<Record> {
+/// The last of `records` for each key that there is, in order.
+fn last_of_each(records: Vec<Record>) -> Vec<Record> {
     let mut seen = BTreeSet::new();
     let is_last = |it: &Record| seen.insert((it.database, it.key.clone()));
     let is_last: Vec<bool> = records.iter().rev().map(is_last).collect();
     let kept = records.into_iter().zip(is_last.into_iter().rev());
-    let kept = kept.filter(|(record, is_last)| *is_last && !(is_first && record.entry.is_none()));
+    let kept = kept.filter(|(record, is_last)| *is_last && record.entry.is_some());
     kept.map(|(record, _)| record).collect()
 }
 

@@ -251,7 +251,7 @@ fn the_last_record_of_a_torn_tail_is_dropped() {
 
 #[test]
 fn a_log_does_not_grow_with_what_is_void() {
-    for mode in [Persistence::Rdb, Persistence::Everysec, Persistence::Always] {
+    for mode in [Persistence::Everysec, Persistence::Always] {
         let mut disk = Disk::new(mode.into());
         for number in 0..100_000_u32 {
             let value = (number % 7 != 0).then(|| entry(number as u8));
