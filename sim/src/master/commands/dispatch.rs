@@ -56,6 +56,10 @@ pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
 
 /// Servers close connections that want more kept than they may, without a word.
 fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
+    // What is not going to be executed need not be kept.
+    if call.session.is_refused() || call.session.is_in_vain(call.server) {
+        return Ok(Value::simple("QUEUED"));
+    }
     let flags = flags_of(spec, call.words, call.server);
     let queued_bytes = call.session.queue((spec, flags), call.words) as u64;
     let limit = call.server.config().number("client-query-buffer-limit");

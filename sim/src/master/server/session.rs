@@ -261,6 +261,11 @@ impl Session {
         }
     }
 
+    /// Whether EXEC is going to be refused.
+    pub(in crate::master) fn is_refused(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.is_refused)
+    }
+
     /// Takes up a command, which has these flags; how many bytes the words of all of them have.
     pub(in crate::master) fn queue(
         &mut self,
@@ -268,10 +273,6 @@ impl Session {
         words: &[&[u8]],
     ) -> usize {
         let transaction = self.transaction.get_or_insert_default();
-        // What is not going to be executed need not be kept.
-        if transaction.is_refused {
-            return transaction.bytes;
-        }
         transaction.has |= flags;
         transaction.lacks |= !flags;
         transaction.bytes += words.iter().map(|word| word.len()).sum::<usize>();
@@ -314,14 +315,28 @@ impl Session {
         self.watched.iter().any(|watched| {
             let database = server.databases().get(watched.database);
             let stored = database.and_then(|keys| keys.stored(&watched.key));
-            let (changes, changed) = (&server.master.watched, watched.changed);
-            let is_changed = changes.changed(watched.database, &watched.key) != Some(changed);
             let is_expired = stored.is_some_and(|entry| entry.is_expired(wall_ms));
-            let came_expired = changes.came_expired(watched.database, &watched.key, changed);
-            match watched.was_expired || came_expired {
-                true => changes.was_filled(watched.database, &watched.key, changed),
-                false => is_changed || is_expired,
-            }
+            watched.has_changed(server) || (is_expired && !watched.begins_expired(server))
         })
+    }
+
+    /// Whether a watched key has changed, so that EXEC will execute nothing.
+    pub(in crate::master) fn is_in_vain(&self, server: &Server) -> bool {
+        self.watched.iter().any(|watched| watched.has_changed(server))
+    }
+}
+
+impl WatchedKey {
+    fn begins_expired(&self, server: &Server) -> bool {
+        let changes = &server.master.watched;
+        self.was_expired || changes.came_expired(self.database, &self.key, self.changed)
+    }
+
+    fn has_changed(&self, server: &Server) -> bool {
+        let changes = &server.master.watched;
+        match self.begins_expired(server) {
+            true => changes.was_filled(self.database, &self.key, self.changed),
+            false => changes.changed(self.database, &self.key) != Some(self.changed),
+        }
     }
 }

@@ -69,6 +69,12 @@ fn a_transaction_that_is_refused_wants_no_memory() {
     bench.goes(&[("INCR k", "+QUEUED")]);
     bench.ask_as(1, "CONFIG SET maxmemory 1");
     bench.goes(&[("EXEC", "-EXECABORT Transaction discarded because of previous errors.")]);
+    bench.ask_as(1, "CONFIG SET maxmemory 0");
+    bench.goes(&[("WATCH k", "+OK"), ("MULTI", "+OK")]);
+    bench.ask_as(1, "SET k v");
+    bench.goes(&[("INCR k", "+QUEUED")]);
+    bench.ask_as(1, "CONFIG SET maxmemory 1");
+    bench.goes(&[("EXEC", "*-1")]);
 }
 
 #[test]
