@@ -118,6 +118,64 @@ fn cases() -> Vec<Case> {
         ),
         script("deep tables", "local t = {} for i = 1, 900 do t = {t} end return t"),
         script("a table within itself", "local t = {} t[1] = t return cjson.encode(t)"),
+        script(
+            "a table deeper than the stack",
+            "cjson.encode_max_depth(2^30) local t = {} for i = 1, 5000 do t = {t} end \
+            return #cjson.encode(t)",
+        ),
+        script(
+            "a table deeper than the interpreter's stack",
+            "cjson.encode_max_depth(2^30) local t = {} for i = 1, 100000 do t = {t} end \
+            return #cjson.encode(t)",
+        ),
+        script(
+            "objects deeper than the interpreter's stack",
+            "cjson.encode_max_depth(2^30) local t = {} for i = 1, 100000 do t = {a = t} end \
+            return #cjson.encode(t)",
+        ),
+        script(
+            "JSON deeper than the interpreter's stack",
+            "cjson.decode_max_depth(2^30) return cjson.decode(('['):rep(100000))",
+        ),
+        script(
+            "objects of JSON deeper than that",
+            "cjson.decode_max_depth(2^30) return cjson.decode(('{\"a\":'):rep(100000))",
+        ),
+        script("MessagePack deeper than that", "return cmsgpack.unpack(('\\145'):rep(100000))"),
+        script("keys of MessagePack as deep", "return cmsgpack.unpack(('\\129'):rep(100000))"),
+        script("too many values of MessagePack", "return cmsgpack.unpack(('\\1'):rep(4000000))"),
+        script(
+            "too many values of a structure",
+            "return struct.unpack(('b'):rep(4000000), ('\\1'):rep(4000000))",
+        ),
+        script("too many values of a table", "return unpack({}, 1, 1e9)"),
+        script(
+            "a place far before the beginning",
+            "local t = {1, 2} table.insert(t, -4611686018427387904, 9) return #t",
+        ),
+        whole("settings are forgotten", &[&[b"SCRIPT", b"FLUSH"]]),
+        whole(
+            "no answers are wanted",
+            &[
+                &[b"CLIENT", b"REPLY", b"OFF"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"PING"],
+                &[b"NOSUCH"],
+                &[b"CLIENT", b"REPLY", b"ON"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"PING"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"PING"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"CLIENT", b"REPLY", b"ON"],
+                &[b"CLIENT", b"REPLY", b"SKIP"],
+                &[b"CLIENT", b"REPLY", b"NOSUCH"],
+                &[b"CLIENT", b"REPLY", b"OFF"],
+                &[b"RESET"],
+                &[b"PING"],
+            ],
+        ),
         script("deep brackets", &nested("(", ")")),
         script("deep braces", &nested("{", "}")),
         script("deep functions", &nested("(function() return ", " end)()")),

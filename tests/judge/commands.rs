@@ -35,7 +35,7 @@ const KEYED: [(usize, Make); 18] = [
 ];
 
 /// Commands about the connection and the server.
-const OTHERS: [(usize, Make); 14] = [
+const OTHERS: [(usize, Make); 15] = [
     (6, |dice| pick_words(dice, &["PING", "DBSIZE", "TIME"], &[])),
     (2, |dice| words(dice, "PING", &[anything])),
     (2, |dice| words(dice, "ECHO", &[anything])),
@@ -58,7 +58,8 @@ const OTHERS: [(usize, Make); 14] = [
     (2, |dice| words(dice, "WAIT", &[|_| Word::text("0"), integer])),
     (1, |dice| words(dice, "WAIT", &[integer, |_| Word::text("1")])),
     (2, elsewhere),
-    (2, config),
+    (3, config),
+    (1, users),
     (1, |dice| words(dice, "RESET", &[])),
 ];
 
@@ -112,7 +113,9 @@ fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
 /// parameters that no client asks for; with other numbers WAIT waits.
 fn is_delicate(name: &Word) -> bool {
     let Word::Is(name) = name else { return false };
-    ["CONFIG", "KEYS", "SCAN", "WAIT"].iter().any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
+    ["ACL", "CONFIG", "KEYS", "SCAN", "WAIT"]
+        .iter()
+        .any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
 }
 
 pub(crate) fn words(dice: &mut Dice, name: &str, arguments: &[fn(&mut Dice) -> Word]) -> Words {
@@ -328,6 +331,14 @@ fn unknown(dice: &mut Dice) -> Words {
     command
 }
 
+fn users(dice: &mut Dice) -> Words {
+    match dice.below(3) {
+        0 => words(dice, "ACL", &[|dice| in_some_case(dice, "USERS")]),
+        1 => words(dice, "ACL", &[|_| Word::text("NOSUCH")]),
+        _ => words(dice, "ACL", &[|dice| in_some_case(dice, "WHOAMI")]),
+    }
+}
+
 fn elsewhere(dice: &mut Dice) -> Words {
     match dice.below(5) {
         0 => words(dice, "CLUSTER", &[|_| Word::text("NODES")]),
@@ -338,9 +349,30 @@ fn elsewhere(dice: &mut Dice) -> Words {
     }
 }
 
+/// What may be set, mostly: what a round sets the next one does not find.
+const SETTINGS: &[(&str, &str)] = &[
+    ("maxmemory", "1"),
+    ("maxmemory", "0"),
+    ("maxmemory", "0"),
+    ("maxmemory", "x"),
+    ("min-replicas-to-write", "1"),
+    ("min-replicas-to-write", "0"),
+    ("min-slaves-to-write", "0"),
+    ("min-replicas-max-lag", "10"),
+    ("timeout", "0"),
+    ("timeout", "-1"),
+    ("maxmemory-policy", "noeviction"),
+    ("maxmemory-policy", "nosuch"),
+    ("appendfsync", "Always"),
+    ("replica-read-only", "yes"),
+    ("slowlog-max-len", "128"),
+    ("databases", "16"),
+    ("nosuch", "1"),
+];
+
 fn config(dice: &mut Dice) -> Words {
     let mut command = words(dice, "CONFIG", &[]);
-    match dice.below(7) {
+    match dice.below(12) {
         0..=3 => {
             command.push(in_some_case(dice, "GET"));
             command.push(Word::text(dice.pick(&[
@@ -352,8 +384,15 @@ fn config(dice: &mut Dice) -> Words {
                 "appendonly",
                 "appendfsync",
                 "maxmemory-policy",
+                "min-replicas-to-write",
+                "maxmemory",
                 "nosuch",
             ])));
+        }
+        7..=9 => {
+            command.push(in_some_case(dice, "SET"));
+            let (name, value) = SETTINGS[dice.below(SETTINGS.len())];
+            command.extend([in_some_case(dice, name), Word::text(value)]);
         }
         4 => command.push(in_some_case(dice, "NOSUCH")),
         5 => command.push(in_some_case(dice, "SET")),

@@ -82,8 +82,23 @@ struct Heard {
 }
 
 /// What makes a server as good as new. Its generator of random numbers goes on from script to script.
-const BEGINNING: [&[&str]; 3] =
-    [&["FLUSHALL"], &["EVAL", "math.randomseed(1)", "0"], &["SCRIPT", "FLUSH"]];
+const BEGINNING: [&[&str]; 4] = [
+    &[
+        "CONFIG",
+        "SET",
+        "maxmemory",
+        "0",
+        "min-replicas-to-write",
+        "0",
+        "min-replicas-max-lag",
+        "10",
+        "appendfsync",
+        "everysec",
+    ],
+    &["FLUSHALL"],
+    &["EVAL", "math.randomseed(1)", "0"],
+    &["SCRIPT", "FLUSH"],
+];
 
 const TIME: &[u8] = b"*1\r\n$4\r\nTIME\r\n";
 

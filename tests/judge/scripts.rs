@@ -91,9 +91,34 @@ const WRONG_CALLS: &[&str] = &[
     "redis.replicate_commands()",
 ];
 
+/// What a script says of itself, right and wrong.
+const SHEBANGS: &[&str] = &[
+    "#!lua\n",
+    "#!lua\n",
+    "#!lua flags=no-writes\n",
+    "#!lua flags=no-writes,allow-stale\n",
+    "#!lua  flags=allow-oom\t\n",
+    "#!lua 'flags=allow-oom,no-cluster'\n",
+    "#!lua flags=no-writes flags=allow-cross-slot-keys\n",
+    "#!lua flags=\n",
+    "#!lua flags=no-writes,\n",
+    "#!lua flags=nosuch\n",
+    "#!lua flags=NO-WRITES\n",
+    "#!lua nosuch\n",
+    "#!lua 'open\n",
+    "#!lua\r\n",
+    "#!nosuch\n",
+    "#! lua\n",
+    "#!\n",
+    "#!lua ",
+];
+
 /// A random script.
 pub(crate) fn script(dice: &mut Dice) -> String {
     let mut text = String::new();
+    if dice.once_in(6) {
+        text.push_str(dice.pick(SHEBANGS));
+    }
     if dice.once_in(8) {
         let version = dice.weighted(&[(6, "3"), (2, "2"), (1, "4"), (1, "'x'"), (1, "")]);
         write!(text, "redis.setresp({version}) ").expect("strings take everything");

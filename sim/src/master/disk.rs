@@ -11,11 +11,19 @@
 //! | `always` | with the record | by the sync that the reply waits for |
 //!
 //! When syncs begin and how long they take is the engine's business.
+//!
+//! A long log is rewritten, as servers rewrite theirs: of what is synced, the last record of each key
+//! says everything.
+
+use std::collections::BTreeSet;
 
 use super::bytes::SmallBytes;
 use super::databases::Databases;
 use super::keyspace::Entry;
 use crate::scenario::Persistence;
+
+/// A log is not rewritten before it has so many records.
+const REWRITTEN_LENGTH_MIN: usize = 16_384;
 
 /// What a key became. Absolute, so that replaying it later means the same: relative times to live
 /// survive no restart.
@@ -61,6 +69,8 @@ pub struct Disk {
     acknowledged: usize,
     /// Copies of what was written, each under its number.
     backups: Vec<(u16, Vec<Record>)>,
+    /// How long the log was when it had been rewritten.
+    rewritten: usize,
 }
 
 impl Disk {
@@ -76,6 +86,7 @@ impl Disk {
         self.log.clear();
         (self.written, self.syncing, self.synced, self.acknowledged) = (0, None, 0, 0);
         self.backups.clear();
+        self.rewritten = 0;
     }
 
     /// How it is used.
@@ -103,6 +114,9 @@ impl Disk {
         }
         let key = SmallBytes::new(key);
         self.log.push(Record { database, key, entry: entry.cloned() });
+        if self.log.len() >= REWRITTEN_LENGTH_MIN.max(2 * self.rewritten) {
+            self.rewrite();
+        }
         match self.storage.persistence {
             Persistence::None | Persistence::Rdb => {}
             Persistence::Everysec if self.syncing.is_some() => {}
@@ -213,6 +227,21 @@ impl Disk {
         }
     }
 
+    /// Leaves out of what is synced what later records of the same key make void: of the rest, a
+    /// death may leave a part.
+    fn rewrite(&mut self) {
+        let rest = self.log.split_off(self.synced);
+        let early = last_of_each(core::mem::take(&mut self.log));
+        let gone = self.synced - early.len();
+        self.log = early;
+        self.log.extend(rest);
+        self.rewritten = self.log.len();
+        let before = [&mut self.written, &mut self.synced, &mut self.acknowledged];
+        for length in before.into_iter().chain(&mut self.syncing) {
+            *length -= gone;
+        }
+    }
+
     fn syncs_at_once(&self) -> bool {
         self.storage.persistence == Persistence::Always && !self.storage.slow
     }
@@ -232,6 +261,16 @@ impl Disk {
             self.synced = length;
         }
     }
+}
+
+/// The last of `records` for each key that there is, in order.
+fn last_of_each(records: Vec<Record>) -> Vec<Record> {
+    let mut seen = BTreeSet::new();
+    let is_last = |it: &Record| seen.insert((it.database, it.key.clone()));
+    let is_last: Vec<bool> = records.iter().rev().map(is_last).collect();
+    let kept = records.into_iter().zip(is_last.into_iter().rev());
+    let kept = kept.filter(|(record, is_last)| *is_last && record.entry.is_some());
+    kept.map(|(record, _)| record).collect()
 }
 
 #[cfg(test)]

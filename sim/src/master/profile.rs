@@ -37,6 +37,8 @@ pub enum Feature {
     ClientInfo,
     /// `CLIENT CAPA`.
     ClientCapabilities,
+    /// `CLIENT KILL` asks for names, libraries, databases, ages and more, and for several numbers.
+    ClientFilters,
     /// `DELIFEQ`.
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
@@ -45,6 +47,8 @@ pub enum Feature {
     HelloChecksFirst,
     /// Scripts are told which subcommand there is not.
     NamesSubcommandsInScripts,
+    /// Whose memory is full queues what needs none.
+    QueuesWhenFull,
     /// A closed quote may stand within a word of an inline request.
     QuotesJoin,
     /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
@@ -82,6 +86,12 @@ pub struct Texts {
     pub script_arity: &'static str,
     /// What they are told of commands that are not for them.
     pub script_forbidden: &'static str,
+    /// What is said while the data is loaded.
+    pub loading: &'static str,
+    /// What is said to writes while snapshots fail.
+    pub cannot_save: &'static str,
+    /// What `WAIT` is told by a replica.
+    pub wait_on_replica: &'static str,
     /// What users are told who may not do something.
     pub rights: &'static Rights,
     /// The same in scripts.
@@ -108,6 +118,15 @@ const REDIS_TEXTS: Texts = Texts {
     script_unknown: "ERR Unknown Redis command called from script",
     script_arity: "ERR Wrong number of args calling Redis command from script",
     script_forbidden: "ERR This Redis command is not allowed from script",
+    loading: "LOADING Redis is loading the dataset in memory",
+    cannot_save: "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to \
+        persist to disk. Commands that may modify the data set are disabled, because this \
+        instance is configured to report errors during writes if RDB snapshotting fails \
+        (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the \
+        RDB error.",
+    wait_on_replica: "ERR WAIT cannot be used with replica instances. Please also note that since \
+        Redis 4.0 if a replica is configured to be writable (which is not the default) writes to \
+        replicas are just local and are not propagated.",
     rights: &Rights {
         no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
         no_key: "NOPERM No permissions to access a key",
@@ -191,12 +210,14 @@ pub const VALKEY_9: Profile = Profile {
     modules: &[("lua", 1)],
     features: &[
         Feature::ClientCapabilities,
+        Feature::ClientFilters,
         Feature::ClientInfo,
         Feature::DeleteIfEqual,
         Feature::GetexTimeFirst,
         Feature::HelloChecksFirst,
         Feature::NamesSubcommandsInScripts,
         Feature::PastDeletes,
+        Feature::QueuesWhenFull,
         Feature::QuotesJoin,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
@@ -216,6 +237,15 @@ pub const VALKEY_9: Profile = Profile {
         script_unknown: "ERR Unknown command called from script",
         script_arity: "ERR Wrong number of args calling command from script",
         script_forbidden: "ERR This Valkey command is not allowed from script",
+        loading: "LOADING Valkey is loading the dataset in memory",
+        cannot_save: "MISCONF Valkey is configured to save RDB snapshots, but it's currently \
+            unable to persist to disk. Commands that may modify the data set are disabled, \
+            because this instance is configured to report errors during writes if RDB \
+            snapshotting fails (stop-writes-on-bgsave-error option). Please check the Valkey logs \
+            for details about the RDB error.",
+        wait_on_replica: "ERR WAIT cannot be used with replica instances. Please also note that \
+            if a replica is configured to be writable (which is not the default) writes to \
+            replicas are just local and are not propagated.",
         ..REDIS_TEXTS
     },
 };

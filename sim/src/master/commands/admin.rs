@@ -212,6 +212,9 @@ fn timeout_of(call: &Call<'_>, word: &[u8]) -> Result<i64, Refusal> {
 /// Nobody is made to wait in a transaction or a script, and nobody for what is there already.
 fn wait(call: &mut Call<'_>) -> Outcome {
     let &[replicas, timeout] = call.arguments() else { return Err(call.arity()) };
+    if call.server.is_replica() {
+        return Err(Refusal::new(call.server.profile().texts.wait_on_replica));
+    }
     let replicas = integer(replicas)?;
     let timeout_ms = timeout_of(call, timeout)?;
     let have = call.server.replica_count();

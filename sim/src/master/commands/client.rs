@@ -1,5 +1,8 @@
 //! `CLIENT`: what connections say of themselves, and what is told of them.
 
+mod filter;
+
+use self::filter::Filter;
 use super::call::{count, is};
 use super::connection::check_name;
 use super::{Call, Ending, Keys, LOADING, NO_SCRIPT, Outcome, Refusal, STALE, Spec, text};
@@ -134,60 +137,14 @@ fn list(call: &mut Call<'_>) -> Outcome {
     Ok(Value::text(lines.collect::<Vec<u8>>()))
 }
 
-/// Which connections to close.
-#[derive(Default)]
-struct Filter<'a> {
-    address: Option<&'a [u8]>,
-    id: Option<i64>,
-    user: Option<&'a [u8]>,
-    is_other_kind: bool,
-    spares_self: bool,
-}
-
-impl<'a> Filter<'a> {
-    fn parse(words: &[&'a [u8]]) -> Result<Self, Refusal> {
-        let mut filter = Self { spares_self: true, ..Self::default() };
-        let mut rest = words;
-        while let [option, value, after @ ..] = rest {
-            if is(option, "ID") {
-                let id = parse_integer(value).filter(|id| *id > 0);
-                filter.id = Some(id.ok_or(Refusal::new("ERR client-id should be greater than 0"))?);
-            } else if is(option, "TYPE") {
-                filter.is_other_kind |= !kind(value)?;
-            } else if is(option, "ADDR") {
-                filter.address = Some(value);
-            } else if is(option, "LADDR") {
-                filter.is_other_kind = true;
-            } else if is(option, "USER") {
-                filter.user = Some(value);
-            } else if is(option, "SKIPME") && is(value, "YES") {
-                filter.spares_self = true;
-            } else if is(option, "SKIPME") && is(value, "NO") {
-                filter.spares_self = false;
-            } else {
-                return Err(text::SYNTAX);
-            }
-            rest = after;
-        }
-        if rest.is_empty() { Ok(filter) } else { Err(text::SYNTAX) }
-    }
-}
-
 fn kill(call: &mut Call<'_>) -> Outcome {
     let by_address = call.words.len() == 3;
-    let filter = if by_address {
-        Filter { address: Some(call.words[2]), ..Filter::default() }
-    } else {
-        Filter::parse(&call.words[2..])?
-    };
+    let filter = if by_address { Filter::at(call.words[2]) } else { Filter::parse(call)? };
     let own = call.session.id();
     let clients = call.server.clients().iter();
+    let wall_ns = call.turn.wall_ns;
     let doomed = clients.filter(|(id, client)| {
-        !filter.is_other_kind
-            && filter.id.is_none_or(|wanted| wanted == *id as i64)
-            && filter.address.is_none_or(|wanted| wanted == client.address.as_bytes())
-            && filter.user.is_none_or(|wanted| wanted == &*client.user)
-            && !(filter.spares_self && *id == own)
+        filter.is_about(*id, client, wall_ns) && !(filter.spares_self && *id == own)
     });
     let doomed: Vec<u64> = doomed.map(|(id, _)| id).collect();
     for &id in &doomed {

@@ -2,10 +2,12 @@
 
 use super::call::is;
 use super::{
-    AT_ONCE, Call, DENY_OOM, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, Spec, WRITE, find, text,
+    AT_ONCE, Call, DENY_OOM, Ending, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, STALE, Spec,
+    WRITE, find, text,
 };
-use crate::master::profile::Rights;
+use crate::master::profile::{Feature, Rights};
 use crate::master::resp::Value;
+use crate::master::script;
 use crate::master::server::{Server, Session};
 
 /// Never called: a request that names a container alone has too few words, and one that names a
@@ -37,10 +39,7 @@ pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec,
 /// Executes a request of a connection, or queues it.
 pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
     let outcome = match admit(call) {
-        Ok(spec) if call.session.is_in_transaction() && !spec.has(AT_ONCE) => {
-            call.session.queue(spec, call.words);
-            return Value::simple("QUEUED");
-        }
+        Ok(spec) if call.session.is_in_transaction() && !spec.has(AT_ONCE) => queue(spec, call),
         Ok(spec) => execute(spec, call),
         Err(refusal) if is(call.words[0], "EXEC") => {
             call.session.end_transaction();
@@ -53,6 +52,23 @@ pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
         }
     };
     outcome.unwrap_or_else(Value::from)
+}
+
+/// Servers close connections that want more kept than they may, without a word.
+fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
+    // What is not going to be executed need not be kept.
+    if call.session.is_refused() || call.session.is_in_vain(call.server) {
+        return Ok(Value::simple("QUEUED"));
+    }
+    let flags = flags_of(spec, call.words, call.server);
+    let queued_bytes = call.session.queue((spec, flags), call.words) as u64;
+    let limit = call.server.config().number("client-query-buffer-limit");
+    if u64::try_from(limit).is_ok_and(|limit| queued_bytes > limit) {
+        call.session.end_transaction();
+        call.ending = Some(Ending::Close);
+        return Err(Refusal::new("ERR the transaction is over client-query-buffer-limit"));
+    }
+    Ok(Value::simple("QUEUED"))
 }
 
 /// Executes a command that nothing stands in the way of.
@@ -94,15 +110,61 @@ fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::of(text.replace("{command}", spec.name)));
     }
     check_rights(spec, call.words, server, session, server.profile().texts.rights)?;
-    check_memory(spec, server, session)?;
-    if spec.has(WRITE) || spec.name == "ping" {
+    check_state(spec, call)
+}
+
+/// The command's flags. A script may say itself what it does.
+fn flags_of(spec: &Spec, words: &[&[u8]], server: &Server) -> u16 {
+    let known;
+    let text = match spec.name {
+        "eval" | "eval_ro" => words[1],
+        "evalsha" | "evalsha_ro" => match server.script_named(words[1]) {
+            Some(text) => {
+                known = text;
+                &*known
+            }
+            None => return spec.flags,
+        },
+        _ => return spec.flags,
+    };
+    script::flags(text, server.profile().style).map_or(spec.flags, |said| flags_said(spec, said))
+}
+
+/// The flags of a command by which a script runs that says so much of itself.
+pub(super) fn flags_said(spec: &Spec, said: script::Flags) -> u16 {
+    let flag = |is_there: bool, flag| if is_there { flag } else { 0 };
+    spec.flags & !(WRITE | DENY_OOM | STALE)
+        | flag(!said.no_writes, WRITE)
+        | flag(!said.no_writes && !said.allow_oom, DENY_OOM)
+        | flag(said.allow_stale, STALE)
+}
+
+/// Whether the server is in a state to execute the command.
+fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
+    let (server, session) = (&*call.server, &*call.session);
+    let flags = flags_of(spec, call.words, server);
+    let executes = spec.name == "exec";
+    let has = |flag| flags & flag != 0 || (executes && session.has_queued(flag));
+    let lacks = |flag| flags & flag == 0 || (executes && session.has_queued_without(flag));
+    // What is queued needs memory too: a server without any queues nothing.
+    let ends = matches!(spec.name, "discard" | "exec" | "quit" | "reset");
+    let queues = session.is_in_transaction() && !ends;
+    let queues = queues && !server.profile().has(Feature::QueuesWhenFull);
+    if (has(DENY_OOM) || queues) && server.is_out_of_memory() {
+        return Err(text::OUT_OF_MEMORY);
+    }
+    if has(WRITE) || spec.name == "ping" {
         server.check_disk()?;
     }
-    if spec.has(WRITE) && server.is_replica() {
-        return Err(READ_ONLY);
+    if has(WRITE) {
+        server.check_replicas()?;
+        server.check_writable()?;
     }
-    if server.is_loading() && !spec.has(LOADING) {
-        return Err(LOADING_TEXT);
+    if lacks(STALE) && server.is_stale() {
+        return Err(text::MASTER_DOWN);
+    }
+    if lacks(LOADING) && server.is_loading() {
+        return Err(Refusal::new(server.profile().texts.loading));
     }
     Ok(())
 }
@@ -130,18 +192,4 @@ pub(super) fn check_rights(
         return Err(fill(texts.no_key));
     }
     Ok(())
-}
-
-pub(super) const READ_ONLY: Refusal =
-    Refusal::new("READONLY You can't write against a read only replica.");
-const LOADING_TEXT: Refusal = Refusal::new("LOADING Redis is loading the dataset in memory");
-
-/// What is queued needs memory too: a server without any queues nothing.
-fn check_memory(spec: &Spec, server: &Server, session: &Session) -> Result<(), Refusal> {
-    if !server.is_out_of_memory() {
-        return Ok(());
-    }
-    let queued = session.is_in_transaction() && !spec.has(AT_ONCE);
-    let executes = spec.name == "exec" && session.has_queued(DENY_OOM);
-    if spec.has(DENY_OOM) || queued || executes { Err(text::OUT_OF_MEMORY) } else { Ok(()) }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::call::{count, integer, is};
-use super::dispatch::{READ_ONLY, check_rights, execute, look_up};
+use super::dispatch::{check_rights, execute, look_up};
 use super::{
     BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, Refusal, STALE, Spec,
     WRITE, find, text,
@@ -11,7 +11,7 @@ use super::{
 use crate::history::Writer;
 use crate::master::profile::Feature;
 use crate::master::resp::{Protocol, Value};
-use crate::master::script::{self, Caller, Sha, sha_of};
+use crate::master::script::{self, Caller, named, sha_of};
 use crate::master::server::{Server, Session, Touched, Turn};
 
 pub(super) const COMMANDS: &[Spec] = &[
@@ -29,16 +29,9 @@ const SCRIPT: &[Spec] = &[
     Spec::new("script|load", 3, NO_SCRIPT | STALE, Keys::None, load),
 ];
 
-/// How often a script may be asked whether to go on where nobody else can end it: some ten million
-/// instructions in all.
+/// How often a script may be asked whether to go on where nobody else can end it: some twenty
+/// million instructions in all.
 const INTERRUPTS_MAX: u32 = 2_000;
-
-/// The name of a script as a client writes it, in whatever case.
-fn sha(word: &[u8]) -> Option<Sha> {
-    let mut sha: Sha = word.try_into().ok()?;
-    sha.make_ascii_lowercase();
-    Some(sha)
-}
 
 fn eval(call: &mut Call<'_>, read_only: bool) -> Outcome {
     let sha = sha_of(call.words[1]);
@@ -52,7 +45,7 @@ fn eval(call: &mut Call<'_>, read_only: bool) -> Outcome {
 
 fn eval_named(call: &mut Call<'_>, read_only: bool) -> Outcome {
     let unknown = Refusal::new(call.server.profile().texts.no_script);
-    let Some(sha) = sha(call.words[1]) else { return Err(unknown) };
+    let Some(sha) = named(call.words[1]) else { return Err(unknown) };
     let split = split(call)?;
     let Some(text) = call.server.script(&sha) else { return Err(unknown) };
     run(call, &text, &sha, split, read_only)
@@ -80,12 +73,14 @@ fn split<'a>(call: &Call<'a>) -> Result<Split<'a>, Refusal> {
 fn run(
     call: &mut Call<'_>,
     text: &Bytes,
-    sha: &Sha,
+    sha: &script::Sha,
     (keys, arguments): Split<'_>,
     read_only: bool,
 ) -> Outcome {
     let style = call.server.profile().style;
-    let is_out_of_memory = call.server.is_out_of_memory();
+    let flags = script::flags(text, style);
+    check_state(call.server, flags, read_only)?;
+    let (is_out_of_memory, flags) = (call.server.is_out_of_memory(), flags.unwrap_or_default());
     let control = call.server.script_control();
     control.begin();
     let mut running = Running {
@@ -94,14 +89,38 @@ fn run(
         wall_ns: call.turn.wall_ns,
         writer: call.turn.writer,
         touched: call.turn.touched,
-        is_read_only: read_only,
-        is_out_of_memory,
+        is_read_only: read_only || flags.no_writes,
+        is_out_of_memory: is_out_of_memory && !flags.allow_oom,
         has_written: false,
         interrupts: 0,
     };
     let value = script::run(text, sha, keys, arguments, style, &mut running);
     control.end();
     Ok(value)
+}
+
+/// Whether a script may begin, which says this of itself: it may have come by a transaction.
+fn check_state(
+    server: &Server,
+    said: Option<script::Flags>,
+    read_only: bool,
+) -> Result<(), Refusal> {
+    let may_be_stale = said.is_some_and(|said| said.allow_stale);
+    if server.is_stale() && !may_be_stale {
+        return Err(text::MASTER_DOWN);
+    }
+    let Some(said) = said.filter(|said| !said.no_writes) else { return Ok(()) };
+    if read_only {
+        let text = "ERR Can not execute a script with write flag using *_ro command.";
+        return Err(Refusal::new(text));
+    }
+    server.check_writable()?;
+    server.check_disk()?;
+    server.check_replicas()?;
+    if server.is_out_of_memory() && !said.allow_oom {
+        return Err(text::OUT_OF_MEMORY);
+    }
+    Ok(())
 }
 
 /// A script that runs.
@@ -136,24 +155,51 @@ impl Running<'_> {
         if spec.has(NO_SCRIPT) || waits {
             return Err(Refusal::new(texts.script_forbidden));
         }
-        check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts)?;
-        if spec.has(WRITE) && self.is_read_only {
+        let check_rights =
+            || check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts);
+        if profile.style.is_valkey {
+            check_rights()?;
+            self.check_memory(spec)?;
+            self.check_write(spec)?;
+            self.check_age(spec)?;
+        } else {
+            self.check_age(spec)?;
+            check_rights()?;
+            self.check_write(spec)?;
+            self.check_memory(spec)?;
+        }
+        if self.server.is_loading() && !spec.has(LOADING) {
+            return Err(Refusal::new(texts.loading));
+        }
+        Ok(spec)
+    }
+
+    fn check_age(&self, spec: &Spec) -> Result<(), Refusal> {
+        if self.server.is_stale() && !spec.has(STALE) {
+            return Err(Refusal::new("ERR Can not execute the command on a stale replica"));
+        }
+        Ok(())
+    }
+
+    fn check_write(&self, spec: &Spec) -> Result<(), Refusal> {
+        if !spec.has(WRITE) {
+            return Ok(());
+        }
+        if self.is_read_only {
             return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
         }
         // A script that has written is not stopped half-way.
-        if spec.has(WRITE) && !self.has_written {
-            if self.server.is_replica() {
-                return Err(READ_ONLY);
-            }
-            self.server.check_disk()?;
+        if self.has_written {
+            return Ok(());
         }
-        if spec.has(DENY_OOM) && self.is_out_of_memory && !self.has_written {
-            return Err(text::OUT_OF_MEMORY);
-        }
-        if self.server.is_loading() && !spec.has(LOADING) {
-            return Err(Refusal::new("LOADING Redis is loading the dataset in memory"));
-        }
-        Ok(spec)
+        self.server.check_writable()?;
+        self.server.check_disk()?;
+        self.server.check_replicas()
+    }
+
+    fn check_memory(&self, spec: &Spec) -> Result<(), Refusal> {
+        let is_refused = spec.has(DENY_OOM) && self.is_out_of_memory && !self.has_written;
+        if is_refused { Err(text::OUT_OF_MEMORY) } else { Ok(()) }
     }
 }
 
@@ -189,12 +235,12 @@ impl Caller for Running<'_> {
         killed.then(|| self.server.profile().texts.script_killed.to_owned())
     }
 
-    fn random(&self) -> u64 {
-        self.server.script_random()
+    fn left(&self) -> script::Left {
+        self.server.left_by_scripts()
     }
 
-    fn set_random(&mut self, random: u64) {
-        self.server.set_script_random(random);
+    fn leave(&mut self, left: script::Left) {
+        self.server.set_left_by_scripts(left);
     }
 
     fn is_allowed(&mut self, words: &[&[u8]]) -> Option<bool> {
@@ -214,7 +260,7 @@ fn load(call: &mut Call<'_>) -> Outcome {
 
 fn exist(call: &mut Call<'_>) -> Outcome {
     let known = call.words[2..].iter().map(|word| {
-        let script = sha(word).and_then(|sha| call.server.script(&sha));
+        let script = call.server.script_named(word);
         count(usize::from(script.is_some()))
     });
     Ok(Value::Array(known.collect()))

@@ -2,6 +2,7 @@
 
 mod nonsense;
 mod profiles;
+mod states;
 
 use bytes::Bytes;
 

@@ -15,6 +15,9 @@ pub(super) const WRONG_PASSWORD: Refusal =
 pub(super) const NO_AUTHENTICATION: Refusal = Refusal::new("NOAUTH Authentication required.");
 pub(super) const OUT_OF_MEMORY: Refusal =
     Refusal::new("OOM command not allowed when used memory > 'maxmemory'.");
+pub(super) const MASTER_DOWN: Refusal = Refusal::new(
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+);
 pub(super) const TOO_LONG: Refusal =
     Refusal::new("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 

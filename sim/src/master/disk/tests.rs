@@ -25,6 +25,8 @@ enum Step {
     /// So much of what might survive does.
     Torn(u8),
     Restore,
+    /// The log is rewritten.
+    Rewrite,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -38,6 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Power),
         1 => any::<u8>().prop_map(Step::Torn),
         1 => Just(Step::Restore),
+        2 => Just(Step::Rewrite),
     ]
 }
 
@@ -117,6 +120,7 @@ impl Naive {
                     it.is_synced |= honest;
                 });
             }
+            Step::Rewrite => {}
             Step::BackUp => {
                 self.backup = self.records.iter().filter(|it| it.is_written).copied().collect();
             }
@@ -152,6 +156,7 @@ fn play(disk: &mut Disk, step: Step, backups: &mut u16) {
         Step::Sync => disk.begin_sync(),
         Step::Write => disk.write(),
         Step::Save => disk.save(),
+        Step::Rewrite => disk.rewrite(),
         Step::BackUp => {
             *backups += 1;
             disk.back_up(*backups);
@@ -241,5 +246,30 @@ fn the_last_record_of_a_torn_tail_is_dropped() {
             left
         });
         assert_eq!(disk.len(), kept);
+    }
+}
+
+#[test]
+fn a_log_does_not_grow_with_what_is_void() {
+    for mode in [Persistence::Everysec, Persistence::Always] {
+        let mut disk = Disk::new(mode.into());
+        for number in 0..100_000_u32 {
+            let value = (number % 7 != 0).then(|| entry(number as u8));
+            disk.record(0, &[(number % 3) as u8], value.as_ref());
+            if mode == Persistence::Everysec && number % 100 == 99 {
+                disk.begin_sync();
+                disk.end_sync();
+            }
+            assert!(disk.len() < 2 * REWRITTEN_LENGTH_MIN, "{mode:?}");
+        }
+        disk.save();
+        disk.keep_synced();
+        let mut restored = Databases::default();
+        disk.replay(&mut restored);
+        let last = |number: u32| restored.first().stored(&[(number % 3) as u8]).cloned();
+        for number in 99_997..100_000_u32 {
+            let expected = (number % 7 != 0).then(|| entry(number as u8));
+            assert_eq!(last(number), expected, "{mode:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::Request;
 ///
 /// Between double quotes `\n \r \t \b \a \xHH` mean what they mean in C and a backslash makes any
 /// other byte itself; between single quotes there is `\'` alone.
-pub(super) fn words(line: &[u8], quotes_join: bool) -> Option<Request> {
+pub(in crate::master) fn words(line: &[u8], quotes_join: bool) -> Option<Request> {
     let mut words = Request::new();
     let mut rest = line;
     loop {

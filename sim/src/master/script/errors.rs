@@ -6,6 +6,9 @@
 use bytes::Bytes;
 use mlua::{Lua, Value};
 
+/// How many values a function of C may have on the interpreter's stack, its arguments among them.
+pub(super) const STACK_MAX: usize = 8_000;
+
 /// What a Rust function raises.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Raised {
@@ -77,8 +80,16 @@ pub(super) fn caught(lua: &Lua, error: Value) -> mlua::Result<Value> {
     match error.downcast_ref::<Raised>() {
         Some(Raised::Text(text)) => Ok(Value::String(lua.create_string(text)?)),
         Some(Raised::Reply(text, is_said)) => reply(lua, text, *is_said),
+        None if is_overflow(&error) => Ok(Value::String(lua.create_string(OVERFLOW)?)),
         Some(Raised::Stop(_)) | None => Err(*error),
     }
+}
+
+/// What a script is told whose call has more values than the binding can carry: some servers could.
+const OVERFLOW: &str = "stack overflow (too many values)";
+
+fn is_overflow(error: &mlua::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(mlua::Error::StackError)))
 }
 
 /// An error as a table.
@@ -118,6 +129,7 @@ impl Uncaught {
                 Some(Raised::Text(text)) => (Some([b"ERR ", &text[..]].concat()), false),
                 Some(Raised::Reply(text, _)) => (Some(text.to_vec()), false),
                 Some(Raised::Stop(text)) => (Some(text.clone().into_bytes()), true),
+                None if is_overflow(error) => (Some(format!("ERR {OVERFLOW}").into_bytes()), false),
                 None => (Some(format!("ERR {error}").into_bytes()), true),
             },
             other => (Some([b"ERR ", &tostring(other)[..]].concat()), false),

@@ -14,7 +14,7 @@ use super::number::{general, shortest, truncate};
 
 /// Where the generator of random numbers stands in a server that has just been started: `lrand48` of
 /// POSIX before it is seeded.
-pub const SEED: u64 = 0x1234_ABCD_330E;
+pub(super) const SEED: u64 = 0x1234_ABCD_330E;
 
 /// What a seed is followed by.
 const SEED_LOW: u64 = 0x330E;

@@ -12,7 +12,7 @@ use scoped_tls_hkt::scoped_thread_local;
 use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
 use super::errors::{Raised, Uncaught};
-use super::{Caller, Sha, Style, json, sandbox, shebang};
+use super::{Caller, Left, Sha, Style, json, sandbox, shebang};
 
 /// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
 pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
@@ -20,8 +20,9 @@ pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
 /// After how many instructions the caller is asked whether to go on.
 const INSTRUCTIONS: u32 = 10_000;
 
-/// How many compiled scripts a machine keeps.
+/// How many compiled scripts a machine keeps, and of how many bytes of text.
 const FUNCTIONS_MAX: usize = 1_024;
+const TEXTS_BYTES_MAX: usize = 1_024 * 1_024;
 
 scoped_thread_local!(static mut CALLER: for<'a> &'a mut (dyn Caller + 'a));
 
@@ -44,9 +45,15 @@ pub fn run(
             Ok(function) => function,
             Err(error) => return error,
         };
-        machine.state.random.set(caller.random());
+        if let Err(error) = machine.make_room() {
+            return error;
+        }
+        let left = caller.left();
+        machine.state.random.set(left.random);
+        machine.state.json.set(left.json);
         let reply = CALLER.set(&mut *caller, || machine.run(&function, sha, keys, arguments));
-        caller.set_random(machine.state.random.get());
+        let State { random, json, .. } = &*machine.state;
+        caller.leave(Left { random: random.get(), json: json.get() });
         reply
     })
 }
@@ -88,13 +95,26 @@ pub(super) struct State {
     /// Where the generator of random numbers stands.
     pub(super) random: Cell<u64>,
     /// How JSON is written and read.
-    pub(super) json: Cell<json::Settings>,
+    pub(super) json: Rc<Cell<json::Settings>>,
     /// What the server said when it wanted the script to stop.
     pub(super) stopped: RefCell<Option<String>>,
     /// The error that ended the script.
     uncaught: RefCell<Option<Uncaught>>,
     /// The numbers of the objects that the script has seen the address of.
     pub(super) addresses: RefCell<Option<Table>>,
+}
+
+impl State {
+    /// Asks the server whether to go on.
+    ///
+    /// # Errors
+    ///
+    /// If the script must stop.
+    pub(super) fn interrupt(&self) -> mlua::Result<()> {
+        let Some(text) = with_caller(|caller| caller.interrupt()) else { return Ok(()) };
+        self.stopped.replace(Some(text.clone()));
+        Err(Raised::Stop(text).into())
+    }
 }
 
 struct Machine {
@@ -104,7 +124,12 @@ struct Machine {
     globals: Table,
     xpcall: Function,
     handler: Function,
-    functions: BTreeMap<Sha, Function>,
+    /// The functions that it has compiled. The interpreter holds them: the binding holds few values.
+    functions: Table,
+    /// Their places there.
+    places: BTreeMap<Sha, usize>,
+    /// How long their texts are.
+    texts_bytes: usize,
     /// Nobody knows what state it is in.
     is_broken: bool,
 }
@@ -117,7 +142,7 @@ impl Machine {
             style,
             protocol: Cell::default(),
             random: Cell::new(0),
-            json: Cell::default(),
+            json: Rc::default(),
             stopped: RefCell::default(),
             uncaught: RefCell::default(),
             addresses: RefCell::default(),
@@ -138,27 +163,26 @@ impl Machine {
         })?;
         let globals = sandbox::furnish(&lua, &state)?;
         let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS);
-        let stopped = Rc::clone(&state);
-        lua.set_global_hook(triggers, move |_, _| {
-            let Some(text) = with_caller(|caller| caller.interrupt()) else {
-                return Ok(VmState::Continue);
-            };
-            stopped.stopped.replace(Some(text.clone()));
-            Err(Raised::Stop(text).into())
-        })?;
-        lua.set_memory_limit(MEMORY_MAX)?;
-        let functions = BTreeMap::new();
-        Ok(Self { lua, state, globals, xpcall, handler, functions, is_broken: false })
+        let asked = Rc::clone(&state);
+        lua.set_global_hook(triggers, move |_, _| asked.interrupt().map(|()| VmState::Continue))?;
+        let functions = lua.create_table()?;
+        let (places, texts_bytes, is_broken) = (BTreeMap::new(), 0, false);
+        Ok(Self { lua, state, globals, xpcall, handler, functions, places, texts_bytes, is_broken })
     }
 
     fn function(&mut self, text: &Bytes, sha: &Sha) -> Result<Function, Value> {
-        if let Some(function) = self.functions.get(sha) {
-            return Ok(function.clone());
+        if let Some(&place) = self.places.get(sha) {
+            return self.functions.raw_get(place).map_err(broken);
         }
-        let body = shebang::body(text).map_err(Value::error)?;
-        let chunk = sandbox::as_text(body);
-        let compiled = self.lua.load(chunk.as_ref()).set_name("@user_script");
-        let function = compiled.set_mode(ChunkMode::Text).into_function().map_err(|error| {
+        let body = shebang::body(text, self.state.style).map_err(Value::error)?;
+        self.make_room()?;
+        let mut compiled = self.compile(body);
+        if matches!(compiled, Err(mlua::Error::MemoryError(_))) {
+            self.forget_functions().map_err(broken)?;
+            self.make_room()?;
+            compiled = self.compile(body);
+        }
+        let function = compiled.map_err(|error| {
             let text = match &error {
                 mlua::Error::SyntaxError { message, .. } => message.clone(),
                 other => other.to_string(),
@@ -166,11 +190,39 @@ impl Machine {
             let text = format!("ERR Error compiling script (new function): {text}");
             Value::Error(one_line(text.as_bytes()))
         })?;
-        if self.functions.len() == FUNCTIONS_MAX {
-            self.functions.clear();
+        let bytes = self.texts_bytes + text.len();
+        if self.places.len() == FUNCTIONS_MAX || bytes > TEXTS_BYTES_MAX {
+            self.forget_functions().map_err(broken)?;
         }
-        self.functions.insert(*sha, function.clone());
+        if text.len() <= TEXTS_BYTES_MAX {
+            self.texts_bytes += text.len();
+            let place = self.places.len() + 1;
+            self.functions.raw_set(place, &function).map_err(broken)?;
+            self.places.insert(*sha, place);
+        }
         Ok(function)
+    }
+
+    fn compile(&self, body: &[u8]) -> mlua::Result<Function> {
+        let chunk = sandbox::as_text(body);
+        let chunk = self.lua.load(chunk.as_ref()).set_name("@user_script");
+        chunk.set_mode(ChunkMode::Text).into_function()
+    }
+
+    fn forget_functions(&mut self) -> mlua::Result<()> {
+        self.places.clear();
+        self.texts_bytes = 0;
+        self.functions.clear()
+    }
+
+    /// Nobody pays for what earlier scripts left: Lua does not look for garbage when memory is
+    /// refused.
+    fn make_room(&self) -> Result<(), Value> {
+        if self.lua.used_memory() > MEMORY_MAX / 2 {
+            self.lua.gc_collect().map_err(broken)?;
+        }
+        let limit = self.lua.used_memory() + MEMORY_MAX;
+        self.lua.set_memory_limit(limit).map(drop).map_err(broken)
     }
 
     fn run(
@@ -181,7 +233,6 @@ impl Machine {
         arguments: &[&[u8]],
     ) -> Value {
         self.state.protocol.set(Protocol::Resp2);
-        self.state.json.set(json::Settings::default());
         self.state.stopped.replace(None);
         self.state.uncaught.replace(None);
         self.state.addresses.replace(None);
@@ -233,4 +284,9 @@ impl Machine {
         }
         Value::error(text)
     }
+}
+
+/// What is said of a machine that fails where scripts have nothing to do with it.
+fn broken(error: mlua::Error) -> Value {
+    Value::error(format!("ERR {error}"))
 }

@@ -1,7 +1,7 @@
 //! Scripts: Lua 5.1 as Redis lets it loose.
 //!
 //! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
-//! Nothing else survives a run, not a global: where the random numbers stand is the server's to know.
+//! Nothing else survives a run, not a global: what scripts leave ([`Left`]) is the server's to know.
 
 mod arguments;
 mod bit;
@@ -16,14 +16,15 @@ mod native_tests;
 mod number;
 mod sandbox;
 mod shebang;
+mod shelf;
 mod structure;
 #[cfg(test)]
 mod tests;
 
 use super::resp::{Protocol, Value};
 
-pub use library::SEED;
 pub use machine::{MEMORY_MAX, compile, run};
+pub use shebang::{Flags, flags};
 
 /// What a script runs against: the server, as `redis.call` reaches it.
 pub trait Caller {
@@ -35,21 +36,42 @@ pub trait Caller {
     /// instructions.
     fn interrupt(&mut self) -> Option<String>;
 
-    /// Where the generator of random numbers stands when the script begins: servers go on from one
-    /// script to the next.
-    fn random(&self) -> u64 {
-        SEED
+    /// What earlier scripts left, when the script begins.
+    fn left(&self) -> Left {
+        Left::default()
     }
 
-    /// Where it stands when the script has ended.
-    fn set_random(&mut self, random: u64) {
-        let _ = random;
+    /// What it leaves when it has ended.
+    fn leave(&mut self, left: Left) {
+        let _ = left;
     }
 
     /// Whether the user may execute a command (`redis.acl_check_cmd`); `None`: there is none.
     fn is_allowed(&mut self, arguments: &[&[u8]]) -> Option<bool> {
         let _ = arguments;
         Some(true)
+    }
+}
+
+/// What a server keeps from one script to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where the generator of random numbers stands.
+    random: u64,
+    /// How JSON is written and read.
+    json: json::Settings,
+}
+
+impl Default for Left {
+    fn default() -> Self {
+        Self { random: library::SEED, json: json::Settings::default() }
+    }
+}
+
+impl Left {
+    /// The interpreter is a new one (`SCRIPT FLUSH`); the numbers are not its own.
+    pub(in crate::master) fn renew(&mut self) {
+        self.json = json::Settings::default();
     }
 }
 
@@ -89,6 +111,14 @@ pub const VALKEY_9: Style = Style {
 
 /// The hexadecimal SHA-1 of a script's text, by which servers know it.
 pub type Sha = [u8; 40];
+
+/// The name that `word` says, in whatever case.
+#[must_use]
+pub(in crate::master) fn named(word: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = word.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
 
 /// The name of `text`.
 #[must_use]

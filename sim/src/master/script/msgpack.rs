@@ -4,14 +4,15 @@ use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::MEMORY_MAX;
 use super::arguments::{integer_argument, number_of, text_argument};
-use super::errors::{self, Raised};
+use super::errors::{self, Raised, STACK_MAX};
+use super::shelf::Shelf;
 
 /// Tables nest so deep; those within are written as nothing.
 const ENCODE_DEPTH: usize = 16;
 
-/// Tables nest so deep when they are read. Servers go on for as long as the interpreter's stack holds
-/// them; this one must not exhaust its own.
-const DECODE_DEPTH: usize = 1_000;
+/// Where servers find the interpreter's stack full.
+const IN_ARRAY: &str = "in function mp_decode_to_lua_array";
+const IN_VALUE: &str = "too many return values at once; use unpack_one or unpack_limit instead.";
 
 /// The table `cmsgpack`.
 pub(super) fn cmsgpack(lua: &Lua) -> mlua::Result<Table> {
@@ -21,18 +22,20 @@ pub(super) fn cmsgpack(lua: &Lua) -> mlua::Result<Table> {
     table.raw_set("pack", lua.create_function(pack)?)?;
     let unpack = |lua: &Lua, arguments: MultiValue| {
         let text = text_argument(lua, &arguments, 1)?;
-        unpack(lua, &text, 0, 0)
+        unpack(lua, &text, arguments.len(), (0, 0))
     };
     table.raw_set("unpack", lua.create_function(unpack)?)?;
     let unpack_one = |lua: &Lua, arguments: MultiValue| {
         let text = text_argument(lua, &arguments, 1)?;
-        self::unpack(lua, &text, 1, optional(lua, &arguments, 2)?)
+        let from = optional(lua, &arguments, 2)?;
+        self::unpack(lua, &text, arguments.len(), (1, from))
     };
     table.raw_set("unpack_one", lua.create_function(unpack_one)?)?;
     let unpack_limit = |lua: &Lua, arguments: MultiValue| {
         let text = text_argument(lua, &arguments, 1)?;
         let limit = integer_argument(lua, &arguments, 2)?;
-        self::unpack(lua, &text, limit, optional(lua, &arguments, 3)?)
+        let from = optional(lua, &arguments, 3)?;
+        self::unpack(lua, &text, arguments.len(), (limit, from))
     };
     table.raw_set("unpack_limit", lua.create_function(unpack_limit)?)?;
     Ok(table)
@@ -157,7 +160,12 @@ fn integer(number: i64, out: &mut Vec<u8>) {
 
 /// So many values from a place on, or all of them; the place of what follows stands before those that
 /// were counted.
-fn unpack(lua: &Lua, text: &[u8], limit: i64, from: i64) -> mlua::Result<MultiValue> {
+fn unpack(
+    lua: &Lua,
+    text: &[u8],
+    arguments: usize,
+    (limit, from): (i64, i64),
+) -> mlua::Result<MultiValue> {
     let length = text.len();
     if from < 0 || limit < 0 {
         // Servers name the length here.
@@ -170,10 +178,12 @@ fn unpack(lua: &Lua, text: &[u8], limit: i64, from: i64) -> mlua::Result<MultiVa
         let text = format!("Start offset {from} greater than input length {length}.");
         return Err(errors::text(lua, text));
     };
-    let mut decoder = Decoder { lua, rest };
+    let (open, shelf) = (Vec::new(), Shelf::new(lua)?);
+    let mut decoder = Decoder { lua, rest, open, shelf, slots: arguments };
     let mut values = Vec::new();
     while !decoder.rest.is_empty() && (limit == 0 || (values.len() as i64) < limit) {
-        values.push(decoder.value(0)?);
+        values.push(decoder.value()?);
+        decoder.slots += 1;
     }
     if limit > 0 {
         let left = decoder.rest.len();
@@ -183,12 +193,116 @@ fn unpack(lua: &Lua, text: &[u8], limit: i64, from: i64) -> mlua::Result<MultiVa
     Ok(MultiValue::from_vec(values))
 }
 
+/// A table of which a part is read; the key in a map of what comes next is with it.
+#[derive(Clone, Copy)]
+enum Open {
+    Array { index: usize, length: usize },
+    Map { has_key: bool, left: usize },
+}
+
+/// What a mark begins.
+enum Begun {
+    Value(Lv),
+    Array(usize),
+    Map(usize),
+}
+
+/// Tables wait for what is within them: bytes may nest them as deep as they like.
 struct Decoder<'a> {
     lua: &'a Lua,
     rest: &'a [u8],
+    open: Vec<Open>,
+    shelf: Shelf,
+    /// How much of the interpreter's stack servers use for what is read, and for the arguments.
+    slots: usize,
 }
 
 impl<'a> Decoder<'a> {
+    /// The next value.
+    fn value(&mut self) -> mlua::Result<Lv> {
+        loop {
+            self.check_stack(IN_VALUE)?;
+            let mut whole = match self.begin()? {
+                Begun::Value(value) => Some(value),
+                Begun::Array(length) => {
+                    let table = self.enter()?;
+                    self.check_stack(IN_ARRAY)?;
+                    self.array(table, 1, length)
+                }
+                Begun::Map(length) => {
+                    let table = self.enter()?;
+                    self.map(table, length)
+                }
+            };
+            while let Some(value) = whole {
+                whole = match self.open.pop() {
+                    None => return Ok(value),
+                    Some(open) => self.fill(open, value)?,
+                };
+            }
+        }
+    }
+
+    fn enter(&mut self) -> mlua::Result<Table> {
+        let table = self.lua.create_table()?;
+        self.shelf.put(self.open.len(), &table, Lv::Nil)?;
+        self.slots += 1;
+        Ok(table)
+    }
+
+    /// Puts `value` where it belongs; the table, if that makes it whole.
+    fn fill(&mut self, open: Open, value: Lv) -> mlua::Result<Option<Lv>> {
+        let depth = self.open.len();
+        match open {
+            Open::Array { index, length } => {
+                self.slots -= 1;
+                let table = self.shelf.table(depth)?;
+                table.raw_set(index, value)?;
+                Ok(self.array(table, index + 1, length))
+            }
+            Open::Map { has_key: false, left } => {
+                self.slots += 1;
+                self.shelf.set_key(depth, value)?;
+                self.open.push(Open::Map { has_key: true, left });
+                Ok(None)
+            }
+            Open::Map { has_key: true, left } => {
+                self.slots -= 1;
+                let table = self.shelf.table(depth)?;
+                set(&table, self.shelf.key(depth)?, value)?;
+                Ok(self.map(table, left - 1))
+            }
+        }
+    }
+
+    /// The array, if it is whole; otherwise `index` is read next.
+    fn array(&mut self, table: Table, index: usize, length: usize) -> Option<Lv> {
+        if index > length {
+            self.slots -= 1;
+            return Some(Lv::Table(table));
+        }
+        self.slots += 1;
+        self.open.push(Open::Array { index, length });
+        None
+    }
+
+    /// The map, if it is whole; otherwise a key is read next.
+    fn map(&mut self, table: Table, left: usize) -> Option<Lv> {
+        if left == 0 {
+            self.slots -= 1;
+            return Some(Lv::Table(table));
+        }
+        self.open.push(Open::Map { has_key: false, left });
+        None
+    }
+
+    fn check_stack(&self, what: &str) -> mlua::Result<()> {
+        if self.slots < STACK_MAX {
+            return Ok(());
+        }
+        Err(errors::text(self.lua, format!("stack overflow ({what})")))
+    }
+
     fn take(&mut self, length: usize) -> mlua::Result<&'a [u8]> {
         let missing = || errors::text(self.lua, "Missing bytes in input.");
         let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(missing)?;
@@ -205,17 +319,13 @@ impl<'a> Decoder<'a> {
         Ok(((self.unsigned(length)? << unused) as i64 >> unused) as f64)
     }
 
-    fn value(&mut self, depth: usize) -> mlua::Result<Lv> {
-        if depth > DECODE_DEPTH {
-            let text = "stack overflow (in function mp_decode_to_lua_type)";
-            return Err(errors::text(self.lua, text));
-        }
+    fn begin(&mut self) -> mlua::Result<Begun> {
         let mark = self.take(1)?[0];
-        Ok(match mark {
+        Ok(Begun::Value(match mark {
             0x00..=0x7f => Lv::Number(f64::from(mark)),
             0xe0..=0xff => Lv::Number(f64::from(mark as i8)),
-            0x80..=0x8f => self.map(usize::from(mark & 15), depth)?,
-            0x90..=0x9f => self.array(usize::from(mark & 15), depth)?,
+            0x80..=0x8f => return Ok(Begun::Map(usize::from(mark & 15))),
+            0x90..=0x9f => return Ok(Begun::Array(usize::from(mark & 15))),
             0xa0..=0xbf => self.string(usize::from(mark & 31))?,
             0xc0 => Lv::Nil,
             0xc2 | 0xc3 => Lv::Boolean(mark == 0xc3),
@@ -229,43 +339,28 @@ impl<'a> Decoder<'a> {
             }
             0xdc | 0xdd => {
                 let length = self.unsigned(if mark == 0xdc { 2 } else { 4 })?;
-                self.array(length as usize, depth)?
+                return Ok(Begun::Array(length as usize));
             }
             0xde | 0xdf => {
                 let length = self.unsigned(if mark == 0xde { 2 } else { 4 })?;
-                self.map(length as usize, depth)?
+                return Ok(Begun::Map(length as usize));
             }
             _ => return Err(errors::text(self.lua, "Bad data format in input.")),
-        })
+        }))
     }
 
     fn string(&mut self, length: usize) -> mlua::Result<Lv> {
         let text = self.take(length)?;
         self.lua.create_string(text).map(Lv::String)
     }
+}
 
-    /// Room is taken for what is there, never for what is announced.
-    fn array(&mut self, length: usize, depth: usize) -> mlua::Result<Lv> {
-        let table = self.lua.create_table()?;
-        for index in 1..=length {
-            table.raw_set(index, self.value(depth + 1)?)?;
+fn set(table: &Table, key: Lv, value: Lv) -> mlua::Result<()> {
+    match key {
+        Lv::Nil => Err(Raised::Text("table index is nil".into()).into()),
+        Lv::Number(number) if number.is_nan() => {
+            Err(Raised::Text("table index is NaN".into()).into())
         }
-        Ok(Lv::Table(table))
-    }
-
-    fn map(&mut self, length: usize, depth: usize) -> mlua::Result<Lv> {
-        let table = self.lua.create_table()?;
-        for _ in 0..length {
-            let key = self.value(depth + 1)?;
-            let value = self.value(depth + 1)?;
-            match key {
-                Lv::Nil => return Err(Raised::Text("table index is nil".into()).into()),
-                Lv::Number(number) if number.is_nan() => {
-                    return Err(Raised::Text("table index is NaN".into()).into());
-                }
-                key => table.raw_set(key, value)?,
-            }
-        }
-        Ok(Lv::Table(table))
+        key => table.raw_set(key, value),
     }
 }

@@ -65,13 +65,14 @@ pub(super) fn leading(text: &[u8]) -> Option<(f64, usize)> {
     let count = |bytes: &[u8], is_digit: fn(&u8) -> bool| {
         bytes.iter().take_while(|byte| is_digit(byte)).count()
     };
-    if rest.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"0x")) {
-        let digits = count(&rest[2..], u8::is_ascii_hexdigit);
+    let is_hexadecimal = rest.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"0x"));
+    let digits = if is_hexadecimal { count(&rest[2..], u8::is_ascii_hexdigit) } else { 0 };
+    if digits > 0 {
         let digit = |number: f64, byte: &u8| {
             number * 16.0 + f64::from((*byte as char).to_digit(16).unwrap_or(0))
         };
         let value = rest[2..2 + digits].iter().fold(0.0, digit);
-        return Some((negate(value), sign + 2 + digits)).filter(|_| digits > 0);
+        return Some((negate(value), sign + 2 + digits));
     }
     let mut length = count(rest, u8::is_ascii_digit);
     let mut digits = length;

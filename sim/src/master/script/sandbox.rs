@@ -132,7 +132,7 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let redis = library::redis(lua, state)?;
 
     let mut protected = Protected::default();
-    let (bit, cjson) = (bit::bit(lua)?, json::cjson(lua, state)?);
+    let (bit, cjson) = (bit::bit(lua)?, json::cjson(lua, &state.json, &native.raw_get("next")?)?);
     let (cmsgpack, structure) = (msgpack::cmsgpack(lua)?, structure::structure(lua)?);
     let tables = [("coroutine", &coroutine), ("string", &string), ("table", &table)];
     for (name, table) in tables.into_iter().chain([
@@ -163,7 +163,7 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let kit = Kit { lua, globals: &globals, native: &native, protected: &protected };
     catching(&kit, state, &coroutine)?;
     looking(&kit)?;
-    changing(&kit, &table)?;
+    changing(&kit, state, &table)?;
     compiling(&kit)?;
     telling(&kit, state)?;
     lua.set_globals(shown)?;

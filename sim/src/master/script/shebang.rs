@@ -1,38 +1,116 @@
 //! The first line of a script, where it says what it is.
 
-const FLAGS: [&[u8]; 5] =
-    [b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys"];
+use super::super::resp::inline_words;
+use super::Style;
+
+const SHEBANG: &[u8] = b"#!";
+
+/// What a script says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// It does not write.
+    pub no_writes: bool,
+    /// It may run although memory is full.
+    pub allow_oom: bool,
+    /// It may run on a replica that has lost its master.
+    pub allow_stale: bool,
+}
+
+impl Flags {
+    /// Takes up one of the flags; whether there is such a flag.
+    fn take(&mut self, flag: &[u8]) -> bool {
+        match flag {
+            b"no-writes" => self.no_writes = true,
+            b"allow-oom" => self.allow_oom = true,
+            b"allow-stale" => self.allow_stale = true,
+            // There is no cluster.
+            b"no-cluster" | b"allow-cross-slot-keys" => {}
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// What a script says of itself, if it says anything, and anything that makes sense.
+#[must_use]
+pub fn flags(text: &[u8], style: &Style) -> Option<Flags> {
+    let Line { engine, flags, .. } = Line::of(text, style).ok()??;
+    // Valkey looks for the engine later.
+    (style.is_valkey || engine.is_ok()).then_some(flags)
+}
 
 /// The script itself: what follows `#!lua` and its options, with the end of their line.
 ///
 /// # Errors
 ///
 /// What is wrong with the line.
-pub(super) fn body(text: &[u8]) -> Result<&[u8], String> {
-    if !text.starts_with(b"#!") {
-        return Ok(text);
+pub(super) fn body<'a>(text: &'a [u8], style: &Style) -> Result<&'a [u8], String> {
+    let Some(line) = Line::of(text, style)? else { return Ok(text) };
+    line.engine.map(|()| line.rest)
+}
+
+struct Line<'a> {
+    /// Whether it names Lua.
+    engine: Result<(), String>,
+    flags: Flags,
+    rest: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// The first line of `text`, if it says what follows.
+    fn of(text: &'a [u8], style: &Style) -> Result<Option<Self>, String> {
+        if !text.starts_with(SHEBANG) {
+            return Ok(None);
+        }
+        let Some(end) = text.iter().position(|&byte| byte == b'\n') else {
+            return Err(String::from("ERR Invalid script shebang"));
+        };
+        let words = inline_words(&text[..end], style.is_valkey);
+        let words = words.ok_or_else(|| String::from("ERR Invalid engine in script shebang"))?;
+        let (engine, options) = match words.split_first() {
+            Some((engine, options)) => (&**engine, options),
+            None => (SHEBANG, &[][..]),
+        };
+        let engine = engine_of(engine, style);
+        if !style.is_valkey {
+            engine.clone()?;
+        }
+        Ok(Some(Self { engine, flags: flags_of(options)?, rest: &text[end..] }))
     }
-    let Some(end) = text.iter().position(|&byte| byte == b'\n') else {
-        return Err(String::from("ERR Invalid script shebang"));
-    };
-    let mut words = text[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let lossy = String::from_utf8_lossy;
-    match words.next() {
-        Some(b"#!lua") => {}
-        engine => {
-            let engine = lossy(engine.unwrap_or_default());
-            return Err(format!("ERR Unexpected engine in script shebang: {engine}"));
+}
+
+fn engine_of(word: &[u8], style: &Style) -> Result<(), String> {
+    let name = word.get(SHEBANG.len()..).unwrap_or_default();
+    match style.is_valkey {
+        true if name.eq_ignore_ascii_case(b"lua") => Ok(()),
+        true => {
+            let name = String::from_utf8_lossy(name);
+            Err(format!("ERR Could not find scripting engine '{name}'"))
+        }
+        false if name == b"lua" => Ok(()),
+        false => {
+            let engine = String::from_utf8_lossy(word);
+            Err(format!("ERR Unexpected engine in script shebang: {engine}"))
         }
     }
-    for option in words {
-        let Some(flags) = option.strip_prefix(b"flags=") else {
-            return Err(format!("ERR Unknown lua shebang option: {}", lossy(option)));
+}
+
+fn flags_of(options: &[bytes::Bytes]) -> Result<Flags, String> {
+    let mut flags = Flags::default();
+    for option in options {
+        let Some(words) = option.strip_prefix(b"flags=") else {
+            let option = String::from_utf8_lossy(option);
+            return Err(format!("ERR Unknown lua shebang option: {option}"));
         };
-        for flag in flags.split(|&byte| byte == b',').filter(|flag| !flag.is_empty()) {
-            if !FLAGS.contains(&flag) {
-                return Err(format!("ERR Unexpected flag in script shebang: {}", lossy(flag)));
+        if words.is_empty() {
+            continue;
+        }
+        for flag in words.split(|&byte| byte == b',') {
+            if !flags.take(flag) {
+                let flag = String::from_utf8_lossy(flag);
+                return Err(format!("ERR Unexpected flag in script shebang: {flag}"));
             }
         }
     }
-    Ok(&text[end..])
+    Ok(flags)
 }

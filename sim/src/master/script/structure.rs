@@ -3,7 +3,7 @@
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::arguments::{integer_argument, number_argument, number_of, text_argument};
-use super::errors;
+use super::errors::{self, STACK_MAX};
 use super::number::truncate;
 
 /// The longest integer, in bytes.
@@ -192,6 +192,10 @@ fn unpack(lua: &Lua, arguments: MultiValue) -> mlua::Result<MultiValue> {
         data.get(at..end).ok_or_else(short)
     };
     while let Some(field) = format.next()? {
+        // Servers need room for the value and for the place behind it.
+        if arguments.len() + values.len() + 2 > STACK_MAX {
+            return Err(errors::text(lua, "stack overflow (too many results)"));
+        }
         at = at.saturating_add(format.padding(&field, at));
         let mut bytes = take(at, field.size)?;
         at += field.size;

@@ -89,6 +89,8 @@ fn an_endless_script_ends_when_the_server_says_so() {
         "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
         "local function f() return f() end return f()",
         "return load(function() return ' ' end)",
+        "local t = {1, 2} table.insert(t, -2147483648, 9) return #t",
+        "pcall(table.insert, {1, 2}, 2^31, 9) return 1",
     ] {
         assert!(says(&run_patiently(script.as_bytes(), 3), "enough"), "{script}");
         assert_eq!(run_patiently(b"return 7", 0), Value::Integer(7), "after {script}");
@@ -108,6 +110,28 @@ fn a_script_that_wants_all_memory_gets_an_error_and_leaves_none_of_it() {
         let reply = run_patiently(script.as_bytes(), 1_000_000);
         assert!(says(&reply, "not enough memory") || says(&reply, "too large"), "{reply:?}");
         assert_eq!(run_patiently(b"return 7", 0), Value::Integer(7), "after {script}");
+    }
+}
+
+#[test]
+fn no_script_pays_for_the_memory_of_those_before_it() {
+    // Compiled functions hold their strings.
+    for length in [1 << 20, 1 << 18, 1 << 16, 1 << 14, 1 << 12, 1 << 11] {
+        for number in 0..75 {
+            let script = format!("return #'{}' + {number}", "x".repeat(length));
+            let expected = Value::Integer(length as i64 + number);
+            assert_eq!(run_patiently(script.as_bytes(), 10), expected, "{length}, {number}");
+        }
+    }
+    for number in 0..100 {
+        let innocent = format!("return redis.call('get', KEYS[1]) == ARGV[1] and {number}");
+        assert_eq!(run_patiently(innocent.as_bytes(), 10), Value::Null, "{number}");
+    }
+    for number in 0..10 {
+        let garbage = "local t = {} for i = 1, 38 do t[i] = ('x'):rep(1000000) .. i end return 1";
+        assert_eq!(run_patiently(garbage.as_bytes(), 10_000), Value::Integer(1), "{number}");
+        let innocent = "local t = {} for i = 1, 40 do t[i] = ('y'):rep(1000000) .. i end return 2";
+        assert_eq!(run_patiently(innocent.as_bytes(), 10_000), Value::Integer(2), "{number}");
     }
 }
 

@@ -11,6 +11,8 @@ use crate::scenario::Persistence;
 pub struct Config {
     /// Shared by the copies of a server, until one of them is set.
     values: Arc<BTreeMap<&'static str, String>>,
+    /// How many replicas it must have to write: every write asks.
+    replicas_wanted: i64,
 }
 
 /// What a parameter may be.
@@ -149,7 +151,7 @@ impl Config {
                 set("appendfsync", "always");
             }
         }
-        Self { values: Arc::new(values) }
+        Self { values: Arc::new(values), replicas_wanted: 0 }
     }
 
     /// What is set under this name.
@@ -177,6 +179,18 @@ impl Config {
     /// If there is no such parameter.
     pub fn insist(&mut self, name: &str, value: impl Into<String>) {
         *Arc::make_mut(&mut self.values).get_mut(name).expect("a parameter") = value.into();
+        self.count_replicas();
+    }
+
+    /// How many replicas a server must have to write.
+    #[must_use]
+    pub fn replicas_wanted(&self) -> i64 {
+        self.replicas_wanted
+    }
+
+    fn count_replicas(&mut self) {
+        let has_limit = self.number("min-replicas-max-lag") > 0;
+        self.replicas_wanted = if has_limit { self.number("min-replicas-to-write") } else { 0 };
     }
 
     /// The names that match, and their values; older names stand beside the newer ones.
@@ -207,6 +221,7 @@ impl Config {
 
     pub(in crate::master) fn set(&mut self, name: &'static str, value: String) {
         Arc::make_mut(&mut self.values).insert(name, value);
+        self.count_replicas();
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(in crate::master) use clients::Client;
 pub use clients::Clients;
 pub use config::Config;
 pub use control::ScriptControl;
@@ -43,8 +44,7 @@ pub struct Server {
     master: Master,
     profile: &'static Profile,
     scripts: BTreeMap<Sha, Bytes>,
-    /// Where the generator of random numbers stands that scripts ask.
-    script_random: u64,
+    left_by_scripts: script::Left,
     script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
@@ -115,7 +115,7 @@ impl Server {
         Self {
             profile,
             scripts: BTreeMap::new(),
-            script_random: script::SEED,
+            left_by_scripts: script::Left::default(),
             script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
@@ -138,7 +138,7 @@ impl Server {
     /// Forgets what a process knows and a disk does not: its process is new.
     pub fn forget(&mut self) {
         self.scripts.clear();
-        self.script_random = script::SEED;
+        self.left_by_scripts = script::Left::default();
         self.clients = Clients::default();
         self.statistics = Statistics::default();
     }
@@ -303,14 +303,15 @@ impl Server {
 
     pub(in crate::master) fn forget_scripts(&mut self) {
         self.scripts.clear();
+        self.left_by_scripts.renew();
     }
 
-    pub(in crate::master) fn script_random(&self) -> u64 {
-        self.script_random
+    pub(in crate::master) fn left_by_scripts(&self) -> script::Left {
+        self.left_by_scripts
     }
 
-    pub(in crate::master) fn set_script_random(&mut self, random: u64) {
-        self.script_random = random;
+    pub(in crate::master) fn set_left_by_scripts(&mut self, left: script::Left) {
+        self.left_by_scripts = left;
     }
 
     pub(in crate::master) fn script_count(&self) -> usize {
@@ -336,9 +337,36 @@ impl Server {
             && !self.config.get("save").is_empty()
             && self.config.is_on("stop-writes-on-bgsave-error")
         {
-            return Err(CANNOT_SAVE);
+            return Err(Refusal::new(self.profile.texts.cannot_save));
         }
         if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
+    }
+
+    /// # Errors
+    ///
+    /// If it has fewer replicas than it must have to write.
+    pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
+        let lacks = self.replica_count < self.config.replicas_wanted();
+        if lacks && !self.is_replica { Err(NO_REPLICAS) } else { Ok(()) }
+    }
+
+    /// # Errors
+    ///
+    /// If it is a replica that nobody but its master may change.
+    pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
+        let refuses = self.is_replica && self.config.is_on("replica-read-only");
+        if refuses { Err(READ_ONLY) } else { Ok(()) }
+    }
+
+    /// Whether it is a replica that says nothing, since it has lost its master: none has ever found
+    /// one here.
+    pub(in crate::master) fn is_stale(&self) -> bool {
+        self.is_replica && !self.config.is_on("replica-serve-stale-data")
+    }
+
+    /// The text of the script that `word` names, in whatever case, if it is known.
+    pub(in crate::master) fn script_named(&self, word: &[u8]) -> Option<Bytes> {
+        self.script(&script::named(word)?)
     }
 
     /// From now on it does not know the command, as after `rename-command NAME ""`; whether there
@@ -361,14 +389,8 @@ impl Server {
     }
 }
 
-const CANNOT_SAVE: Refusal = Refusal::new(
-    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to \
-     disk. Commands that may modify the data set are disabled, because this instance is \
-     configured to report errors during writes if RDB snapshotting fails \
-     (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB \
-     error.",
-);
-
+const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
+const NO_REPLICAS: Refusal = Refusal::new("NOREPLICAS Not enough good replicas to write.");
 const CANNOT_APPEND: Refusal =
     Refusal::new("MISCONF Errors writing to the AOF file: No space left on device");
 

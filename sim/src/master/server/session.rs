@@ -21,6 +21,8 @@ pub struct Session {
     /// Nothing is watched any more, as soon as the server can be told so.
     unwatches: bool,
     replies: Replies,
+    /// It has said QUIT and wanted no answer: servers hear nothing more, and leave it open.
+    is_deaf: bool,
 }
 
 /// Who speaks.
@@ -35,6 +37,11 @@ enum User {
 #[derive(Clone, Debug, Default)]
 pub(in crate::master) struct Transaction {
     pub(in crate::master) queued: Vec<(&'static Spec, Vec<Bytes>)>,
+    /// The flags that one of the commands has, and those that one of them lacks.
+    has: u16,
+    lacks: u16,
+    /// How long their words are.
+    bytes: usize,
     /// One of the commands was not even queued.
     pub(in crate::master) is_refused: bool,
 }
@@ -119,26 +126,35 @@ impl Session {
     }
 
     fn execute_words(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) -> Answer {
+        if self.is_deaf {
+            return Answer::Silence;
+        }
         self.be_asked(server);
         self.be_seen(server, turn.wall_ns);
         if core::mem::take(&mut self.unwatches) {
             self.unwatch(server);
         }
         let (replies, wall_ns) = (self.replies, turn.wall_ns);
+        if replies == Replies::SkipNext {
+            self.replies = Replies::On;
+        }
         let (name, is_inner) = ("", false);
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
         let value = perform(&mut call);
         let (name, ending) = (call.name, call.ending);
         self.be_known(server, name, wall_ns);
-        if self.replies == Replies::SkipNext && replies == Replies::SkipNext {
-            self.replies = Replies::On;
-        }
+        // Who turns answers on is told so, whatever was to be skipped.
+        let turns_on = name == "client|reply" && value == Value::ok();
         match ending {
+            Some(Ending::Close) if name == "quit" && replies != Replies::On => {
+                self.is_deaf = true;
+                Answer::Silence
+            }
             Some(Ending::Close) => Answer::LastReply(value),
             Some(Ending::Silence) => Answer::Silence,
             Some(Ending::Wait { replicas, timeout_ms }) => Answer::Wait { replicas, timeout_ms },
-            None if replies != Replies::On && self.replies != Replies::On => Answer::Silence,
-            None if replies == Replies::SkipNext => Answer::Silence,
+            None if self.replies == Replies::Off => Answer::Silence,
+            None if replies == Replies::SkipNext && !turns_on => Answer::Silence,
             None => Answer::Reply(value),
         }
     }
@@ -237,7 +253,10 @@ impl Session {
     }
 
     pub(in crate::master) fn set_replies(&mut self, replies: Replies) {
-        self.replies = replies;
+        // Who wants no answers at all wants none after the next command either.
+        if (self.replies, replies) != (Replies::Off, Replies::SkipNext) {
+            self.replies = replies;
+        }
     }
 
     /// As good as new (`RESET`).
@@ -272,15 +291,34 @@ impl Session {
         }
     }
 
-    pub(in crate::master) fn queue(&mut self, spec: &'static Spec, words: &[&[u8]]) {
+    /// Whether EXEC is going to be refused.
+    pub(in crate::master) fn is_refused(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.is_refused)
+    }
+
+    /// Takes up a command, which has these flags; how many bytes the words of all of them have.
+    pub(in crate::master) fn queue(
+        &mut self,
+        (spec, flags): (&'static Spec, u16),
+        words: &[&[u8]],
+    ) -> usize {
+        let transaction = self.transaction.get_or_insert_default();
+        transaction.has |= flags;
+        transaction.lacks |= !flags;
+        transaction.bytes += words.iter().map(|word| word.len()).sum::<usize>();
         let words = words.iter().map(|word| Bytes::copy_from_slice(word)).collect();
-        self.transaction.get_or_insert_default().queued.push((spec, words));
+        transaction.queued.push((spec, words));
+        transaction.bytes
     }
 
     /// Whether a command with this flag is queued.
     pub(in crate::master) fn has_queued(&self, flag: u16) -> bool {
-        let queued = self.transaction.iter().flat_map(|transaction| &transaction.queued);
-        queued.into_iter().any(|(spec, _)| spec.has(flag))
+        self.transaction.as_ref().is_some_and(|transaction| transaction.has & flag != 0)
+    }
+
+    /// Whether a command without this flag is queued.
+    pub(in crate::master) fn has_queued_without(&self, flag: u16) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.lacks & flag != 0)
     }
 
     pub(in crate::master) fn watch(&mut self, server: &mut Server, key: &[u8], wall_ms: u64) {
@@ -307,14 +345,28 @@ impl Session {
         self.watched.iter().any(|watched| {
             let database = server.databases().get(watched.database);
             let stored = database.and_then(|keys| keys.stored(&watched.key));
-            let (changes, changed) = (&server.master.watched, watched.changed);
-            let is_changed = changes.changed(watched.database, &watched.key) != Some(changed);
             let is_expired = stored.is_some_and(|entry| entry.is_expired(wall_ms));
-            let came_expired = changes.came_expired(watched.database, &watched.key, changed);
-            match watched.was_expired || came_expired {
-                true => changes.was_filled(watched.database, &watched.key, changed),
-                false => is_changed || is_expired,
-            }
+            watched.has_changed(server) || (is_expired && !watched.begins_expired(server))
         })
+    }
+
+    /// Whether a watched key has changed, so that EXEC will execute nothing.
+    pub(in crate::master) fn is_in_vain(&self, server: &Server) -> bool {
+        self.watched.iter().any(|watched| watched.has_changed(server))
+    }
+}
+
+impl WatchedKey {
+    fn begins_expired(&self, server: &Server) -> bool {
+        let changes = &server.master.watched;
+        self.was_expired || changes.came_expired(self.database, &self.key, self.changed)
+    }
+
+    fn has_changed(&self, server: &Server) -> bool {
+        let changes = &server.master.watched;
+        match self.begins_expired(server) {
+            true => changes.was_filled(self.database, &self.key, self.changed),
+            false => changes.changed(self.database, &self.key) != Some(self.changed),
+        }
     }
 }

@@ -115,3 +115,31 @@ fn profiles_without_a_server_differ_as_their_documents_say() {
         ("DIGEST k", "-ERR unknown command 'DIGEST', with args beginning with: 'k' "),
     ]);
 }
+
+#[test]
+fn valkey_kills_connections_by_more_than_redis_does() {
+    let kills = [
+        ("CLIENT KILL MAXAGE 100000", ":0"),
+        ("CLIENT KILL MAXAGE 0", "-ERR maxage should be greater than 0"),
+        ("CLIENT KILL IDLE x", "-ERR idle is not an integer or out of range"),
+        ("CLIENT KILL NAME nobody", ":0"),
+        ("CLIENT KILL LIB-NAME x LIB-VER y", ":0"),
+        ("CLIENT KILL DB 16", "-ERR DB number should be between 0 and 15"),
+        ("CLIENT KILL IP 1.2.3.4", ":0"),
+        ("CLIENT KILL ID 998 999", ":0"),
+    ];
+    Bench::new(&VALKEY_9).goes(&kills);
+    let refused = kills.map(|(line, _)| (line, "-ERR syntax error"));
+    Bench::new(&REDIS_7_0).goes(&refused);
+    for (profile, text) in
+        [(&REDIS_7_0, "-ERR client-id should be greater than 0"), (&VALKEY_9, "-ERR syntax error")]
+    {
+        Bench::new(profile).goes(&[
+            ("CLIENT KILL ID x", text),
+            ("CLIENT KILL USER nobody", "-ERR No such user 'nobody'"),
+        ]);
+    }
+    let mut bench = Bench::new(&VALKEY_9);
+    bench.ask_as(1, "CLIENT SETNAME other");
+    bench.goes(&[("CLIENT KILL NAME other", ":1"), ("CLIENT KILL NAME other", ":0")]);
+}

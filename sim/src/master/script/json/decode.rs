@@ -2,8 +2,10 @@
 
 use mlua::{Lua, Value as Lv};
 
-use super::super::errors;
+use super::super::errors::{self, STACK_MAX};
 use super::super::number::leading;
+use super::super::shelf::Shelf;
+use super::Settings;
 
 #[derive(Debug)]
 enum Token {
@@ -43,80 +45,146 @@ impl Token {
 /// A token and where it begins.
 type Placed = (Token, usize);
 
+/// What the interpreter needs free on its stack for an array, and for an object.
+const ARRAY_SLOTS: usize = 2;
+const OBJECT_SLOTS: usize = 3;
+
+/// A table of which a part is read; the key in an object of what comes next is with it.
+#[derive(Clone, Copy)]
+enum Open {
+    Array { index: i64 },
+    Object,
+}
+
+enum Step {
+    /// This value is read.
+    Whole(Lv),
+    /// With this token begins what is next to be read.
+    Within(Placed),
+}
+
+/// Tables wait for what is within them: a text may nest them as deep as it likes.
 pub(super) struct Decoder<'a> {
     lua: &'a Lua,
     text: &'a [u8],
     at: usize,
-    depth_max: i64,
+    settings: Settings,
+    open: Vec<Open>,
+    shelf: Shelf,
+    /// How many of those that are open are objects.
+    objects: usize,
 }
 
 impl<'a> Decoder<'a> {
-    /// What `text` says; tables nest so deep at most.
-    pub(super) fn decode(lua: &'a Lua, text: &'a [u8], depth_max: i64) -> mlua::Result<Lv> {
-        let mut decoder = Self { lua, text, at: 0, depth_max };
-        let first = decoder.token()?;
-        let value = decoder.value(first, 0)?;
-        decoder.expect(|token| matches!(token, Token::End), "the end")?;
-        Ok(value)
+    /// What `text` says.
+    pub(super) fn decode(lua: &'a Lua, text: &'a [u8], settings: Settings) -> mlua::Result<Lv> {
+        let (open, shelf) = (Vec::new(), Shelf::new(lua)?);
+        Self { lua, text, at: 0, settings, open, shelf, objects: 0 }.read()
     }
 
-    fn value(&mut self, (token, at): Placed, depth: i64) -> mlua::Result<Lv> {
-        match token {
-            Token::String(text) => self.lua.create_string(text).map(Lv::String),
-            Token::Number(number) => Ok(Lv::Number(number)),
-            Token::Boolean(value) => Ok(Lv::Boolean(value)),
-            Token::Null => Ok(Lv::NULL),
-            Token::ArrayBegin => self.array(depth + 1),
-            Token::ObjectBegin => self.object(depth + 1),
-            other => Err(self.unexpected("value", &other, at)),
-        }
-    }
-
-    fn array(&mut self, depth: i64) -> mlua::Result<Lv> {
-        self.descend(depth)?;
-        let table = self.lua.create_table()?;
-        let mut token = self.token()?;
-        if matches!(token.0, Token::ArrayEnd) {
-            return Ok(Lv::Table(table));
-        }
-        for index in 1.. {
-            table.raw_set(index, self.value(token, depth)?)?;
-            token = self.token()?;
-            match token.0 {
-                Token::ArrayEnd => break,
-                Token::Comma => token = self.token()?,
-                other => return Err(self.unexpected("comma or array end", &other, token.1)),
-            }
-        }
-        Ok(Lv::Table(table))
-    }
-
-    fn object(&mut self, depth: i64) -> mlua::Result<Lv> {
-        self.descend(depth)?;
-        let table = self.lua.create_table()?;
-        let mut token = self.token()?;
-        if matches!(token.0, Token::ObjectEnd) {
-            return Ok(Lv::Table(table));
-        }
+    fn read(mut self) -> mlua::Result<Lv> {
+        let first = self.token()?;
+        let mut step = self.begin(first)?;
         loop {
-            let Token::String(key) = token.0 else {
-                return Err(self.unexpected("object key string", &token.0, token.1));
-            };
-            self.expect(|token| matches!(token, Token::Colon), "colon")?;
-            let value = self.token()?;
-            let value = self.value(value, depth)?;
-            table.raw_set(self.lua.create_string(key)?, value)?;
-            token = self.token()?;
-            match token.0 {
-                Token::ObjectEnd => return Ok(Lv::Table(table)),
-                Token::Comma => token = self.token()?,
-                other => return Err(self.unexpected("comma or object end", &other, token.1)),
+            step = match step {
+                Step::Within(token) => self.begin(token)?,
+                Step::Whole(value) => match self.open.pop() {
+                    Some(open) => self.fill(open, value)?,
+                    None => {
+                        self.expect(|token| matches!(token, Token::End), "the end")?;
+                        return Ok(value);
+                    }
+                },
             }
         }
     }
 
-    fn descend(&self, depth: i64) -> mlua::Result<()> {
-        if depth <= self.depth_max {
+    fn begin(&mut self, (token, at): Placed) -> mlua::Result<Step> {
+        Ok(Step::Whole(match token {
+            Token::String(text) => self.lua.create_string(text).map(Lv::String)?,
+            Token::Number(number) => Lv::Number(number),
+            Token::Boolean(value) => Lv::Boolean(value),
+            Token::Null => Lv::NULL,
+            Token::ArrayBegin => return self.begin_array(),
+            Token::ObjectBegin => return self.begin_object(),
+            other => return Err(self.unexpected("value", &other, at)),
+        }))
+    }
+
+    fn begin_array(&mut self) -> mlua::Result<Step> {
+        self.descend(ARRAY_SLOTS)?;
+        let table = self.lua.create_table()?;
+        let token = self.token()?;
+        if matches!(token.0, Token::ArrayEnd) {
+            return Ok(Step::Whole(Lv::Table(table)));
+        }
+        self.shelf.put(self.open.len(), &table, Lv::Nil)?;
+        self.open.push(Open::Array { index: 1 });
+        Ok(Step::Within(token))
+    }
+
+    fn begin_object(&mut self) -> mlua::Result<Step> {
+        self.descend(OBJECT_SLOTS)?;
+        let table = self.lua.create_table()?;
+        let token = self.token()?;
+        if matches!(token.0, Token::ObjectEnd) {
+            return Ok(Step::Whole(Lv::Table(table)));
+        }
+        self.shelf.put(self.open.len(), &table, Lv::Nil)?;
+        self.member(token)
+    }
+
+    /// `token` is the key of the next member of an object.
+    fn member(&mut self, (token, at): Placed) -> mlua::Result<Step> {
+        let Token::String(key) = token else {
+            return Err(self.unexpected("object key string", &token, at));
+        };
+        self.expect(|token| matches!(token, Token::Colon), "colon")?;
+        let key = self.lua.create_string(key)?;
+        let value = self.token()?;
+        self.shelf.set_key(self.open.len(), key)?;
+        self.open.push(Open::Object);
+        self.objects += 1;
+        Ok(Step::Within(value))
+    }
+
+    /// Puts `value` where it belongs.
+    fn fill(&mut self, open: Open, value: Lv) -> mlua::Result<Step> {
+        let depth = self.open.len();
+        let table = self.shelf.table(depth)?;
+        match open {
+            Open::Array { index } => {
+                table.raw_set(index, value)?;
+                let token = self.token()?;
+                match token.0 {
+                    Token::ArrayEnd => return Ok(Step::Whole(Lv::Table(table))),
+                    Token::Comma => {}
+                    other => return Err(self.unexpected("comma or array end", &other, token.1)),
+                }
+                self.open.push(Open::Array { index: index + 1 });
+                Ok(Step::Within(self.token()?))
+            }
+            Open::Object => {
+                self.objects -= 1;
+                table.raw_set(self.shelf.key(depth)?, value)?;
+                let token = self.token()?;
+                match token.0 {
+                    Token::ObjectEnd => return Ok(Step::Whole(Lv::Table(table))),
+                    Token::Comma => {}
+                    other => return Err(self.unexpected("comma or object end", &other, token.1)),
+                }
+                let key = self.token()?;
+                self.member(key)
+            }
+        }
+    }
+
+    /// Servers have what is open on the interpreter's stack, of objects the key, too; the next
+    /// table needs so much besides.
+    fn descend(&self, slots: usize) -> mlua::Result<()> {
+        let depth = self.open.len() + 1;
+        let slots = slots + depth + self.objects;
+        if depth as i64 <= self.settings.decode_depth && slots <= STACK_MAX {
             return Ok(());
         }
         let at = self.at;
@@ -139,6 +207,7 @@ impl<'a> Decoder<'a> {
         self.at += self.text[self.at..].iter().take_while(|byte| is_space(byte)).count();
         let at = self.at;
         let rest = &self.text[at..];
+        let takes_invalid = self.settings.decodes_invalid;
         let (token, length) = match rest.first() {
             None | Some(0) => (Token::End, 0),
             Some(b'{') => (Token::ObjectBegin, 1),
@@ -148,6 +217,10 @@ impl<'a> Decoder<'a> {
             Some(b':') => (Token::Colon, 1),
             Some(b',') => (Token::Comma, 1),
             Some(b'"') => return Ok(self.string()),
+            Some(b'-' | b'0'..=b'9') if !takes_invalid && is_invalid(rest) => {
+                (Token::Wrong("invalid number"), 0)
+            }
+            Some(b'+') if !takes_invalid => (Token::Wrong("invalid token"), 0),
             Some(b'-' | b'+' | b'0'..=b'9') => match leading(rest) {
                 Some((number, length)) => (Token::Number(number), length),
                 None => (Token::Wrong("invalid number"), 0),
@@ -156,7 +229,9 @@ impl<'a> Decoder<'a> {
             _ if rest.starts_with(b"false") => (Token::Boolean(false), 5),
             _ if rest.starts_with(b"null") => (Token::Null, 4),
             _ => match leading(rest) {
-                Some((number, length)) if rest[0] != b'.' => (Token::Number(number), length),
+                Some((number, length)) if takes_invalid && rest[0] != b'.' => {
+                    (Token::Number(number), length)
+                }
                 _ => (Token::Wrong("invalid token"), 0),
             },
         };
@@ -216,6 +291,16 @@ impl<'a> Decoder<'a> {
         };
         text.push(byte);
         Ok(2)
+    }
+}
+
+/// Whether what looks like a number is none of JSON: it has leading zeros, is hexadecimal, or none.
+fn is_invalid(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let lower = |length| text.get(..length).map(<[u8]>::to_ascii_lowercase);
+    match text {
+        [b'0', after, ..] => matches!(after, b'x' | b'X' | b'0'..=b'9'),
+        _ => lower(3).is_some_and(|word| word == b"inf" || word == b"nan"),
     }
 }
 

@@ -6,7 +6,11 @@ use mlua::{Function, MultiValue, Table, Value as Lv};
 
 use super::super::arguments::{any_argument, integer_argument, table_argument};
 use super::super::errors::{self, Raised};
+use super::super::machine::State;
 use super::{Kit, plain};
+
+/// After how many elements that are moved the server is asked whether to go on.
+const INTERRUPT_MOVES: usize = 10_000;
 
 /// What looks into tables.
 pub(super) fn looking(kit: &Kit<'_>) -> mlua::Result<()> {
@@ -51,7 +55,7 @@ pub(super) fn looking(kit: &Kit<'_>) -> mlua::Result<()> {
 }
 
 /// What changes tables.
-pub(super) fn changing(kit: &Kit<'_>, table: &Table) -> mlua::Result<()> {
+pub(super) fn changing(kit: &Kit<'_>, state: &Rc<State>, table: &Table) -> mlua::Result<()> {
     let protected = Rc::clone(kit.protected);
     kit.set("rawset", move |lua, arguments| {
         let table = table_argument(lua, &arguments)?;
@@ -84,17 +88,21 @@ pub(super) fn changing(kit: &Kit<'_>, table: &Table) -> mlua::Result<()> {
         table.set_metatable(meta)?;
         Ok(table.clone())
     })?;
-    let protected = Rc::clone(kit.protected);
+    let (protected, state) = (Rc::clone(kit.protected), Rc::clone(state));
     let insert = kit.function(move |lua, arguments| {
         let table = table_argument(lua, &arguments)?;
         let end = table.raw_len() as i64 + 1;
         let at = match arguments.len() {
             2 => end,
-            3 => integer_argument(lua, &arguments, 2)?,
+            // C takes the low bits of a place.
+            3 => i64::from(integer_argument(lua, &arguments, 2)? as i32),
             _ => return Err(errors::text(lua, "wrong number of arguments to 'insert'")),
         };
         protected.refuse(table)?;
-        for index in (at..end).rev() {
+        for (moved, index) in (at..end).rev().enumerate() {
+            if moved % INTERRUPT_MOVES == INTERRUPT_MOVES - 1 {
+                state.interrupt()?;
+            }
             table.raw_set(index + 1, table.raw_get::<Lv>(index)?)?;
         }
         table.raw_set(at, arguments.back())
