@@ -39,10 +39,14 @@ pub enum Feature {
     ClientCapabilities,
     /// `CLIENT KILL` asks for names, libraries, databases, ages and more, and for several numbers.
     ClientFilters,
+    /// Cursors may begin with spaces, and are neither nothing nor negative, unless they overflow.
+    CursorsAreNumbers,
     /// `DELIFEQ`.
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
+    /// A transaction in which something was refused forgets what was queued before, and what that needs.
+    DropsRefusedTransactions,
     /// `HELLO` heeds its options when all of them were understood, not one after the other.
     HelloChecksFirst,
     /// Scripts are told which subcommand there is not.
@@ -212,7 +216,9 @@ pub const VALKEY_9: Profile = Profile {
         Feature::ClientCapabilities,
         Feature::ClientFilters,
         Feature::ClientInfo,
+        Feature::CursorsAreNumbers,
         Feature::DeleteIfEqual,
+        Feature::DropsRefusedTransactions,
         Feature::GetexTimeFirst,
         Feature::HelloChecksFirst,
         Feature::NamesSubcommandsInScripts,

@@ -143,7 +143,8 @@ pub(super) fn flags_said(spec: &Spec, said: script::Flags) -> u16 {
 fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let (server, session) = (&*call.server, &*call.session);
     let flags = flags_of(spec, call.words, server);
-    let executes = spec.name == "exec";
+    let drops = server.profile().has(Feature::DropsRefusedTransactions);
+    let executes = spec.name == "exec" && !(drops && session.is_refused());
     let has = |flag| flags & flag != 0 || (executes && session.has_queued(flag));
     let lacks = |flag| flags & flag == 0 || (executes && session.has_queued_without(flag));
     // What is queued needs memory too: a server without any queues nothing.

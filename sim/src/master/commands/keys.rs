@@ -4,7 +4,7 @@ use super::call::{count, integer, is};
 use super::set::{Comparison, digest_of};
 use super::strings::plain;
 use super::{Call, DENY_OOM, Keys, Outcome, Refusal, Spec, WRITE, glob, text};
-use crate::master::profile::Feature;
+use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
 use crate::master::server::Touched;
 use crate::master::{Executed, KeyCommand, Reply, SetExpiry, SmallBytes};
@@ -104,8 +104,14 @@ fn some_key(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A number as `strtoul` reads it, to whom nothing is 0 and signs are welcome.
-fn cursor_of(word: &[u8]) -> Option<u64> {
-    let word = text::until_zero(word);
+fn cursor_of(word: &[u8], profile: &Profile) -> Option<u64> {
+    let mut word = text::until_zero(word);
+    if profile.has(Feature::CursorsAreNumbers) {
+        if word.is_empty() || integer(word).is_ok_and(|number| number < 0) {
+            return None;
+        }
+        word = word.trim_ascii_start();
+    }
     let digits = word.strip_prefix(b"-").or_else(|| word.strip_prefix(b"+")).unwrap_or(word);
     if word.is_empty() {
         return Some(0);
@@ -117,7 +123,8 @@ fn cursor_of(word: &[u8]) -> Option<u64> {
 /// One answer has everything; `COUNT` is a hint that is not taken.
 fn scan(call: &mut Call<'_>) -> Outcome {
     let [cursor, options @ ..] = call.arguments() else { return Err(call.arity()) };
-    let cursor = cursor_of(cursor).ok_or(Refusal::new("ERR invalid cursor"))?;
+    let cursor =
+        cursor_of(cursor, call.server.profile()).ok_or(Refusal::new("ERR invalid cursor"))?;
     let (mut pattern, mut strings): (&[u8], _) = (b"*", true);
     let mut rest = options;
     while let [option, value, after @ ..] = rest {

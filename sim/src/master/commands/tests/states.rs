@@ -78,6 +78,40 @@ fn a_transaction_that_is_refused_wants_no_memory() {
 }
 
 #[test]
+fn valkey_forgets_what_was_queued_before_something_was_refused() {
+    let full = "OOM command not allowed when used memory > 'maxmemory'.";
+    let of_memory = format!("-EXECABORT Transaction discarded because of: {full}");
+    let of_refusal = "-EXECABORT Transaction discarded because of previous errors.";
+    for (profile, aborted) in [(&REDIS_7_0, &*of_memory), (&VALKEY_9, of_refusal)] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[("MULTI", "+OK"), ("SETNX k v", "+QUEUED")]);
+        bench.ask_as(1, "CONFIG SET maxmemory 1");
+        bench.goes(&[("GETSET other v", &format!("-{full}")), ("EXEC", aborted)]);
+    }
+}
+
+#[test]
+fn cursors_are_read_as_the_server_reads_them() {
+    let wrong = "-ERR invalid cursor";
+    for (cursor, redis, valkey) in [
+        ("-2", true, false),
+        ("'  1'", false, true),
+        ("''", true, false),
+        ("-0", true, true),
+        ("+1", true, true),
+        ("1x", false, false),
+        ("18446744073709551615", true, true),
+        ("-18446744073709551615", true, true),
+        ("18446744073709551616", false, false),
+    ] {
+        for (profile, is_one) in [(&REDIS_7_0, redis), (&VALKEY_9, valkey)] {
+            let said = Bench::new(profile).ask(&format!("SCAN {cursor}"));
+            assert_eq!(!said.starts_with(wrong), is_one, "{}: {cursor}: {said}", profile.name);
+        }
+    }
+}
+
+#[test]
 fn a_replica_says_why_it_does_not_serve() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("REPLICAOF 127.0.0.1 1", "+OK"), ("SET k v", READ_ONLY), ("GET k", "$-1")]);
