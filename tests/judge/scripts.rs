@@ -200,7 +200,14 @@ pub(crate) fn call(dice: &mut Dice, known: usize) -> String {
         if at > 0 {
             text.push_str(", ");
         }
-        let argument = argument(dice, word, known);
+        // What lies behind a cursor that nobody handed out depends on a seed of the server's own.
+        let is_scan =
+            |word: &Word| matches!(word, Word::Is(it) if it.eq_ignore_ascii_case(b"SCAN"));
+        let is_cursor = at == 1 && is_scan(&command[0]);
+        let argument = match word {
+            Word::Is(bytes) if is_cursor => quoted(bytes),
+            _ => argument(dice, word, known),
+        };
         text.push_str(&argument);
     }
     text.push(')');

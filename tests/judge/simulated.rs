@@ -32,7 +32,7 @@ pub(crate) struct Simulated {
     states: Vec<State>,
     /// The real server may be in another state than all of these: it reads its clock again and again
     /// within a transaction and within a script, and one of them went on for longer than a
-    /// millisecond lasts.
+    /// millisecond lasts; or there were too many states to follow.
     is_blurred: bool,
     parsers: Vec<Requests>,
 }
@@ -130,7 +130,7 @@ impl Simulated {
             let is_alike = |it: &(State, Vec<u8>)| *it.0.server == *outcomes[0].0.server;
             let depends = !exact || !outcomes.iter().all(is_alike);
             self.is_blurred |= moments.len() > 1 && self.blurs(request) && depends;
-            self.states = distinct(outcomes.into_iter().filter(fits).map(|it| it.0).collect());
+            self.follow(outcomes.into_iter().filter(fits).map(|it| it.0));
             return if exact { Verdict::Exact } else { Verdict::Interval };
         }
         let told = outcomes[0].1.clone();
@@ -146,7 +146,7 @@ impl Simulated {
             return self.differs(told);
         }
         if is_same_millisecond {
-            self.states = distinct(outcomes.into_iter().map(|it| it.0).collect());
+            self.follow(outcomes.into_iter().map(|it| it.0));
             Verdict::Interval
         } else {
             Verdict::Lost
@@ -158,6 +158,22 @@ impl Simulated {
     /// Whether the real server reads its clock more than once within `request`. Valkey does not.
     fn blurs(&self, request: &[Bytes]) -> bool {
         self.profile.server != "valkey" && reads_clock(request)
+    }
+
+    /// From now on these states are followed, without those that are there twice. If there are too
+    /// many, the real server's may be among those that are let go.
+    fn follow(&mut self, states: impl Iterator<Item = State>) {
+        self.states.clear();
+        for state in states {
+            if self.states.iter().any(|other| other.is_like(&state)) {
+                continue;
+            }
+            if self.states.len() == STATES_MAX {
+                self.is_blurred = true;
+                break;
+            }
+            self.states.push(state);
+        }
     }
 
     /// Another reply than the real one: no finding if the real server's state is not known.
@@ -220,15 +236,4 @@ fn moments(low_us: i64, high_us: i64) -> Vec<i64> {
 fn reads_clock(request: &[Bytes]) -> bool {
     let name = request[0].to_ascii_uppercase();
     matches!(name.as_slice(), b"TIME" | b"EXEC") || name.starts_with(b"EVAL")
-}
-
-/// `states` without those that are there twice: keys, and what connections have begun.
-fn distinct(states: Vec<State>) -> Vec<State> {
-    let mut distinct: Vec<State> = Vec::new();
-    for state in states {
-        if distinct.len() < STATES_MAX && !distinct.iter().any(|other| other.is_like(&state)) {
-            distinct.push(state);
-        }
-    }
-    distinct
 }

@@ -145,7 +145,8 @@ fn scan(call: &mut Call<'_>) -> Outcome {
         return Err(text::SYNTAX);
     }
     let mut names = Vec::new();
-    if cursor == 0 && strings {
+    // A place in a small table: the lowest bits of the cursor.
+    if cursor.trailing_zeros() >= 32 && strings {
         expire(call, pattern);
         names = matching(call, pattern);
     }

@@ -112,6 +112,15 @@ fn cursors_are_read_as_the_server_reads_them() {
 }
 
 #[test]
+fn a_cursor_beyond_every_table_is_at_its_beginning() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    let found = "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk";
+    let none = "*2\r\n$1\r\n0\r\n*0";
+    bench.goes(&[("SET k v", "+OK"), ("SCAN 0", found), ("SCAN 9223372036854775808", found)]);
+    bench.goes(&[("SCAN 9223372036854775807", none)]);
+}
+
+#[test]
 fn a_replica_says_why_it_does_not_serve() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("REPLICAOF 127.0.0.1 1", "+OK"), ("SET k v", READ_ONLY), ("GET k", "$-1")]);
