@@ -196,16 +196,16 @@ pub(crate) fn call(dice: &mut Dice, known: usize) -> String {
         0 => commands::other(dice),
         _ => commands::keyed(dice),
     };
+    // What lies behind a cursor that nobody handed out, and which of several keys is first, depends
+    // on a seed of the server's own: such commands are asked as they were drawn.
+    let is = |name: &[u8]| matches!(&command[0], Word::Is(it) if it.eq_ignore_ascii_case(name));
+    let is_search = is(b"SCAN") || is(b"KEYS");
     for (at, word) in command.iter().enumerate() {
         if at > 0 {
             text.push_str(", ");
         }
-        // What lies behind a cursor that nobody handed out depends on a seed of the server's own.
-        let is_scan =
-            |word: &Word| matches!(word, Word::Is(it) if it.eq_ignore_ascii_case(b"SCAN"));
-        let is_cursor = at == 1 && is_scan(&command[0]);
         let argument = match word {
-            Word::Is(bytes) if is_cursor => quoted(bytes),
+            Word::Is(bytes) if is_search => quoted(bytes),
             _ => argument(dice, word, known),
         };
         text.push_str(&argument);
