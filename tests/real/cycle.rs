@@ -59,9 +59,10 @@ async fn a_waiter_gets_the_lock_when_it_is_released() {
     let fleet = Fleet::of(3);
     let (one, other) = (fleet.client(), fleet.client());
     let lease = one.acquire("res").await.unwrap();
+    // A majority has granted it; the last server could be the other's before.
+    fleet.all_hold("res", &lease).await;
     let waiting = tokio::spawn(async move { other.acquire("res").wait(TTL / 2).await });
     let holder = lease.owner().as_bytes().to_vec();
-    fleet.all_hold("res", &lease).await;
     for server in &*fleet {
         eventually("the other one has tried", SOON, || server.calls("set") > 1).await;
         assert_eq!(server.ask::<Vec<u8>>("GET res"), holder);
