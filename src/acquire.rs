@@ -241,7 +241,10 @@ impl Acquiring<'_> {
         acquire.validate()?;
         let driver = acquire.redlock.driver();
         driver.start_tasks();
-        driver.open(&acquire.resource.0, |now| acquire.config(now), context)
+        let begun = driver.open(&acquire.resource.0, |now| acquire.config(now), context);
+        // One that ended before the caller waited could not wake it.
+        driver.start_tasks();
+        begun
     }
 }
 
@@ -259,8 +262,8 @@ impl Future for Acquiring<'_> {
             Stage::Done => panic!("polled after it was ready"),
         };
         let redlock = self.acquire.redlock;
-        redlock.driver().start_tasks();
-        let acquired = core::task::ready!(redlock.driver().poll_acquired(lock, context));
+        let acquired = redlock.driver().poll_served(|it| it.poll_acquired(lock, context));
+        let acquired = core::task::ready!(acquired);
         self.stage = Stage::Done;
         Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))
     }

@@ -138,12 +138,9 @@ impl Redlock {
         driver.shut();
         let environment = driver.environment();
         let (mut timer, until) = (environment.timer(), environment.now().after(within));
-        poll_fn(|context| {
-            driver.start_tasks();
-            match driver.poll_shut(context) {
-                Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => timer.poll_until(until, context),
-            }
+        poll_fn(|context| match driver.poll_served(|it| it.poll_shut(context)) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => timer.poll_until(until, context),
         })
         .await;
         Closed { left: driver.unsettled() }

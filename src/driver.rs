@@ -14,7 +14,7 @@ mod uses;
 mod wakes;
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Waker};
+use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use self::extensions::Extender;
@@ -160,6 +160,17 @@ impl Driver {
             let task = TimerTask::new(Arc::clone(self));
             self.environment.spawn("redlock timer", Box::pin(task));
         }
+    }
+
+    /// Polls while the tasks run. They are looked at again once the caller waits: one that ended before
+    /// could not wake it, and nobody else would start it again.
+    pub(crate) fn poll_served<T>(self: &Arc<Self>, poll: impl FnOnce(&Self) -> Poll<T>) -> Poll<T> {
+        self.start_tasks();
+        let polled = poll(self);
+        if polled.is_pending() {
+            self.start_tasks();
+        }
+        polled
     }
 
     /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`

@@ -223,8 +223,7 @@ impl Lease {
     /// ```
     pub async fn release(self) -> Released {
         let outcome = poll_fn(|context| {
-            self.driver().start_tasks();
-            self.driver().poll_release(self.lock, context)
+            self.driver().poll_served(|driver| driver.poll_release(self.lock, context))
         });
         let outcome = outcome.await;
         released(outcome, self.driver())
@@ -267,8 +266,7 @@ struct Extending<'a> {
 impl Extending<'_> {
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<BootInstant, protocol::ExtendError>> {
         let Self { lease, ttl, extender } = self;
-        lease.driver().start_tasks();
-        lease.driver().poll_extended(lease.lock, *ttl, extender, context)
+        lease.driver().poll_served(|it| it.poll_extended(lease.lock, *ttl, extender, context))
     }
 }
 
@@ -293,8 +291,7 @@ impl Future for Lost {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LostReason> {
         let Self { driver, lock, watch } = self.get_mut();
-        driver.start_tasks();
-        driver.poll_lost(*lock, watch, context)
+        driver.poll_served(|it| it.poll_lost(*lock, watch, context))
     }
 }
 
