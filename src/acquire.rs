@@ -120,8 +120,9 @@ impl<'a> Acquire<'a> {
 
     /// Keeps the lease alive by itself.
     ///
-    /// The extensions are sent by the client's tasks. When the runtime that these live in ends, nothing
-    /// is extended any more until the client is used on another one; the lease then ends in time.
+    /// The extensions are sent where the connections live (see [the crate's documentation](crate#runtime)).
+    /// While that runtime is blocked, or after it has ended, nothing is extended, and the lease ends in
+    /// time; [`Builder::background_thread`](crate::Builder::background_thread) keeps them apart from it.
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.keep_alive = Some(keep_alive);
         self
@@ -240,11 +241,7 @@ impl Acquiring<'_> {
         let acquire = &self.acquire;
         acquire.validate()?;
         let driver = acquire.redlock.driver();
-        driver.start_tasks();
-        let begun = driver.open(&acquire.resource.0, |now| acquire.config(now), context);
-        // One that ended before the caller waited could not wake it.
-        driver.start_tasks();
-        begun
+        driver.open(&acquire.resource.0, |now| acquire.config(now), context)
     }
 }
 
@@ -262,7 +259,7 @@ impl Future for Acquiring<'_> {
             Stage::Done => panic!("polled after it was ready"),
         };
         let redlock = self.acquire.redlock;
-        let acquired = redlock.driver().poll_served(|it| it.poll_acquired(lock, context));
+        let acquired = redlock.driver().serve(|it| it.poll_acquired(lock, context));
         let acquired = core::task::ready!(acquired);
         self.stage = Stage::Done;
         Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))

@@ -79,7 +79,7 @@ impl Builder {
             retry: RetryDelay::default(),
             #[cfg(feature = "tls")]
             tls: TlsConfig::new(),
-            environment: Arc::new(TokioEnvironment),
+            environment: Arc::new(TokioEnvironment::default()),
             observers: Vec::new(),
         }
     }
@@ -161,6 +161,17 @@ impl Builder {
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: TlsConfig) -> Self {
         self.tls = tls;
+        self
+    }
+
+    /// Runs everything of the client on a thread of its own, apart from the application's scheduler.
+    ///
+    /// By default the connections live in the runtime that uses the client first: while that runtime
+    /// is blocked, nothing is sent, so leases are neither extended nor released, and end in time.
+    /// With a thread of its own the client needs no runtime of the caller's at all. Each acquisition
+    /// then pays two switches between threads.
+    pub fn background_thread(mut self) -> Self {
+        self.environment = Arc::new(TokioEnvironment::in_background());
         self
     }
 

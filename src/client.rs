@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::future::poll_fn;
-use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -88,8 +87,7 @@ impl Redlock {
     /// # }
     /// ```
     pub async fn connect(&self) {
-        self.driver().start_tasks();
-        self.driver().connect();
+        self.driver().serve(|driver| driver.connect());
     }
 
     /// What the client knows of its nodes. Neither asks them nor waits.
@@ -134,15 +132,9 @@ impl Redlock {
     /// ```
     pub async fn close(&self, within: Duration) -> Closed {
         let driver = self.driver();
-        driver.start_tasks();
         driver.shut();
-        let environment = driver.environment();
-        let (mut timer, until) = (environment.timer(), environment.now().after(within));
-        poll_fn(|context| match driver.poll_served(|it| it.poll_shut(context)) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => timer.poll_until(until, context),
-        })
-        .await;
+        let (mut waiter, until) = (None, driver.environment().now().after(within));
+        poll_fn(|context| driver.serve(|it| it.poll_shut(&mut waiter, until, context))).await;
         Closed { left: driver.unsettled() }
     }
 

@@ -9,12 +9,15 @@ mod names;
 mod pipeline;
 mod standing;
 mod telling;
+mod timeouts;
 mod transports;
 mod uses;
+mod waiters;
 mod wakes;
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Waker};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use self::extensions::Extender;
@@ -22,6 +25,8 @@ use self::names::Names;
 use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
+pub(crate) use self::waiters::Waiter;
+use self::waiters::Waiters;
 use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
@@ -60,8 +65,7 @@ pub(crate) struct State {
     closing: bool,
     /// Nothing more is to be acquired.
     closed: bool,
-    /// Who waits for the end.
-    closers: Vec<Waker>,
+    waiters: Waiters,
     wakes: Wakes,
 }
 
@@ -100,7 +104,7 @@ impl Driver {
             armed: None,
             closing: false,
             closed: false,
-            closers: Vec::new(),
+            waiters: Waiters::default(),
             wakes: Wakes::default(),
         };
         let all_run = AtomicBool::new(false);
@@ -140,10 +144,15 @@ impl Driver {
 
     /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
     /// only from inside a poll.
-    pub(crate) fn start_tasks(self: &Arc<Self>) {
+    ///
+    /// # Errors
+    ///
+    /// If tasks cannot be started from here. Those that run go on.
+    fn start_tasks(self: &Arc<Self>) -> io::Result<()> {
         if self.all_run.load(Ordering::Acquire) {
-            return;
+            return Ok(());
         }
+        self.environment.can_spawn()?;
         let mut state = self.lock();
         self.all_run.store(true, Ordering::Release);
         let timer = !core::mem::replace(&mut state.timer.running, true);
@@ -154,23 +163,22 @@ impl Driver {
         drop(state);
         for node in nodes {
             let task = NodeTask::new(Arc::clone(self), node);
-            self.environment.spawn("redlock node", Box::pin(task));
+            self.environment.spawn(Box::pin(task));
         }
         if timer {
             let task = TimerTask::new(Arc::clone(self));
-            self.environment.spawn("redlock timer", Box::pin(task));
+            self.environment.spawn_apart(Box::pin(task));
         }
+        Ok(())
     }
 
-    /// Polls while the tasks run. They are looked at again once the caller waits: one that ended before
-    /// could not wake it, and nobody else would start it again.
-    pub(crate) fn poll_served<T>(self: &Arc<Self>, poll: impl FnOnce(&Self) -> Poll<T>) -> Poll<T> {
-        self.start_tasks();
-        let polled = poll(self);
-        if polled.is_pending() {
-            self.start_tasks();
-        }
-        polled
+    /// Does what may make a caller wait, and sees to it then that the tasks run: one that ended before
+    /// the caller waited could not wake it, and nobody else would start it again.
+    pub(crate) fn serve<T>(self: &Arc<Self>, act: impl FnOnce(&Self) -> T) -> T {
+        let result = act(self);
+        // Where no task can be started the timer still ends what waits, in its time.
+        let _ = self.start_tasks();
+        result
     }
 
     /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`
@@ -181,10 +189,12 @@ impl Driver {
         context: &Context<'_>,
     ) -> Option<Option<BootInstant>> {
         self.turn(|state, now| {
-            state.machine.handle_timeout(now);
+            state.time_out_nodes(now);
+            state.machine.handle_lock_timeout(now);
+            state.waiters.wake_due(now, &mut state.wakes);
             self.pump(state, now);
             state.timer.listen(context);
-            state.armed = armed.into_iter().chain(state.machine.poll_timeout()).min();
+            state.armed = armed.into_iter().chain(state.next_timeout()).min();
             (!state.is_finished()).then_some(state.armed)
         })
     }
@@ -202,7 +212,7 @@ impl Driver {
     fn task_ended(&self, state: &mut State) {
         self.all_run.store(false, Ordering::Release);
         state.uses.wake_all(&mut state.wakes);
-        state.wakes.extend(state.closers.drain(..));
+        state.waiters.wake_all(&mut state.wakes);
     }
 
     /// The last handle is gone.
@@ -212,8 +222,21 @@ impl Driver {
 
     /// Opens a use of the lock on `resource`; its first attempt begins at once, and the caller is
     /// woken when there is an outcome. `config` is given the instant from which on waiting counts.
-    /// Refused after the client was closed.
+    ///
+    /// # Errors
+    ///
+    /// After the client was closed, and where no task can be started.
     pub(crate) fn open(
+        self: &Arc<Self>,
+        resource: &[u8],
+        config: impl FnOnce(BootInstant) -> LockConfig,
+        context: &Context<'_>,
+    ) -> Result<LockId, AcquireError> {
+        self.start_tasks().map_err(|why| AcquireError::not_started(&why))?;
+        self.serve(|it| it.open_use(resource, config, context))
+    }
+
+    fn open_use(
         &self,
         resource: &[u8],
         config: impl FnOnce(BootInstant) -> LockConfig,
@@ -257,7 +280,7 @@ impl Driver {
             };
             self.hear(state, event, now);
         }
-        let next = state.machine.poll_timeout();
+        let next = state.next_timeout();
         // A timer that fires before there is something to do does no harm; it is set again then.
         let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
         if is_earlier || state.is_finished() {
@@ -267,7 +290,7 @@ impl Driver {
             for node in &mut state.nodes {
                 node.task.wake(&mut state.wakes);
             }
-            state.wakes.extend(state.closers.drain(..));
+            state.waiters.wake_all(&mut state.wakes);
         }
     }
 

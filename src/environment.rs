@@ -40,8 +40,20 @@ pub trait Environment: Send + Sync + 'static {
     /// A timer on the same clock, for the task that polls it first.
     fn timer(&self) -> Box<dyn Timer>;
 
-    /// Runs `task` in the background. Called only from inside a poll.
-    fn spawn(&self, name: &'static str, task: BoxFuture<'static, ()>);
+    /// Returns whether tasks can be started from here. Called from inside a poll, before
+    /// [`Environment::spawn`] and [`Environment::spawn_apart`].
+    ///
+    /// # Errors
+    ///
+    /// If they cannot, and why: no runtime, no network in it, no thread to be had.
+    fn can_spawn(&self) -> io::Result<()>;
+
+    /// Runs `task` in the background, where connections are polled: by default on the caller's
+    /// runtime.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// Runs `task` where no task of the application can hold it up.
+    fn spawn_apart(&self, task: BoxFuture<'static, ()>);
 
     /// Fills `bytes` from a source that no other client shares.
     ///

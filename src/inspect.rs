@@ -7,13 +7,15 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::task::Poll;
 use core::time::Duration;
+use std::io;
 use std::sync::Arc;
+
+use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
 use self::probe::probe;
 use crate::builder::Settings;
 use crate::driver::Driver;
-use crate::environment::BoxFuture;
 use crate::protocol::{NodeIndex, RestartGuard, RunId};
 
 /// What the nodes said of themselves, and what follows from it. Printed, it is a report in words.
@@ -75,56 +77,54 @@ pub struct NodeReport {
 
 /// Asks every node at once, each on a connection of its own.
 pub(crate) async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
-    let asked = settings.nodes.iter().map(|node| ask(Arc::clone(driver), *settings, node));
-    let mut nodes = join(asked.collect()).await;
+    let asked: Vec<_> = settings.nodes.iter().map(|node| ask(driver, settings, node)).collect();
+    let mut nodes = Vec::with_capacity(asked.len());
+    for (node, report) in settings.nodes.iter().zip(asked) {
+        let report = match report {
+            Ok(report) => report.await.unwrap_or_else(|_| Err(Arc::from("the runtime has ended"))),
+            Err(error) => Err(Arc::from(error.to_string())),
+        };
+        nodes.push(NodeInspection {
+            place: node.get(),
+            node: driver.endpoint(node).to_string(),
+            restart_guard: settings.guards[node.get()],
+            report,
+        });
+    }
     findings::offset_clocks(&mut nodes);
     let findings = findings::judge(&nodes);
     let fingerprint = findings::fingerprint(&nodes);
     Inspection { nodes, findings, fingerprint }
 }
 
+type Report = Result<NodeReport, Arc<str>>;
+
+/// Asks one node, in a task where connections can be polled.
 fn ask(
-    driver: Arc<Driver>,
-    settings: Settings,
+    driver: &Arc<Driver>,
+    settings: &Settings,
     node: NodeIndex,
-) -> BoxFuture<'static, NodeInspection> {
-    Box::pin(async move {
-        let environment = driver.environment();
-        // Several questions in a row, each worth a node timeout; a node that hangs is let go.
-        let patience = settings.connect_timeout.saturating_add(settings.node_timeout * 8);
+) -> io::Result<oneshot::Receiver<Report>> {
+    driver.environment().can_spawn()?;
+    // Several questions in a row, each worth a node timeout; a node that hangs is let go.
+    let patience = settings.connect_timeout.saturating_add(settings.node_timeout * 8);
+    let (sender, receiver) = oneshot::channel();
+    let asking = Arc::clone(driver);
+    driver.environment().spawn(Box::pin(async move {
+        let environment = asking.environment();
         let (mut timer, until) = (environment.timer(), environment.now().after(patience));
-        let mut probe = Box::pin(probe(&driver, node));
+        let mut probe = Box::pin(probe(&asking, node));
         let report = poll_fn(|context| match probe.as_mut().poll(context) {
             Poll::Pending => {
                 let late = timer.poll_until(until, context);
                 late.map(|()| Err(Arc::from("no answer in time")))
             }
             ready => ready,
-        })
-        .await;
-        NodeInspection {
-            place: node.get(),
-            node: driver.endpoint(node).to_string(),
-            restart_guard: settings.guards[node.get()],
-            report,
-        }
-    })
-}
-
-/// Waits for all of `futures`.
-async fn join<T>(futures: Vec<BoxFuture<'static, T>>) -> Vec<T> {
-    let mut waiting: Vec<_> = futures.into_iter().map(|future| (Some(future), None)).collect();
-    poll_fn(|context| {
-        for (future, output) in &mut waiting {
-            if let Some(Poll::Ready(it)) = future.as_mut().map(|it| it.as_mut().poll(context)) {
-                (*future, *output) = (None, Some(it));
-            }
-        }
-        let done = waiting.iter().all(|(future, _)| future.is_none());
-        if done { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    waiting.into_iter().filter_map(|(_, output)| output).collect()
+        });
+        // Nobody is told who does not wait any more.
+        let _ = sender.send(report.await);
+    }));
+    Ok(receiver)
 }
 
 impl fmt::Display for Inspection {

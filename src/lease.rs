@@ -223,7 +223,7 @@ impl Lease {
     /// ```
     pub async fn release(self) -> Released {
         let outcome = poll_fn(|context| {
-            self.driver().poll_served(|driver| driver.poll_release(self.lock, context))
+            self.driver().serve(|driver| driver.poll_release(self.lock, context))
         });
         let outcome = outcome.await;
         released(outcome, self.driver())
@@ -266,7 +266,7 @@ struct Extending<'a> {
 impl Extending<'_> {
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<BootInstant, protocol::ExtendError>> {
         let Self { lease, ttl, extender } = self;
-        lease.driver().poll_served(|it| it.poll_extended(lease.lock, *ttl, extender, context))
+        lease.driver().serve(|it| it.poll_extended(lease.lock, *ttl, extender, context))
     }
 }
 
@@ -291,7 +291,7 @@ impl Future for Lost {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LostReason> {
         let Self { driver, lock, watch } = self.get_mut();
-        driver.poll_served(|it| it.poll_lost(*lock, watch, context))
+        driver.serve(|it| it.poll_lost(*lock, watch, context))
     }
 }
 

@@ -85,11 +85,19 @@
 //!
 //! # Runtime
 //!
-//! Tokio, with its network and timers enabled (`enable_all`), on Linux, Android or an Apple system:
-//! a lease is measured with a clock that counts the time asleep, and no such clock is known for
-//! others. [`Builder::build`] opens no connection and starts no task, so a client may be a `static`.
-//! Tasks start at first use, and again on another runtime when theirs has ended. Dropping a lease
-//! or a future never blocks and needs no runtime.
+//! Tokio, with its network enabled, on Linux, Android or an Apple system: a lease is measured with a
+//! clock that counts the time asleep, and no such clock is known for others. [`Builder::build`] opens
+//! no connection and starts no task, so a client may be a `static`. Dropping a lease or a future never
+//! blocks and needs no runtime.
+//!
+//! | what | runs where | so |
+//! | --- | --- | --- |
+//! | ends of leases and of waits, due attempts and extensions | a thread that keeps time for all clients of the process | no task of yours, and no other runtime, holds up [`Lease::lost`], [`Lease::guard`] or the end of a wait: they are noticed on the runtime that polls them |
+//! | connections | the runtime that used the client first; when it has ended, the next one that does | while that runtime is blocked or not polled nothing is sent: leases are not extended and not released, attempts on other runtimes fail, and what is held ends in time |
+//! | both | with [`Builder::background_thread`], a thread of the client's own | nothing of yours holds it up, and callers need no tokio runtime |
+//!
+//! A call that finds no runtime to open connections on fails with [`AcquireErrorKind::NoRuntime`]; the
+//! next one may succeed.
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

@@ -200,9 +200,13 @@ impl Future for NodeTask {
             }
             let dialed = task.poll_dial(context).is_ready();
             let moved = task.poll_connection(context).is_ready();
-            if !dialed && !moved {
+            if dialed || moved {
+                continue;
+            }
+            if !orders.look {
                 return Poll::Pending;
             }
+            task.driver.looked(task.node);
         }
     }
 }

@@ -29,7 +29,9 @@
 mod metrics;
 mod tracing;
 
+use core::panic::AssertUnwindSafe;
 use core::time::Duration;
+use std::panic;
 use std::sync::Arc;
 
 pub(crate) use self::tracing::TracingObserver;
@@ -41,8 +43,9 @@ pub use crate::protocol::{AttemptError, BootInstant, NodeIndex, NodeMask, Releas
 
 /// Sees everything that a client does, in the order in which its protocol machines see it.
 ///
-/// It is called while the client's state is locked: it must neither block nor call back into the
-/// client or a lease of it.
+/// It is called while the client's state is locked, on whatever thread something happened, often on
+/// the one that keeps time for every client of the process: it must neither block nor call back into
+/// the client or a lease of it. If it panics, the client goes on.
 pub trait Observer: Send + Sync + 'static {
     /// Something happened.
     fn event(&self, event: &Event<'_>);
@@ -192,10 +195,16 @@ impl Observers {
         }
         let event = event();
         if is_traced {
-            self.tracing.event(&event);
+            contain(|| self.tracing.event(&event));
         }
         for observer in &self.others {
-            observer.event(&event);
+            contain(|| observer.event(&event));
         }
     }
+}
+
+/// Runs code of the application while the client's state is locked: its panic must not cost the
+/// client that state. The panic hook has reported it.
+fn contain(act: impl FnOnce()) {
+    let _ = panic::catch_unwind(AssertUnwindSafe(act));
 }

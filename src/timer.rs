@@ -9,25 +9,20 @@ use crate::driver::Driver;
 use crate::environment::Timer;
 use crate::protocol::BootInstant;
 
-/// Waits for whatever instant the machines name.
+/// Waits for whatever instant the machines name. It runs apart from the application's tasks, so that
+/// none of these stands between a lease and its end.
 pub(crate) struct TimerTask {
     driver: Arc<Driver>,
     timer: Box<dyn Timer>,
     /// What the timer is set for. It may be earlier than what the machines wait for by now: a look
     /// in vain costs less than setting it again with every command.
     armed: Option<BootInstant>,
-    /// How often the task has let others go first since it was woken.
-    deferred: u8,
 }
-
-/// A node's task lets others go first once. After a pause of the whole process answers are waiting
-/// that came in time for the lease, and the node timeout has passed, too: the answers come first.
-const DEFERRED: u8 = 2;
 
 impl TimerTask {
     pub(crate) fn new(driver: Arc<Driver>) -> Self {
         let timer = driver.environment().timer();
-        Self { driver, timer, armed: None, deferred: 0 }
+        Self { driver, timer, armed: None }
     }
 }
 
@@ -36,12 +31,6 @@ impl Future for TimerTask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
-        if task.deferred < DEFERRED {
-            task.deferred += 1;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        task.deferred = 0;
         loop {
             let Some(next) = task.driver.tick(task.armed, context) else {
                 return Poll::Ready(());

@@ -3,7 +3,7 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use super::{Driver, State};
+use super::{Driver, State, Waiter};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer};
 use crate::health::{Health, NodeHealth};
 use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
@@ -89,17 +89,17 @@ impl Driver {
         });
     }
 
-    /// Ready when no answer is awaited and no release is owed any more.
-    pub(crate) fn poll_shut(&self, context: &Context<'_>) -> Poll<()> {
-        self.turn(|state, _| {
-            if state.machine.is_idle() {
-                return Poll::Ready(());
-            }
-            if !state.closers.iter().any(|closer| closer.will_wake(context.waker())) {
-                state.closers.push(context.waker().clone());
-            }
-            Poll::Pending
-        })
+    /// Ready when no answer is awaited and no release is owed any more, at the latest at `until`.
+    pub(crate) fn poll_shut(
+        &self,
+        waiter: &mut Option<Waiter>,
+        until: BootInstant,
+        context: &Context<'_>,
+    ) -> Poll<()> {
+        let idle = |state: &mut State, _| {
+            if state.machine.is_idle() { Poll::Ready(()) } else { Poll::Pending }
+        };
+        self.poll_waiting(waiter, until, context, idle).map(drop)
     }
 
     /// The nodes that have not answered everything, or are owed releases.

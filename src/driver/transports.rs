@@ -27,6 +27,8 @@ pub(super) struct Node {
     pub(super) quarantined: bool,
     /// The connection that there should be is open.
     pub(super) connected: bool,
+    /// The task is to say when it has taken in everything that has arrived.
+    pub(super) to_look: bool,
     pub(super) task: Task,
 }
 
@@ -34,6 +36,8 @@ pub(super) struct Node {
 pub(crate) struct Orders {
     /// The connection that there should be.
     pub(crate) epoch: Option<u32>,
+    /// The task is to take in everything that has arrived, and then to call [`Driver::looked`].
+    pub(crate) look: bool,
     /// Nothing will be asked of the task any more.
     pub(crate) finished: bool,
 }
@@ -64,7 +68,7 @@ impl Driver {
             }
             _ => {}
         }
-        Orders { epoch: node.epoch, finished }
+        Orders { epoch: node.epoch, look: node.to_look, finished }
     }
 
     /// The connection `epoch` to `node` is open.
@@ -92,7 +96,8 @@ impl Driver {
     /// The task of `node`, which served the connection `epoch`, has ended.
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
-            state.nodes[node.get()].task = Task::default();
+            let entry = &mut state.nodes[node.get()];
+            (entry.task, entry.to_look) = (Task::default(), false);
             self.task_ended(state);
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, None, now);

@@ -308,7 +308,7 @@ impl Driver {
         context: &Context<'_>,
     ) -> Poll<LostReason> {
         // The timer may not have had its turn yet, after a pause for one.
-        self.turn(|state, now| state.machine.handle_timeout(now));
+        self.turn(|state, now| state.machine.handle_lock_timeout(now));
         self.turn(|state, _| {
             let Uses { table, watches } = &mut state.uses;
             let Some(entry) = table.get_mut(&lock) else {

@@ -2,14 +2,19 @@
 
 #![expect(clippy::disallowed_methods, reason = "everything else reaches the world through here")]
 
+mod apart;
 mod timer;
 
 use core::time::Duration;
 use std::io;
+use std::panic;
+use std::sync::{Arc, OnceLock};
 
 use rustix::net::sockopt;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixDatagram, UnixStream};
+use tokio::runtime::Handle;
 
+use self::apart::Apart;
 use self::timer::TokioTimer;
 use super::{Address, BoxFuture, Endpoint, Environment, Stream, Timer};
 use crate::protocol::BootInstant;
@@ -22,9 +27,36 @@ const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 compile_error!("a lease needs a clock that counts time asleep, and none is known for this system");
 
-/// The world of a tokio runtime with its network and timers enabled.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TokioEnvironment;
+/// The world of a tokio runtime with its network enabled.
+#[derive(Clone, Debug, Default)]
+pub struct TokioEnvironment {
+    /// Runs every task, if the client has a thread of its own; started at first use.
+    background: Option<Arc<OnceLock<Apart>>>,
+}
+
+impl TokioEnvironment {
+    /// The world of a client that shares no scheduler with the application.
+    pub(crate) fn in_background() -> Self {
+        Self { background: Some(Arc::default()) }
+    }
+}
+
+/// The client's clock: it counts time asleep.
+fn now() -> BootInstant {
+    let time = rustix::time::clock_gettime(CLOCK);
+    let seconds = u64::try_from(time.tv_sec).expect("a clock that counts from boot");
+    let nanos = u64::try_from(time.tv_nsec).expect("nanoseconds are not negative");
+    BootInstant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+/// The runtime of the caller, if connections can be opened on it.
+fn runtime_of_caller() -> io::Result<Handle> {
+    let runtime = Handle::try_current().map_err(io::Error::other)?;
+    // Tokio says that a runtime has no network by a panic, and by nothing else.
+    let socket = panic::catch_unwind(UnixDatagram::unbound);
+    let socket = socket.map_err(|_| io::Error::other("the tokio runtime has no network enabled"));
+    socket?.map(|_| runtime)
+}
 
 impl Environment for TokioEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
@@ -42,18 +74,37 @@ impl Environment for TokioEnvironment {
     }
 
     fn now(&self) -> BootInstant {
-        let time = rustix::time::clock_gettime(CLOCK);
-        let seconds = u64::try_from(time.tv_sec).expect("a clock that counts from boot");
-        let nanos = u64::try_from(time.tv_nsec).expect("nanoseconds are not negative");
-        BootInstant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+        now()
     }
 
     fn timer(&self) -> Box<dyn Timer> {
         Box::new(TokioTimer::New)
     }
 
-    fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
-        tokio::spawn(task);
+    fn can_spawn(&self) -> io::Result<()> {
+        let Some(background) = &self.background else {
+            apart::timekeeper()?;
+            return runtime_of_caller().map(drop);
+        };
+        if background.get().is_none() {
+            // Of two that are started at once one ends unused.
+            let _ = background.set(Apart::start("redlock")?);
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        match self.background.as_ref().and_then(|it| it.get()) {
+            Some(background) => background.spawn(task),
+            None => drop(tokio::spawn(task)),
+        }
+    }
+
+    fn spawn_apart(&self, task: BoxFuture<'static, ()>) {
+        match self.background.as_ref().and_then(|it| it.get()) {
+            Some(background) => background.spawn(task),
+            None => apart::timekeeper().expect("it was started before").spawn(task),
+        }
     }
 
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
@@ -96,8 +147,8 @@ mod tests {
 
     #[test]
     fn the_clock_does_not_go_back() {
-        let first = TokioEnvironment.now();
-        assert!(TokioEnvironment.now() >= first);
+        let first = TokioEnvironment::default().now();
+        assert!(TokioEnvironment::default().now() >= first);
         assert!(first > BootInstant::ZERO);
     }
 
@@ -106,7 +157,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let endpoint: Endpoint = format!("redis://127.0.0.1:{port}").parse().unwrap();
-        let mut ours = TokioEnvironment.connect(&endpoint).await.unwrap();
+        let mut ours = TokioEnvironment::default().connect(&endpoint).await.unwrap();
         let (mut theirs, _) = listener.accept().await.unwrap();
         ours.write_all(b"hello").await.unwrap();
         let mut bytes = [0; 5];
@@ -135,7 +186,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("redlock-client-{}", std::process::id()));
         let listener = tokio::net::UnixListener::bind(&path).unwrap();
         let endpoint: Endpoint = format!("unix://{}", path.display()).parse().unwrap();
-        let mut ours = TokioEnvironment.connect(&endpoint).await.unwrap();
+        let mut ours = TokioEnvironment::default().connect(&endpoint).await.unwrap();
         let (mut theirs, _) = listener.accept().await.unwrap();
         std::fs::remove_file(&path).unwrap();
         ours.write_all(b"hello").await.unwrap();
@@ -147,8 +198,8 @@ mod tests {
     #[test]
     fn entropy_is_not_constant() {
         let (mut one, mut other) = ([0; 20], [0; 20]);
-        TokioEnvironment.fill_random(&mut one).unwrap();
-        TokioEnvironment.fill_random(&mut other).unwrap();
+        TokioEnvironment::default().fill_random(&mut one).unwrap();
+        TokioEnvironment::default().fill_random(&mut other).unwrap();
         assert_ne!(one, other);
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::io;
 use std::sync::Arc;
 
 use super::{LostReason, OptionError};
@@ -15,6 +16,8 @@ pub struct AcquireError {
     nodes: Vec<NodeAnswer>,
     retry_after: Option<Duration>,
     refused: Option<OptionError>,
+    /// What the system or tokio said when a task was to be started.
+    not_started: Option<Arc<str>>,
 }
 
 /// The kinds of [`AcquireError`].
@@ -27,6 +30,10 @@ pub enum AcquireErrorKind {
     Invalid,
     /// The operating system had no randomness for a token.
     NoEntropy,
+    /// No task could be started to serve the connections: the call was polled outside of a tokio
+    /// runtime with its network enabled, or the system has no thread to give. Nothing was asked of
+    /// the nodes.
+    NoRuntime,
     /// A majority could not be had without nodes that are in quarantine after a restart.
     Quarantined,
     /// Other holders' keys are in the way.
@@ -55,7 +62,13 @@ pub struct NodeAnswer {
 
 impl AcquireError {
     pub(crate) fn new(kind: AcquireErrorKind) -> Self {
-        Self { kind, attempts: 0, nodes: Vec::new(), retry_after: None, refused: None }
+        let (retry_after, refused, not_started) = (None, None, None);
+        Self { kind, attempts: 0, nodes: Vec::new(), retry_after, refused, not_started }
+    }
+
+    pub(crate) fn not_started(why: &io::Error) -> Self {
+        let why = Some(Arc::from(why.to_string()));
+        Self { not_started: why, ..Self::new(AcquireErrorKind::NoRuntime) }
     }
 
     pub(crate) fn after_attempts(mut self, attempts: u32, nodes: Vec<NodeAnswer>) -> Self {
@@ -118,6 +131,7 @@ impl fmt::Display for AcquireErrorKind {
             Self::Closed => "the client was closed",
             Self::Invalid => "an option of the acquisition cannot be met",
             Self::NoEntropy => "the operating system has no randomness for a token",
+            Self::NoRuntime => "no task can be started to serve the connections",
             Self::Quarantined => "too many nodes are in quarantine after a restart",
             Self::Taken => "the lock is taken",
             Self::TooFewNodes => "too few nodes answered without an error",
@@ -132,6 +146,9 @@ impl fmt::Display for AcquireError {
             return write!(formatter, "{refused}");
         }
         write!(formatter, "{}", self.kind)?;
+        if let Some(why) = &self.not_started {
+            write!(formatter, ": {why}")?;
+        }
         if let Some(left) = self.retry_after {
             write!(formatter, ", for another {left:.1?}")?;
         }

@@ -259,7 +259,9 @@ fn attempt_outcome(reason: AttemptError) -> &'static str {
 fn acquire_outcome(kind: AcquireErrorKind) -> &'static str {
     match kind {
         AcquireErrorKind::Closed => "closed",
-        AcquireErrorKind::Invalid => unreachable!("what is refused is never begun"),
+        AcquireErrorKind::Invalid | AcquireErrorKind::NoRuntime => {
+            unreachable!("what is refused is never begun")
+        }
         AcquireErrorKind::NoEntropy => "no_entropy",
         AcquireErrorKind::Quarantined => "quarantined",
         AcquireErrorKind::Taken => "taken",

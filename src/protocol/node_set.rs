@@ -257,14 +257,24 @@ impl NodeSet {
 
     /// The instant that [`NodeSet::poll_timeout`] named has come. Harmless at any other time.
     pub fn handle_timeout(&mut self, now: BootInstant) {
+        self.nodes.iter().for_each(|node| self.handle_node_timeout(node, now));
+        self.handle_lock_timeout(now);
+    }
+
+    /// The instant that [`NodeSet::node_timeout`] named has come. A driver that can look for answers
+    /// of the node that have arrived does so first. Harmless at any other time.
+    pub fn handle_node_timeout(&mut self, node: NodeIndex, now: BootInstant) {
         self.advance(now);
-        for node in self.nodes.iter() {
-            if self.link_timeout(node).is_some_and(|at| at <= now) {
-                self.touched.insert(node);
-                self.links[node.get()].handle_timeout(now, &mut self.notes);
-                self.route(now);
-            }
+        if self.node_timeout(node).is_some_and(|at| at <= now) {
+            self.touched.insert(node);
+            self.links[node.get()].handle_timeout(now, &mut self.notes);
+            self.route(now);
         }
+    }
+
+    /// The instant that [`NodeSet::lock_timeout`] named has come. Harmless at any other time.
+    pub fn handle_lock_timeout(&mut self, now: BootInstant) {
+        self.advance(now);
         while let Some(slot) = self.timers.take_due(now) {
             let lock = self.slots[slot as usize].lock.as_mut();
             let lock = lock.expect("a slot without a lock waits for nothing");

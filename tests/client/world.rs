@@ -227,7 +227,15 @@ impl Environment for Shared {
         Box::new(Sleeper(Arc::clone(&self.clock)))
     }
 
-    fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
+    fn can_spawn(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn spawn_apart(&self, task: BoxFuture<'static, ()>) {
+        self.spawn(task);
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
         self.woken.0.store(true, Ordering::Relaxed);
         self.tasks.lock().unwrap().push(task);
     }

@@ -26,6 +26,7 @@ mod interlock;
 mod outage;
 mod proxy;
 mod refusals;
+mod scheduling;
 mod server;
 mod soak;
 #[cfg(feature = "tls")]
@@ -119,6 +120,7 @@ const TESTS: &[&[Test]] = &[
     inspection::TESTS,
     outage::TESTS,
     refusals::TESTS,
+    scheduling::TESTS,
     soak::TESTS,
     #[cfg(feature = "tls")]
     tls::TESTS,

@@ -5,8 +5,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use super::TokioEnvironment;
-use crate::environment::{Environment, Timer};
+use super::now;
+use crate::environment::Timer;
 use crate::protocol::BootInstant;
 
 /// A timer of the kernel's where there is one, else one of tokio's that looks at the clock now and
@@ -25,7 +25,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 impl Timer for TokioTimer {
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            let left = at.since(TokioEnvironment.now());
+            let left = at.since(now());
             if left.is_zero() {
                 return Poll::Ready(());
             }
@@ -129,9 +129,9 @@ mod tests {
 
     async fn never_early(mut timer: TokioTimer) {
         for wait in [3 * MS, Duration::ZERO, Duration::from_nanos(1), 2 * MS] {
-            let at = TokioEnvironment.now().after(wait);
+            let at = now().after(wait);
             poll_fn(|context| timer.poll_until(at, context)).await;
-            assert!(TokioEnvironment.now() >= at);
+            assert!(now() >= at);
         }
         poll_fn(|context| timer.poll_until(BootInstant::ZERO, context)).await;
     }
@@ -145,8 +145,8 @@ mod tests {
     #[tokio::test]
     async fn a_timer_may_be_set_again_before_it_fires() {
         for mut timer in [TokioTimer::New, TokioTimer::Watching(None)] {
-            let now = TokioEnvironment.now();
-            let (soon, late) = (now.after(2 * MS), now.after(Duration::from_secs(3_600)));
+            let begin = now();
+            let (soon, late) = (begin.after(2 * MS), begin.after(Duration::from_secs(3_600)));
             for at in [late, soon, late] {
                 let first = poll_fn(|context| Poll::Ready(timer.poll_until(at, context))).await;
                 assert!(first.is_pending());
@@ -154,9 +154,9 @@ mod tests {
             // Late enough for the second one to fire unasked.
             let mut other = TokioTimer::New;
             poll_fn(|context| other.poll_until(soon, context)).await;
-            let at = TokioEnvironment.now().after(2 * MS);
+            let at = now().after(2 * MS);
             poll_fn(|context| timer.poll_until(at, context)).await;
-            assert!(TokioEnvironment.now() >= at);
+            assert!(now() >= at);
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn the_kernel_keeps_the_time() {
         let mut timer = TokioTimer::New;
-        let at = TokioEnvironment.now().after(MS);
+        let at = now().after(MS);
         poll_fn(|context| timer.poll_until(at, context)).await;
         assert!(matches!(timer, TokioTimer::Kernel(_)));
     }

@@ -40,11 +40,19 @@ impl NodeSet {
     /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.nodes.iter().filter_map(|node| self.link_timeout(node));
-        links.chain(self.timers.next()).min()
+        let links = self.nodes.iter().filter_map(|node| self.node_timeout(node));
+        links.chain(self.lock_timeout()).min()
     }
 
-    pub(super) fn link_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
+    /// The earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
+    #[must_use]
+    pub fn lock_timeout(&self) -> Option<BootInstant> {
+        self.timers.next()
+    }
+
+    /// The earliest instant at which [`NodeSet::handle_node_timeout`] has something to do.
+    #[must_use]
+    pub fn node_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
         let known = !self.touched.contains(node);
         if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
     }

@@ -53,7 +53,16 @@ impl Environment for HostEnvironment {
         Box::new(BootTimer { world: Arc::clone(&self.world), client: self.client, sleep: None })
     }
 
-    fn spawn(&self, _name: &'static str, task: BoxFuture<'static, ()>) {
+    fn can_spawn(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A process of one thread has nowhere else to run it; nothing of it blocks.
+    fn spawn_apart(&self, task: BoxFuture<'static, ()>) {
+        self.spawn(task);
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
         let mut state = self.world.lock();
         state.clients[usize::from(self.client)].spawned.push(task);
         state.wake_client(self.client);

@@ -25,7 +25,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         }
     }
     for (place, client) in scenario.clients.iter().enumerate() {
-        let builder = builder(plan, place).environment(Arc::new(TokioEnvironment));
+        let builder = builder(plan, place).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }

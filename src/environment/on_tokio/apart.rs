@@ -1,0 +1,78 @@
+//! Threads that no task of the application can hold up.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use crate::environment::BoxFuture;
+
+/// A thread with a runtime of its own. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Apart {
+    runtime: Handle,
+    /// The process that started the thread: a forked child has no part in it.
+    process: u32,
+    _ends_when_dropped: oneshot::Sender<()>,
+}
+
+impl Apart {
+    /// # Errors
+    ///
+    /// If the system gives no thread, or no descriptors for its runtime.
+    pub(super) fn start(name: &str) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        let thread = thread::Builder::new().name(String::from(name));
+        thread.spawn(move || runtime.block_on(ended))?;
+        Ok(Self { runtime: handle, process: std::process::id(), _ends_when_dropped: end })
+    }
+
+    pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.runtime.spawn(task);
+    }
+}
+
+/// The thread on which all clients of the process keep time. Started at first use, and parked while
+/// nothing is due.
+pub(super) fn timekeeper() -> io::Result<Arc<Apart>> {
+    static TIMEKEEPER: Mutex<Option<Arc<Apart>>> = Mutex::new(None);
+    let mut timekeeper = TIMEKEEPER.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*timekeeper {
+        Some(it) if it.process == std::process::id() => Ok(Arc::clone(it)),
+        _ => {
+            let started = Arc::new(Apart::start("redlock time")?);
+            // What a parent process started is the parent's: its end must not be told to it.
+            core::mem::forget(timekeeper.replace(Arc::clone(&started)));
+            Ok(started)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_ends_with_its_handle() {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let apart = Apart::start("test").unwrap();
+        apart.spawn(Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(sender);
+        }));
+        drop(apart);
+        assert!(receiver.recv().is_err(), "its tasks are dropped");
+    }
+
+    #[test]
+    fn the_process_has_one_timekeeper() {
+        let (one, other) = (timekeeper().unwrap(), timekeeper().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+}
