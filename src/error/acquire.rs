@@ -34,6 +34,9 @@ pub enum AcquireErrorKind {
     /// runtime with its network enabled, or the system has no thread to give. Nothing was asked of
     /// the nodes.
     NoRuntime,
+    /// A majority was not asked within the node timeout, for this client had more to send than its
+    /// connections take: fewer tasks at once, or a longer node timeout.
+    Overloaded,
     /// A majority could not be had without nodes that are in quarantine after a restart.
     Quarantined,
     /// Other holders' keys are in the way.
@@ -118,6 +121,7 @@ impl From<AttemptError> for AcquireErrorKind {
         match reason {
             // The caller who cancels is not there to be told.
             AttemptError::Cancelled | AttemptError::Taken => Self::Taken,
+            AttemptError::Overloaded => Self::Overloaded,
             AttemptError::Quarantined => Self::Quarantined,
             AttemptError::TooFewNodes => Self::TooFewNodes,
             AttemptError::TooSlow => Self::TooSlow,
@@ -132,6 +136,7 @@ impl fmt::Display for AcquireErrorKind {
             Self::Invalid => "an option of the acquisition cannot be met",
             Self::NoEntropy => "the operating system has no randomness for a token",
             Self::NoRuntime => "no task can be started to serve the connections",
+            Self::Overloaded => "this client sends more than its connections take",
             Self::Quarantined => "too many nodes are in quarantine after a restart",
             Self::Taken => "the lock is taken",
             Self::TooFewNodes => "too few nodes answered without an error",

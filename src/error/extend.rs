@@ -20,6 +20,9 @@ pub enum ExtendErrorKind {
     Invalid,
     /// The lease is over.
     Lost(LostReason),
+    /// A majority was not asked within the node timeout, for this client had more to send than its
+    /// connections take.
+    Overloaded,
     /// Too few nodes answered, or too few of them still had the key.
     TooFewNodes,
     /// The lease has been extended as often as it may be.
@@ -64,6 +67,7 @@ impl From<protocol::ExtendError> for ExtendErrorKind {
         match reason {
             Reason::Busy | Reason::Cancelled => Self::Lost(LostReason::Released),
             Reason::Lost(reason) => Self::Lost(reason.into()),
+            Reason::Overloaded => Self::Overloaded,
             Reason::TooFewNodes => Self::TooFewNodes,
             Reason::TooLong => Self::Invalid,
             Reason::TooMany => Self::TooMany,
@@ -81,6 +85,7 @@ impl fmt::Display for ExtendError {
         formatter.write_str(match self.kind {
             ExtendErrorKind::Invalid => "an option of the extension cannot be met",
             ExtendErrorKind::Lost(reason) => return write!(formatter, "{reason}"),
+            ExtendErrorKind::Overloaded => "this client sends more than its connections take",
             ExtendErrorKind::TooFewNodes => "too few nodes answered, or still had the key",
             ExtendErrorKind::TooMany => "the lease has been extended as often as it may be",
             ExtendErrorKind::TooSlow => "the nodes answered after the lease had ended",

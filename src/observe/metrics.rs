@@ -138,7 +138,15 @@ impl Series {
         let ends = ["left", "lost", "released"];
         Self {
             attempts: Counters::of(
-                ["granted", "taken", "too_few_nodes", "too_slow", "quarantined", "cancelled"],
+                [
+                    "granted",
+                    "taken",
+                    "too_few_nodes",
+                    "too_slow",
+                    "overloaded",
+                    "quarantined",
+                    "cancelled",
+                ],
                 |outcome| counter!("redlock_attempts_total", "outcome" => outcome),
             ),
             acquisitions: Counters::of(
@@ -153,7 +161,15 @@ impl Series {
                 .map(|end| (end, histogram!("redlock_lease_held_seconds", "end" => end)))
                 .into(),
             extensions: Counters::of(
-                ["extended", "lost", "too_few_nodes", "too_many", "too_slow", "would_shorten"],
+                [
+                    "extended",
+                    "lost",
+                    "overloaded",
+                    "too_few_nodes",
+                    "too_many",
+                    "too_slow",
+                    "would_shorten",
+                ],
                 |outcome| counter!("redlock_extensions_total", "outcome" => outcome),
             ),
             lost: Counters::of(
@@ -208,11 +224,12 @@ impl NodeSeries {
 }
 
 /// How an acquisition can end.
-const ACQUISITIONS: [&str; 8] = [
+const ACQUISITIONS: [&str; 9] = [
     "acquired",
     "cancelled",
     "closed",
     "no_entropy",
+    "overloaded",
     "quarantined",
     "taken",
     "too_few_nodes",
@@ -249,6 +266,7 @@ fn describe() {
 fn attempt_outcome(reason: AttemptError) -> &'static str {
     match reason {
         AttemptError::Cancelled => "cancelled",
+        AttemptError::Overloaded => "overloaded",
         AttemptError::Quarantined => "quarantined",
         AttemptError::Taken => "taken",
         AttemptError::TooFewNodes => "too_few_nodes",
@@ -263,6 +281,7 @@ fn acquire_outcome(kind: AcquireErrorKind) -> &'static str {
             unreachable!("what is refused is never begun")
         }
         AcquireErrorKind::NoEntropy => "no_entropy",
+        AcquireErrorKind::Overloaded => "overloaded",
         AcquireErrorKind::Quarantined => "quarantined",
         AcquireErrorKind::Taken => "taken",
         AcquireErrorKind::TooFewNodes => "too_few_nodes",
@@ -274,6 +293,7 @@ fn extension_outcome(reason: ExtendErrorKind) -> &'static str {
     match reason {
         ExtendErrorKind::Invalid | ExtendErrorKind::TooFewNodes => "too_few_nodes",
         ExtendErrorKind::Lost(_) => "lost",
+        ExtendErrorKind::Overloaded => "overloaded",
         ExtendErrorKind::TooMany => "too_many",
         ExtendErrorKind::TooSlow => "too_slow",
         ExtendErrorKind::WouldShorten => "would_shorten",

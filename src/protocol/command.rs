@@ -121,6 +121,9 @@ pub enum Reply {
 /// Why a command has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
+    /// Not written within the node timeout, for other commands of this client were ahead: the node
+    /// cannot execute it.
+    Crowded,
     /// It was never written: the node cannot execute it.
     NotSent,
     /// It was written and may have been executed, or may be yet.

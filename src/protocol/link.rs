@@ -14,10 +14,14 @@ use super::restart::{Eligibility, RestartGuard};
 use super::time::BootInstant;
 use super::validity::Drift;
 
-/// Commands that may wait on one connection.
+/// Commands that one connection may have written and not answered. The others wait, no longer than
+/// the node timeout, until there is room.
+const IN_FLIGHT_MAX: usize = 512;
+
+/// Commands that may wait or be unanswered on one connection.
 ///
 /// New SETs stop at half of it, so that every SET that was written has room for its release.
-pub(crate) const PENDING_MAX: usize = 1_024;
+pub(crate) const PENDING_MAX: usize = 8_192;
 
 /// The times a link keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,8 +233,8 @@ impl Link {
         let pending = Pending::of_lock(send, now);
         match op {
             Op::Extend { .. } | Op::Introduce | Op::Set { .. } => {
-                if !self.takes_new_work() {
-                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+                if let Some(why) = self.refuses_new_work(now) {
+                    notes.push_back(Note { node, id, outcome: Err(why) });
                     return false;
                 }
                 self.pipeline.push_back(pending);
@@ -238,7 +242,7 @@ impl Link {
             Op::Release { resource, token } => match self.place_of(send.after) {
                 // Neither was written: together they amount to nothing.
                 Some(place) if place >= self.written => {
-                    self.drop_unwritten(place, notes);
+                    self.drop_unwritten(place, NoAnswer::NotSent, notes);
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
                 }
                 None if send.after.is_some() || self.is_down() => {
@@ -370,11 +374,11 @@ impl Link {
             State::Open => true,
             _ => false,
         };
-        if !may_write || !self.writable {
+        if !may_write || !self.writable || self.written >= IN_FLIGHT_MAX {
             return None;
         }
         while self.pipeline.get(self.written).is_some_and(|next| next.is_stale(now)) {
-            self.drop_unwritten(self.written, notes);
+            self.drop_unwritten(self.written, NoAnswer::NotSent, notes);
         }
         let next = self.pipeline.get_mut(self.written)?;
         next.written_at = Some(now);
@@ -411,10 +415,21 @@ impl Link {
 
     /// A node that owes an answer beyond the node timeout gets no new SET and no extension until it
     /// answers or is reset: more of them would only queue up behind what it is stuck on.
-    fn takes_new_work(&self) -> bool {
-        !matches!(self.state, State::Backoff { .. })
-            && self.pipeline.len() < PENDING_MAX / 2
-            && self.pipeline.front().is_none_or(|oldest| !oldest.overdue)
+    fn refuses_new_work(&self, now: BootInstant) -> Option<NoAnswer> {
+        if self.is_down() || self.is_stuck(now) {
+            return Some(NoAnswer::NotSent);
+        }
+        let full = self.pipeline.len() >= PENDING_MAX / 2;
+        let why = if self.is_open() { NoAnswer::Crowded } else { NoAnswer::NotSent };
+        full.then_some(why)
+    }
+
+    /// Whether the node owes an answer beyond the node timeout. One that was asked late, for other
+    /// commands were ahead, is given its time.
+    fn is_stuck(&self, now: BootInstant) -> bool {
+        let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
+        let oldest = self.pipeline.front();
+        oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))
     }
 
     /// When the oldest command without an answer has been written for too long.
@@ -475,7 +490,9 @@ impl Link {
             }
             let id = pending.id;
             if unwritten && matches!(pending.op, Op::Extend { .. } | Op::Set { .. }) {
-                self.drop_unwritten(place, notes);
+                let crowded = self.is_open() && self.writable && !self.is_stuck(now);
+                let why = if crowded { NoAnswer::Crowded } else { NoAnswer::NotSent };
+                self.drop_unwritten(place, why, notes);
             } else {
                 pending.overdue = true;
                 place += 1;
@@ -486,11 +503,10 @@ impl Link {
         }
     }
 
-    fn drop_unwritten(&mut self, place: usize, notes: &mut VecDeque<Note>) {
+    fn drop_unwritten(&mut self, place: usize, why: NoAnswer, notes: &mut VecDeque<Note>) {
         assert!(place >= self.written, "what was written stays until it is answered");
         let dropped = self.pipeline.remove(place).expect("the caller found it there");
-        let outcome = Err(NoAnswer::NotSent);
-        notes.push_back(Note { node: self.node, id: dropped.id, outcome });
+        notes.push_back(Note { node: self.node, id: dropped.id, outcome: Err(why) });
     }
 
     /// Gives the connection up and says so to the transport.

@@ -97,6 +97,8 @@ pub(crate) struct Lock {
     to_release: NodeMask,
     /// Nodes whose answer to the release is outstanding.
     confirming: NodeMask,
+    /// Nodes that were not asked in the current attempt or round, for other commands were ahead.
+    crowded: NodeMask,
 }
 
 impl Lock {
@@ -122,6 +124,7 @@ impl Lock {
             to_set: NodeMask::EMPTY,
             to_release: NodeMask::EMPTY,
             confirming: NodeMask::EMPTY,
+            crowded: NodeMask::EMPTY,
         }
     }
 
@@ -200,6 +203,7 @@ impl Lock {
         self.key_ttl = self.config.ttl;
         self.extension = Extension::NONE;
         self.ballot = Ballot::default();
+        self.crowded = NodeMask::EMPTY;
         self.first_set = self.next_serial;
         self.next_serial += 2 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();
@@ -218,6 +222,9 @@ impl Lock {
             self.confirm(node, outcome);
             return None;
         }
+        if outcome == Err(NoAnswer::Crowded) {
+            self.crowded.insert(node);
+        }
         if self.is_of_round(node, id.serial) {
             return self.handle_extension(node, outcome, now);
         }
@@ -233,7 +240,7 @@ impl Lock {
             Ok(Reply::Nil) => Vote::Refused,
             Ok(_) => Vote::Failed,
             Err(NoAnswer::Unknown) => Vote::Unknown,
-            Err(NoAnswer::NotSent) => Vote::NotSent,
+            Err(NoAnswer::Crowded | NoAnswer::NotSent) => Vote::NotSent,
         };
         if matches!(self.phase, Phase::Trying | Phase::Decided) {
             self.record_answer(node, outcome, now);
@@ -386,9 +393,12 @@ impl Lock {
 
     fn why_not(&self) -> AttemptError {
         let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
-        let unreachable = silent.union(self.voting(Vote::Failed)).len();
-        if unreachable > self.config.nodes.tolerated() {
+        let unreachable = silent.union(self.voting(Vote::Failed));
+        let tolerated = self.config.nodes.tolerated();
+        if unreachable.without(self.crowded).len() > tolerated {
             AttemptError::TooFewNodes
+        } else if unreachable.len() > tolerated {
+            AttemptError::Overloaded
         } else if !self.voting(Vote::Refused).is_empty() {
             AttemptError::Taken
         } else {
@@ -436,7 +446,7 @@ impl Lock {
             (Vote::Ineligible, _) => NodeVerdict::NotCounted,
             (Vote::Refused, _) => NodeVerdict::Taken,
             (_, Ok(_)) => NodeVerdict::Error,
-            (_, Err(NoAnswer::NotSent)) => NodeVerdict::NotAsked,
+            (_, Err(NoAnswer::Crowded | NoAnswer::NotSent)) => NodeVerdict::NotAsked,
             (_, Err(NoAnswer::Unknown)) => NodeVerdict::Silent,
         };
         self.ballot.record(node, verdict);

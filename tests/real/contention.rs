@@ -1,18 +1,21 @@
 //! Many tasks, one key.
 
+use std::future::{Future, IntoFuture};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use redlock_client::{AcquireErrorKind, Redlock};
 use tokio::task::JoinSet;
 
-use crate::fleet::{Fleet, SOON};
+use crate::fleet::{Fleet, SOON, TTL};
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_thousand_tasks_of_one_client_go_in_one_by_one).alone(),
     on_tokio!(a_thousand_tasks_of_many_clients_go_in_one_by_one).alone(),
+    on_tokio!(a_crowd_on_idle_servers_is_served).alone(),
 ];
 
 /// What the lock protects.
@@ -32,6 +35,39 @@ impl Room {
 }
 
 const TASKS: usize = 1_000;
+
+/// More at once than a connection takes: the rest waits for its turn.
+async fn a_crowd_on_idle_servers_is_served() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    fleet.connect(&redlock).await;
+    let each = |place| redlock.try_acquire(format!("own/{place}")).into_future();
+    let mut leases = Vec::new();
+    for acquiring in all_at_once((0..TASKS).map(each)).await {
+        leases.push(acquiring.unwrap());
+    }
+    for extended in all_at_once(leases.iter().map(|lease| lease.extend(TTL))).await {
+        extended.unwrap();
+    }
+    drop(leases);
+    fleet.empties(SOON).await;
+}
+
+/// Polls all of `futures` before it waits for any.
+async fn all_at_once<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting: Vec<_> = futures.map(|it| (Box::pin(it), None)).collect();
+    std::future::poll_fn(|context| {
+        for (future, output) in waiting.iter_mut().filter(|(_, output)| output.is_none()) {
+            if let Poll::Ready(it) = future.as_mut().poll(context) {
+                *output = Some(it);
+            }
+        }
+        let done = waiting.iter().all(|(_, output)| output.is_some());
+        if done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, output)| output).collect()
+}
 /// Every tenth task is in a hurry.
 const HURRY: Duration = Duration::from_millis(50);
 const TIME: Duration = Duration::from_secs(60);

@@ -315,7 +315,7 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
         AttemptError::Taken => Settlement::Taken,
         AttemptError::TooFewNodes => Settlement::TooFewNodes,
         AttemptError::TooSlow => Settlement::TooSlow,
-        _ => unreachable!("an attempt fails in five ways"),
+        _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
     }
 }
 

@@ -404,11 +404,32 @@ fn dials_after_an_attempt_are_spread_by_up_to_a_quarter() {
 #[test]
 fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
     let mut world = World::cold(1);
-    for _ in 0..512 {
+    for _ in 0..PENDING_MAX / 2 {
         world.acquire(lock_config(1), 1);
     }
     world.events();
     let lock = world.acquire(lock_config(1), 1);
     assert!(world.events().contains(&Event::GaveUp { lock, reason: AttemptError::TooFewNodes }));
     assert_eq!(world.client.owed(node(0)), 0);
+}
+
+#[test]
+fn commands_beyond_the_window_wait_until_there_is_room() {
+    let mut world = World::warm(1);
+    for _ in 0..3 * IN_FLIGHT_MAX {
+        world.acquire(lock_config(1), 1);
+    }
+    assert_eq!(world.nodes[0].written.len(), IN_FLIGHT_MAX);
+    world.pass(NODE_TIMEOUT / 2);
+    (0..IN_FLIGHT_MAX).for_each(|_| world.answer(0));
+    assert_eq!(world.nodes[0].written.len(), 2 * IN_FLIGHT_MAX, "one answered, one written");
+    world.events();
+    world.pass(NODE_TIMEOUT / 2);
+    let events = world.events();
+    let failed = |why| {
+        let gave_up = |it: &&Event| matches!(it, Event::GaveUp { reason, .. } if *reason == why);
+        events.iter().filter(gave_up).count()
+    };
+    assert_eq!(failed(AttemptError::TooFewNodes), IN_FLIGHT_MAX, "asked, and not answered");
+    assert_eq!(failed(AttemptError::Overloaded), IN_FLIGHT_MAX, "not asked, for others were ahead");
 }

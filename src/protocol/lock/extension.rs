@@ -180,6 +180,7 @@ impl Lock {
             ..self.extension
         };
         self.next_serial += 2 * nodes.get() as u32;
+        self.crowded = NodeMask::EMPTY;
         self.to_extend = nodes.all();
         self.settle_round(now)
     }
@@ -332,7 +333,10 @@ impl Lock {
             return None;
         }
         self.end_round(Round::Failed);
-        Some(Happened::Extended(Err(ExtendError::TooFewNodes)))
+        let without_the_crowd = counted.union(self.crowded.intersection(trusted));
+        let overloaded = without_the_crowd.len() >= quorum;
+        let why = if overloaded { ExtendError::Overloaded } else { ExtendError::TooFewNodes };
+        Some(Happened::Extended(Err(why)))
     }
 
     /// Sets the keys again that the round has shown to be missing, unless a SET may be on its way.

@@ -69,6 +69,8 @@ pub struct Grant {
 pub enum AttemptError {
     /// The caller gave up.
     Cancelled,
+    /// A majority was not asked within the node timeout: other commands of this client were ahead.
+    Overloaded,
     /// A majority could not be had without nodes that are in quarantine.
     Quarantined,
     /// Other attempts' keys are in the way.
@@ -100,6 +102,8 @@ pub enum ExtendError {
     Cancelled,
     /// There is no lease, or it is over.
     Lost(LostReason),
+    /// A majority was not asked within the node timeout: other commands of this client were ahead.
+    Overloaded,
     /// Too few nodes answered, or too few of them still had the key.
     TooFewNodes,
     /// A node that forgets the key would be quarantined for less than the TTL.
