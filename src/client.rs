@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::acquire::{Acquire, Resource};
 use crate::builder::{Builder, Settings};
 use crate::driver::Driver;
-use crate::error::Closed;
+use crate::error::{AcquireError, Closed};
 use crate::health::Health;
 use crate::inspect::{self, Inspection};
 
@@ -77,17 +77,33 @@ impl Redlock {
         self.acquire(resource).attempts(1)
     }
 
-    /// Asks every connection to open, so that the first acquisition need not wait for it. Does
-    /// not wait either.
+    /// Opens every connection, and waits until a lock can be had: a majority of the nodes is connected
+    /// and counts. For when a service starts. An acquisition that comes first opens the connections,
+    /// too, and waits for a majority of them, but no longer than the connect timeout.
     ///
     /// ```no_run
+    /// # use core::time::Duration;
     /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
-    /// redlock.connect().await; // when the service starts
+    /// redlock.ready(Duration::from_secs(40)).await?; // longer than a quarantine: fleet_max_ttl is 30 s
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn connect(&self) {
-        self.driver().serve(|driver| driver.connect());
+    ///
+    /// # Errors
+    ///
+    /// If it is not so `within` that time: [`AcquireErrorKind::Quarantined`] with the time that is left
+    /// if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with those that are not,
+    /// and why. [`AcquireErrorKind::Closed`] and [`AcquireErrorKind::NoRuntime`] come at once.
+    ///
+    /// [`AcquireErrorKind::Closed`]: crate::AcquireErrorKind::Closed
+    /// [`AcquireErrorKind::NoRuntime`]: crate::AcquireErrorKind::NoRuntime
+    /// [`AcquireErrorKind::Quarantined`]: crate::AcquireErrorKind::Quarantined
+    /// [`AcquireErrorKind::TooFewNodes`]: crate::AcquireErrorKind::TooFewNodes
+    pub async fn ready(&self, within: Duration) -> Result<(), AcquireError> {
+        let driver = self.driver();
+        driver.connect()?;
+        let (mut waiter, until) = (None, driver.environment().now().after(within));
+        poll_fn(|context| driver.serve(|it| it.poll_ready(&mut waiter, until, context))).await
     }
 
     /// What the client knows of its nodes. Neither asks them nor waits.

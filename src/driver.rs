@@ -248,15 +248,26 @@ impl Driver {
             }
             let resource = state.names.intern(resource, &state.machine);
             let config = config(now);
-            let lock = state.machine.open(resource, config);
+            let lock = state.machine.open(resource, config, now);
             state.uses.open(lock, resource, config.ttl, now, context.waker().clone());
             Ok(lock)
         })
     }
 
     /// Asks every connection to open.
-    pub(crate) fn connect(&self) {
-        self.turn(|state, now| state.machine.connect(now));
+    ///
+    /// # Errors
+    ///
+    /// After the client was closed, and where no task can be started.
+    pub(crate) fn connect(self: &Arc<Self>) -> Result<(), AcquireError> {
+        self.start_tasks().map_err(|why| AcquireError::not_started(&why))?;
+        self.turn(|state, now| {
+            if state.closed {
+                return Err(AcquireError::new(AcquireErrorKind::Closed));
+            }
+            state.machine.connect(now);
+            Ok(())
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -102,6 +102,38 @@ impl Driver {
         self.poll_waiting(waiter, until, context, idle).map(drop)
     }
 
+    /// Ready when a lock can be had, and with the reason why none can at `until`.
+    pub(crate) fn poll_ready(
+        &self,
+        waiter: &mut Option<Waiter>,
+        until: BootInstant,
+        context: &Context<'_>,
+    ) -> Poll<Result<(), AcquireError>> {
+        let ready = self.poll_waiting(waiter, until, context, |state, now| {
+            let there = state.closed || state.machine.has_quorum(now);
+            if there { Poll::Ready(state.closed) } else { Poll::Pending }
+        });
+        ready.map(|ready| match ready {
+            Some(false) => Ok(()),
+            Some(true) => Err(AcquireError::new(AcquireErrorKind::Closed)),
+            None => Err(self.why_not_ready()),
+        })
+    }
+
+    fn why_not_ready(&self) -> AcquireError {
+        self.turn(|state, now| {
+            let nodes = state.machine.nodes();
+            let away = nodes.iter().filter(|&node| !state.machine.is_open(node));
+            let answer =
+                |node| self.node_answer(state, node, NodeVerdict::NotAsked, Duration::ZERO);
+            let away: Vec<_> = away.map(answer).collect();
+            if away.len() > nodes.tolerated() {
+                return AcquireError::new(AcquireErrorKind::TooFewNodes).after_attempts(0, away);
+            }
+            self.acquire_error(state, AcquireErrorKind::Quarantined, 0, None, now)
+        })
+    }
+
     /// The nodes that have not answered everything, or are owed releases.
     pub(crate) fn unsettled(&self) -> Vec<NodeAnswer> {
         self.turn(|state, _| {

@@ -23,6 +23,9 @@ impl Driver {
             let standing = state.machine.standing(node, now);
             let quarantined = matches!(standing, Standing::Quarantined(_));
             let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
+            if changed || ended {
+                state.waiters.wake_all(&mut state.wakes);
+            }
             if changed {
                 self.tell(|| Told::Eligible { node, from, standing });
             } else if ended {

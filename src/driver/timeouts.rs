@@ -33,7 +33,16 @@ impl State {
     /// When the timer has something to do.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
-        nodes.chain(self.machine.lock_timeout()).chain(self.waiters.next_timeout()).min()
+        let others =
+            [self.machine.lock_timeout(), self.waiters.next_timeout(), self.quorum_is_due()];
+        nodes.chain(others.into_iter().flatten()).min()
+    }
+
+    /// When a majority will count, if somebody waits for that.
+    fn quorum_is_due(&self) -> Option<BootInstant> {
+        let waited_for = !self.waiters.is_empty();
+        let from = waited_for.then(|| self.machine.quorum_from()).flatten();
+        from.filter(|&from| from > self.clock)
     }
 
     fn timeout_of(&self, node: NodeIndex) -> Option<BootInstant> {

@@ -145,6 +145,9 @@ impl Driver {
         let now = state.clock;
         self.tell(|| Told::Answered { node, operation, owner, answer: told(reply), at: now });
         state.machine.handle_reply(node, epoch, reply, now);
+        if op == Op::Introduce {
+            state.waiters.wake_all(&mut state.wakes);
+        }
         self.pump(state, now);
     }
 

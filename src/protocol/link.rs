@@ -188,6 +188,17 @@ impl Link {
         self.state == State::Open
     }
 
+    /// Whether the first connection that there will have been is still to be opened.
+    pub(crate) fn opens_first(&self) -> bool {
+        let opens = !matches!(self.state, State::Open | State::Backoff { .. });
+        self.epoch <= 1 && opens
+    }
+
+    /// How long a connection may take to open.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.config.connect_timeout
+    }
+
     /// The longest of the recent round trips.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip

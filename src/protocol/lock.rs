@@ -161,6 +161,25 @@ impl Lock {
         self.phase = if late { Phase::Ended } else { Phase::Due };
     }
 
+    /// Waits until `until` for connections to open, but for no longer than it may.
+    pub(crate) fn wait_for_connections(&mut self, until: BootInstant) {
+        assert_eq!(self.phase, Phase::Due, "only a first attempt waits for connections");
+        let until = match self.config.limit {
+            Limit::Until(end) => until.min(end),
+            Limit::Attempts(_) => until,
+        };
+        self.phase = Phase::Waiting { until };
+    }
+
+    /// The first attempt is due, if it has waited for connections so far.
+    pub(crate) fn connections_are_there(&mut self) -> bool {
+        let waits = self.failures == 0 && matches!(self.phase, Phase::Waiting { .. });
+        if waits {
+            self.phase = Phase::Due;
+        }
+        waits
+    }
+
     /// Whether the next use in line need not wait for this one any more.
     pub(crate) fn is_out_of_the_way(&self) -> bool {
         matches!(self.phase, Phase::Releasing(_) | Phase::Ended | Phase::Held { lost: Some(_) })

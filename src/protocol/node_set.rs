@@ -1,5 +1,6 @@
 //! All the links of a client and all its locks, and the routes between them.
 
+mod connecting;
 mod route;
 mod told;
 
@@ -45,6 +46,8 @@ pub struct NodeSet {
     free: BinaryHeap<Reverse<u32>>,
     timers: Timers,
     lines: Lines,
+    /// Uses whose first attempt waits for connections, and perhaps some that have gone on.
+    connecting: Vec<LockId>,
     notes: VecDeque<Note>,
     events: VecDeque<Event>,
     clock: BootInstant,
@@ -77,6 +80,7 @@ impl NodeSet {
             free: BinaryHeap::with_capacity(4),
             timers: Timers::default(),
             lines: Lines::default(),
+            connecting: Vec::new(),
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
@@ -101,6 +105,7 @@ impl NodeSet {
         self.free.clear();
         self.timers.clear();
         self.lines.clear();
+        self.connecting.clear();
         self.notes.clear();
         self.events.clear();
         self.clock = idle.clock;
@@ -244,6 +249,7 @@ impl NodeSet {
         self.advance(now);
         self.touched.insert(node);
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
+        self.look_for_connections();
         self.route(now);
     }
 
@@ -252,6 +258,7 @@ impl NodeSet {
         self.advance(now);
         self.touched.insert(node);
         self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
+        self.look_for_connections();
         self.route(now);
     }
 
@@ -268,6 +275,7 @@ impl NodeSet {
         if self.node_timeout(node).is_some_and(|at| at <= now) {
             self.touched.insert(node);
             self.links[node.get()].handle_timeout(now, &mut self.notes);
+            self.look_for_connections();
             self.route(now);
         }
     }
@@ -302,14 +310,16 @@ impl NodeSet {
         self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
-    /// A new use of the lock on `resource`. Its first attempt is due at once, unless other uses of
-    /// this client are ahead and the limit is an instant: then it waits in line for its turn. A limit
-    /// of attempts asks the nodes, whoever is ahead.
+    /// A new use of the lock on `resource`. Its first attempt is due at once, or as soon as a new
+    /// client has its connections, unless other uses of this client are ahead and the limit is an
+    /// instant: then it waits in line for its turn. A limit of attempts asks the nodes, whoever is
+    /// ahead.
     ///
     /// # Panics
     ///
     /// If the TTL is zero or the number of nodes is not this client's.
-    pub fn open(&mut self, resource: ResourceId, config: LockConfig) -> LockId {
+    pub fn open(&mut self, resource: ResourceId, config: LockConfig, now: BootInstant) -> LockId {
+        self.advance(now);
         assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
         let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot as usize);
         if slot == self.slots.len() {
@@ -325,7 +335,7 @@ impl NodeSet {
             self.lines.join(resource, id);
         }
         if is_first || !entry.in_line {
-            self.events.push_back(Event::AttemptDue(id));
+            self.first_attempt_is_due(id, now);
         } else {
             lock.queue();
             self.timers.arm(id.slot, lock.poll_timeout());
@@ -475,6 +485,8 @@ impl NodeSet {
     }
 }
 
+#[cfg(test)]
+mod connecting_tests;
 #[cfg(test)]
 mod queue_tests;
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub enum Standing {
     Quarantined(Duration),
 }
 
-/// How much younger than the longest TTL an uptime in whole seconds may look.
+/// How much of an uptime in whole seconds proves nothing.
 const UPTIME_SLACK: Duration = Duration::from_secs(2);
 
 /// From which instant on a node's votes count. Keeps what is known of it across connections.
@@ -80,8 +80,10 @@ impl Eligibility {
             RestartGuard::Durable | RestartGuard::DelayedRestart => Some(BootInstant::ZERO),
             RestartGuard::Quarantine if changed => Some(now.after(self.quarantine)),
             RestartGuard::Quarantine if first => {
-                let old_enough = introduction.uptime >= self.fleet_max_ttl + UPTIME_SLACK;
-                Some(if old_enough { BootInstant::ZERO } else { now.after(self.quarantine) })
+                let credit = introduction.uptime.saturating_sub(UPTIME_SLACK);
+                let old_enough = credit >= self.fleet_max_ttl;
+                let left = self.quarantine.saturating_sub(credit);
+                Some(if old_enough { BootInstant::ZERO } else { now.after(left) })
             }
             // A replica that has become a master may lack keys: to us it is a new process.
             RestartGuard::Quarantine => Some(self.from.unwrap_or(now.after(self.quarantine))),
@@ -140,8 +142,15 @@ mod tests {
     #[test]
     fn a_young_master_waits_out_the_longest_lease_and_its_drift() {
         let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 11, true), at_s(100));
+        node.introduced(introduction(1, 2, true), at_s(100));
         assert_eq!(node.from(), Some(at_s(110).after(Duration::from_millis(102))));
+    }
+
+    #[test]
+    fn an_uptime_is_credited_at_first_contact() {
+        let mut node = eligibility(RestartGuard::Quarantine);
+        node.introduced(introduction(1, 11, true), at_s(100));
+        assert_eq!(node.from(), Some(at_s(101).after(Duration::from_millis(102))), "9 s of 11");
     }
 
     #[test]

@@ -177,6 +177,16 @@ impl World {
         world
     }
 
+    /// The same with every connection lost, and dialled again.
+    pub(super) fn reconnecting(count: usize) -> Self {
+        let mut world = Self::cold(count);
+        world.client.connect(world.now);
+        world.drain();
+        (0..count).for_each(|index| world.close(index));
+        world.pass(ms(10));
+        world
+    }
+
     /// Takes what the client wants to the nodes.
     pub(super) fn drain(&mut self) {
         while let Some(command) = self.client.poll_command() {
@@ -272,7 +282,7 @@ impl World {
 
     /// Opens a use of the lock and begins its first attempt.
     pub(super) fn acquire(&mut self, config: LockConfig, byte: u8) -> LockId {
-        let lock = self.client.open(RESOURCE, config);
+        let lock = self.client.open(RESOURCE, config, self.now);
         self.begin(lock, byte);
         lock
     }

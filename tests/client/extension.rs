@@ -10,6 +10,7 @@ fn an_extension_moves_the_deadline_and_the_keys() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.settle();
     let before = lease.deadline();
     world.pass(4 * SECOND);
     let deadline = world.block_on(lease.extend(TTL)).unwrap();

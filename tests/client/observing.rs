@@ -50,7 +50,7 @@ fn every_observer_sees_the_course_of_a_lease() {
     let redlock = observers.fold(builder, |builder, it| builder.observer(it)).build().unwrap();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
     world.block_on(lease.release());
-    let expected = "AttemptBegan Connected Written Answered Eligible Written Answered Decided Delivered \
+    let expected = "Connected Written Answered Eligible AttemptBegan Written Answered Decided Delivered \
         ReleaseCalled Written Answered Released";
     assert_eq!(notes.each_ref().map(|it| it.taken()), [expected; 2]);
 }
@@ -127,7 +127,7 @@ fn nodes_come_go_and_come_of_age() {
     let observer = Arc::clone(&notes) as Arc<dyn Observer>;
     let builder = world.builder().nodes(["redis://a", "redis://b"]).observer(observer);
     let redlock = builder.build().unwrap();
-    world.poll(&mut Box::pin(redlock.connect()));
+    world.poll(&mut Box::pin(redlock.ready(0 * SECOND)));
     world.settle();
     world.pass(11 * SECOND);
     let _health = redlock.health();
@@ -139,4 +139,28 @@ fn nodes_come_go_and_come_of_age() {
     assert!(before.contains("0:connected 0:young"), "{taken}");
     assert!(before.contains("1:connection refused"), "{taken}");
     assert!(after.contains("0:gone") && after.contains("1:connected"), "{taken}");
+}
+
+/// Panics at every event, as a subscriber with a fault does.
+struct Faulty;
+
+impl Observer for Faulty {
+    fn event(&self, _: &Event<'_>) {
+        std::panic::resume_unwind(Box::new("an observer's own fault"));
+    }
+}
+
+#[test]
+fn an_observer_that_panics_costs_nothing() {
+    let world = World::new();
+    let notes = Notes::new(name);
+    let observers =
+        [Arc::new(Faulty) as Arc<dyn Observer>, Arc::clone(&notes) as Arc<dyn Observer>];
+    let builder = observers.into_iter().fold(world.builder(), |builder, it| builder.observer(it));
+    let redlock = builder.build().unwrap();
+    for _ in 0..2 {
+        let lease = world.block_on(redlock.acquire("res")).unwrap();
+        world.block_on(lease.release());
+    }
+    assert!(notes.taken().ends_with("Released"), "the others are told");
 }

@@ -73,12 +73,12 @@ impl Subject {
 
     /// Begins to want the lock; [`Action::AttemptDue`] follows. A subject that can keeps its lease
     /// alive for `keep_alive_ns`.
-    pub fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>) {
+    pub fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>, now: Now) {
         match self {
             Self::GetSet(it) => it.acquire(patience),
             Self::Php(it) => it.acquire(patience),
             Self::Policy(it) => it.acquire(patience),
-            Self::Redlock(it) => it.acquire(patience, keep_alive_ns),
+            Self::Redlock(it) => it.acquire(patience, keep_alive_ns, now),
         }
     }
 

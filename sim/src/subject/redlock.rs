@@ -119,7 +119,7 @@ impl RedlockClient {
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
-    pub(super) fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>) {
+    pub(super) fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>, now: Now) {
         assert!(self.lock.is_none(), "one use of the lock at a time");
         let limit = match patience {
             Patience::Attempts(most) => Limit::Attempts(most),
@@ -128,7 +128,7 @@ impl RedlockClient {
         let keep_alive = keep_alive_ns.map(Duration::from_nanos);
         (self.keeps_alive, self.renewed) = (keep_alive.is_some(), None);
         let config = LockConfig { limit, keep_alive, ..self.lock_config };
-        self.lock = Some(self.machine.open(RESOURCE, config));
+        self.lock = Some(self.machine.open(RESOURCE, config, instant(now)));
     }
 
     pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {

@@ -44,7 +44,7 @@ fn a_release_is_written_behind_a_set_on_a_link_that_looks_dead() {
 
 #[test]
 fn a_set_that_was_not_written_is_dropped_with_its_release() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     let lock = world.acquire(lock_config(1), 1);
     world.release(lock);
     let outcome = ReleaseOutcome { absent: mask(&[0]), ..ReleaseOutcome::default() };
@@ -55,7 +55,7 @@ fn a_set_that_was_not_written_is_dropped_with_its_release() {
 
 #[test]
 fn a_set_that_times_out_unwritten_is_never_written() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     world.acquire(lock_config(1), 1);
     world.open(0);
     world.pass(NODE_TIMEOUT);
@@ -66,7 +66,7 @@ fn a_set_that_times_out_unwritten_is_never_written() {
 
 #[test]
 fn the_node_timeout_runs_from_the_attempt_and_not_from_the_connection() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     world.acquire(lock_config(1), 1);
     world.pass(NODE_TIMEOUT - ms(20));
     world.open(0);
@@ -388,7 +388,7 @@ fn a_node_that_answers_a_command_is_dialled_soon_when_it_is_lost() {
 fn dials_after_an_attempt_are_spread_by_up_to_a_quarter() {
     let dialled_after = |jitter: u64| {
         let mut world = World::warm(1);
-        let lock = world.client.open(RESOURCE, lock_config(1));
+        let lock = world.client.open(RESOURCE, lock_config(1), world.now);
         let fresh = Fresh { jitter, ..fresh(1) };
         world.client.begin(lock, fresh, world.now);
         world.drain();
@@ -403,7 +403,7 @@ fn dials_after_an_attempt_are_spread_by_up_to_a_quarter() {
 
 #[test]
 fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     for _ in 0..PENDING_MAX / 2 {
         world.acquire(lock_config(1), 1);
     }

@@ -11,7 +11,7 @@ fn patient(world: &World) -> LockConfig {
 }
 
 fn open(world: &mut World, config: LockConfig) -> LockId {
-    let lock = world.client.open(RESOURCE, config);
+    let lock = world.client.open(RESOURCE, config, world.now);
     world.drain();
     lock
 }
@@ -53,7 +53,7 @@ fn other_resources_do_not_wait() {
     let mut world = World::warm(3);
     let config = patient(&world);
     let one = open(&mut world, config);
-    let other = world.client.open(ResourceId(0), config);
+    let other = world.client.open(ResourceId(0), config, world.now);
     world.drain();
     assert_eq!(due(&world.events()), [one, other]);
 }

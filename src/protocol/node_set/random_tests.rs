@@ -141,7 +141,7 @@ impl Play {
         let Terms { ttl, keep_alive, plain } = self.terms;
         let config = lock_config(NODES);
         let config = LockConfig { limit, ttl, keep_alive, plain_extensions: plain, ..config };
-        self.opened.push(self.world.client.open(RESOURCE, config));
+        self.opened.push(self.world.client.open(RESOURCE, config, self.world.now));
         self.world.drain();
     }
 

@@ -152,7 +152,7 @@ impl NodeSet {
             machine.come_to_the_head(now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);
-                return self.events.push_back(Event::AttemptDue(lock));
+                return self.first_attempt_is_due(lock, now);
             }
             let resource = machine.resource();
             self.events.push_back(Event::GaveUp { lock, reason: AttemptError::Taken });

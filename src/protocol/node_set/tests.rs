@@ -47,7 +47,7 @@ fn the_quorum_is_of_the_configured_nodes_not_of_the_connected_ones() {
 
 #[test]
 fn the_deadline_is_t1_plus_ttl_minus_drift_however_late_the_writes_and_answers() {
-    let mut world = World::cold(3);
+    let mut world = World::reconnecting(3);
     let t1 = world.now;
     let lock = world.acquire(lock_config(3), 1);
     world.pass(ms(20));
@@ -163,7 +163,7 @@ fn an_error_is_no_vote() {
 
 #[test]
 fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
     for _ in 0..512 {
         world.acquire(config, 1);
@@ -181,12 +181,12 @@ fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
 // ---- quarantine
 
 fn young(run: u8) -> Introduction {
-    Introduction { uptime: Duration::from_secs(3), ..introduction(run) }
+    Introduction { uptime: Duration::from_secs(2), ..introduction(run) }
 }
 
 #[test]
 fn a_young_node_is_asked_and_not_counted() {
-    let mut world = World::cold(3);
+    let mut world = World::reconnecting(3);
     world.nodes[1].introduction = young(1);
     world.nodes[2].introduction = young(1);
     world.acquire(lock_config(3), 1);
@@ -229,7 +229,7 @@ fn a_restarted_node_is_not_counted_even_if_it_introduced_itself_after_t1() {
 
 #[test]
 fn a_node_that_refuses_to_introduce_itself_is_not_counted() {
-    let mut world = World::cold(1);
+    let mut world = World::reconnecting(1);
     world.acquire(lock_config(1), 1);
     world.open(0);
     world.answer_with(0, Reply::Error);
@@ -296,7 +296,7 @@ fn who_failed_for_another_reason_does_not_wait_for_the_quarantine() {
 
 #[test]
 fn who_waits_for_a_quarantine_does_not_sleep_past_a_node_that_connects() {
-    let mut world = World::cold(3);
+    let mut world = World::reconnecting(3);
     world.nodes[0].introduction = young(1);
     let config = patient(&world, 5_000);
     let lock = world.acquire(config, 1);
@@ -389,7 +389,7 @@ fn every_resource_that_is_spoken_of_is_named() {
     };
     assert_eq!(named(&world), []);
     let lock = world.acquire(lock_config(3), 1);
-    let other = world.client.open(ResourceId(1), lock_config(3));
+    let other = world.client.open(ResourceId(1), lock_config(3), world.now);
     assert_eq!(named(&world), [ResourceId(1), RESOURCE], "by uses");
     world.release(lock);
     world.release(other);
@@ -423,7 +423,7 @@ fn the_next_attempt_is_due_after_a_random_wait() {
     let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
     for (jitter, wait_ms) in [(0, 0), (u64::MAX / 2, 2), (u64::MAX, 4)] {
         let mut world = World::warm(1);
-        let lock = world.client.open(RESOURCE, config);
+        let lock = world.client.open(RESOURCE, config, world.now);
         world.client.begin(lock, Fresh { jitter, ..fresh(1) }, world.now);
         world.drain();
         world.answer_with(0, Reply::Nil);

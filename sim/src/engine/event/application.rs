@@ -66,7 +66,8 @@ impl Process {
                 };
                 let cancel_at_true_ns = acquire.until.map(|until| until.0);
                 self.waiting = Waiting::ForLease { cancel_at_true_ns };
-                self.subject.acquire(patience, acquire.keep_alive.map(|at_most| at_most.0));
+                let keep_alive_ns = acquire.keep_alive.map(|at_most| at_most.0);
+                self.subject.acquire(patience, keep_alive_ns, now);
             }
             (Op::Sleep { ns }, _) => self.waiting = Waiting::UntilBoot(now.boot_ns + ns),
             (_, None) => {}

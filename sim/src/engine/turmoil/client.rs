@@ -58,7 +58,8 @@ impl Process {
         let main = Box::pin(async move {
             in_phase(&shared, client, |phase| phase != Phase::Idle).await;
             if shared.lock().is_warming(client) {
-                redlock.connect().await;
+                // Not waited for: the connections are open when the world says so.
+                let _ = redlock.ready(std::time::Duration::ZERO).await;
             }
             in_phase(&shared, client, |phase| phase == Phase::Started).await;
             Application::new(shared, client, redlock, ops).run().await;

@@ -128,7 +128,7 @@ fn the_rounds_of_many_leases_are_spread_over_a_fifth_of_their_period() {
         .map(|jitter| {
             let mut world = World::warm(1);
             let config = LockConfig { keep_alive: Some(TTL * 60), ..lock_config(1) };
-            let lock = world.client.open(RESOURCE, config);
+            let lock = world.client.open(RESOURCE, config, world.now);
             let fresh = crate::protocol::Fresh { jitter, ..fresh(1) };
             world.client.begin(lock, fresh, world.now);
             world.drain();

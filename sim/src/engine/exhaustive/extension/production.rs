@@ -55,7 +55,7 @@ impl Production {
         };
         let mut machine = NodeSet::new(&[link; NODES]);
         machine.connect(instant(0));
-        let lock = machine.open(ResourceId(0), lock_config);
+        let lock = machine.open(ResourceId(0), lock_config, instant(0));
         let mut it = Self { machine, lock, ttl, epochs: [0; NODES], rounds: 0 };
         let mut told = Vec::new();
         it.drain(0, &mut told);

@@ -1,0 +1,45 @@
+//! The first attempts of a new client wait for its connections: the time that these take to open is
+//! not the attempt's, whose T1 has not been read, and not the nodes', who have not been asked.
+
+use super::{Event, NodeSet};
+use crate::protocol::command::LockId;
+use crate::protocol::link::Link;
+use crate::protocol::time::BootInstant;
+
+impl NodeSet {
+    /// The first attempt of `lock` is due: at once, or when a majority of the nodes is connected, cannot
+    /// be any more, or has had its connect timeout.
+    pub(super) fn first_attempt_is_due(&mut self, lock: LockId, now: BootInstant) {
+        if !self.lacks_first_connections() {
+            return self.events.push_back(Event::AttemptDue(lock));
+        }
+        self.connect(now);
+        let patience = self.links.iter().map(Link::connect_timeout).max().unwrap_or_default();
+        let machine = self.lock_mut(lock).expect("it is due");
+        machine.wait_for_connections(now.after(patience));
+        let timeout = machine.poll_timeout();
+        self.timers.arm(lock.slot, timeout);
+        self.connecting.push(lock);
+    }
+
+    /// A connection was opened, or lost, or could not be had.
+    pub(super) fn look_for_connections(&mut self) {
+        if self.connecting.is_empty() || self.lacks_first_connections() {
+            return;
+        }
+        for lock in core::mem::take(&mut self.connecting) {
+            if self.lock_mut(lock).is_some_and(|it| it.connections_are_there()) {
+                self.timers.arm(lock.slot, None);
+                self.events.push_back(Event::AttemptDue(lock));
+            }
+        }
+    }
+
+    /// Whether fewer than a majority are connected, and a majority will be if the connections that are
+    /// opened for the first time succeed.
+    fn lacks_first_connections(&self) -> bool {
+        let open = self.links.iter().filter(|link| link.is_open()).count();
+        let opening = self.links.iter().filter(|link| link.opens_first()).count();
+        open < self.nodes.quorum() && open + opening >= self.nodes.quorum()
+    }
+}
