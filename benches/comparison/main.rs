@@ -6,7 +6,8 @@
 //!
 //! Starts five `redis-server` processes of its own and runs the parts that are named, or all of
 //! them. Each part alternates between ours, `rslock` and a raw bound, five rounds each, prints every
-//! round and then a table of medians and ranges. A gate that is missed fails the program.
+//! round and then a table of medians and ranges. A gate that is missed fails the program. `pairs`
+//! compares this build with another one.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,6 +19,7 @@ mod clients;
 mod contended;
 mod kept_alive;
 mod latency;
+mod pairs;
 mod process;
 mod raw;
 mod report;
@@ -49,7 +51,15 @@ const PARTS: [(&str, Part); 5] = [
 fn main() -> ExitCode {
     // Cargo passes options of its own, such as `--bench`.
     let named: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
-    if let Some(unknown) = named.iter().find(|it| PARTS.iter().all(|(part, _)| part != it)) {
+    if let [pairs, other] = &named[..]
+        && pairs == "pairs"
+    {
+        return pairs::run(other);
+    }
+    let is_alone = named == ["alone"];
+    if let Some(unknown) =
+        named.iter().find(|it| !is_alone && PARTS.iter().all(|(part, _)| part != it))
+    {
         let parts = PARTS.map(|(part, _)| part).join(", ");
         eprintln!("`{unknown}` is no part; there are {parts}");
         return ExitCode::FAILURE;
@@ -61,6 +71,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if is_alone {
+        pairs::alone(&mut servers);
+        return ExitCode::SUCCESS;
+    }
     println!("{}", process::host());
     let mut report = Report::default();
     for (part, run) in PARTS {

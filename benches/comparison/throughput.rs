@@ -57,6 +57,16 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     report.demand("throughput", Demand::at_least("× raw", against_raw, 0.65).gate());
 }
 
+/// One round of one subject: its cycles a second.
+pub(crate) fn round<C: Client, F: Future<Output = C>>(
+    servers: &mut Servers,
+    connect: impl FnOnce(Vec<String>) -> F,
+) -> f64 {
+    let (mut figures, urls) = (Figures::default(), servers.urls(NODES));
+    measure(1, servers, connect(urls), &mut figures);
+    figures.cycles.median()
+}
+
 /// One round of one subject, in a runtime of its own.
 fn measure<C: Client>(
     round: usize,
