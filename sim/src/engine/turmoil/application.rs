@@ -195,7 +195,7 @@ impl Application {
         if begun.is_pending() {
             let environment =
                 HostEnvironment { world: Arc::clone(&self.world), client: self.client };
-            environment.spawn("release", Box::pin(async move { drop(releasing.await) }));
+            environment.spawn(Box::pin(async move { drop(releasing.await) }));
         }
     }
 
