@@ -15,7 +15,8 @@ pub(super) struct Extenders {
     waiting: BTreeMap<u64, Waker>,
     /// Who asked for the round that is under way; nobody if it keeps the lease alive by itself.
     asked: Option<u64>,
-    settled: Option<(u64, Result<BootInstant, ExtendError>)>,
+    /// Outcomes that those who asked have not fetched yet.
+    settled: BTreeMap<u64, Result<BootInstant, ExtendError>>,
     names: u64,
 }
 
@@ -27,7 +28,7 @@ impl Extenders {
     /// The round that was under way is settled.
     pub(super) fn settle(&mut self, outcome: Result<BootInstant, ExtendError>, wakes: &mut Wakes) {
         if let Some(name) = self.asked.take() {
-            self.settled = Some((name, outcome));
+            self.settled.insert(name, outcome);
         }
         wakes.extend(core::mem::take(&mut self.waiting).into_values());
     }
@@ -56,7 +57,7 @@ impl Driver {
                 Extender(it.names)
             });
             let &mut Extender(name) = name;
-            if let Some((_, outcome)) = it.settled.take_if(|(asked, _)| *asked == name) {
+            if let Some(outcome) = it.settled.remove(&name) {
                 return Poll::Ready(outcome);
             }
             if it.asked != Some(name) {
@@ -85,7 +86,7 @@ impl Driver {
             };
             it.waiting.remove(&name);
             it.asked.take_if(|asked| *asked == name);
-            it.settled.take_if(|(asked, _)| *asked == name);
+            it.settled.remove(&name);
         });
     }
 }

@@ -84,6 +84,22 @@ fn two_who_extend_at_once_take_turns() {
 }
 
 #[test]
+fn an_outcome_waits_for_its_asker_while_others_extend() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.pass(SECOND);
+    let mut one = Box::pin(lease.extend(TTL - SECOND / 2));
+    let waker = std::task::Waker::noop();
+    let mut context = std::task::Context::from_waker(waker);
+    assert!(one.as_mut().poll(&mut context).is_pending());
+    world.settle();
+    // Whoever asked first has not been polled when the next round is over.
+    assert!(world.block_on(lease.extend(TTL)).is_ok());
+    assert!(world.block_on(&mut one).is_ok());
+}
+
+#[test]
 fn an_extension_that_is_dropped_harms_nobody() {
     let world = World::new();
     let redlock = world.client();
