@@ -84,6 +84,7 @@ pub struct Acquire<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Stop {
     Attempts(u32),
+    AtOnce,
     Wait(Duration),
     ByDefault,
 }
@@ -103,6 +104,12 @@ impl<'a> Acquire<'a> {
     /// No attempt begins later than `wait` from the first poll on.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.stop = Stop::Wait(wait);
+        self
+    }
+
+    /// Stops at the first attempt that fails for another reason than a split vote.
+    pub(crate) fn at_once(mut self) -> Self {
+        self.stop = Stop::AtOnce;
         self
     }
 
@@ -169,6 +176,7 @@ impl<'a> Acquire<'a> {
         let settings = self.redlock.settings();
         let limit = match self.stop {
             Stop::Attempts(most) => Limit::Attempts(most),
+            Stop::AtOnce => Limit::AT_ONCE,
             Stop::Wait(wait) => Limit::Until(now.after(wait)),
             Stop::ByDefault => Limit::Until(now.after(settings.wait(self.ttl))),
         };

@@ -55,7 +55,11 @@ impl Redlock {
         Acquire::new(self, resource.into())
     }
 
-    /// Acquires the lock on `resource` in one attempt.
+    /// Acquires the lock on `resource` without waiting for whoever has it.
+    ///
+    /// One attempt, unless the votes are split between clients that ask at the same time: then nobody
+    /// has the lock, and up to four more attempts follow, each after a random delay of a few
+    /// milliseconds. [`Acquire::attempts`] takes the number of attempts literally.
     ///
     /// ```no_run
     /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
@@ -74,7 +78,7 @@ impl Redlock {
     ///
     /// As with [`Redlock::acquire`].
     pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
-        self.acquire(resource).attempts(1)
+        self.acquire(resource).at_once()
     }
 
     /// Opens every connection, and waits until a lock can be had: a majority of the nodes is connected

@@ -3,23 +3,43 @@
 use core::time::Duration;
 
 use crate::protocol::{Introduction, RunId};
-use crate::resp::Form;
+use crate::resp::{Form, Forms};
 
-/// From which version on Valkey has `DELIFEQ`, and Redis `DELEX`.
+/// From which version on Valkey has `DELIFEQ`, Redis `DELEX`, and both `SET … NX … GET`.
 const DELIFEQ_SINCE: Version = (9, 0);
 const DELEX_SINCE: Version = (8, 4);
+const NX_GET_SINCE: Version = (7, 0);
+
+/// The fields of `INFO` that name a version without naming another server.
+const OWN_VERSIONS: [&[u8]; 3] = [b"redis_version", b"valkey_version", b"gcc_version"];
 
 /// The first two numbers of a version.
 type Version = (u32, u32);
 
-/// The form in which the server compares and then acts best. It may turn out not to take it.
-pub(crate) fn preferred_form(info: &[u8]) -> Form {
+/// The forms that the server takes best. It may turn out not to take them.
+pub(crate) fn preferred_forms(info: &[u8]) -> Forms {
     // Valkey gives the version of Redis that it is compatible with, too.
-    match (version(info, b"valkey_version"), version(info, b"redis_version")) {
+    let (valkey, redis) = (version(info, b"valkey_version"), version(info, b"redis_version"));
+    let compare = match (valkey, redis) {
         (Some(version), _) if version >= DELIFEQ_SINCE => Form::Delifeq,
         (None, Some(version)) if version >= DELEX_SINCE => Form::Delex,
         _ => Form::Named,
-    }
+    };
+    let is_recent = valkey.or(redis).is_some_and(|version| version >= NX_GET_SINCE);
+    let set = if is_recent && !is_imitation(info) { Form::Showing } else { Form::Bare };
+    Forms { compare, set }
+}
+
+/// Whether another server gives the version of Redis that it imitates. What a null means is reversed
+/// in [`Form::Showing`]: a server that took the command and not its last word would give a lock away
+/// that is held. Those that we do not know are not trusted with that.
+fn is_imitation(info: &[u8]) -> bool {
+    let names = info.split(|&byte| byte == b'\n').filter_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        Some(&line[..colon])
+    });
+    let mut versions = names.filter(|name| name.ends_with(b"_version"));
+    versions.any(|name| !OWN_VERSIONS.contains(&name))
 }
 
 fn version(info: &[u8], name: &[u8]) -> Option<Version> {
@@ -106,7 +126,23 @@ mod tests {
             ("redis_version:x\r\n", Form::Named),
             ("", Form::Named),
         ] {
-            assert_eq!(preferred_form(info.as_bytes()), form, "{info}");
+            assert_eq!(preferred_forms(info.as_bytes()).compare, form, "{info}");
+        }
+    }
+
+    #[test]
+    fn only_known_servers_are_asked_for_the_holder_in_the_same_command() {
+        for (info, form) in [
+            ("redis_version:7.0.0\r\ngcc_version:12.2.0\r\n", Form::Showing),
+            ("redis_version:8.4.0\r\n", Form::Showing),
+            ("redis_version:7.2.4\r\nvalkey_version:7.2.5\r\n", Form::Showing),
+            ("redis_version:6.2.14\r\n", Form::Bare),
+            ("redis_version:7.4.0\r\ndragonfly_version:df-v1.27.1\r\n", Form::Bare),
+            ("redis_version:7.2.5\r\ngarnet_version:1.0.50\r\n", Form::Bare),
+            ("redis_version:x\r\n", Form::Bare),
+            ("", Form::Bare),
+        ] {
+            assert_eq!(preferred_forms(info.as_bytes()).set, form, "{info}");
         }
     }
 }

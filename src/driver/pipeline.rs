@@ -2,10 +2,11 @@
 //!
 //! Replies have no names: a server answers in the order in which it was asked, and the machines
 //! match answers by that order. A command that the server did not take in the form that it was
-//! given is written once more in another form, behind everything else; the answers of what was
-//! written after it are kept back until its own has come. So the machines see every command
-//! answered once, in their order. To them a command that was written twice is one that was slow:
-//! an owner-checked command may be executed at any time without harm.
+//! given is written once more in another form, behind everything else, and so is the question for
+//! the holder where a refusal does not show it; the answers of what was written after it are kept
+//! back until its own has come. So the machines see every command answered once, in their order. To
+//! them a command that was written twice is one that was slow: an owner-checked command may be
+//! executed at any time without harm.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use bytes::BytesMut;
 
 use crate::introduction;
 use crate::printable::printable;
-use crate::protocol::{Op, Reply};
-use crate::resp::{self, Encoder, Form, Frame, Malformed};
+use crate::protocol::{Holder, Op, Reply};
+use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed};
 
 /// The unanswered commands of one connection. The link bounds how many there are; each is written
 /// at most three times.
@@ -27,14 +28,13 @@ pub(super) struct Pipeline {
     first: u64,
     /// The numbers of those whose answers are under way, in the order in which they will come.
     awaited: VecDeque<u64>,
-    /// The form that the server takes, as far as we know.
-    preferred: Form,
+    preferred: Forms,
 }
 
 #[derive(Debug)]
 struct Unanswered {
     op: Op,
-    form: Option<Form>,
+    form: Form,
     /// It has come, but that of an older command has not.
     answer: Option<Answer>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Answer {
 impl Default for Pipeline {
     fn default() -> Self {
         let (commands, awaited) = (VecDeque::new(), VecDeque::new());
-        Self { commands, first: 0, awaited, preferred: Form::Named }
+        Self { commands, first: 0, awaited, preferred: Forms::ANYWHERE }
     }
 }
 
@@ -63,7 +63,8 @@ impl Pipeline {
         encoder: &mut Encoder,
         outgoing: &mut BytesMut,
     ) {
-        let form = encoder.encode(outgoing, &op, name, self.preferred);
+        let form = self.preferred.of(&op);
+        encoder.encode(outgoing, &op, name, form);
         self.awaited.push_back(self.first + self.commands.len() as u64);
         self.commands.push_back(Unanswered { op, form, answer: None });
     }
@@ -84,42 +85,44 @@ impl Pipeline {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
         let command = &mut self.commands[place];
-        if let (Frame::Error(text), Some(form)) = (frame, command.form)
-            && let Some(instead) = form.instead(text)
-        {
-            if instead == Form::Named {
-                self.preferred = instead;
-            }
-            command.form = resp::encode(outgoing, &command.op, name(&command.op), instead);
+        if let Some(instead) = command.form.instead(frame) {
+            self.preferred.correct(instead);
+            command.form = instead;
+            resp::encode(outgoing, &command.op, name(&command.op), instead);
             self.awaited.push_back(number);
             return Ok(());
         }
-        let mut answer = |reply, text: &[u8]| {
-            let same = last_error.as_ref().filter(|error| error.as_bytes() == text);
-            let error = same.cloned().unwrap_or_else(|| {
-                let owner = command.op.token();
-                printable(text, owner.as_ref().map_or(&[][..], |owner| owner.as_bytes()))
-            });
-            *last_error = Some(Arc::clone(&error));
-            Answer { reply, error: Some(error) }
-        };
-        command.answer = Some(match (command.op, frame) {
-            (_, Frame::Error(text)) => answer(Reply::Error, text),
+        let (reply, error) = match (command.op, frame) {
             (Op::Introduce, Frame::Text(info)) => match introduction::parse(info) {
                 Some(introduction) => {
-                    self.preferred = introduction::preferred_form(info);
-                    Answer { reply: Reply::Introduction(introduction), error: None }
+                    self.preferred = introduction::preferred_forms(info);
+                    (Reply::Introduction(introduction), None)
                 }
-                None => answer(Reply::Error, b"INFO without run_id, uptime_in_seconds and role"),
+                None => {
+                    (Reply::Error, Some(&b"INFO without run_id, uptime_in_seconds and role"[..]))
+                }
             },
+            (Op::Set { .. }, _) => match (of_set(command.form, frame)?, frame) {
+                (Reply::Error, Frame::Error(text)) => (Reply::Error, Some(text)),
+                (reply, _) => (reply, None),
+            },
+            (_, Frame::Error(text)) => (Reply::Error, Some(text)),
             // A `SET … IFEQ`.
-            (Op::Extend { .. }, Frame::Ok) => Answer { reply: Reply::Integer(1), error: None },
-            (Op::Extend { .. }, Frame::Nil) => Answer { reply: Reply::Integer(0), error: None },
-            (_, Frame::Integer(number)) => Answer { reply: Reply::Integer(number), error: None },
-            (_, Frame::Nil) => Answer { reply: Reply::Nil, error: None },
-            (_, Frame::Ok) => Answer { reply: Reply::Ok, error: None },
-            (_, Frame::Many(_) | Frame::Text(_) | Frame::Other) => return Err(Malformed),
+            (Op::Extend { .. }, Frame::Ok) => (Reply::Integer(1), None),
+            (Op::Extend { .. }, Frame::Nil) => (Reply::Integer(0), None),
+            (_, Frame::Integer(number)) => (Reply::Integer(number), None),
+            _ => return Err(Malformed),
+        };
+        let error = error.map(|text| {
+            let same = last_error.as_ref().filter(|error| error.as_bytes() == text);
+            let owner = command.op.token();
+            let secret = owner.as_ref().map_or(&[][..], |owner| owner.as_bytes());
+            same.cloned().unwrap_or_else(|| printable(text, secret))
         });
+        if let Some(error) = &error {
+            *last_error = Some(Arc::clone(error));
+        }
+        command.answer = Some(Answer { reply, error });
         Ok(())
     }
 
@@ -135,8 +138,22 @@ impl Pipeline {
     pub(super) fn clear(&mut self) {
         self.commands.clear();
         self.awaited.clear();
-        self.preferred = Form::Named;
+        self.preferred = Forms::ANYWHERE;
     }
+}
+
+/// What the answer to a SET says, which depends on the form that it was given.
+fn of_set(form: Form, frame: Frame<'_>) -> Result<Reply, Malformed> {
+    Ok(match (form, frame) {
+        (Form::Bare, Frame::Ok) | (Form::Showing, Frame::Nil) => Reply::Ok,
+        (Form::Showing | Form::Look, Frame::Text(value)) => Reply::Held(Holder::of(value)),
+        (Form::Look, Frame::Nil) => Reply::Gone,
+        // The SET was refused; only whose the key is cannot be had.
+        (Form::Look, Frame::Error(_)) => Reply::Nil,
+        (Form::Showing, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => Reply::Nil,
+        (_, Frame::Error(_)) => Reply::Error,
+        _ => return Err(Malformed),
+    })
 }
 
 #[cfg(test)]
@@ -167,7 +184,7 @@ mod tests {
         /// The names of the commands written since the last look.
         fn written(&mut self) -> String {
             let written = self.outgoing.split().escape_ascii().to_string();
-            let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "INFO", "SET"];
+            let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "GET", "INFO", "SET"];
             let words = written.split(r"\r\n");
             words.filter(|word| commands.contains(word)).collect::<Vec<_>>().join(" ")
         }
@@ -228,11 +245,11 @@ mod tests {
         assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
         assert_eq!(bench.written(), "EVAL");
         bench.write(set());
-        assert_eq!(bench.receive(Frame::Nil), Ok(vec![]), "the first SET's, kept back");
+        assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the first SET's, kept back");
         assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
         assert_eq!(bench.written(), "EVAL");
         let replies = bench.receive(Frame::Integer(1));
-        assert_eq!(replies, Ok(vec![Reply::Integer(1), Reply::Nil]), "the release's and the SET's");
+        assert_eq!(replies, Ok(vec![Reply::Integer(1), Reply::Ok]), "the release's and the SET's");
         assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the second SET's");
         assert_eq!(bench.receive(Frame::Integer(0)), Ok(vec![Reply::Integer(0), Reply::Ok]));
         assert!(bench.last_error.is_none(), "nothing went wrong");
@@ -287,6 +304,71 @@ mod tests {
         bench.write(op);
         assert_eq!(bench.receive(Frame::Error(b"ERR syntax error")), Ok(vec![]));
         assert_eq!(bench.written(), "EVALSHA");
+    }
+
+    const REDIS_7: &str = "redis_version:7.0.15";
+
+    #[test]
+    fn a_refusal_that_shows_nothing_is_looked_into_behind_what_was_written() {
+        let mut bench = Bench::default();
+        assert_eq!(bench.write(set()), "SET");
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+        assert_eq!(bench.written(), "GET");
+        assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the second SET's, kept back");
+        let held = Reply::Held(Holder::of(b"somebody"));
+        assert_eq!(bench.receive(Frame::Text(b"somebody")), Ok(vec![held, Reply::Ok]));
+        for (frame, reply) in [
+            (Frame::Nil, Reply::Gone),
+            (Frame::Error(b"NOPERM no GET"), Reply::Nil),
+            (Frame::Error(b"WRONGTYPE a list"), Reply::Nil),
+        ] {
+            bench.write(set());
+            assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+            assert_eq!(bench.receive(frame), Ok(vec![reply]), "{frame:?}");
+        }
+        assert!(bench.last_error.is_none(), "a refusal is no error");
+    }
+
+    #[test]
+    fn a_null_says_that_the_key_was_set_only_to_who_asked_for_the_holder() {
+        let mut bench = Bench::default();
+        bench.introduce(REDIS_7);
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Nil), Ok(vec![Reply::Ok]));
+        bench.write(set());
+        let held = Reply::Held(Holder::of(b"somebody"));
+        assert_eq!(bench.receive(Frame::Text(b"somebody")), Ok(vec![held]));
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Error(b"WRONGTYPE a list")), Ok(vec![Reply::Nil]));
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Error(b"OOM command")), Ok(vec![Reply::Error]));
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Ok), Err(Malformed), "it passes over the last word");
+    }
+
+    #[test]
+    fn a_server_that_will_not_show_the_holder_is_asked_bare() {
+        for refusal in [&b"NOPERM no"[..], b"ERR syntax error"] {
+            let mut bench = Bench::default();
+            bench.introduce(REDIS_7);
+            bench.write(set());
+            bench.write(set());
+            assert_eq!(bench.receive(Frame::Error(refusal)), Ok(vec![]));
+            assert_eq!(bench.receive(Frame::Error(refusal)), Ok(vec![]));
+            assert_eq!(bench.written(), "SET SET");
+            assert_eq!(bench.receive(Frame::Ok), Ok(vec![Reply::Ok]));
+            assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+            assert_eq!(bench.written(), "GET");
+            let held = Reply::Held(Holder::of(b"x"));
+            assert_eq!(bench.receive(Frame::Text(b"x")), Ok(vec![held]));
+            bench.write(set());
+            assert_eq!(bench.receive(Frame::Ok), Ok(vec![Reply::Ok]), "it is not tried again");
+            bench.pipeline.clear();
+            bench.introduce(REDIS_7);
+            bench.write(set());
+            assert_eq!(bench.receive(Frame::Nil), Ok(vec![Reply::Ok]), "but afresh");
+        }
     }
 
     #[test]

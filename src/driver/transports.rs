@@ -212,6 +212,6 @@ fn told(reply: Reply) -> observe::Answer {
     match reply {
         Reply::Error => observe::Answer::Error,
         Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observe::Answer::Yes,
-        Reply::Integer(_) | Reply::Nil => observe::Answer::No,
+        Reply::Gone | Reply::Held(_) | Reply::Integer(_) | Reply::Nil => observe::Answer::No,
     }
 }

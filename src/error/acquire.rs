@@ -39,9 +39,13 @@ pub enum AcquireErrorKind {
     Overloaded,
     /// A majority could not be had without nodes that are in quarantine after a restart.
     Quarantined,
-    /// Other holders' keys are in the way.
+    /// Votes are split between clients that asked at the same time: nobody has the lock. Trying again
+    /// after a random delay is what helps.
+    Split,
+    /// Somebody else has the lock: a majority of the nodes showed keys of one other attempt, or
+    /// another task of this client holds the lease.
     Taken,
-    /// Too few nodes answered, other than by an error.
+    /// Too few nodes answered, other than by an error: nobody knows whether somebody has the lock.
     TooFewNodes,
     /// A majority answered, too late for the lease to be worth anything.
     TooSlow,
@@ -122,6 +126,7 @@ impl From<AttemptError> for AcquireErrorKind {
             // The caller who cancels is not there to be told.
             AttemptError::Cancelled | AttemptError::Taken => Self::Taken,
             AttemptError::Overloaded => Self::Overloaded,
+            AttemptError::Split => Self::Split,
             AttemptError::Quarantined => Self::Quarantined,
             AttemptError::TooFewNodes => Self::TooFewNodes,
             AttemptError::TooSlow => Self::TooSlow,
@@ -138,6 +143,7 @@ impl fmt::Display for AcquireErrorKind {
             Self::NoRuntime => "no task can be started to serve the connections",
             Self::Overloaded => "this client sends more than its connections take",
             Self::Quarantined => "too many nodes are in quarantine after a restart",
+            Self::Split => "nobody has the lock: the votes are split",
             Self::Taken => "the lock is taken",
             Self::TooFewNodes => "too few nodes answered without an error",
             Self::TooSlow => "a majority answered too late",

@@ -81,7 +81,7 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
     let form = match &answer {
         Answer::Text(info) => {
             read_info(&mut report, info, asked, answered);
-            introduction::preferred_form(info)
+            introduction::preferred_forms(info).compare
         }
         Answer::Error(text) => {
             report.refused.push(("INFO", Arc::clone(text)));
@@ -116,20 +116,18 @@ async fn try_commands(
     let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
     let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };
     let tried = [
-        ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, form),
+        ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, Form::Bare),
         ("EVAL", extend, Form::Text),
         ("EVALSHA", extend, Form::Named),
         ("the release", Op::Release { resource, token }, form),
     ];
     for (name, op, form) in tried {
-        let encode = |outgoing: &mut BytesMut| {
-            resp::encode(outgoing, &op, PROBE_KEY, form);
-        };
+        let encode = |outgoing: &mut BytesMut| resp::encode(outgoing, &op, PROBE_KEY, form);
         if let (Answer::Error(text), ..) = interview.ask(encode).await? {
             // Commands are judged before keys: the user may use this one, on other keys.
             let of_key = text.starts_with("NOPERM") && text.contains("key");
             // The release has other forms to fall back upon, which are tried too.
-            let optional = matches!(form, Form::Delex | Form::Delifeq) && name != "SET";
+            let optional = matches!(form, Form::Delex | Form::Delifeq);
             if !of_key && !optional {
                 report.refused.push((name, text));
             }

@@ -140,6 +140,7 @@ impl Series {
             attempts: Counters::of(
                 [
                     "granted",
+                    "split",
                     "taken",
                     "too_few_nodes",
                     "too_slow",
@@ -224,13 +225,14 @@ impl NodeSeries {
 }
 
 /// How an acquisition can end.
-const ACQUISITIONS: [&str; 9] = [
+const ACQUISITIONS: [&str; 10] = [
     "acquired",
     "cancelled",
     "closed",
     "no_entropy",
     "overloaded",
     "quarantined",
+    "split",
     "taken",
     "too_few_nodes",
     "too_slow",
@@ -268,6 +270,7 @@ fn attempt_outcome(reason: AttemptError) -> &'static str {
         AttemptError::Cancelled => "cancelled",
         AttemptError::Overloaded => "overloaded",
         AttemptError::Quarantined => "quarantined",
+        AttemptError::Split => "split",
         AttemptError::Taken => "taken",
         AttemptError::TooFewNodes => "too_few_nodes",
         AttemptError::TooSlow => "too_slow",
@@ -283,6 +286,7 @@ fn acquire_outcome(kind: AcquireErrorKind) -> &'static str {
         AcquireErrorKind::NoEntropy => "no_entropy",
         AcquireErrorKind::Overloaded => "overloaded",
         AcquireErrorKind::Quarantined => "quarantined",
+        AcquireErrorKind::Split => "split",
         AcquireErrorKind::Taken => "taken",
         AcquireErrorKind::TooFewNodes => "too_few_nodes",
         AcquireErrorKind::TooSlow => "too_slow",

@@ -3,7 +3,7 @@
 //! A search that visits every state must know when it has been in one before. Two states behave
 //! alike whatever the clock read when they were reached, whatever bytes their tokens are made of,
 //! and whatever is still stored that nobody will look at again. So instants become distances from
-//! now, those that are past become one; tokens and runs are numbered in the order of their
+//! now, those that are past become one; tokens, runs and holders are numbered in the order of their
 //! appearance; commands are named by what their answer would mean.
 //!
 //! Everything about a node stands together, so that the nodes can be taken in any order: the
@@ -11,6 +11,7 @@
 //! names of their nodes alone.
 
 use super::command::CommandId;
+use super::holder::Holder;
 use super::link::Link;
 use super::lock::Lock;
 use super::node_set::NodeSet;
@@ -39,6 +40,7 @@ pub(super) struct Encoder {
     words: Vec<u64>,
     tokens: Vec<Token>,
     runs: Vec<RunId>,
+    holders: Vec<Holder>,
 }
 
 impl Encoder {
@@ -67,6 +69,11 @@ impl Encoder {
 
     pub(super) fn token(&mut self, token: Token) {
         let number = number(&mut self.tokens, token);
+        self.word(number);
+    }
+
+    pub(super) fn holder(&mut self, holder: Option<Holder>) {
+        let number = holder.map_or(0, |holder| 1 + number(&mut self.holders, holder));
         self.word(number);
     }
 
@@ -105,7 +112,8 @@ impl NodeSet {
         assert!(self.is_drained(), "a state between two steps is none");
         assert_eq!(order.len(), self.nodes().get(), "every node once");
         let words = Vec::with_capacity(32 + 32 * order.len());
-        let mut out = Encoder { now, words, tokens: Vec::new(), runs: Vec::new() };
+        let (tokens, runs, holders) = (Vec::new(), Vec::new(), Vec::new());
+        let mut out = Encoder { now, words, tokens, runs, holders };
         let locks: Vec<Option<&Lock>> = self.locks().collect();
         for lock in &locks {
             out.flag(lock.is_some());

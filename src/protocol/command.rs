@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::holder::Holder;
 use super::quorum::NodeIndex;
 use super::restart::Introduction;
 use super::time::BootInstant;
@@ -108,11 +109,15 @@ pub(crate) struct Send {
 pub enum Reply {
     /// Any error reply.
     Error,
+    /// A SET was refused, and the key was gone when the node was asked whose it was.
+    Gone,
+    /// A SET was refused: the key holds this.
+    Held(Holder),
     /// An integer.
     Integer(i64),
     /// The parsed answer to [`Op::Introduce`].
     Introduction(Introduction),
-    /// A null.
+    /// A SET was refused, and the node does not say whose the key is.
     Nil,
     /// `+OK`.
     Ok,

@@ -18,6 +18,11 @@ impl Lines {
         self.0.get(resource.0 as usize).is_none_or(VecDeque::is_empty)
     }
 
+    /// The use that attempts or holds.
+    pub(super) fn head(&self, resource: ResourceId) -> Option<LockId> {
+        self.0.get(resource.0 as usize)?.front().copied()
+    }
+
     /// Puts `lock` at the end of the line.
     pub(super) fn join(&mut self, resource: ResourceId, lock: LockId) {
         let place = resource.0 as usize;

@@ -563,7 +563,9 @@ fn matches(op: Op, reply: Reply) -> bool {
     match op {
         Op::Introduce => matches!(reply, Reply::Introduction(_) | Reply::Error),
         Op::Extend { .. } | Op::Release { .. } => matches!(reply, Reply::Integer(_) | Reply::Error),
-        Op::Set { .. } => matches!(reply, Reply::Ok | Reply::Nil | Reply::Error),
+        Op::Set { .. } => {
+            matches!(reply, Reply::Ok | Reply::Nil | Reply::Held(_) | Reply::Gone | Reply::Error)
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod ballot;
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod extension;
+mod refusal;
 mod renewal;
 mod terms;
 
@@ -11,6 +12,7 @@ use core::time::Duration;
 
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
+use self::refusal::InTheWay;
 use self::renewal::Renewal;
 pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
@@ -89,6 +91,9 @@ pub(crate) struct Lock {
     renewal: Renewal,
     /// What the nodes have said to the current attempt.
     ballot: Ballot,
+    in_the_way: InTheWay,
+    /// Why a use that waits behind this one does not get the lock, as far as is known.
+    why_behind: AttemptError,
     /// Serial of the current attempt's SET to the first node; the others follow.
     first_set: u32,
     next_serial: u32,
@@ -118,6 +123,8 @@ impl Lock {
             extension: Extension::NONE,
             renewal: Renewal::default(),
             ballot: Ballot::default(),
+            in_the_way: InTheWay::NOTHING,
+            why_behind: AttemptError::TooFewNodes,
             first_set: 0,
             next_serial: 0,
             to_extend: NodeMask::EMPTY,
@@ -154,9 +161,22 @@ impl Lock {
         self.phase = Phase::Queued;
     }
 
-    /// Nobody is ahead any more: the first attempt is due, unless the time for it is over.
-    pub(crate) fn come_to_the_head(&mut self, now: BootInstant) {
+    /// Why a use that waits behind this one does not get the lock: it is held here, or the last
+    /// attempt failed for this reason.
+    pub(crate) fn why_behind(&self) -> AttemptError {
+        self.why_behind
+    }
+
+    /// Whether the lease is held, or granted and about to be fetched.
+    pub(crate) fn has_lease(&self) -> bool {
+        matches!(self.phase, Phase::Decided | Phase::Held { lost: None })
+    }
+
+    /// Nobody is ahead any more: the first attempt is due, unless the time for it is over. `why` is
+    /// what those who wait were told so far.
+    pub(crate) fn come_to_the_head(&mut self, why: AttemptError, now: BootInstant) {
         assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
+        self.why_behind = why;
         let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
         self.phase = if late { Phase::Ended } else { Phase::Due };
     }
@@ -223,6 +243,7 @@ impl Lock {
         self.extension = Extension::NONE;
         self.ballot = Ballot::default();
         self.crowded = NodeMask::EMPTY;
+        self.in_the_way = InTheWay::NOTHING;
         self.first_set = self.next_serial;
         self.next_serial += 2 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();
@@ -256,7 +277,10 @@ impl Lock {
         self.votes[node.get()] = match outcome {
             Ok(Reply::Ok) if eligible => Vote::Counted,
             Ok(Reply::Ok) => Vote::Ineligible,
-            Ok(Reply::Nil) => Vote::Refused,
+            Ok(refusal @ (Reply::Nil | Reply::Held(_) | Reply::Gone)) => {
+                self.in_the_way.record(node, refusal);
+                Vote::Refused
+            }
             Ok(_) => Vote::Failed,
             Err(NoAnswer::Unknown) => Vote::Unknown,
             Err(NoAnswer::Crowded | NoAnswer::NotSent) => Vote::NotSent,
@@ -369,7 +393,7 @@ impl Lock {
             Phase::Waiting { until } => Some(until),
             Phase::Queued => match self.config.limit {
                 Limit::Until(end) => Some(end),
-                Limit::Attempts(_) => None,
+                Limit::Attempts(_) | Limit::WhileSplit(_) => None,
             },
             Phase::Decided => Some(self.deadline.before(self.config.min_validity)),
             Phase::Held { lost: None } => {
@@ -391,8 +415,8 @@ impl Lock {
         }
     }
 
-    /// Settles the attempt as soon as its outcome is certain, either way: what the remaining nodes
-    /// may still say costs no waiting.
+    /// Settles the attempt as soon as its outcome is certain: what the remaining nodes may still say
+    /// to a grant costs no waiting.
     fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
         let quorum = self.config.nodes.quorum();
         let counted = self.voting(Vote::Counted).len();
@@ -400,6 +424,7 @@ impl Lock {
             // `now` is T2: it is read after the last answer that counts (specification, step 3).
             if self.is_worth_having(now) {
                 self.phase = Phase::Decided;
+                self.why_behind = AttemptError::Taken;
                 return Some(Ok(()));
             }
             return Some(Err(AttemptError::TooSlow));
@@ -407,22 +432,7 @@ impl Lock {
         if counted + self.voting(Vote::Pending).len() >= quorum {
             return None;
         }
-        Some(Err(self.why_not()))
-    }
-
-    fn why_not(&self) -> AttemptError {
-        let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
-        let unreachable = silent.union(self.voting(Vote::Failed));
-        let tolerated = self.config.nodes.tolerated();
-        if unreachable.without(self.crowded).len() > tolerated {
-            AttemptError::TooFewNodes
-        } else if unreachable.len() > tolerated {
-            AttemptError::Overloaded
-        } else if !self.voting(Vote::Refused).is_empty() {
-            AttemptError::Taken
-        } else {
-            AttemptError::Quarantined
-        }
+        self.why_not().map(Err)
     }
 
     /// Ends the attempt: everything that it may have set is released, on *every* node that may
@@ -430,17 +440,20 @@ impl Lock {
     /// That is `not_before` an instant, if one is known before which it cannot succeed.
     pub(crate) fn fail(
         &mut self,
+        reason: AttemptError,
         round_trip: Duration,
         not_before: Option<BootInstant>,
         now: BootInstant,
     ) {
         self.release_everywhere();
         self.failures += 1;
+        self.why_behind = reason;
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
         let until = not_before.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
             Limit::Until(end) => until < end,
+            Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
         };
         self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
     }

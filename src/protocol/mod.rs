@@ -9,6 +9,7 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod command;
+mod holder;
 mod lines;
 mod link;
 mod lock;
@@ -26,6 +27,7 @@ mod validity;
 #[cfg(any(test, feature = "simulation"))]
 pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
+pub use holder::Holder;
 pub use link::LinkConfig;
 pub use lock::{
     AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,

@@ -287,11 +287,13 @@ impl NodeSet {
             let lock = self.slots[slot as usize].lock.as_mut();
             let lock = lock.expect("a slot without a lock waits for nothing");
             let (id, before, token) = (lock.id(), lock.phase(), lock.token());
+            let resource = lock.resource();
             let happened = lock.handle_timeout(now);
             match (before, lock.phase()) {
                 (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
                 (Phase::Queued, Phase::Ended) => {
-                    let reason = AttemptError::Taken;
+                    let head = self.lines.head(resource).and_then(|head| self.lock(head));
+                    let reason = head.expect("somebody is ahead of who waits").why_behind();
                     self.events.push_back(Event::GaveUp { lock: id, reason });
                 }
                 _ => {}
@@ -313,7 +315,7 @@ impl NodeSet {
     /// A new use of the lock on `resource`. Its first attempt is due at once, or as soon as a new
     /// client has its connections, unless other uses of this client are ahead and the limit is an
     /// instant: then it waits in line for its turn. A limit of attempts asks the nodes, whoever is
-    /// ahead.
+    /// ahead. If the wait in line ends, the reason is that of the use at its head.
     ///
     /// # Panics
     ///

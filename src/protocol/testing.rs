@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
+use super::holder::Holder;
 use super::link::LinkConfig;
 use super::lock::{AttemptError, ExtendError, Fresh, Limit, LockConfig};
 use super::node_set::{Command, Event, NodeSet};
@@ -38,6 +39,11 @@ pub(super) fn mask(indices: &[usize]) -> NodeMask {
 
 pub(super) fn token(byte: u8) -> Token {
     Token::from_bytes([byte; Token::LENGTH])
+}
+
+/// What a node says whose key holds the token of `byte`.
+pub(super) fn held_by(byte: u8) -> Reply {
+    Reply::Held(Holder::of(token(byte).as_bytes()))
 }
 
 /// The longest wait, so that a test sees when an attempt follows another.
@@ -341,11 +347,13 @@ impl FakeNode {
                 Reply::Integer(1)
             }
             Op::Release { .. } => Reply::Integer(0),
-            Op::Set { .. } if self.key.is_some() => Reply::Nil,
-            Op::Set { token, ttl, .. } => {
-                (self.key, self.expires) = (Some(token), now.after(ttl));
-                Reply::Ok
-            }
+            Op::Set { token, ttl, .. } => match self.key {
+                Some(holder) => Reply::Held(Holder::of(holder.as_bytes())),
+                None => {
+                    (self.key, self.expires) = (Some(token), now.after(ttl));
+                    Reply::Ok
+                }
+            },
         }
     }
 

@@ -4,11 +4,12 @@ use core::time::Duration;
 
 use bytes::BytesMut;
 
+use super::decode::Frame;
 use super::frame::{Decimal, write};
 use super::script::{EXTEND, RELEASE, Script};
 use crate::protocol::Op;
 
-/// How a server is asked to compare and then act: what it does is the same in every form.
+/// How a server is asked: what it does is the same in every form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `DELIFEQ key token` and `SET … IFEQ token`, of Valkey from version 9.0 on.
@@ -19,69 +20,106 @@ pub(crate) enum Form {
     Named,
     /// A script by its text, which the server then knows.
     Text,
+    /// `SET key token NX PX ttl GET`, of version 7.0 on: a null says that the key was set, and a
+    /// refusal shows the value in the way.
+    Showing,
+    /// `SET key token NX PX ttl`: a null is a refusal, and shows nothing.
+    Bare,
+    /// The `GET key` behind a refused [`Form::Bare`].
+    Look,
+    /// The only one that there is.
+    Only,
 }
 
 impl Form {
-    /// The form to use instead, if `error` says that the server did nothing because it does not
-    /// take this one.
-    pub(crate) fn instead(self, error: &[u8]) -> Option<Self> {
+    /// The form to use instead: the server did nothing because it does not take this one, or its
+    /// refusal shows nothing and the next one does.
+    pub(crate) fn instead(self, answer: Frame<'_>) -> Option<Self> {
+        let error = match answer {
+            Frame::Error(text) => text,
+            Frame::Nil if self == Self::Bare => return Some(Self::Look),
+            _ => return None,
+        };
         let is = |prefix: &[u8]| error.starts_with(prefix);
+        let is_unknown = is(b"ERR unknown command") || is(b"ERR syntax error") || is(b"NOPERM");
         match self {
-            Self::Delex | Self::Delifeq
-                if is(b"ERR unknown command") || is(b"ERR syntax error") || is(b"NOPERM") =>
-            {
-                Some(Self::Named)
-            }
+            Self::Delex | Self::Delifeq if is_unknown => Some(Self::Named),
+            Self::Showing if is_unknown => Some(Self::Bare),
             Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
             _ => None,
         }
     }
 }
 
-/// Appends `op` on the key `resource` to `buffer`. Returns the form that it was given, if it has one.
-pub(crate) fn encode(
-    buffer: &mut BytesMut,
-    op: &Op,
-    resource: &[u8],
-    preferred: Form,
-) -> Option<Form> {
+/// The forms that a server takes, as far as we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forms {
+    /// For comparing and then acting.
+    pub(crate) compare: Form,
+    /// For setting the key.
+    pub(crate) set: Form,
+}
+
+impl Forms {
+    /// What every server takes.
+    pub(crate) const ANYWHERE: Self = Self { compare: Form::Named, set: Form::Bare };
+
+    /// The form for `op`.
+    pub(crate) fn of(self, op: &Op) -> Form {
+        match (op, self.compare) {
+            // This would shorten the life of a key that lives for longer already.
+            (Op::Extend { plain: false, .. }, Form::Delex | Form::Delifeq) => Form::Named,
+            (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
+            (Op::Set { .. }, _) => self.set,
+            (Op::Introduce, _) => Form::Only,
+        }
+    }
+
+    /// The server does not take a form that it should: `instead` will do.
+    pub(crate) fn correct(&mut self, instead: Form) {
+        match instead {
+            Form::Named => self.compare = instead,
+            Form::Bare => self.set = instead,
+            _ => {}
+        }
+    }
+}
+
+/// Appends `op` on the key `resource` to `buffer`, in a form that is one of `op`'s.
+pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
     match op {
-        Op::Extend { token, ttl, plain, .. } => {
+        Op::Extend { token, ttl, .. } => {
             let (token, ttl_ms) = (token.as_bytes(), decimal_ms(*ttl));
-            let form = match preferred {
-                // This would shorten the life of a key that lives for longer already.
-                Form::Delex | Form::Delifeq if !plain => Form::Named,
-                _ => preferred,
-            };
+            let ttl_ms = ttl_ms.as_bytes();
             match form {
                 Form::Delex | Form::Delifeq => {
-                    let ttl_ms = ttl_ms.as_bytes();
                     write(buffer, &[b"SET", resource, token, b"IFEQ", token, b"PX", ttl_ms]);
                 }
-                Form::Named | Form::Text => {
-                    script(buffer, EXTEND, form, resource, &[token, ttl_ms.as_bytes()]);
-                }
+                _ => script(buffer, EXTEND, form, resource, &[token, ttl_ms]),
             }
-            return Some(form);
         }
         Op::Release { token, .. } => {
             let token = token.as_bytes();
-            match preferred {
+            match form {
                 Form::Delex => write(buffer, &[b"DELEX", resource, b"IFEQ", token]),
                 Form::Delifeq => write(buffer, &[b"DELIFEQ", resource, token]),
-                Form::Named | Form::Text => script(buffer, RELEASE, preferred, resource, &[token]),
+                _ => script(buffer, RELEASE, form, resource, &[token]),
             }
-            return Some(preferred);
         }
         // All sections: several in one command are understood from version 7 on only.
         Op::Introduce => write(buffer, &[b"INFO"]),
         Op::Set { token, ttl, .. } => {
             let ttl_ms = decimal_ms(*ttl);
-            let token = token.as_bytes();
-            write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms.as_bytes()]);
+            let (token, ttl_ms) = (token.as_bytes(), ttl_ms.as_bytes());
+            match form {
+                Form::Look => write(buffer, &[b"GET", resource]),
+                Form::Showing => {
+                    write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms, b"GET"]);
+                }
+                _ => write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms]),
+            }
         }
     }
-    None
 }
 
 /// The last command and its bytes: a lock says the same to every node.
@@ -89,25 +127,17 @@ pub(crate) fn encode(
 pub(crate) struct Encoder {
     last: Option<(Op, Form)>,
     bytes: BytesMut,
-    form: Option<Form>,
 }
 
 impl Encoder {
     /// As [`encode`]. Commands that are equal have one key name: a token is drawn for one key.
-    pub(crate) fn encode(
-        &mut self,
-        buffer: &mut BytesMut,
-        op: &Op,
-        resource: &[u8],
-        preferred: Form,
-    ) -> Option<Form> {
-        if self.last != Some((*op, preferred)) {
-            self.last = Some((*op, preferred));
+    pub(crate) fn encode(&mut self, buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
+        if self.last != Some((*op, form)) {
+            self.last = Some((*op, form));
             self.bytes.clear();
-            self.form = encode(&mut self.bytes, op, resource, preferred);
+            encode(&mut self.bytes, op, resource, form);
         }
         buffer.extend_from_slice(&self.bytes);
-        self.form
     }
 }
 
@@ -134,7 +164,11 @@ mod tests {
 
     const RESOURCE: ResourceId = ResourceId(0);
 
-    fn encoded(op: &Op, form: Form) -> String {
+    fn encoded(op: &Op, compare: Form) -> String {
+        in_form(op, Forms { compare, ..Forms::ANYWHERE }.of(op))
+    }
+
+    fn in_form(op: &Op, form: Form) -> String {
         let mut buffer = BytesMut::from(&b"before"[..]);
         encode(&mut buffer, op, b"res", form);
         let text = buffer.escape_ascii().to_string();
@@ -146,10 +180,20 @@ mod tests {
         let mut buffer = BytesMut::new();
         let token = Token::from_bytes(*b"\r\n\0\xff$*1234567890abcd");
         let op = Op::Set { resource: RESOURCE, token, ttl: Duration::from_millis(12_345) };
-        assert_eq!(encode(&mut buffer, &op, b"a\r\nb", Form::Named), None);
+        encode(&mut buffer, &op, b"a\r\nb", Form::Bare);
         let expected = b"*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$20\r\n\r\n\0\xff$*1234567890abcd\r\n\
             $2\r\nNX\r\n$2\r\nPX\r\n$5\r\n12345\r\n";
         assert_eq!(buffer[..], expected[..]);
+    }
+
+    #[test]
+    fn a_set_that_shows_the_holder_asks_for_the_value_besides() {
+        let token = Token::from_bytes([b't'; 20]);
+        let op = Op::Set { resource: RESOURCE, token, ttl: Duration::from_millis(77) };
+        let set = format!("$3 SET $3 res $20 {} $2 NX $2 PX $2 77 ", "t".repeat(20));
+        assert_eq!(in_form(&op, Form::Bare), format!("*6 {set}"));
+        assert_eq!(in_form(&op, Form::Showing), format!("*7 {set}$3 GET "));
+        assert_eq!(in_form(&op, Form::Look), "*2 $3 GET $3 res ");
     }
 
     #[test]
@@ -200,30 +244,45 @@ mod tests {
         let set = |token, ttl| Op::Set { resource: RESOURCE, token, ttl };
         let release = Op::Release { resource: RESOURCE, token };
         for (op, form) in [
-            (set(token, ms(1)), Form::Named),
-            (set(token, ms(1)), Form::Named),
-            (set(token, ms(2)), Form::Named),
-            (set(other, ms(2)), Form::Named),
+            (set(token, ms(1)), Form::Bare),
+            (set(token, ms(1)), Form::Bare),
+            (set(token, ms(1)), Form::Showing),
+            (set(token, ms(2)), Form::Bare),
+            (set(other, ms(2)), Form::Bare),
             (release, Form::Named),
             (release, Form::Delex),
             (release, Form::Delex),
         ] {
             let (mut buffer, mut afresh) = (BytesMut::new(), BytesMut::new());
-            let said = encoder.encode(&mut buffer, &op, b"res", form);
-            assert_eq!(said, encode(&mut afresh, &op, b"res", form));
+            encoder.encode(&mut buffer, &op, b"res", form);
+            encode(&mut afresh, &op, b"res", form);
             assert_eq!(buffer, afresh);
         }
     }
 
     #[test]
     fn another_form_follows_only_where_nothing_was_done() {
+        let after = |form: Form, error: &[u8]| form.instead(Frame::Error(error));
         let unknown = b"ERR unknown command 'DELEX', with args beginning with: 'res'";
-        assert_eq!(Form::Delex.instead(unknown), Some(Form::Named));
-        assert_eq!(Form::Delifeq.instead(b"NOPERM no permission"), Some(Form::Named));
-        assert_eq!(Form::Delex.instead(b"ERR syntax error"), Some(Form::Named));
-        assert_eq!(Form::Delex.instead(b"ERR Key should be of string type"), None);
-        assert_eq!(Form::Named.instead(b"NOSCRIPT No matching script."), Some(Form::Text));
-        assert_eq!(Form::Named.instead(b"NOPERM no permission"), None);
-        assert_eq!(Form::Text.instead(b"NOSCRIPT No matching script."), None);
+        assert_eq!(after(Form::Delex, unknown), Some(Form::Named));
+        assert_eq!(after(Form::Delifeq, b"NOPERM no permission"), Some(Form::Named));
+        assert_eq!(after(Form::Delex, b"ERR syntax error"), Some(Form::Named));
+        assert_eq!(after(Form::Delex, b"ERR Key should be of string type"), None);
+        assert_eq!(after(Form::Named, b"NOSCRIPT No matching script."), Some(Form::Text));
+        assert_eq!(after(Form::Named, b"NOPERM no permission"), None);
+        assert_eq!(after(Form::Text, b"NOSCRIPT No matching script."), None);
+        assert_eq!(after(Form::Showing, b"ERR syntax error"), Some(Form::Bare));
+        assert_eq!(after(Form::Showing, b"NOPERM no permission"), Some(Form::Bare));
+        assert_eq!(after(Form::Showing, b"WRONGTYPE Operation against a key"), None);
+        assert_eq!(after(Form::Bare, b"NOPERM no permission"), None);
+    }
+
+    #[test]
+    fn only_a_refusal_that_shows_nothing_is_looked_into() {
+        assert_eq!(Form::Bare.instead(Frame::Nil), Some(Form::Look));
+        for form in [Form::Showing, Form::Look, Form::Delex, Form::Named, Form::Only] {
+            assert_eq!(form.instead(Frame::Nil), None, "{form:?}");
+        }
+        assert_eq!(Form::Bare.instead(Frame::Ok), None);
     }
 }

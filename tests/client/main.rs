@@ -11,6 +11,7 @@ mod logs;
 mod metrics;
 mod node;
 mod observing;
+mod refusal;
 mod work;
 mod world;
 

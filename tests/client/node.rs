@@ -36,6 +36,8 @@ pub(crate) struct Node {
     pub(crate) has_scripts: bool,
     /// Whether it knows any command of the handshake.
     pub(crate) is_old: bool,
+    /// Its version of Redis, if it gives one.
+    pub(crate) version: Option<&'static str>,
     keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
     connections: Vec<Connection>,
 }
@@ -55,6 +57,7 @@ impl Default for Node {
             executed: Vec::new(),
             has_scripts: false,
             is_old: false,
+            version: None,
             keys: BTreeMap::new(),
             connections: Vec::new(),
         }
@@ -154,8 +157,10 @@ impl Node {
         match name.as_str() {
             "INFO" => {
                 let (run_id, uptime) = ("5a".repeat(20), self.uptime_s);
+                let version = self.version.map(|it| format!("redis_version:{it}\r\n"));
+                let version = version.unwrap_or_default();
                 let info = format!(
-                    "# Server\r\nrun_id:{run_id}\r\nuptime_in_seconds:{uptime}\r\n\
+                    "# Server\r\n{version}run_id:{run_id}\r\nuptime_in_seconds:{uptime}\r\n\
                      # Replication\r\nrole:master\r\n"
                 );
                 format!("${}\r\n{info}\r\n", info.len()).into_bytes()
@@ -165,14 +170,18 @@ impl Node {
                 if let Habit::Says(bytes) = &self.habit {
                     return bytes.clone();
                 }
-                if self.value(&arguments[1], now).is_some() {
-                    return b"$-1\r\n".to_vec();
+                let shows = arguments.get(6).is_some_and(|it| it == b"GET");
+                match self.value(&arguments[1], now) {
+                    Some(value) if shows => return bulk(value),
+                    Some(_) => return b"$-1\r\n".to_vec(),
+                    None => {}
                 }
                 let ttl_ms = String::from_utf8(arguments[5].clone()).unwrap().parse().unwrap();
                 let until = now + Duration::from_millis(ttl_ms);
                 self.keys.insert(arguments[1].clone(), (arguments[2].clone(), until));
-                b"+OK\r\n".to_vec()
+                if shows { b"$-1\r\n".to_vec() } else { b"+OK\r\n".to_vec() }
             }
+            "GET" => self.value(&arguments[1], now).map_or_else(|| b"$-1\r\n".to_vec(), bulk),
             "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
             "EVAL" | "EVALSHA" => {
                 self.has_scripts = true;
@@ -197,6 +206,10 @@ impl Node {
             other => panic!("the client does not say {other}"),
         }
     }
+}
+
+fn bulk(value: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
 /// Takes the first whole command out of `received`.

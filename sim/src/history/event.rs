@@ -205,12 +205,15 @@ pub enum Settlement {
     Granted,
     /// A majority could not be had without nodes in quarantine.
     Quarantined,
-    /// Other attempts' keys were in the way.
+    /// Other attempts' keys were in the way. Our own client says so only if a majority of the nodes
+    /// showed keys of one of them.
     Taken,
     /// Too few nodes answered.
     TooFewNodes,
     /// A majority answered, too late.
     TooSlow,
+    /// Votes were split: no other attempt had keys on a majority of the nodes either.
+    Split,
 }
 
 /// Why the resource refused a write.

@@ -162,6 +162,7 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
         Settlement::Cancelled => "given up by its caller",
         Settlement::Granted => "granted",
         Settlement::Quarantined => "refused, too many nodes were in quarantine",
+        Settlement::Split => "refused, the votes were split",
         Settlement::Taken => "refused, another’s keys were in the way",
         Settlement::TooFewNodes => "refused, too few nodes answered",
         Settlement::TooSlow => "refused, too little time was left after the answers",

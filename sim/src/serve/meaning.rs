@@ -92,6 +92,12 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
     Some(Meaning { changes, votes, script, values, token })
 }
 
+/// Whether the answer to `request` is the value that was there, whatever the request did.
+pub(super) fn shows_what_was_there(request: &[Bytes]) -> bool {
+    let is_set = request.first().is_some_and(|name| name.eq_ignore_ascii_case(b"SET"));
+    is_set && request.iter().skip(3).any(|option| option.eq_ignore_ascii_case(b"GET"))
+}
+
 /// The script of this name.
 fn named(word: &Bytes) -> Sha {
     word.to_ascii_lowercase().try_into().unwrap_or_else(|_| sha_of(word))
@@ -127,6 +133,13 @@ mod tests {
         let meaning = of(&asked, b"res").unwrap();
         assert!(meaning.votes && meaning.token.unwrap() == "abc");
         assert_eq!(of(&asked, b"other"), None);
+    }
+
+    #[test]
+    fn a_set_with_get_is_answered_by_the_old_value() {
+        assert!(shows_what_was_there(&request("set res abc NX PX 100 get")));
+        assert!(!shows_what_was_there(&request("SET res GET NX PX 100")));
+        assert!(!shows_what_was_there(&request("GET res")));
     }
 
     #[test]

@@ -40,7 +40,12 @@ pub enum Ask {
         /// Time to live.
         ttl_ms: Option<u64>,
     },
-    /// The same, and if it was set, count: the answer is the next number of the node's counter.
+    /// The same, and say what the key holds if it is there (`NX … GET`).
+    SetOrShow {
+        /// Time to live.
+        ttl_ms: u64,
+    },
+    /// [`Ask::Set`], and if it was set, count: the answer is the next number of the node's counter.
     SetAndCount {
         /// Time to live.
         ttl_ms: u64,
@@ -80,7 +85,10 @@ impl Ask {
             Self::Get => OpKind::Get,
             Self::GetSet => OpKind::GetSet,
             Self::Greet | Self::Introduce => OpKind::Introduce,
-            Self::Set { .. } | Self::SetAndCount { .. } | Self::SetUntil { .. } => OpKind::Set,
+            Self::Set { .. }
+            | Self::SetAndCount { .. }
+            | Self::SetOrShow { .. }
+            | Self::SetUntil { .. } => OpKind::Set,
             Self::Wait { .. } => OpKind::Wait,
         }
     }
@@ -112,7 +120,7 @@ pub enum Word {
     Nil,
     /// Done.
     Ok,
-    /// To [`Ask::Get`] and [`Ask::GetSet`].
+    /// To [`Ask::Get`], [`Ask::GetSet`] and a refused [`Ask::SetOrShow`].
     Value {
         /// What the key holds, or held.
         token: Token,
@@ -201,6 +209,8 @@ pub enum Patience {
     Attempts(u32),
     /// Until this reading of the boot clock.
     UntilBoot(u64),
+    /// At once: again only after a split vote.
+    AtOnce,
 }
 
 impl Patience {
@@ -210,6 +220,8 @@ impl Patience {
         match self {
             Self::Attempts(most) => failures < most,
             Self::UntilBoot(end_ns) => next_boot_ns < end_ns,
+            // Who cannot tell a split vote tries once.
+            Self::AtOnce => false,
         }
     }
 }

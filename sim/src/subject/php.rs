@@ -342,7 +342,7 @@ impl PhpClient {
         }
         self.tries_of_call = TRIES;
         match self.patience {
-            Patience::Attempts(_) => self.give_up(),
+            Patience::AtOnce | Patience::Attempts(_) => self.give_up(),
             Patience::UntilBoot(_) => self.sleep(now),
         }
     }
@@ -364,6 +364,7 @@ impl PhpClient {
             self.tries_of_call = 0;
         }
         let again = match self.patience {
+            Patience::AtOnce => false,
             Patience::Attempts(most) => self.tries < most,
             Patience::UntilBoot(end_ns) => now.boot_ns < end_ns,
         };

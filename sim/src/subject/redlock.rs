@@ -3,14 +3,16 @@
 use core::time::Duration;
 
 use redlock_client::protocol::{
-    self, AttemptError, BootInstant, Command, Event, Fresh, Introduction, Limit, LinkConfig,
-    LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
-    RetryDelay, Token,
+    self, AttemptError, BootInstant, Command, Event, Fresh, Holder, Introduction, Limit,
+    LinkConfig, LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply,
+    ResourceId, RetryDelay, Token,
 };
 
 use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word};
 use crate::history::{AttemptId, ClockKind, Settlement};
-use crate::scenario::Lock;
+use crate::scenario::{Acquire, Lock};
+
+const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
 
 /// The scenario's one lock.
 const RESOURCE: ResourceId = ResourceId(0);
@@ -123,6 +125,7 @@ impl RedlockClient {
         assert!(self.lock.is_none(), "one use of the lock at a time");
         let limit = match patience {
             Patience::Attempts(most) => Limit::Attempts(most),
+            Patience::AtOnce => Limit::AT_ONCE,
             Patience::UntilBoot(until_ns) => Limit::Until(BootInstant::from_nanos(until_ns)),
         };
         let keep_alive = keep_alive_ns.map(Duration::from_nanos);
@@ -177,7 +180,7 @@ impl RedlockClient {
             Word::Introduction(introduction) => Reply::Introduction(introduction),
             Word::Nil => Reply::Nil,
             Word::Ok => Reply::Ok,
-            Word::Value { .. } => unreachable!("this client never sends GET"),
+            Word::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };
         self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
     }
@@ -229,7 +232,7 @@ impl RedlockClient {
                     Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
                     Op::Release { token, .. } => (Ask::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {
-                        (Ask::Set { ttl_ms: Some(ttl.as_millis() as u64) }, token)
+                        (Ask::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
                     }
                 };
                 let attempt = attempt_of(self.client, &token);
@@ -312,6 +315,7 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
     match reason {
         AttemptError::Cancelled => Settlement::Cancelled,
         AttemptError::Quarantined => Settlement::Quarantined,
+        AttemptError::Split => Settlement::Split,
         AttemptError::Taken => Settlement::Taken,
         AttemptError::TooFewNodes => Settlement::TooFewNodes,
         AttemptError::TooSlow => Settlement::TooSlow,

@@ -32,6 +32,7 @@ impl Lock {
             Phase::Queued => out.word(7),
         }
         out.word(u64::from(self.failures));
+        out.word(self.why_behind as u64);
         out.ahead(self.deadline);
         out.word(self.key_ttl.as_nanos() as u64);
         out.token(self.fresh.token);
@@ -42,6 +43,9 @@ impl Lock {
     /// What is about `node`.
     pub(in crate::protocol) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
         out.word(self.votes[node.get()] as u64);
+        if self.phase == Phase::Trying {
+            self.in_the_way.encode_node(node, out);
+        }
         out.flag(self.confirming.contains(node));
         if let Phase::Releasing(outcome) = self.phase {
             out.flag(outcome.deleted.contains(node));

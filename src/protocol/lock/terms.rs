@@ -42,6 +42,15 @@ pub enum Limit {
     Attempts(u32),
     /// No attempt begins at or after this instant.
     Until(BootInstant),
+    /// After this many attempts, and before as soon as one fails for another reason than a split
+    /// vote.
+    WhileSplit(u32),
+}
+
+impl Limit {
+    /// Without waiting for whoever has the lock. If three clients ask at the same time, few rounds
+    /// are left without a winner by then.
+    pub const AT_ONCE: Self = Self::WhileSplit(5);
 }
 
 /// The randomness of one attempt. The driver draws it; the machine never does.
@@ -73,9 +82,12 @@ pub enum AttemptError {
     Overloaded,
     /// A majority could not be had without nodes that are in quarantine.
     Quarantined,
-    /// Other attempts' keys are in the way.
+    /// Votes are split: no other attempt has keys on a majority of the nodes either.
+    Split,
+    /// Somebody else has the lock: a majority of the nodes showed keys of one other attempt, or
+    /// another use of this client holds the lease.
     Taken,
-    /// Too few nodes answered.
+    /// Too few nodes answered to know whether somebody else has the lock.
     TooFewNodes,
     /// A majority answered, too late for the lease to be worth anything.
     TooSlow,

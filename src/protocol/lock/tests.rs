@@ -1,7 +1,7 @@
 //! The machine of one use of the lock, alone: what it asks of the links.
 
 use super::*;
-use crate::protocol::testing::{RESOURCE, at_ms, fresh, lock_config, mask, ms, node};
+use crate::protocol::testing::{RESOURCE, at_ms, fresh, held_by, lock_config, mask, ms, node};
 
 const ID: LockId = LockId { slot: 0, generation: 1 };
 const LOST: Happened = Happened::Lost { reason: LostReason::DeadlinePassed, extending: false };
@@ -36,8 +36,8 @@ fn tell_of(
 ) -> Option<Happened> {
     let now = at_ms(1_001);
     let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
-    if let Some(Happened::Settled(Err(_))) = happened {
-        lock.fail(Duration::ZERO, None, now);
+    if let Some(Happened::Settled(Err(reason))) = happened {
+        lock.fail(reason, Duration::ZERO, None, now);
     }
     happened
 }
@@ -73,8 +73,8 @@ fn where_nothing_can_have_been_set_nothing_is_released() {
 #[test]
 fn a_node_that_refused_is_released_too() {
     let (mut lock, sets) = begun();
-    tell(&mut lock, sets[0], Ok(Reply::Nil));
-    tell(&mut lock, sets[1], Ok(Reply::Nil));
+    tell(&mut lock, sets[0], Ok(held_by(9)));
+    tell(&mut lock, sets[1], Ok(held_by(9)));
     assert_eq!(sends(&mut lock).len(), 3);
 }
 
@@ -90,7 +90,7 @@ fn a_release_does_not_wait_for_a_set_that_was_answered_by_an_error() {
 #[test]
 fn a_vote_is_cast_once() {
     let (mut lock, sets) = begun();
-    tell(&mut lock, sets[0], Ok(Reply::Nil));
+    tell(&mut lock, sets[0], Ok(held_by(9)));
     tell(&mut lock, sets[0], Ok(Reply::Ok));
     assert_eq!(lock.counted(), mask(&[]));
 }
@@ -99,7 +99,7 @@ fn a_vote_is_cast_once() {
 fn commands_of_different_attempts_have_different_names() {
     let (mut lock, sets) = begun();
     for &set in &sets {
-        tell(&mut lock, set, Ok(Reply::Nil));
+        tell(&mut lock, set, Ok(held_by(9)));
     }
     let releases = sends(&mut lock);
     lock.handle_timeout(at_ms(2_000));
@@ -112,35 +112,70 @@ fn commands_of_different_attempts_have_different_names() {
     assert_eq!((count, ids.len()), (9, 9));
 }
 
+const A: Result<Reply, NoAnswer> = Ok(Reply::Ok);
+const SILENT: Result<Reply, NoAnswer> = Err(NoAnswer::Unknown);
+const UNSENT: Result<Reply, NoAnswer> = Err(NoAnswer::NotSent);
+
+/// An attempt at five nodes that is told `outcomes` in turn: how many of them settle it, and how.
+fn settled_by(outcomes: [Result<Reply, NoAnswer>; 5]) -> (usize, Result<(), AttemptError>) {
+    let mut lock = lock(lock_config(5));
+    lock.begin(fresh(1), at_ms(1_000));
+    let sets = sends(&mut lock);
+    for (place, outcome) in outcomes.into_iter().enumerate() {
+        if let Some(Happened::Settled(settled)) = tell(&mut lock, sets[place], outcome) {
+            return (place + 1, settled);
+        }
+    }
+    panic!("not settled by {outcomes:?}")
+}
+
 #[test]
-fn why_an_attempt_failed_names_what_was_in_the_way() {
-    use AttemptError::{Quarantined, Taken, TooFewNodes};
-    let (taken, silent, unsent) = (Ok(Reply::Nil), Err(NoAnswer::Unknown), Err(NoAnswer::NotSent));
+fn taken_needs_a_majority_of_keys_of_one_token() {
+    use AttemptError::{Split, Taken, TooFewNodes};
+    let [b, c, error] = [Ok(held_by(2)), Ok(held_by(3)), Ok(Reply::Error)];
+    let (untold, gone) = (Ok(Reply::Nil), Ok(Reply::Gone));
+    let own = Ok(held_by(1));
     let table = [
-        ([taken, taken], Taken),
-        ([taken, silent], Taken),
-        ([silent, silent], TooFewNodes),
-        ([silent, unsent], TooFewNodes),
-        ([Ok(Reply::Error), unsent], TooFewNodes),
-        ([Ok(Reply::Error), taken], Taken),
+        ([b, b, b, A, A], 3, Taken),
+        ([b, A, b, A, b], 5, Taken),
+        ([b, b, A, SILENT, b], 5, Taken),
+        ([b, b, c, c, A], 5, Split),
+        ([b, b, c, A, A], 5, Split),
+        ([A, A, b, b, c], 5, Split),
+        ([b, c, A, A, SILENT], 5, Split),
+        ([gone, gone, gone, A, A], 3, Split),
+        ([b, b, A, A, SILENT], 5, TooFewNodes),
+        ([b, b, c, UNSENT, error], 5, TooFewNodes),
+        ([untold, untold, untold, A, A], 3, TooFewNodes),
+        ([own, own, own, A, A], 3, TooFewNodes),
+        ([SILENT; 5], 3, TooFewNodes),
+        ([error; 5], 3, TooFewNodes),
     ];
-    for (outcomes, reason) in table {
-        let (mut lock, sets) = begun();
-        tell(&mut lock, sets[0], outcomes[0]);
-        assert_eq!(
-            tell(&mut lock, sets[1], outcomes[1]),
-            Some(Happened::Settled(Err(reason))),
-            "{outcomes:?}"
-        );
+    for (outcomes, count, reason) in table {
+        assert_eq!(settled_by(outcomes), (count, Err(reason)), "{outcomes:?}");
     }
-    let (mut lock, sets) = begun();
-    for &set in &sets[..2] {
-        let young = Some(at_ms(1_000).after(Duration::from_nanos(1)));
-        let outcome = Ok(Reply::Ok);
-        let settled = tell_of(&mut lock, set, outcome, young);
-        assert!(settled.is_none_or(|it| it == Happened::Settled(Err(Quarantined))));
+}
+
+#[test]
+fn a_split_vote_is_tried_again_and_nothing_else() {
+    let limit = Limit::WhileSplit(2);
+    let [b, c] = [Ok(held_by(2)), Ok(held_by(3))];
+    for (outcomes, again) in [([b, c, A], true), ([b, b, A], false), ([SILENT; 3], false)] {
+        let mut lock = lock(LockConfig { limit, ..lock_config(3) });
+        for (attempt, again) in [(1, again), (2, false)] {
+            lock.begin(fresh(attempt), at_ms(1_000));
+            for (set, outcome) in sends(&mut lock).into_iter().zip(outcomes) {
+                tell(&mut lock, set, outcome);
+            }
+            sends(&mut lock);
+            let waits = matches!(lock.phase(), Phase::Waiting { .. });
+            assert_eq!(waits, again, "{outcomes:?}, attempt {attempt}");
+            if !waits {
+                break;
+            }
+            lock.handle_timeout(at_ms(2_000));
+        }
     }
-    assert!(matches!(lock.phase(), Phase::Waiting { .. }));
 }
 
 #[test]
@@ -203,7 +238,7 @@ fn every_nodes_verdict_is_kept_and_how_long_after_t1_it_was_known() {
     let table = [
         (Ok(Reply::Ok), ELIGIBLE, Granted),
         (Ok(Reply::Ok), None, NotCounted),
-        (Ok(Reply::Nil), ELIGIBLE, Taken),
+        (Ok(held_by(9)), ELIGIBLE, Taken),
         (Ok(Reply::Error), ELIGIBLE, Error),
         (Err(NoAnswer::Unknown), ELIGIBLE, Silent),
         (Err(NoAnswer::NotSent), ELIGIBLE, NotAsked),
@@ -221,7 +256,7 @@ fn what_came_after_the_decision_is_known_if_the_grant_is_refused_after_all() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[0], Ok(Reply::Ok));
     tell(&mut lock, sets[1], Ok(Reply::Ok));
-    tell(&mut lock, sets[2], Ok(Reply::Nil));
+    tell(&mut lock, sets[2], Ok(held_by(9)));
     assert_eq!(lock.deliver(at_ms(99_000)), Err(AttemptError::TooSlow));
     let granted = (NodeVerdict::Granted, 1);
     assert_eq!(said(&lock), [granted, granted, (NodeVerdict::Taken, 1)]);
@@ -231,7 +266,7 @@ fn what_came_after_the_decision_is_known_if_the_grant_is_refused_after_all() {
 fn an_attempt_knows_nothing_of_what_was_said_to_the_last_one() {
     let (mut lock, sets) = begun();
     for &set in &sets {
-        tell(&mut lock, set, Ok(Reply::Nil));
+        tell(&mut lock, set, Ok(held_by(9)));
     }
     sends(&mut lock);
     lock.handle_timeout(at_ms(2_000));

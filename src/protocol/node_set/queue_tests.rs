@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::protocol::testing::{
-    RESOURCE, TTL, World, decided, fresh, held_by_three, lock_config, mask, ms, token,
+    RESOURCE, TTL, World, decided, failed, fresh, held_by, held_by_three, lock_config, mask, ms,
+    token,
 };
 
 /// Tries for ten seconds.
@@ -133,7 +134,7 @@ fn the_next_one_is_due_when_the_head_is_cancelled_or_gives_up() {
         if cancelled {
             world.release(head);
         } else {
-            (0..2).for_each(|index| world.answer_with(index, Reply::Nil));
+            (0..2).for_each(|index| world.answer_with(index, held_by(9)));
         }
         let events = world.events();
         assert_eq!(due(&events), [next], "{cancelled}");
@@ -148,7 +149,7 @@ fn the_head_keeps_its_place_between_its_attempts() {
     let head = world.acquire(config, 1);
     open(&mut world, config);
     world.events();
-    (0..2).for_each(|index| world.answer_with(index, Reply::Nil));
+    (0..2).for_each(|index| world.answer_with(index, held_by(9)));
     world.pass(ms(10));
     assert_eq!(due(&world.events()), [head]);
 }
@@ -190,6 +191,49 @@ fn who_waits_is_told_when_its_time_is_over_and_nobody_is_asked() {
     let reason = AttemptError::Taken;
     assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason }]);
     assert!(world.client.uses(RESOURCE) && world.client.token(next).is_some());
+}
+
+/// A head that tries for a second, and one that waits behind it for 20 ms.
+fn hurried_behind(world: &mut World) -> (LockId, LockId) {
+    let until = |wait| Limit::Until(world.now.after(ms(wait)));
+    let [head, hurried] =
+        [1_000, 20].map(|wait| LockConfig { limit: until(wait), ..lock_config(3) });
+    let head = world.acquire(head, 1);
+    let hurried = open(world, hurried);
+    world.events();
+    (head, hurried)
+}
+
+#[test]
+fn who_waits_in_vain_is_told_why_the_head_failed() {
+    for (reply, reason) in
+        [(held_by(9), AttemptError::Taken), (Reply::Error, AttemptError::TooFewNodes)]
+    {
+        let mut world = World::warm(3);
+        let (_, hurried) = hurried_behind(&mut world);
+        (0..2).for_each(|index| world.answer_with(index, reply));
+        assert_eq!(failed(&world.events()), Some(reason));
+        world.pass(ms(20));
+        assert!(world.events().contains(&Event::GaveUp { lock: hurried, reason }), "{reply:?}");
+    }
+}
+
+#[test]
+fn while_the_head_knows_nothing_those_behind_it_do_not_either() {
+    let mut world = World::warm(3);
+    let (_, hurried) = hurried_behind(&mut world);
+    world.pass(ms(20));
+    let reason = AttemptError::TooFewNodes;
+    assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason }]);
+}
+
+#[test]
+fn a_lease_of_this_client_is_in_the_way_whatever_the_nodes_show() {
+    let (mut world, _, _) = one_waits();
+    let hasty = open(&mut world, lock_config(3));
+    world.begin(hasty, 3);
+    (0..2).for_each(|index| world.answer_with(index, Reply::Error));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Taken));
 }
 
 #[test]

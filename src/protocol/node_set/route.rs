@@ -97,6 +97,7 @@ impl NodeSet {
 
     /// The attempt of `lock` failed; the next one is arranged for, if there is to be one.
     pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
+        let reason = self.as_known_here(lock, reason);
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
         // A node without a connection may turn out to count as soon as it has one.
         let possible = |link: &Link| {
@@ -107,11 +108,22 @@ impl NodeSet {
         let now = self.clock;
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(round_trip, not_before, now);
+        machine.fail(reason, round_trip, not_before, now);
         let gave_up = machine.phase() == Phase::Ended;
         self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
         if gave_up {
             self.events.push_back(Event::GaveUp { lock, reason });
+        }
+    }
+
+    /// Corrects why the attempt of `lock` failed: the nodes may not show what this client knows, that
+    /// another use of its own holds the lease.
+    fn as_known_here(&self, lock: LockId, reason: AttemptError) -> AttemptError {
+        let resource = self.lock(lock).expect("it has just failed").resource();
+        let head = self.lines.head(resource).filter(|&head| head != lock);
+        match head.and_then(|head| self.lock(head)) {
+            Some(head) if head.has_lease() => AttemptError::Taken,
+            _ => reason,
         }
     }
 
@@ -127,6 +139,7 @@ impl NodeSet {
             return;
         };
         let (resource, gone) = (machine.resource(), machine.is_out_of_the_way());
+        let why_behind = machine.why_behind();
         if let Some(outcome) = machine.poll_released() {
             self.events.push_back(Event::Released { lock, outcome });
         }
@@ -141,21 +154,22 @@ impl NodeSet {
         // Behind the releases, so that the next in line finds the keys gone.
         if gone && core::mem::take(&mut slot.in_line) {
             let next = self.lines.leave(resource, lock);
-            self.advance_line(next, now);
+            self.advance_line(next, why_behind, now);
         }
     }
 
-    /// Lets the first in line for whom it is not too late attempt.
-    fn advance_line(&mut self, mut head: Option<LockId>, now: BootInstant) {
+    /// Lets the first in line for whom it is not too late attempt. `why` is what the last head told
+    /// those who waited behind it.
+    fn advance_line(&mut self, mut head: Option<LockId>, why: AttemptError, now: BootInstant) {
         while let Some(lock) = head {
             let machine = self.lock_mut(lock).expect("who stands in line is there");
-            machine.come_to_the_head(now);
+            machine.come_to_the_head(why, now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);
                 return self.first_attempt_is_due(lock, now);
             }
             let resource = machine.resource();
-            self.events.push_back(Event::GaveUp { lock, reason: AttemptError::Taken });
+            self.events.push_back(Event::GaveUp { lock, reason: why });
             self.slots[lock.slot as usize].in_line = false;
             head = self.lines.leave(resource, lock);
             self.carry(lock, now);

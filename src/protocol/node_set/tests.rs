@@ -4,7 +4,7 @@ use super::*;
 use crate::protocol::lock::Limit;
 use crate::protocol::restart::{Introduction, RunId};
 use crate::protocol::testing::{
-    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, decided, failed, fresh, held, introduction,
+    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, decided, failed, fresh, held, held_by, introduction,
     lock_config, mask, ms, token,
 };
 
@@ -27,10 +27,10 @@ fn half_of_an_even_number_is_no_majority() {
     world.acquire(lock_config(4), 1);
     world.answer(0);
     world.answer(1);
-    world.answer_with(2, Reply::Nil);
+    world.answer_with(2, held_by(9));
     assert_eq!(decided(&world.events), None);
-    world.answer_with(3, Reply::Nil);
-    assert_eq!(failed(&world.events), Some(AttemptError::Taken));
+    world.answer_with(3, held_by(9));
+    assert_eq!(failed(&world.events), Some(AttemptError::Split), "nor for another attempt");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn settling_waits_for_nobody_whose_word_changes_nothing() {
     (0..3).for_each(|index| won.answer(index));
     assert!(decided(&won.events).is_some(), "a hung minority costs nothing");
     lost.acquire(lock_config(5), 1);
-    (0..3).for_each(|index| lost.answer_with(index, Reply::Nil));
+    (0..3).for_each(|index| lost.answer_with(index, held_by(9)));
     assert_eq!(failed(&lost.events), Some(AttemptError::Taken));
 }
 
@@ -126,8 +126,8 @@ fn an_answer_to_an_earlier_attempt_never_counts_for_a_later_one() {
     let mut world = World::warm(3);
     let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(3) };
     let lock = world.acquire(config, 1);
-    world.answer_with(0, Reply::Nil);
-    world.answer_with(1, Reply::Nil);
+    world.answer_with(0, held_by(9));
+    world.answer_with(1, held_by(9));
     world.pass(ms(10));
     world.begin(lock, 2);
     world.events();
@@ -288,7 +288,7 @@ fn who_failed_for_another_reason_does_not_wait_for_the_quarantine() {
     let mut world = quarantined(2);
     let config = patient(&world, 20_000);
     let lock = world.acquire(config, 1);
-    (0..3).for_each(|index| world.answer_with(index, Reply::Nil));
+    (0..3).for_each(|index| world.answer_with(index, held_by(9)));
     assert_eq!(failed(&world.events()), Some(AttemptError::Taken));
     world.pass(ms(5));
     assert_eq!(world.events(), [Event::AttemptDue(lock)]);
@@ -426,7 +426,7 @@ fn the_next_attempt_is_due_after_a_random_wait() {
         let lock = world.client.open(RESOURCE, config, world.now);
         world.client.begin(lock, Fresh { jitter, ..fresh(1) }, world.now);
         world.drain();
-        world.answer_with(0, Reply::Nil);
+        world.answer_with(0, held_by(9));
         world.events();
         let due = world.client.poll_timeout().expect("another attempt follows");
         assert_eq!(due.since(world.now).as_millis(), wait_ms);
@@ -441,7 +441,7 @@ fn attempts_are_bounded_by_count_and_by_time() {
     for limit in [Limit::Attempts(1), Limit::Until(until)] {
         let mut world = World::warm(1);
         let lock = world.acquire(LockConfig { limit, ..lock_config(1) }, 1);
-        world.answer_with(0, Reply::Nil);
+        world.answer_with(0, held_by(9));
         let reason = AttemptError::Taken;
         assert_eq!(world.events.last(), Some(&Event::GaveUp { lock, reason }), "{limit:?}");
     }
@@ -451,7 +451,7 @@ fn attempts_are_bounded_by_count_and_by_time() {
 fn a_use_of_the_lock_that_is_over_is_not_mistaken_for_its_successor() {
     let mut world = World::warm(1);
     let old = world.acquire(lock_config(1), 1);
-    world.answer_with(0, Reply::Nil);
+    world.answer_with(0, held_by(9));
     let new = world.acquire(lock_config(1), 2);
     assert_eq!((old.slot, old.generation + 1), (new.slot, new.generation));
     world.answer(0);

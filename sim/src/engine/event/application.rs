@@ -62,6 +62,7 @@ impl Process {
                     (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.0),
                     (_, Some(attempts), _) => Patience::Attempts(attempts),
                     (_, _, Some(_)) => Patience::UntilBoot(u64::MAX),
+                    (None, None, None) if acquire.at_once => Patience::AtOnce,
                     (None, None, None) => Patience::Attempts(1),
                 };
                 let cancel_at_true_ns = acquire.until.map(|until| until.0);

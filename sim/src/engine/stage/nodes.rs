@@ -276,11 +276,12 @@ impl Stage {
             Ask::Greet | Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
             Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
             Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
-                set_if_missing(value, as_ms(ms))
+                set_if_missing(value, as_ms(ms), false)
             }
+            Ask::SetOrShow { ttl_ms } => set_if_missing(value, as_ms(ttl_ms), true),
             // A time in the past leaves no key, and one that lives for 1 ms is as good as that.
             Ask::SetUntil { wall_ms: until_ms } => {
-                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)))
+                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
         };
         let writer = Writer::Attempt(request.attempt);
@@ -417,6 +418,8 @@ impl Stage {
 
 fn word_of(reply: &Reply, request: &Request) -> Word {
     match reply {
+        // With `NX … GET` it is the key that was missing.
+        Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => Word::Ok,
         Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];
             let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
@@ -430,9 +433,9 @@ fn word_of(reply: &Reply, request: &Request) -> Word {
     }
 }
 
-fn set_if_missing(value: &[u8], ttl_ms: i64) -> KeyCommand<'_> {
+fn set_if_missing(value: &[u8], ttl_ms: i64, get: bool) -> KeyCommand<'_> {
     let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
-    KeyCommand::Set { value, condition, expiry, get: false }
+    KeyCommand::Set { value, condition, expiry, get }
 }
 
 fn as_ms(ms: u64) -> i64 {

@@ -11,7 +11,7 @@ use crate::history::Writer;
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 use crate::master::{Change, Effect, Entry, Executed, Reply};
-use crate::subject::{Request, Word};
+use crate::subject::{Ask, Request, Word};
 
 /// The servers' ends of all connections, by number.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl Stage {
         }
         let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
-        Some(word_of(&value))
+        Some(word_of(&value, asked))
     }
 
     /// Executes what the bytes say: the answer, and what it did to the lock's key. `None` if the
@@ -99,7 +99,7 @@ impl Stage {
         let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
         let nothing = nothing_done(stored);
         let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
-        Some((word_of(&value), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+        Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
     }
 
     /// Executes what was asked, unless the server does not take its form: then it is asked again.
@@ -148,8 +148,11 @@ impl Stage {
     }
 }
 
-fn word_of(value: &Value) -> Word {
+fn word_of(value: &Value, asked: &Request) -> Word {
+    let shows = matches!(asked.ask, Ask::SetOrShow { .. });
     match *value {
+        Value::Null if shows => Word::Ok,
+        Value::Bulk(_) if shows => Word::Nil,
         Value::Error(_) => Word::Error,
         Value::Integer(number) => Word::Integer(number),
         Value::Null => Word::Nil,

@@ -126,6 +126,7 @@ impl Application {
             (Some(wait), _, _) => wanted.wait(wait.duration()),
             (_, Some(attempts), _) => wanted.attempts(attempts),
             (_, _, Some(_)) => wanted.wait(Duration::MAX),
+            (None, None, None) if acquire.at_once => self.redlock.try_acquire(resource),
             (None, None, None) => wanted.attempts(1),
         };
         let wanted = match acquire.keep_alive {

@@ -236,7 +236,8 @@ impl State {
         let (length, arguments) = line.cut.front()?;
         let length = *length;
         let name = arguments[0].to_ascii_uppercase();
-        if matches!(&name[..], b"AUTH" | b"CLIENT" | b"HELLO" | b"SCRIPT" | b"SELECT") {
+        // A GET asks whose the key is behind a SET that was refused: histories tell of the SET.
+        if matches!(&name[..], b"AUTH" | b"CLIENT" | b"GET" | b"HELLO" | b"SCRIPT" | b"SELECT") {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_client::protocol::Token::from_bytes([0; 20]);
             let greeting = Request { command: u32::MAX, attempt, ask: Ask::Greet, token };
@@ -245,12 +246,16 @@ impl State {
         }
         // What the server did not take is said once more, behind what was written meanwhile.
         let is_plain = name == b"SET" && arguments.len() > 4 && arguments[3] == "IFEQ";
+        let shows = name == b"SET" && arguments.last().is_some_and(|it| it == "GET");
         let again = name == b"EVAL" || line.announced.is_empty();
         let wire = self.stage.wire.as_mut().expect("clients speak bytes");
         let repeated = again.then(|| wire.end(number).again.pop_front()).flatten();
         let mut request = repeated.or_else(|| line.announced.pop_front())?;
         if let (Ask::Extend { ttl_ms }, true) = (request.ask, is_plain) {
             request.ask = Ask::ExtendPlainly { ttl_ms };
+        }
+        if shows {
+            request.ask = Ask::SetOrShow { ttl_ms: 0 };
         }
         line.cut.pop_front().map(|(length, _)| (length, request))
     }

@@ -49,6 +49,7 @@ impl Check<'_> {
                 self.steps(&at, &client.steps);
             }
             self.keep_alive(&at, client);
+            self.at_once(&at, client);
         }
     }
 
@@ -82,6 +83,17 @@ impl Check<'_> {
                 let message = format!("`{}` keeps no lease alive by itself", client.subject);
                 self.wrong_key(&at, &message, "only for `redlock`; the others have `extend`");
             }
+        }
+    }
+
+    fn at_once(&mut self, at: &str, client: &Client) {
+        let is_asked = |step: &Step| step.acquire.is_some_and(|acquire| acquire.at_once);
+        if let Some(place) = client.steps.iter().position(is_asked)
+            && client.subject != "redlock"
+        {
+            let message = format!("`{}` cannot tell a split vote", client.subject);
+            let at = format!("{at}.steps.{place}.acquire.at-once");
+            self.wrong_key(&at, &message, "only for `redlock`; the others have `attempts`");
         }
     }
 
@@ -150,11 +162,12 @@ impl Check<'_> {
             acquire.until.map(|_| "until"),
             acquire.wait.map(|_| "wait"),
             acquire.attempts.map(|_| "attempts"),
+            acquire.at_once.then_some("at-once"),
         ];
         let limits: Vec<&str> = limits.into_iter().flatten().collect();
         if limits.len() > 1 {
             let message = format!("{} at once", joined(&limits));
-            let expected = "expected at most one of `until`, `wait`, `attempts`";
+            let expected = "expected at most one of `until`, `wait`, `attempts`, `at-once`";
             self.wrong_key(&format!("{at}.{}", limits[1]), &message, expected);
         }
         if let Some(until) = acquire.until {

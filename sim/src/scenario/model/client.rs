@@ -25,6 +25,21 @@ pub struct Client {
     pub steps: Vec<Step>,
 }
 
+impl Client {
+    /// Whether its word for a taken lock is a claim that somebody has it.
+    #[must_use]
+    pub fn says_whose(&self) -> bool {
+        matches!(self.subject.as_str(), "redlock" | "redlock-any-refusal")
+    }
+
+    /// Whether it asks at once wherever it asks.
+    #[must_use]
+    pub fn asks_at_once(&self) -> bool {
+        let mut asked = self.steps.iter().filter_map(|step| step.acquire).peekable();
+        asked.peek().is_some() && asked.all(|acquire| acquire.at_once)
+    }
+}
+
 fn ours() -> String {
     String::from("redlock")
 }
@@ -88,7 +103,7 @@ pub struct Step {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// How long to try, and what to do with the lease. At most one of the first three is given; none is
+/// How long to try, and what to do with the lease. At most one of the first four is given; none is
 /// one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -102,9 +117,22 @@ pub struct Acquire {
     /// So many times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// Without waiting for whoever has it, as `try_acquire` does: again only after a split vote, and
+    /// at most [`Acquire::AT_ONCE_MOST`] times. `redlock` alone.
+    #[serde(skip_serializing_if = "is_false")]
+    pub at_once: bool,
     /// Keep the lease alive for at most this long on the client's clock. `redlock` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<Span>,
+}
+
+impl Acquire {
+    /// The most attempts of an acquisition that does not wait.
+    pub const AT_ONCE_MOST: u32 = 5;
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 /// How to extend a lease.

@@ -12,6 +12,7 @@ use crate::master::server::{Answer, Server, Touched, Turn};
 use crate::serve::chronicle::{Chronicle, Told};
 use crate::serve::executor::{Entrance, begins_with};
 use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
+use crate::serve::meaning;
 
 impl Connection<'_> {
     /// Executes what is due.
@@ -88,7 +89,9 @@ impl Connection<'_> {
         match answer {
             Answer::Reply(value) => {
                 let value = instead.unwrap_or(value);
-                let delivered = self.tell(told, Some(&value), wall_ns);
+                let is_error = matches!(value, Value::Error(_));
+                let says = is_error || !meaning::shows_what_was_there(&request);
+                let delivered = self.tell(told, says.then_some(&value), wall_ns);
                 self.reply(&value, delivered);
             }
             Answer::LastReply(value) => {
@@ -119,8 +122,8 @@ impl Connection<'_> {
         self.waiting = Some(Waiting { until_ns, replicas, disk });
     }
 
-    /// Tells what the request did to the lock, `value` being the answer if there is one; what is to be
-    /// told when the answer is sent.
+    /// Tells what the request did to the lock, `value` being the answer if there is one that says so;
+    /// what is to be told when the answer is sent.
     fn tell(
         &mut self,
         told: Option<Told>,

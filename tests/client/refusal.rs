@@ -1,0 +1,109 @@
+//! What an acquisition says that got nothing: somebody has the lock, nobody has, or nobody knows.
+
+use redlock_client::{AcquireErrorKind, Redlock};
+
+use crate::acquiring;
+use crate::node::Habit;
+use crate::world::{MS, SECOND, World};
+
+/// The versions that say in one command, or in two, whose a key is.
+const VERSIONS: [Option<&str>; 2] = [Some("7.0.15"), Some("6.2.14")];
+
+/// A world of five nodes of this version, on which `holders` have keys.
+fn world(version: Option<&'static str>, holders: [&str; 5]) -> World {
+    let world = World::new();
+    world.each_node(|node| node.version = version);
+    for (name, holder) in ["a", "b", "c", "d", "e"].into_iter().zip(holders) {
+        if !holder.is_empty() {
+            world.node(name, |node| node.set("res", holder));
+        }
+    }
+    world
+}
+
+/// How one attempt fails.
+fn of_one_attempt(world: &World) -> AcquireErrorKind {
+    let redlock = world.client();
+    let error = world.block_on(redlock.acquire("res").attempts(1)).unwrap_err();
+    assert_eq!(error.attempts(), 1);
+    error.kind()
+}
+
+#[test]
+fn taken_is_said_only_where_one_holder_has_a_majority() {
+    for version in VERSIONS {
+        for (holders, kind) in [
+            (["x", "x", "x", "", ""], AcquireErrorKind::Taken),
+            (["x", "x", "y", "y", ""], AcquireErrorKind::Split),
+            (["x", "y", "z", "", ""], AcquireErrorKind::Split),
+        ] {
+            assert_eq!(of_one_attempt(&world(version, holders)), kind, "{version:?} {holders:?}");
+        }
+    }
+}
+
+#[test]
+fn nodes_that_cannot_be_asked_may_hold_anything() {
+    for version in VERSIONS {
+        let world = world(version, ["x", "x", "", "", ""]);
+        for name in ["c", "d", "e"] {
+            world.node(name, |node| node.habit = Habit::Hangs);
+        }
+        assert_eq!(of_one_attempt(&world), AcquireErrorKind::TooFewNodes, "{version:?}");
+    }
+}
+
+#[test]
+fn a_holder_of_another_length_is_a_holder_and_is_not_shown() {
+    let secret = "a-token-of-another-library-0123456789";
+    for version in VERSIONS {
+        let world = world(version, [secret, secret, secret, "", ""]);
+        let redlock = world.client();
+        let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
+        assert_eq!(error.kind(), AcquireErrorKind::Taken);
+        assert!(!format!("{error} {error:?} {:?}", redlock.health()).contains(secret));
+    }
+}
+
+#[test]
+fn a_split_vote_is_tried_again_and_a_single_attempt_is_not() {
+    let world = world(VERSIONS[0], ["x", "x", "y", "y", ""]);
+    let redlock = world.client();
+    let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (AcquireErrorKind::Split, 5));
+    assert_eq!(of_one_attempt(&world), AcquireErrorKind::Split);
+}
+
+#[test]
+fn who_tries_again_after_a_split_vote_may_win() {
+    let world = world(VERSIONS[0], ["x", "x", "y", "y", ""]);
+    let redlock = world.client();
+    let mut trying = Box::pin(redlock.try_acquire("res").into_future());
+    assert!(world.poll(&mut trying).is_none(), "a random delay");
+    world.each_node(|node| node.delete("res"));
+    assert!(world.block_on(trying).is_ok());
+}
+
+#[test]
+fn nobody_knows_whether_a_lock_is_taken_that_no_node_was_asked_for() {
+    let world = World::new();
+    world.each_node(|node| node.habit = Habit::Refuses);
+    let redlock: Redlock = world.client();
+    let mut first = acquiring(&redlock, "res");
+    assert!(world.poll(&mut first).is_none());
+    let error = world.block_on(redlock.acquire("res").wait(SECOND)).unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (AcquireErrorKind::TooFewNodes, 0));
+    drop(first);
+}
+
+#[test]
+fn a_lease_of_this_client_is_known_whatever_the_nodes_say() {
+    let world = World::new();
+    let redlock = world.client();
+    let held = world.block_on(redlock.acquire("res")).unwrap();
+    world.each_node(|node| node.habit = Habit::Hangs);
+    world.pass(MS);
+    let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
+    assert_eq!(error.kind(), AcquireErrorKind::Taken);
+    drop(held);
+}
