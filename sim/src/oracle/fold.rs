@@ -100,7 +100,12 @@ impl Oracle {
         facts.keys.executed(node, attempt, is_newest, after, facts.now_ns);
         match (op, answer) {
             (OpKind::Set, Answer::Yes) => facts.set(attempt, node),
-            (OpKind::Set, Answer::No) => self.counters.contended += 1,
+            (OpKind::Set, Answer::No) => {
+                self.counters.contended += 1;
+                if let Some(key) = facts.leases.key_mut(attempt, node) {
+                    key.refused_for = before;
+                }
+            }
             (OpKind::GetSet, Answer::Yes | Answer::No) if changed => facts.set(attempt, node),
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 facts.extension_executed(attempt, node, command);
@@ -227,6 +232,7 @@ impl Oracle {
         let is_first = !core::mem::replace(&mut attempt.settled, true);
         if is_first && self.facts.setting.is_judged(id.client) {
             self.fault_tolerant.settled(&self.facts, id, outcome);
+            self.sound_refusal.settled(&self.facts, id, outcome);
         }
         self.deadlock_free.settled(&self.facts, id, outcome);
         if outcome != Settlement::Granted {

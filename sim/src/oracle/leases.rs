@@ -87,6 +87,8 @@ pub(super) struct KeyLife {
     pub answered_ns: u64,
     /// Whether that was an error.
     pub failed: bool,
+    /// Who had made the key because of which the SET was refused.
+    pub refused_for: Writer,
     /// When the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
     /// When it was given its expiry last: by the SET, or by what re-timed it.
@@ -107,6 +109,7 @@ const UNBORN: KeyLife = KeyLife {
     written_ns: NEVER,
     answered_ns: NEVER,
     failed: false,
+    refused_for: Writer::Nobody,
     set_ns: NEVER,
     timed_ns: NEVER,
     timed_wall_ns: 0,

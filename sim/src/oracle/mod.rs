@@ -23,6 +23,7 @@ mod processes;
 mod reach;
 mod setting;
 mod sound_grant;
+mod sound_refusal;
 #[cfg(test)]
 mod tests;
 mod tidy;
@@ -41,6 +42,7 @@ use self::fenced_order::FencedOrder;
 use self::no_lost_update::NoLostUpdate;
 use self::owner_only::OwnerOnly;
 use self::sound_grant::SoundGrant;
+use self::sound_refusal::SoundRefusal;
 use self::tidy::Tidy;
 use self::writes::Writes;
 use crate::history::{Event, EventKind, HostIndex};
@@ -65,6 +67,7 @@ pub struct Oracle {
     tidy: Tidy,
     deadlock_free: DeadlockFree,
     fault_tolerant: FaultTolerant,
+    sound_refusal: SoundRefusal,
 }
 
 impl Oracle {
@@ -90,6 +93,7 @@ impl Oracle {
             tidy: Tidy::new(),
             deadlock_free: DeadlockFree::new(),
             fault_tolerant: FaultTolerant::default(),
+            sound_refusal: SoundRefusal::default(),
         }
     }
 
@@ -107,6 +111,7 @@ impl Oracle {
         self.tidy.reset();
         self.deadlock_free.reset();
         self.fault_tolerant.reset();
+        self.sound_refusal.reset();
     }
 
     /// Takes in the next event.
@@ -130,6 +135,7 @@ impl Oracle {
             | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
             EventKind::FaultBegan { fault } => {
                 self.facts.reach.fault_began(fault, self.facts.now_ns);
+                self.sound_refusal.fault_began();
                 self.tidy.reconsider_all(&self.facts);
             }
             EventKind::FaultEnded { fault } => {
@@ -167,6 +173,7 @@ impl Oracle {
                 Property::Tidy => self.tidy.judge(facts),
                 Property::DeadlockFree => self.deadlock_free.judge(facts),
                 Property::FaultTolerant => self.fault_tolerant.judge(facts),
+                Property::SoundRefusal => self.sound_refusal.judge(facts),
             };
             verdicts.set(property, found);
         }

@@ -1,7 +1,7 @@
 //! The numbers of a scenario that judging needs.
 
 use crate::history::HostIndex;
-use crate::scenario::{Drift, Scenario, Start};
+use crate::scenario::{Client, Drift, Scenario, Start};
 
 /// The most nodes of a scenario.
 pub(super) const NODES_MAX: usize = 9;
@@ -53,6 +53,10 @@ pub(super) struct Setting {
     pub progress_ns: u64,
     /// Whether connections are open when the run begins.
     pub warm: bool,
+    /// The clients that say that the lock is taken only if somebody has it, bit by bit.
+    say_whose: u16,
+    /// The clients that ask at once wherever they ask.
+    ask_at_once: u16,
 }
 
 impl Setting {
@@ -97,7 +101,19 @@ impl Setting {
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
             warm: scenario.cluster.connections == Start::Warm,
+            say_whose: mask(scenario, |client| client.says_whose()),
+            ask_at_once: mask(scenario, |client| client.asks_at_once()),
         }
+    }
+
+    /// Whether `client` says that the lock is taken only if somebody has it.
+    pub(super) fn says_whose(&self, client: u8) -> bool {
+        self.say_whose & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
+    }
+
+    /// Whether `client` asks at once wherever it asks.
+    pub(super) fn asks_at_once(&self, client: u8) -> bool {
+        self.ask_at_once & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
     }
 
     /// The host of the client at `place`.
@@ -116,3 +132,11 @@ impl Setting {
         usize::from(client) < self.probe
     }
 }
+
+/// The places of the clients that are `meant`, bit by bit.
+fn mask(scenario: &Scenario, meant: impl Fn(&Client) -> bool) -> u16 {
+    let places = scenario.clients.iter().enumerate().filter(|(_, client)| meant(client));
+    places.fold(0, |mask, (place, _)| mask | 1_u16 << place)
+}
+
+const _: () = assert!(CLIENTS_MAX <= 16, "a client has a bit");

@@ -31,11 +31,13 @@ pub enum Property {
     DeadlockFree,
     /// With a majority up and free an attempt succeeds, and every attempt settles in time.
     FaultTolerant,
+    /// Whoever is told that the lock is taken can rely on it.
+    SoundRefusal,
 }
 
 impl Property {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
         Self::SoundGrant,
@@ -46,6 +48,7 @@ impl Property {
         Self::Tidy,
         Self::DeadlockFree,
         Self::FaultTolerant,
+        Self::SoundRefusal,
     ];
 
     /// The name in scenarios and reports.
@@ -62,6 +65,7 @@ impl Property {
             Self::Tidy => "tidy",
             Self::DeadlockFree => "deadlock-free",
             Self::FaultTolerant => "fault-tolerant",
+            Self::SoundRefusal => "sound-refusal",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Names: what may be one, what a title becomes as one, and which known one was probably meant.
 
 /// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 45] = [
+pub const SUBJECTS: [&str; 46] = [
     "redlock",
     "redlock-literal",
     "redlock-no-step-3",
@@ -26,6 +26,7 @@ pub const SUBJECTS: [&str; 45] = [
     "php-redlock",
     "php-redlock-short-timeout",
     "redlock-aborts-on-error",
+    "redlock-any-refusal",
     "redlock-connected-quorum",
     "redlock-counter-max",
     "redlock-extend-from-reply",

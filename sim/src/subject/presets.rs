@@ -134,6 +134,8 @@ fn single(name: &str) -> Option<Policy> {
 fn weaker_redlock(name: &str) -> Option<Policy> {
     Some(match name {
         "redlock-aborts-on-error" => Policy { errors: Errors::AbortAttempt, ..LITERAL },
+        // Any refusal is told as a taken lock by most; this one means it.
+        "redlock-any-refusal" => Policy { looks_before_section: true, ..LITERAL },
         "redlock-connected-quorum" => Policy { quorum: Quorum::MajorityOfConnected, ..LITERAL },
         "redlock-counter-max" => Policy { fencing: Fencing::Counters, ..LITERAL },
         "redlock-duration" => Policy { lasting: Lasting::Duration, ..LITERAL },

@@ -55,6 +55,10 @@ pub(super) fn tell(
             let headline = format!("{first} should have been granted, and was not by {until}");
             (headline, refused(timeline, violation.first))
         }
+        Property::SoundRefusal => {
+            let headline = format!("{first} was turned away, by {until}, and nobody had the lock");
+            (headline, refused(timeline, violation.first))
+        }
         Property::MutualExclusion | Property::ExclusiveSection => {
             (format!("{first} overlaps another at {at}"), Vec::new())
         }
