@@ -33,7 +33,8 @@ async fn nightly(machine: &str) -> Result<(), Box<dyn Error>> {
             println!("{machine}: another machine has it");
             return Ok(());
         }
-        // Nobody knows then whether another machine has it: that is for people to see.
+        // A split vote that lasts, or too few nodes: nobody knows whether another machine has it, and
+        // that is for people to see.
         Err(error) => return Err(error.into()),
     };
 

@@ -39,8 +39,8 @@ pub enum AcquireErrorKind {
     Overloaded,
     /// A majority could not be had without nodes that are in quarantine after a restart.
     Quarantined,
-    /// Votes are split between clients that asked at the same time: nobody has the lock. Trying again
-    /// after a random delay is what helps.
+    /// The votes are split between clients that asked at the same time: nobody has the lock. Asking
+    /// again after a random delay helps.
     Split,
     /// Somebody else has the lock: a majority of the nodes showed keys of one other attempt, or
     /// another task of this client holds the lease.

@@ -112,6 +112,7 @@ fn whoever_looks_for_a_fault_sees_each_attempt() {
     let lines = logged(Level::TRACE, |world, redlock| {
         world.node("c", |node| node.set("res", "somebody"));
         let lease = world.block_on(redlock.acquire("res")).unwrap();
+        world.settle();
         world.pass(SECOND);
         world.block_on(lease.extend(10 * SECOND)).unwrap();
         world.block_on(lease.release());

@@ -11,7 +11,7 @@ mod logs;
 mod metrics;
 mod node;
 mod observing;
-mod refusal;
+mod taken;
 mod work;
 mod world;
 
@@ -83,7 +83,7 @@ fn an_acquisition_tries_again_until_the_lock_is_free() {
     assert!(world.poll(&mut acquiring).is_none());
     world.each_node(|node| node.delete("res"));
     assert!(world.block_on(acquiring).is_ok());
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA SET");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET GET EVALSHA SET");
 }
 
 #[test]

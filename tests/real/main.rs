@@ -29,6 +29,7 @@ mod refusals;
 mod scheduling;
 mod server;
 mod soak;
+mod taken;
 #[cfg(feature = "tls")]
 mod tls;
 mod wait;
@@ -122,6 +123,7 @@ const TESTS: &[&[Test]] = &[
     refusals::TESTS,
     scheduling::TESTS,
     soak::TESTS,
+    taken::TESTS,
     #[cfg(feature = "tls")]
     tls::TESTS,
     wire::TESTS,

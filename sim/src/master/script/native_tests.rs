@@ -103,4 +103,30 @@ proptest! {
         prop_assert_eq!(reply, expected);
         prop_assert_eq!(slots(&scripted), slots(&native));
     }
+
+    #[test]
+    fn a_set_that_shows_the_holder_sets_what_a_bare_one_sets(
+        keys in keyspace(),
+        key in 0..3_u8,
+        value in value(),
+        wall_ms in 1_000..1_070_u64,
+    ) {
+        let writer = Writer::Attempt(AttemptId::default());
+        let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(50));
+        let set = |get| KeyCommand::Set { value: &value, condition, expiry, get };
+        let (mut showing, mut bare) = (keys.clone(), keys);
+        let shown = showing.execute(&[key], set(true), wall_ms, writer).reply;
+        let answered = bare.execute(&[key], set(false), wall_ms, writer).reply;
+        let holder = bare.execute(&[key], KeyCommand::Get, wall_ms, writer).reply;
+
+        prop_assert_eq!(slots(&showing), slots(&bare));
+        match answered {
+            // Set: a null to whoever asked for the holder.
+            Reply::Ok => prop_assert_eq!(shown, Reply::Nil),
+            refused => {
+                prop_assert_eq!(refused, Reply::Nil);
+                prop_assert_eq!(shown, holder);
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod extension;
 mod nonsense;
 mod owners;
 mod progress;
+mod refusal;
 mod sections;
 mod tale;
 mod tidy;

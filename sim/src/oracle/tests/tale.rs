@@ -366,6 +366,13 @@ impl Tale {
         self
     }
 
+    /// Makes the scenario one in which C1 asks at once.
+    pub(super) fn with_c1_at_once(&mut self) -> &mut Self {
+        let step = toml::from_str("acquire = { at-once = true }").expect("a step");
+        self.scenario.clients[0].steps.push(step);
+        self
+    }
+
     /// Makes the scenario one in which leases are extended, so many times at the most.
     pub(super) fn with_extensions(&mut self, most: u32) -> &mut Self {
         let step = toml::from_str("extend = {}").expect("a step");

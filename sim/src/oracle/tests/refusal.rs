@@ -1,0 +1,66 @@
+//! Sound-refusal.
+
+use super::tale::{C1, C1_AGAIN, C2, C3, Tale};
+use crate::history::{AttemptId, EventKind, Settlement};
+use crate::oracle::Judgement;
+use crate::scenario::Property::SoundRefusal;
+
+/// C1 asks at 1 s while C2 and C3 have keys on `theirs`, and is told `outcome`.
+fn turned_away(theirs: [&str; 2], outcome: Settlement) -> Tale {
+    let mut tale = Tale::new();
+    tale.begins(C2).sets(C2, theirs[0]).begins(C3).sets(C3, theirs[1]).at(1_000).begins(C1);
+    tale.is_refused(C1, C2, theirs[0]).is_refused(C1, C3, theirs[1]).settles(C1, outcome);
+    tale
+}
+
+#[test]
+fn who_met_one_owner_on_a_majority_may_say_taken() {
+    let mut tale = turned_away(["ABC", "DE"], Settlement::Taken);
+    tale.decides(C2, "ABC").delivers(C2);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Holds);
+}
+
+#[test]
+fn keys_of_two_owners_are_no_taken_lock() {
+    for theirs in [["AB", "CD"], ["AB", "CDE"]] {
+        let mut tale = turned_away(theirs, Settlement::Taken);
+        tale.decides(C3, "CDE").delivers(C3);
+        let is_violated = tale.finds(SoundRefusal).is_violated();
+        assert_eq!(is_violated, theirs[1].len() < 3, "{theirs:?}");
+    }
+}
+
+#[test]
+fn a_split_vote_and_too_few_nodes_claim_nothing() {
+    for outcome in [Settlement::Split, Settlement::TooFewNodes] {
+        let mut tale = turned_away(["AB", "CD"], outcome);
+        assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_taken_lock_that_nobody_gets_needs_a_fault() {
+    let tale = || turned_away(["ABC", "DE"], Settlement::Taken);
+    assert_eq!(tale().violation(SoundRefusal).first, C1);
+    let excused = tale().tell(EventKind::FaultBegan { fault: 0 }).finds(SoundRefusal);
+    assert_eq!(excused, Judgement::Holds);
+    for outcome in [Settlement::TooSlow, Settlement::Quarantined, Settlement::Cancelled] {
+        let excused = tale().settles(C2, outcome).finds(SoundRefusal);
+        assert_eq!(excused, Judgement::Holds, "{outcome:?}");
+    }
+}
+
+#[test]
+fn who_asks_at_once_does_not_stop_at_a_split_vote() {
+    let mut tale = turned_away(["AB", "CD"], Settlement::Split);
+    assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
+    tale = turned_away(["AB", "CD"], Settlement::Split);
+    tale.with_c1_at_once().begins(C1_AGAIN).settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous);
+    tale = turned_away(["AB", "CD"], Settlement::Split);
+    for number in 2..=5 {
+        let id = AttemptId { number, ..C1 };
+        tale.begins(id).settles(id, Settlement::Split);
+    }
+    assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Vacuous);
+}
