@@ -186,7 +186,7 @@ impl Lock {
         assert_eq!(self.phase, Phase::Due, "only a first attempt waits for connections");
         let until = match self.config.limit {
             Limit::Until(end) => until.min(end),
-            Limit::Attempts(_) => until,
+            Limit::Attempts(_) | Limit::WhileSplit(_) => until,
         };
         self.phase = Phase::Waiting { until };
     }

@@ -4,8 +4,8 @@ use super::*;
 use crate::protocol::lock::{AttemptError, Fresh, ReleaseOutcome};
 use crate::protocol::node_set::Event;
 use crate::protocol::testing::{
-    NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, lock_config, mask, ms, node,
-    token,
+    NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, held_by, lock_config, mask,
+    ms, node, token,
 };
 
 // ---- releasing
@@ -421,7 +421,7 @@ fn commands_beyond_the_window_wait_until_there_is_room() {
     }
     assert_eq!(world.nodes[0].written.len(), IN_FLIGHT_MAX);
     world.pass(NODE_TIMEOUT / 2);
-    (0..IN_FLIGHT_MAX).for_each(|_| world.answer(0));
+    (0..IN_FLIGHT_MAX).for_each(|_| world.answer_with(0, held_by(9)));
     assert_eq!(world.nodes[0].written.len(), 2 * IN_FLIGHT_MAX, "one answered, one written");
     world.events();
     world.pass(NODE_TIMEOUT / 2);
