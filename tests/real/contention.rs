@@ -97,7 +97,9 @@ async fn crowd(clients: usize) {
                     true
                 }
                 Err(error) => {
-                    assert_eq!(error.kind(), AcquireErrorKind::Taken);
+                    use AcquireErrorKind::{Split, Taken, TooFewNodes};
+                    // The last two: whoever is ahead in line has been told nothing better so far.
+                    assert!(matches!(error.kind(), Taken | Split | TooFewNodes), "{error}");
                     assert_eq!(wait, HURRY, "{error}");
                     false
                 }
