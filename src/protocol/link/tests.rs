@@ -433,3 +433,16 @@ fn commands_beyond_the_window_wait_until_there_is_room() {
     assert_eq!(failed(AttemptError::TooFewNodes), IN_FLIGHT_MAX, "asked, and not answered");
     assert_eq!(failed(AttemptError::Overloaded), IN_FLIGHT_MAX, "not asked, for others were ahead");
 }
+
+#[test]
+fn a_node_that_refuses_its_introduction_does_not_vote() {
+    let mut world = World::warm(1);
+    world.close(0);
+    world.pass(ms(10));
+    world.open(0);
+    world.answer_with(0, Reply::Error);
+    assert!(world.client.eligible_from(node(0)) > Some(world.now), "it may have forgotten keys");
+    world.acquire(lock_config(1), 1);
+    world.answer(0);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+}

@@ -102,6 +102,17 @@ fn a_grant_delivered_after_its_deadline_is_refused_and_released() {
 }
 
 #[test]
+fn the_minimum_validity_must_be_exceeded_at_delivery_too() {
+    for (late_ms, delivered) in [(8_897, true), (8_898, false)] {
+        let mut world = World::warm(3);
+        let lock = world.acquire(LockConfig { min_validity: ms(1_000), ..lock_config(3) }, 1);
+        (0..3).for_each(|index| world.answer(index));
+        world.now = world.now.after(ms(late_ms));
+        assert_eq!(world.client.deliver(lock, world.now).is_ok(), delivered, "{late_ms}");
+    }
+}
+
+#[test]
 fn a_grant_is_delivered_until_a_nanosecond_before_its_deadline() {
     let mut world = World::warm(3);
     let lock = world.acquire(lock_config(3), 1);

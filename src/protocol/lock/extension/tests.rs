@@ -326,6 +326,23 @@ fn a_lease_whose_keys_are_gone_is_lost_at_once_and_for_good() {
 }
 
 #[test]
+fn half_of_the_keys_of_an_even_number_of_nodes_are_too_many_to_lack() {
+    let mut world = World::warm(4);
+    let lock = world.acquire(lock_config(4), 1);
+    (0..3).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.answer(3);
+    world.pass(ms(1_000));
+    world.extend(lock).expect("begun");
+    (0..2).for_each(|index| forget(&mut world, index));
+    world.events();
+    world.answer(0);
+    assert_eq!(lost(&world.events()), None, "three of four are a majority");
+    world.answer(1);
+    assert_eq!(lost(&world.events()), Some(LostReason::KeysGone), "two of four are none");
+}
+
+#[test]
 fn a_round_under_way_fails_with_the_lease() {
     let (mut world, lock) = held();
     (3..5).for_each(|index| world.answer(index));
@@ -442,6 +459,27 @@ fn a_node_found_missing_after_the_success_is_set_again_too() {
     assert_eq!(world.nodes[2].written, [World::prolong(1)]);
     world.answer(2);
     assert_eq!(world.nodes[2].written, [World::prolong(1), World::set(1)]);
+}
+
+#[test]
+fn a_repair_that_was_not_written_before_the_deadline_is_dropped() {
+    let (mut world, lock) = held_by_three_with(LockConfig { ttl: ms(60), ..lock_config(3) });
+    world.pass(ms(10));
+    forget(&mut world, 2);
+    world.client.extend(lock, ms(60), world.now).expect("begun");
+    world.drain();
+    (0..2).for_each(|index| world.answer(index));
+    world.pass(ms(45));
+    let epoch = world.nodes[2].epoch.expect("open");
+    world.client.handle_writable(node(2), epoch, false, world.now);
+    world.answer(2);
+    let deadline = world.client.deadline(lock).expect("held");
+    let late = deadline.since(world.now) + ms(1);
+    assert!(late < NODE_TIMEOUT, "nothing else drops it");
+    world.pass(late);
+    world.client.handle_writable(node(2), epoch, true, world.now);
+    world.drain();
+    assert!(matches!(world.nodes[2].written[..], [Op::Set { .. }, Op::Extend { .. }]));
 }
 
 #[test]
@@ -720,4 +758,34 @@ fn where_nothing_was_written_nothing_can_be_late() {
     world.events();
     (0..2).for_each(|index| world.answer(index));
     assert_eq!(settled(&world.events()), Some(Ok(mask(&[0, 1]))));
+}
+
+#[test]
+fn a_plain_set_that_was_pending_when_its_round_settled_may_be_late() {
+    let (mut world, lock) = plain();
+    world.pass(ms(1_000));
+    begin(&mut world, lock, 4_000);
+    (0..3).for_each(|index| world.answer(index));
+    begin(&mut world, lock, 6_000);
+    (1..3).for_each(|index| world.answer(index));
+    // The next round does not reach node 0, and nobody hears of the one before any more.
+    let epoch = world.nodes[0].epoch.expect("open");
+    world.client.handle_writable(node(0), epoch, false, world.now);
+    world.pass(ms(1));
+    begin(&mut world, lock, 6_000);
+    (1..3).for_each(|index| world.answer(index));
+    world.close_late(0);
+    world.pass(ms(10));
+    world.accept(0);
+    world.events();
+    begin(&mut world, lock, 10_000);
+    world.answer(0);
+    world.answer(1);
+    assert_eq!(settled(&world.events()), None, "node 0 does not count");
+    // Why: the late SET takes four seconds from its key.
+    let before = world.nodes[0].expires;
+    world.execute_late(0);
+    assert_eq!(before.since(world.nodes[0].expires), ms(4_000));
+    world.answer(2);
+    assert_eq!(settled(&world.events()), Some(Ok(mask(&[1, 2]))));
 }

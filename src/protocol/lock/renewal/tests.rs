@@ -205,6 +205,30 @@ fn nothing_is_asked_for_beyond_the_limit() {
 }
 
 #[test]
+fn a_last_round_that_failed_is_not_the_last() {
+    let (mut world, lock) = kept(ms(20_000));
+    let begun = world.now;
+    while rounds(&world).last().is_none_or(|&(_, ttl)| ttl == TTL) {
+        live(&mut world, ms(1));
+    }
+    (0..3).for_each(|index| world.answer_with(index, Reply::Error));
+    // The caller's own round succeeds, and asks for less than the limit allows.
+    let left = world.client.deadline(lock).expect("held").since(world.now);
+    world.client.extend(lock, left + ms(200), world.now).expect("begun");
+    world.drain();
+    live(&mut world, ms(1));
+    let deadline = world.client.deadline(lock).expect("held").since(begun);
+    assert!(deadline < ms(19_700), "{deadline:?}");
+    live(&mut world, ms(12_000));
+    let mut extended = world.events().into_iter().filter_map(|event| match event {
+        Event::Extended { deadline, .. } => Some(deadline.since(begun)),
+        _ => None,
+    });
+    let end = extended.next_back().expect("extended");
+    assert!(end >= ms(19_890), "kept until {end:?} only");
+}
+
+#[test]
 fn a_lease_that_ends_for_another_reason_than_its_limit_says_so() {
     let (mut world, lock) = kept(ms(600_000));
     live(&mut world, ms(5_000));
