@@ -215,3 +215,68 @@ fn told(reply: Reply) -> observe::Answer {
         Reply::Gone | Reply::Held(_) | Reply::Integer(_) | Reply::Nil => observe::Answer::No,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::task::Waker;
+    use core::time::Duration;
+    use std::io;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
+    use crate::observe::Observers;
+    use crate::protocol::{Drift, LinkConfig, RestartGuard};
+
+    /// A clock that the test moves; nobody connects, and nothing runs.
+    #[derive(Default)]
+    struct Clock(Mutex<Duration>);
+
+    impl Environment for Clock {
+        fn connect<'a>(&'a self, _: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
+            Box::pin(core::future::pending())
+        }
+
+        fn now(&self) -> BootInstant {
+            BootInstant::ZERO.after(*self.0.lock().unwrap())
+        }
+
+        fn timer(&self) -> Box<dyn Timer> {
+            unreachable!("no task runs")
+        }
+
+        fn spawn(&self, _: &'static str, _: BoxFuture<'static, ()>) {}
+
+        fn fill_random(&self, _: &mut [u8]) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_late_end_of_an_old_connection_leaves_the_new_one() {
+        let second = Duration::from_secs(1);
+        let clock = Arc::new(Clock::default());
+        let link = LinkConfig {
+            node_timeout: second / 20,
+            connect_timeout: second,
+            restart_guard: RestartGuard::Quarantine,
+            fleet_max_ttl: 10 * second,
+            drift: Drift::default(),
+        };
+        let endpoints = vec!["redis://a".parse().unwrap()];
+        let observers = Observers::new(Vec::new(), &endpoints);
+        let environment = Arc::clone(&clock) as Arc<dyn Environment>;
+        let driver = Driver::new(environment, observers, endpoints, &[link]);
+        let node = NodeIndex::new(0);
+        let mut context = Context::from_waker(Waker::noop());
+        driver.connect();
+        let old = driver.orders(node, None, None, &mut context).epoch.expect("dialled");
+        driver.closed(node, old, Arc::from("refused"));
+        *clock.0.lock().unwrap() += second;
+        driver.turn(|state, now| state.machine.handle_timeout(now));
+        let new = driver.orders(node, None, None, &mut context).epoch.expect("dialled again");
+        driver.connected(node, new);
+        driver.closed(node, old, Arc::from("late"));
+        assert_eq!(driver.orders(node, None, None, &mut context).epoch, Some(new));
+    }
+}

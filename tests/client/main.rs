@@ -3,6 +3,7 @@
 
 mod cancellation;
 mod closing;
+mod connections;
 mod docs;
 mod extension;
 mod line;
