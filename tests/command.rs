@@ -1,5 +1,6 @@
 //! What the command does and says, as a person meets it: output, exit codes, files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,7 @@ use snapbox::str;
 
 const GOOD: &str = include_str!("../sim/src/scenario/testdata/clock-jump.toml");
 
-const NODE_CLOCK_JUMP: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios/exchange/node-clock-jump.toml");
+const NODE_CLOCK_JUMP: &str = include_str!("../scenarios/exchange/node-clock-jump.toml");
 
 /// A folder of its own for a test, with these scenarios in it.
 fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -95,6 +95,88 @@ hash    [..], as its events have
 }
 
 #[test]
+fn the_replay_of_a_file_names_the_file() {
+    let good = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
+    let folder = folder("path", &[]);
+    fs::create_dir(folder.join("my own")).unwrap();
+    fs::write(folder.join("my own/clock-jump.toml"), good).unwrap();
+    for which in ["./my own/", "my own/clock-jump.toml"] {
+        redlock_sim(&folder, &["run", which, "--seeds", "7..8"]).code(1).stdout_eq(str![[r#"
+...
+  replay  redlock-sim replay 'my own/clock-jump.toml' --seed 7
+...
+"#]]);
+    }
+    let replay = ["replay", "my own/clock-jump.toml", "--seed", "7"];
+    redlock_sim(&folder, &replay).code(1).stdout_eq(str![[r#"
+...
+  replay  redlock-sim replay 'my own/clock-jump.toml' --seed 7
+...
+"#]]);
+}
+
+/// Every file below `folder`, and its content.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_full_disk_leaves_the_reports_as_they_were() {
+    let folder = folder("full", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "--seeds", "0..2"]).code(0);
+    let before = files(&folder);
+    // The largest file that a process may write stands in for a disk: 16 KiB.
+    let limited = "trap '' XFSZ; ulimit -f 32; exec \"$0\" \"$@\"";
+    let arguments = ["-c", limited, env!("CARGO_BIN_EXE_redlock-sim"), "run", "--seeds", "5..7"];
+    let run = Command::new("sh").current_dir(&folder).args(arguments).assert();
+    run.code(2).stderr_eq(str![[r#"
+error: reports cannot be written to reports: File too large (os error 27)
+  = help: `--out` names another directory
+
+"#]]);
+    assert!(files(&folder) == before, "the reports have changed");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_played_if_reports_cannot_be_written() {
+    let folder = folder("unwritable", &[("clock-jump.toml", GOOD)]);
+    for arguments in [&["run", "--out", "/proc"][..], &["serve", "--out", "/proc"]] {
+        let said = redlock_sim(&folder, arguments).code(2).stdout_eq("");
+        said.stderr_eq(str![[r#"
+error: reports cannot be written to /proc: [..]
+  = help: `--out` names another directory
+
+"#]]);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_that_cannot_be_printed_is_an_error() {
+    let folder = folder("unprinted", &[("clock-jump.toml", GOOD)]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let list = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .current_dir(&folder)
+        .arg("list")
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(list.status.code(), Some(2));
+    let said = String::from_utf8(list.stderr).unwrap();
+    assert!(said.starts_with("error: standard output cannot be written: "), "{said}");
+}
+
+#[test]
 fn a_replay_of_another_history_than_the_stored_one_is_inconclusive() {
     let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
@@ -133,6 +215,21 @@ error: unknown key `clock-jmp`
 }
 
 #[test]
+fn a_file_under_another_name_than_its_scenario_is_an_error() {
+    let folder = folder("misnamed", &[("jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "scenarios/jump.toml"]).code(2).stderr_eq(str![[r#"
+error: the scenario is named `clock-jump`, its file `jump`
+ --> scenarios/jump.toml:2:[..]
+  |
+2 | name   = "clock-jump"
+  |          ^^^^^^^^^^^^ expected `jump`
+  |
+  = help: give both the same name
+
+"#]]);
+}
+
+#[test]
 fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
     let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
     let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
@@ -159,6 +256,11 @@ error: there is no scenario `clock-jmp` (./scenarios)
     redlock_sim(&folder, &["replay", case, "--seed", "1"]).code(2).stderr_eq(str![[r#"
 error: scenarios/clock-jump.toml has no case `five-votes-survive-a-forgetful-node`
   = help: did you mean `clock-jump::five-votes-survive-one-forgetful-node`?
+
+"#]]);
+    redlock_sim(&folder, &["run", "scenarios"]).code(2).stderr_eq(str![[r#"
+error: there is no scenario `scenarios` (./scenarios)
+  = help: for the scenarios in the folder, say `./scenarios/`
 
 "#]]);
     redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
@@ -278,8 +380,8 @@ fn the_readme_shows_what_is_printed() {
     let command = "$ cargo run --release -- replay node-clock-jump --seed 0\n";
     let (_, shown) = readme.split_once(command).expect("the README shows a replay");
     let (shown, _) = shown.split_once("\n…\n").expect("the README cuts it short");
-    let folder = folder("readme", &[]);
-    let printed = redlock_sim(&folder, &["replay", NODE_CLOCK_JUMP, "--seed", "0"]).code(0);
+    let folder = folder("readme", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
+    let printed = redlock_sim(&folder, &["replay", "node-clock-jump", "--seed", "0"]).code(0);
     let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
     assert!(printed.starts_with(shown), "{printed}");
 }

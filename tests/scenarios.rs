@@ -41,7 +41,7 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
     let campaign = Campaign { case, engine, seeds, stop: &NEVER, progress: &|_| {} };
     match command::keep(&campaign) {
         Ok(played) if !played.result.is_met() => {
-            Err(Failed::from(format!("\n{}", command::told(&played))))
+            Err(Failed::from(format!("\n{}", command::told(&played, &case.full_name()))))
         }
         Ok(played) if engine == Engine::Turmoil => {
             let event = Campaign { engine: Engine::Event, ..campaign }.play()?;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Stdio;
 
 use redlock_sim::serve::Fleet;
@@ -53,6 +54,41 @@ reports: OUT/index.html
     let history = format!("{out}/serve/base.serve.0.jsonl");
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
     check.assert().code(0);
+}
+
+#[test]
+fn a_termination_ends_with_verdict_and_files() {
+    for signal in ["-TERM", "-INT"] {
+        let out = format!("{}/serve{signal}", env!("CARGO_TARGET_TMPDIR"));
+        let _ = std::fs::remove_dir_all(&out);
+        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+            .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let told: Vec<String> = lines.by_ref().take(5).collect();
+        let master = told[1].rsplit(' ').next().unwrap().parse().unwrap();
+        assert_eq!(Talk::to(master).ask("SET res token NX PX 10000"), "+OK");
+        let pid = process.id().to_string();
+        let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(kill.success());
+        assert!(lines.any(|line| line.contains("mutual-exclusion")), "{signal}");
+        assert_eq!(process.wait().unwrap().code(), Some(0), "{signal}");
+        for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl"] {
+            assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
+        }
+    }
+}
+
+#[test]
+fn a_master_names_the_address_that_is_taken() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let run = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["master", "--port", &port]);
+    let said = run.assert().code(2);
+    let said = String::from_utf8(said.get_output().stderr.clone()).unwrap();
+    assert!(said.starts_with(&format!("error: cannot listen at 127.0.0.1:{port}: ")), "{said}");
 }
 
 #[test]

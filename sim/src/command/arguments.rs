@@ -17,9 +17,9 @@ pub(super) struct Arguments {
     pub(super) command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 every expectation met, 1 an expectation failed, 2 usage or \
-                          invalid file, 3 inconclusive, 4 nothing selected, 5 nondeterminism, \
-                          70 internal error";
+const EXIT_CODES: &str = "Exit codes: 0 every expectation met, 1 an expectation failed, 2 usage, \
+                          invalid file or no place for reports, 3 inconclusive, 4 nothing \
+                          selected, 5 nondeterminism, 70 internal error";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

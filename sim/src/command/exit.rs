@@ -1,5 +1,7 @@
 //! How the command ends.
 
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What the exit code says. The worse of two is the one that comes later here.
@@ -13,7 +15,7 @@ pub enum Exit {
     Inconclusive,
     /// 1: an expectation failed.
     Failed,
-    /// 2: the command line or a file is wrong; nothing was played.
+    /// 2: the command line or a file is wrong, and nothing was played; or a report cannot be written.
     Usage,
     /// 5: the same seed played two different runs.
     Nondeterminism,
@@ -57,6 +59,12 @@ impl Stop {
     /// The command line or a file is wrong.
     pub(super) fn usage(message: impl ToString) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// Reports cannot be written into the directory `out`.
+    pub(super) fn unwritable(out: &Path, error: &io::Error) -> Self {
+        let message = format!("error: reports cannot be written to {}: {error}", out.display());
+        Self::usage(message + "\n  = help: `--out` names another directory")
     }
 }
 

@@ -1,28 +1,43 @@
 //! What the command prints of results.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
-use crate::report::{Played, results, violation_block};
+use crate::report::{Played, replay_command, results, violation_block};
 use crate::scenario::{Expectation, Property, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 use crate::{history::Event, oracle::Violation};
 
-/// Writes a line to standard output. A reader who has gone away does not matter.
+/// The first error of standard output, apart from a closed pipe: a reader that has gone away is no
+/// error.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes a line to standard output.
 pub(super) fn say(text: impl core::fmt::Display) {
-    let _ = writeln!(io::stdout().lock(), "{text}");
+    if let Err(error) = writeln!(io::stdout().lock(), "{text}")
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = UNWRITTEN.set(error);
+    }
+}
+
+/// Why not everything could be written to standard output.
+pub(super) fn unwritten() -> Option<&'static io::Error> {
+    UNWRITTEN.get()
 }
 
 /// One line for a case, one more for everything that is wrong, and the story of every violation
-/// that was not expected.
+/// that was not expected. `which` is the word that selects the case on the command line.
 #[must_use]
-pub fn told(played: &Played) -> String {
+pub fn told(played: &Played, which: &str) -> String {
     let result = &played.result;
     let mut text = case(result);
     for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
             let history = played.history_file(*seed);
-            let block = block(result, found.property, (*seed, violation), (events, &history));
+            let again = replay_command(&result.case, which, result.engine, *seed, &history);
+            let block = block(result, found.property, (*seed, violation), (events, &again));
             text += &format!("\n\n{block}");
         }
     }
@@ -103,13 +118,13 @@ pub(super) fn verdicts(result: &CaseResult) -> String {
     result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The story of a violation of `property` in the run by `seed`: its events, and where they are
-/// stored.
+/// The story of a violation of `property` in the run by `seed`: its events, and the command that
+/// plays it again.
 pub(super) fn block(
     result: &CaseResult,
     property: Property,
     (seed, violation): (u64, &Violation),
-    (events, history): (&[Event], &str),
+    (events, replay): (&[Event], &str),
 ) -> String {
-    violation_block(&result.case, result.engine, seed, property, violation, events, history)
+    violation_block(&result.case, seed, property, violation, events, replay)
 }

@@ -35,8 +35,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
-    done.unwrap_or_else(|stop| {
+    let exit = done.unwrap_or_else(|stop| {
         eprintln!("{stop}");
         stop.exit
-    })
+    });
+    let Some(error) = lines::unwritten() else { return exit };
+    eprintln!("error: standard output cannot be written: {error}");
+    exit.max(Exit::Usage)
 }

@@ -6,13 +6,13 @@ use super::arguments::{Check, Replay};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::run::exit_of;
-use super::select;
+use super::select::{self, Selected};
 use crate::engine::Outcome;
 use crate::history::Event;
 use crate::history::file;
 use crate::oracle::Oracle;
-use crate::report::Played;
-use crate::scenario::{self, Case};
+use crate::report::{self, Played};
+use crate::scenario;
 use crate::search::{self, CaseResult, Engine};
 use crate::serve;
 
@@ -20,7 +20,7 @@ use crate::serve;
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let Replay { which, seed, engine, settings, out } = arguments;
     let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
-    let case = the_one(which, cases.into_iter().map(|selected| selected.case).collect())?;
+    let Selected { case, which, .. } = the_one(which, cases)?;
     let unsupported = |error: crate::engine::Unsupported| Stop {
         exit: Exit::Inconclusive,
         message: error.to_string(),
@@ -32,7 +32,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let mut exit = hash_lines(&result, &outcome, &out.out);
     let stored = Played { result, kept: Vec::new() };
     let (history, result) = (stored.history_file(*seed), stored.result);
-    tell(&result, &events, &out.out.join(history));
+    tell(&result, &which, &events, &out.out.join(history));
     if again != outcome {
         say(format_args!(
             "played again, the hash is {:016x}: the same seed, another run",
@@ -68,23 +68,25 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let result = search::judge_one(case, engine, &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(format_args!("hash    {:016x}, as its events have", stored.hash));
-    tell(&result, &stored.events, path);
+    tell(&result, &case.full_name(), &stored.events, path);
     Ok(exit_of(&result))
 }
 
 /// All verdicts, and the story of each violation of a run that is stored, if it is, as `history`.
-fn tell(result: &CaseResult, events: &[Event], history: &Path) {
+/// `which` is the word that selects its case.
+fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
     say(lines::verdicts(result));
     for found in &result.properties {
         if let Some((seed, violation)) = &found.first {
             let history = history.display().to_string();
-            let told = (events, history.as_str());
+            let again = report::replay_command(&result.case, which, result.engine, *seed, &history);
+            let told = (events, again.as_str());
             let block = lines::block(result, found.property, (*seed, violation), told);
             say(format_args!("\n{}", block.trim_end()));
         }
     }
     for failure in &result.failures {
-        say(crate::report::results::failure(failure));
+        say(report::results::failure(failure));
     }
 }
 
@@ -115,14 +117,14 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
 }
 
 /// The case that `which` means: the base, or else the only one.
-pub(super) fn the_one(which: &str, mut cases: Vec<Case>) -> Result<Case, Stop> {
-    if let Some(base) = cases.iter().position(|case| case.slug.is_none()) {
+pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
+    if let Some(base) = cases.iter().position(|it| it.case.slug.is_none()) {
         return Ok(cases.swap_remove(base));
     }
     if cases.len() == 1 {
         return Ok(cases.remove(0));
     }
-    let names: Vec<String> = cases.iter().take(20).map(Case::full_name).collect();
+    let names: Vec<String> = cases.iter().take(20).map(|it| it.case.full_name()).collect();
     let message = format!("error: `{which}` is {} cases, and one is played again", cases.len());
     Err(Stop::usage(format!("{message}\n  = help: say which: {}", names.join(", "))))
 }

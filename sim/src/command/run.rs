@@ -1,9 +1,9 @@
 //! `run`: many cases, many seeds.
 
+use std::io;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, io};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -25,9 +25,7 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
         return Err(Stop { exit: Exit::Nothing, message });
     }
     let out = &arguments.out.out;
-    fs::create_dir_all(out).map_err(|error| {
-        Stop::usage(format!("error: {} cannot be written: {error}", out.display()))
-    })?;
+    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     if let Some(jobs) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
         pool.build_global().map_err(internal)?;
@@ -101,7 +99,7 @@ impl<'a> Session<'a> {
         };
         // One case that the engine cannot cope with leaves the others to be played.
         match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
-            Ok(Ok(played)) => self.add(played),
+            Ok(Ok(played)) => self.add(played, &selected.which),
             Ok(Err(unsupported)) => {
                 self.unsupported += 1;
                 if selected.by_name {
@@ -116,13 +114,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn add(&mut self, played: Played) {
+    fn add(&mut self, played: Played, which: &str) {
         let result = &played.result;
         if result.runs == 0 {
             return;
         }
         self.exit(exit_of(result));
-        self.say(&lines::told(&played));
+        self.say(&lines::told(&played, which));
         self.played.push(played);
     }
 
@@ -134,10 +132,7 @@ impl<'a> Session<'a> {
             return Ok(nothing);
         }
         let out = &self.arguments.out.out;
-        report::write(out, &self.played).map_err(|error| {
-            let message = format!("error: {} cannot be written: {error}", out.display());
-            Stop { exit: Exit::Internal, message }
-        })?;
+        report::write(out, &self.played).map_err(|error| Stop::unwritable(out, &error))?;
         let met = self.played.iter().filter(|played| played.result.is_met()).count();
         let runs: u64 = self.played.iter().map(|played| played.result.runs).sum();
         let failed = self.played.len() - met;

@@ -15,6 +15,8 @@ const FOLDER: &str = "scenarios";
 pub(super) struct Selected {
     pub(super) case: Case,
     pub(super) by_name: bool,
+    /// The word that selects this case alone.
+    pub(super) which: String,
 }
 
 /// The scenarios that names and tags are looked up in, and where they are from.
@@ -40,6 +42,10 @@ impl Library {
         let found = self.files.iter().find(|file| file.scenario().name == name);
         found.ok_or_else(|| {
             let message = format!("error: there is no scenario `{name}` ({})", self.origin);
+            if Path::new(name).is_dir() {
+                let help = format!("for the scenarios in the folder, say `./{name}/`");
+                return Stop::usage(format!("{message}\n  = help: {help}"));
+            }
             Stop::usage(match nearest(name, names) {
                 Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
                 None => format!("{message}\n  = help: `redlock-sim list` says which there are"),
@@ -64,9 +70,19 @@ impl<'a> Selector<'a> {
             Some((head, slug)) => (head, Some(slug)),
             None => (word, None),
         };
-        let is_path = head.contains(['/', '\\']) || head.ends_with(".toml") || head == ".";
-        if is_path { Self::Path(head, slug) } else { Self::Name(head, slug) }
+        if is_path(head) { Self::Path(head, slug) } else { Self::Name(head, slug) }
     }
+}
+
+fn is_path(word: &str) -> bool {
+    word.contains(['/', '\\']) || word.ends_with(".toml") || word == "."
+}
+
+/// The word that selects `case` of the file at `path`.
+fn word(path: &str, case: &Case) -> String {
+    let here = if is_path(path) { "" } else { "./" };
+    let slug = case.slug.as_ref().map_or_else(String::new, |slug| format!("::{slug}"));
+    format!("{here}{path}{slug}")
 }
 
 /// The cases that `words` mean, each once, with `overrides` applied; all if there are no words.
@@ -81,27 +97,39 @@ pub(super) fn select(
     let origin = library.as_ref().map_or_else(|| words.join(" "), |it| it.origin.to_owned());
     let mut selection = Selection { overrides, seen: BTreeSet::new(), cases: Vec::new() };
     if let (Some(library), []) = (&library, words) {
-        selection.add_files(&library.files, None, false)?;
+        selection.add_files(&library.files, None, By::Library)?;
     }
     for selector in selectors {
         let files = library.as_ref().map_or(&[][..], |library| &library.files);
         match (selector, &library) {
             (Selector::Tag(tag), _) => {
                 let tagged = |file: &&File| file.scenario().tags.iter().any(|it| it == tag);
-                selection.add_files(files.iter().filter(tagged), None, false)?;
+                selection.add_files(files.iter().filter(tagged), None, By::Library)?;
             }
             (Selector::Path(path, slug), _) => {
                 let path = Path::new(path);
                 let files = scenario::load(path).map_err(Stop::usage)?;
-                selection.add_files(&files, slug, path.is_file())?;
+                let by = if path.is_file() { By::File } else { By::Folder };
+                selection.add_files(&files, slug, by)?;
             }
             (Selector::Name(name, slug), Some(library)) => {
-                selection.add_files([library.named(name)?], slug, true)?;
+                selection.add_files([library.named(name)?], slug, By::Name)?;
             }
             (Selector::Name(..), None) => unreachable!("a name needs the library"),
         }
     }
     Ok((selection.cases, origin))
+}
+
+/// How a file was selected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// With others of the library: all, or those with a tag.
+    Library,
+    Name,
+    /// With all files of a folder.
+    Folder,
+    File,
 }
 
 struct Selection<'a> {
@@ -116,7 +144,7 @@ impl Selection<'_> {
         &mut self,
         files: impl IntoIterator<Item = &'f File>,
         slug: Option<&str>,
-        by_name: bool,
+        by: By,
     ) -> Result<(), Stop> {
         for file in files {
             let cases = file.cases(self.overrides).map_err(Stop::usage)?;
@@ -128,7 +156,12 @@ impl Selection<'_> {
                 }
                 found = true;
                 if self.seen.insert(case.full_name()) {
-                    self.cases.push(Selected { case, by_name });
+                    let which = match by {
+                        By::Library | By::Name => case.full_name(),
+                        By::Folder | By::File => word(file.path(), &case),
+                    };
+                    let by_name = matches!(by, By::Name | By::File);
+                    self.cases.push(Selected { case, by_name, which });
                 }
             }
             if let (Some(slug), false) = (slug, found) {

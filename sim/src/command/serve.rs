@@ -1,7 +1,5 @@
 //! `serve`: masters on loopback TCP.
 
-use std::fs;
-
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
@@ -24,9 +22,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
     let profile = profile(arguments, &case)?;
     let out = &arguments.out.out;
-    fs::create_dir_all(out).map_err(|error| {
-        Stop::usage(format!("error: {} cannot be written: {error}", out.display()))
-    })?;
+    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {
         case,
         seed: arguments.seed,
@@ -41,18 +37,15 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         out: out.clone(),
     };
     let fleet = Fleet::start(&setup).map_err(refused)?;
-    let end = fleet.ender();
-    ctrlc::set_handler(end)
+    fleet
+        .end_at_signals()
         .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
     tell_begin(&setup, &fleet);
     fleet.wait(arguments.limit.map(|limit| limit.duration()));
     let verdict = fleet.finish();
     describe(&verdict).into_iter().for_each(say);
     let played = core::slice::from_ref(&verdict.played);
-    report::write(out, played).map_err(|error| Stop {
-        exit: Exit::Internal,
-        message: format!("error: {} cannot be written: {error}", out.display()),
-    })?;
+    report::write(out, played).map_err(|error| Stop::unwritable(out, &error))?;
     say(format_args!("reports: {}", out.join("index.html").display()));
     Ok(exit(&verdict))
 }
@@ -63,12 +56,12 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
         Some(which) => {
             let overrides = &arguments.settings.overrides;
             let (cases, _) = select::select(core::slice::from_ref(which), overrides)?;
-            the_one(which, cases.into_iter().map(|selected| selected.case).collect())?
+            the_one(which, cases)?.case
         }
         None => {
             let file = crate::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
             let cases = file.cases(&arguments.settings.overrides).map_err(Stop::usage)?;
-            let mut case = the_one("serve", cases)?;
+            let mut case = cases.into_iter().next().expect("the file has a base");
             // Who comes is a client.
             case.scenario.clients.clear();
             case
@@ -148,7 +141,9 @@ fn describe(verdict: &Verdict) -> Vec<String> {
             let Some((seed, violation)) = &found.first else { continue };
             let Some((_, events)) = verdict.played.kept.first() else { continue };
             let history = verdict.history.display().to_string();
-            let told = (events.as_slice(), history.as_str());
+            let name = result.case.full_name();
+            let again = report::replay_command(&result.case, &name, result.engine, *seed, &history);
+            let told = (events.as_slice(), again.as_str());
             let block = lines::block(result, found.property, (*seed, violation), told);
             text += &format!("\n\n{}", block.trim_end());
         }

@@ -12,17 +12,16 @@ const LINES_MAX: usize = 25;
 const COLUMNS: usize = 96;
 
 /// The story of a violation in at most 25 lines: what broke, who held what, because of which
-/// fault, and how to play it again. `events` is the history of the run by `seed`, which is stored, if it
-/// is, as `history`.
+/// fault, and by which command (`replay`) it is played again. `events` is the history of the run by
+/// `seed`.
 #[must_use]
 pub fn violation_block(
     case: &Case,
-    engine: &str,
     seed: u64,
     property: Property,
     violation: &Violation,
     events: &[Event],
-    history: &str,
+    replay: &str,
 ) -> String {
     let timeline = Timeline::new(&case.scenario, events);
     let story = story::of_violation(&timeline, property, violation);
@@ -34,11 +33,7 @@ pub fn violation_block(
     lines.push(String::new());
     clauses(&mut lines, "  Let   ", "        ", &story.lets);
     clauses(&mut lines, "  Then  - ", "        - ", &story.then);
-    let last = [
-        String::new(),
-        format!("  blame   {blame}"),
-        format!("  replay  {}", super::replay_command(case, engine, seed, history)),
-    ];
+    let last = [String::new(), format!("  blame   {blame}"), format!("  replay  {replay}")];
     if lines.len() + last.len() > LINES_MAX {
         lines.truncate(LINES_MAX - last.len() - 1);
         lines.push(String::from("        … the report has the rest"));

@@ -3,7 +3,6 @@
 //! Everything written here is a function of its input alone: no date, no path, no float in a text.
 //! The same runs give the same bytes.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -27,6 +26,7 @@ mod page;
 pub mod picture;
 mod readme;
 pub mod results;
+mod staged;
 mod story;
 mod svg;
 mod table;
@@ -38,6 +38,8 @@ mod words;
 pub use block::violation_block;
 pub use readme::readme_table;
 pub use versions::versions_page;
+
+use staged::Staged;
 
 /// The build of the harness, as reports name it.
 pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
@@ -86,19 +88,28 @@ impl Played {
 ///
 /// # Errors
 ///
-/// If a file cannot be written.
+/// If a file cannot be written; then all files are as they were before.
 pub fn write(out: &Path, played: &[Played]) -> io::Result<()> {
-    fs::create_dir_all(out)?;
+    let mut staged = Staged::default();
     let results = results::Results::new(played.iter().map(|one| &one.result));
-    fs::write(out.join("results.json"), results.to_json())?;
-    fs::write(out.join("index.html"), index::draw(played))?;
+    staged.write(out.join("results.json"), &results.to_json())?;
+    staged.write(out.join("index.html"), &index::draw(played))?;
     for (name, cases) in scenarios(played) {
-        fs::write(out.join(format!("{name}.html")), page::draw(&cases, true))?;
+        staged.write(out.join(format!("{name}.html")), &page::draw(&cases, true))?;
     }
     for one in played {
-        write_histories(out, one)?;
+        write_histories(&mut staged, out, one)?;
     }
-    Ok(())
+    staged.commit()
+}
+
+/// Creates the directory `out`, and checks that files can be written there.
+///
+/// # Errors
+///
+/// If they cannot.
+pub fn check_writable(out: &Path) -> io::Result<()> {
+    Staged::default().create(out.join("results.json")).map(drop)
 }
 
 /// The cases by scenario, in the order in which the scenarios come first.
@@ -114,12 +125,8 @@ fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
     found
 }
 
-fn write_histories(out: &Path, played: &Played) -> io::Result<()> {
+fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> io::Result<()> {
     for (seed, events) in &played.kept {
-        let path = out.join(played.history_file(*seed));
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
-        }
         let header = Header {
             schema: crate::history::SCHEMA,
             engine: played.result.engine.to_owned(),
@@ -127,20 +134,21 @@ fn write_histories(out: &Path, played: &Played) -> io::Result<()> {
             seed: *seed,
             case: played.result.case.clone(),
         };
-        let mut to = io::BufWriter::new(fs::File::create(path)?);
+        let mut to = staged.create(out.join(played.history_file(*seed)))?;
         file::write(&mut to, &header, events)?;
         io::Write::flush(&mut to)?;
     }
     Ok(())
 }
 
-/// The command that plays a run again; of one in real time, the command that judges again what is
-/// stored as `history`.
-fn replay_command(case: &Case, engine: &str, seed: u64, history: &str) -> String {
+/// The command that plays a run again, given the word that selects its case on the command line; of a
+/// run in real time, the command that judges again what is stored as `history`.
+#[must_use]
+pub fn replay_command(case: &Case, which: &str, engine: &str, seed: u64, history: &str) -> String {
     if engine == "serve" {
-        return format!("redlock-sim check {history}");
+        return format!("redlock-sim check {}", quoted(history));
     }
-    let mut command = format!("redlock-sim replay {} --seed {seed}", case.full_name());
+    let mut command = format!("redlock-sim replay {} --seed {seed}", quoted(which));
     if engine != "event" {
         command += &format!(" --engine {engine}");
     }
@@ -148,6 +156,15 @@ fn replay_command(case: &Case, engine: &str, seed: u64, history: &str) -> String
         command += &format!(" --set '{setting}'");
     }
     command
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_alphanumeric() || "-_./:,+@%=".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

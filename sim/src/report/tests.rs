@@ -23,7 +23,9 @@ fn results_read_as_they_were_written() {
 fn blocks(played: &Played) -> String {
     let (seed, events) = &played.kept[0];
     let told = played.violations(*seed).into_iter().map(|(property, violation)| {
-        violation_block(&played.result.case, "event", *seed, property, violation, events, "")
+        let case = &played.result.case;
+        let replay = replay_command(case, &case.full_name(), "event", *seed, "");
+        violation_block(case, *seed, property, violation, events, &replay)
     });
     told.collect::<Vec<_>>().join("\n")
 }

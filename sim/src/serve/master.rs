@@ -69,9 +69,23 @@ pub enum Misuse {
         /// What the server says.
         error: String,
     },
-    /// It cannot listen.
-    #[error("cannot listen: {0}")]
-    Listen(#[from] io::Error),
+    /// It cannot listen at an address or path.
+    #[error("cannot listen at {address}: {error}")]
+    Listen {
+        /// The address or path.
+        address: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The system has no threads or files left.
+    #[error("cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Misuse {
+    fn listen(address: impl ToString, error: io::Error) -> Self {
+        Self::Listen { address: address.to_string(), error }
+    }
 }
 
 /// What options say.
@@ -115,7 +129,8 @@ impl Alone {
             tell(&mut server, option, command, wall_ns)?;
         }
         let guard = runtime.enter();
-        let door = Door::at(options.address)?;
+        let at = options.address;
+        let door = Door::at(at).map_err(|error| Misuse::listen(at, error))?;
         let address = door.address()?;
         server.config_mut().insist("dir", env::current_dir()?.to_string_lossy());
         server.config_mut().insist("port", address.port().to_string());
@@ -128,7 +143,9 @@ impl Alone {
         let node = Node::new(0, hours, None, address, (clocks, server, roads));
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
-            runtime.spawn(Arc::clone(&node).accept(Door::at_path(&path)?));
+            let door = Door::at_path(&path);
+            let door = door.map_err(|error| Misuse::listen(path.display(), error))?;
+            runtime.spawn(Arc::clone(&node).accept(door));
         }
         runtime.block_on(async {
             node.configured(&mut *node.server().await)?;

@@ -33,6 +33,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 pub use master::{Alone, Misuse};
 pub use support::ENGINE;
@@ -170,7 +171,7 @@ impl Fleet {
         self.observer
     }
 
-    /// Waits until the observer is told to end, [`Fleet::ender`] is called, or `limit` has passed
+    /// Waits until the observer is told to end, a signal of [`Fleet::end_at_signals`] comes, or `limit` has passed
     /// since the scenario's time 0.
     pub fn wait(&self, limit: Option<Duration>) {
         let world = &self.world;
@@ -189,10 +190,21 @@ impl Fleet {
         });
     }
 
-    /// Lets go who waits for the end.
-    pub fn ender(&self) -> impl Fn() + Send + Sync + 'static {
-        let world = Arc::clone(&self.world);
-        move || world.end()
+    /// Ends the run when the process is interrupted (SIGINT) or told to terminate (SIGTERM).
+    ///
+    /// # Errors
+    ///
+    /// If the system takes no handler.
+    pub fn end_at_signals(&self) -> io::Result<()> {
+        let _guard = self.runtime.enter();
+        for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+            let (world, mut signal) = (Arc::clone(&self.world), signal(kind)?);
+            self.runtime.spawn(async move {
+                signal.recv().await;
+                world.end();
+            });
+        }
+        Ok(())
     }
 
     /// Serves no more, and judges what happened.

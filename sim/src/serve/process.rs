@@ -74,7 +74,9 @@ impl Process {
             return Ok(None);
         }
         let address = SocketAddr::from((self.ip, settings.port));
-        let door = Door::secure(address, settings.load()?)?;
+        let config = settings.load()?;
+        let door = Door::secure(address, config)
+            .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
         Ok(Some(tokio::spawn(Arc::clone(node).accept(door))))
     }
 }

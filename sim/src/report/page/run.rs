@@ -20,12 +20,15 @@ pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     let anchor = anchor(played);
     let prefix = format!("{anchor}.{seed}.");
     let history = played.history_file(seed);
+    let result = &played.result;
+    let name = result.case.full_name();
+    let again = replay_command(&result.case, &name, result.engine, seed, &history);
     let around_ns = main.map(|violation| violation.from_ns);
     let window = table::window(&timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
     html! {
         h3 { "Seed " (seed) }
-        p.replay { code { (replay_command(&played.result.case, played.result.engine, seed, &history)) } }
+        p.replay { code { (again) } }
         (stories(&timeline, &violations, &links))
         @if violations.is_empty() && detail.ownership {
             div.run { @for clause in story::of_run(&timeline) { p { (links.clause(&clause)) } } }

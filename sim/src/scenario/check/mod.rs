@@ -71,8 +71,11 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
         let expected = "expected lower case letters, digits and single `-`";
         return Some(wrong(format!("`{name}` is no name of a scenario"), expected.to_owned()));
     }
-    let message = "the name of a scenario is the name of its file";
-    (name != stem).then(|| wrong(message.to_owned(), format!("expected `{stem}`")))
+    let message = format!("the scenario is named `{name}`, its file `{stem}`");
+    (name != stem).then(|| Complaint {
+        help: Some(String::from("give both the same name")),
+        ..wrong(message, format!("expected `{stem}`"))
+    })
 }
 
 /// The rules at work.

@@ -1,0 +1,58 @@
+//! Files that appear whole and together, or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Ending of a file that is not complete yet.
+const PART: &str = ".part";
+
+/// Files written beside their final paths. [`Staged::commit`] moves them there; dropping this removes
+/// those that were not moved.
+#[derive(Debug, Default)]
+pub(super) struct Staged {
+    /// Final paths.
+    paths: Vec<PathBuf>,
+}
+
+impl Staged {
+    /// Creates the file that becomes `path`, and its directory.
+    pub(super) fn create(&mut self, path: PathBuf) -> io::Result<BufWriter<File>> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let file = File::create(part(&path))?;
+        self.paths.push(path);
+        Ok(BufWriter::new(file))
+    }
+
+    /// Writes the file that becomes `path`.
+    pub(super) fn write(&mut self, path: PathBuf, text: &str) -> io::Result<()> {
+        let mut file = self.create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.flush()
+    }
+
+    /// Moves every file to its final path.
+    pub(super) fn commit(mut self) -> io::Result<()> {
+        while let Some(path) = self.paths.last() {
+            fs::rename(part(path), path)?;
+            self.paths.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = fs::remove_file(part(path));
+        }
+    }
+}
+
+fn part(path: &PathBuf) -> PathBuf {
+    let mut part = path.clone().into_os_string();
+    part.push(PART);
+    part.into()
+}
