@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use redlock_sim::history::{ClockKind, EventKind, HostIndex};
 use redlock_sim::serve::{Fleet, Refusal};
 
 use crate::talk::{Talk, await_fault, until};
@@ -173,6 +174,26 @@ fn a_clock_may_run_faster_than_others_and_jump_back() {
     until("A is ahead", || ahead_us() > 80_000);
     await_fault(&mut observer, "back", "over");
     assert_eq!(ahead_us(), 0);
+}
+
+#[test]
+fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
+    let (fleet, mut observer) = observed(
+        "[cluster.clocks.A]\nrate-ppm = -100\n\
+         [[fault]]\nid = \"fast\"\nat = \"0s\"\nuntil = \"50ms\"\n\
+         clock-rate = { host = \"A\", ppm = 300 }",
+    );
+    observer.ask("START");
+    await_fault(&mut observer, "fast", "over");
+    let (_, events) = fleet.finish().played.kept.swap_remove(0);
+    let rates = events.iter().filter_map(|event| match event.kind {
+        EventKind::Clock { host: HostIndex(0), clock: ClockKind::Wall, rate_ppb, .. } => {
+            Some(rate_ppb)
+        }
+        _ => None,
+    });
+    // The first is how every clock begins.
+    assert_eq!(rates.collect::<Vec<_>>(), [0, -100_000, 200_000, -100_000]);
 }
 
 #[test]

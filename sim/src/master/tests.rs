@@ -67,6 +67,19 @@ fn a_key_that_had_expired_by_the_restart_was_not_lost_by_it() {
 }
 
 #[test]
+fn a_key_that_had_expired_by_the_restart_is_not_loaded() {
+    for (restart_ms, loaded) in [(7_100, true), (7_101, false)] {
+        let mut master = master(Persistence::Always);
+        ask(&mut master, set(b"v"), 7_000, ONE);
+        master.kill();
+        let ended = restart(&mut master, restart_ms);
+        assert_eq!(master.keyspace().is_empty(), !loaded, "{restart_ms}");
+        let causes: Vec<KeyEnd> = ended.iter().map(|key| key.cause).collect();
+        assert_eq!(causes, if loaded { vec![] } else { vec![KeyEnd::Expired] }, "{restart_ms}");
+    }
+}
+
+#[test]
 fn always_keeps_keys_their_writers_and_their_absolute_expiry_through_both_deaths() {
     for death in [Master::kill, Master::power] {
         let mut master = master(Persistence::Always);

@@ -383,6 +383,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_silent_connection_swallows_never_arrives() {
+        let (mut network, number) = network();
+        network.send(number, Direction::Up, message(1), 0, 10);
+        network.cut(5, 0);
+        assert_eq!(network.arrive(number, Direction::Up, 10), None, "held so far");
+        network.silence(5, 0);
+        assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
+        network.heal(5, 0);
+        network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
+        assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
+        let after = network.send(number, Direction::Up, message(3), 40, 10);
+        assert_eq!(after, None, "it stays silent after the heal");
+        network.send(number, Direction::Down, message(4), 40, 10);
+        assert_eq!(network.arrive(number, Direction::Down, 50), Some(message(4)), "the other way");
+    }
+
+    #[test]
     fn a_reset_discards_what_has_not_arrived() {
         let (mut network, number) = network();
         network.send(number, Direction::Up, message(1), 0, 10);

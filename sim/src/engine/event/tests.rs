@@ -147,12 +147,15 @@ fn a_resetting_partition_loses_what_was_under_way_and_both_ends_know() {
 
 #[test]
 fn a_silent_partition_is_noticed_by_its_silence() {
-    let partition = "at = \"500us\"\nuntil = \"100ms\"\n\
-                     partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }";
-    let events = play(&fault(partition));
-    assert_eq!(count(&events, executed(0, OpKind::Set)), 0);
-    let redialled = find(&events, introduces_itself).expect("the client dials again");
-    assert!(redialled >= 500 * MS, "it gives up after 500 ms, not before");
+    // The SET is written before it, or into it.
+    for at in ["500us", "0s"] {
+        let partition = "until = \"100ms\"\n\
+                         partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }";
+        let events = play(&fault(&format!("at = \"{at}\"\n{partition}")));
+        assert_eq!(count(&events, executed(0, OpKind::Set)), 0, "{at}");
+        let redialled = find(&events, introduces_itself).expect("the client dials again");
+        assert!(redialled >= 500 * MS, "{at}: it gives up after 500 ms, not before");
+    }
 }
 
 #[test]
@@ -165,6 +168,24 @@ fn one_way_lets_the_request_through_and_holds_the_reply() {
         matches!(kind, EventKind::Delivered { node: 0, answer: Answer::Yes, op: OpKind::Set, .. })
     };
     assert!(find(&events, delivered).is_some_and(|at_ns| at_ns >= 300 * MS));
+}
+
+#[test]
+fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
+    let rate = "at = \"500ms\"\nuntil = \"1s\"\nclock-rate = { host = \"HOST\", ppm = 300 }";
+    for (host, name) in [(0, "A"), (3, "c1")] {
+        let usual = format!("[cluster.clocks.{name}]\nrate-ppm = -100");
+        let events = play_in(&usual, &fault(&rate.replace("HOST", name)));
+        let rates =
+            events.iter().filter_map(|event| match event.kind {
+                EventKind::Clock {
+                    host: HostIndex(at), clock: ClockKind::Wall, rate_ppb, ..
+                } if at == host => Some((event.at_ns / MS, rate_ppb)),
+                _ => None,
+            });
+        let expected = [(0, -100_000), (500, 200_000), (1_000, -100_000)];
+        assert_eq!(rates.collect::<Vec<_>>(), expected, "{name}");
+    }
 }
 
 #[test]

@@ -34,6 +34,25 @@ fn an_overlap_lasts_from_the_later_grant_to_the_earlier_deadline() {
 }
 
 #[test]
+fn a_lease_that_is_over_hides_no_overlap_of_two_others() {
+    let mut tale = c1_holds();
+    tale.at(10_002).expires(C1, "ABC").acquires(C2, "ABC").at(10_500).acquires(C3, "CDE");
+    let found = tale.at(30_000).violation(MutualExclusion);
+    assert_eq!((found.from_ns, found.first, found.second), (10_502 * MS, C2, Some(C3)));
+}
+
+#[test]
+fn three_that_hold_at_once_are_judged_in_every_pair() {
+    let mut tale = Tale::new();
+    for id in [C1, C2, C3] {
+        tale.begins(id).sets(id, "ABC").decides(id, "ABC").delivers(id);
+    }
+    // The first goes at once: neither of the others overlaps with it.
+    let found = tale.releases(C1).at(30_000).violation(MutualExclusion);
+    assert_eq!((found.first, found.second), (C2, Some(C3)));
+}
+
+#[test]
 fn an_overlap_ends_with_the_run() {
     let found = c1_holds().at(1_100).acquires(C2, "CDE").at(3_000).violation(MutualExclusion);
     assert_eq!(found.to_ns, 3_000 * MS);

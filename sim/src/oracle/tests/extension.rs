@@ -62,6 +62,16 @@ fn a_sound_extension_holds() {
 }
 
 #[test]
+fn whoever_of_three_is_extended_must_have_been_alone() {
+    for (extended, intruder) in [(C1, C2), (C2, C3)] {
+        let mut tale = c1_holds();
+        tale.at(1_000).acquires(C2, "BCD").at(2_000).acquires(C3, "CDE");
+        let found = tale.at(5_000).extends(extended, "ABC").violation(Continuity);
+        assert_eq!((found.first, found.second), (extended, Some(intruder)));
+    }
+}
+
+#[test]
 fn an_extension_on_a_minority_is_unsound() {
     let mut tale = c1_holds();
     let found = tale.at(9_000).extends(C1, "AB").violation(SoundGrant);
