@@ -9,7 +9,8 @@ use core::time::Duration;
 use super::{Driver, State};
 use crate::protocol::{BootInstant, NodeIndex};
 
-/// How long the timer leaves a node's task to look. A runtime that is blocked for longer must not
+/// How long the timer leaves a node's task to look, from when the task was told to: a pause of the whole
+/// process may end long after the node timeout. A runtime that is blocked for longer must not
 /// keep callers on another one waiting.
 const LOOK_MAX: Duration = Duration::from_millis(200);
 
@@ -21,7 +22,8 @@ impl State {
                 continue;
             }
             let entry = &mut self.nodes[node.get()];
-            if entry.task.running && !core::mem::replace(&mut entry.to_look, true) {
+            if entry.task.running && entry.to_look_since.is_none() {
+                entry.to_look_since = Some(now);
                 entry.task.wake(&mut self.wakes);
             }
             if self.timeout_of(node).is_some_and(|at| at <= now) {
@@ -47,8 +49,8 @@ impl State {
 
     fn timeout_of(&self, node: NodeIndex) -> Option<BootInstant> {
         let at = self.machine.node_timeout(node)?;
-        let looks = self.nodes[node.get()].to_look;
-        Some(if looks { at.after(LOOK_MAX) } else { at })
+        let asked = self.nodes[node.get()].to_look_since;
+        Some(asked.map_or(at, |since| at.max(since.after(LOOK_MAX))))
     }
 }
 
@@ -56,7 +58,7 @@ impl Driver {
     /// The task of `node` has taken in everything that had arrived, as it was told.
     pub(crate) fn looked(&self, node: NodeIndex) {
         self.turn(|state, now| {
-            state.nodes[node.get()].to_look = false;
+            state.nodes[node.get()].to_look_since = None;
             state.machine.handle_node_timeout(node, now);
         });
     }

@@ -27,8 +27,8 @@ pub(super) struct Node {
     pub(super) quarantined: bool,
     /// The connection that there should be is open.
     pub(super) connected: bool,
-    /// The task is to say when it has taken in everything that has arrived.
-    pub(super) to_look: bool,
+    /// Since when the task is to say that it has taken in everything that has arrived.
+    pub(super) to_look_since: Option<BootInstant>,
     pub(super) task: Task,
 }
 
@@ -68,7 +68,7 @@ impl Driver {
             }
             _ => {}
         }
-        Orders { epoch: node.epoch, look: node.to_look, finished }
+        Orders { epoch: node.epoch, look: node.to_look_since.is_some(), finished }
     }
 
     /// The connection `epoch` to `node` is open.
@@ -97,7 +97,7 @@ impl Driver {
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             let entry = &mut state.nodes[node.get()];
-            (entry.task, entry.to_look) = (Task::default(), false);
+            (entry.task, entry.to_look_since) = (Task::default(), None);
             self.task_ended(state);
             if let Some(epoch) = epoch {
                 self.hear_closed(state, node, epoch, None, now);
@@ -245,7 +245,13 @@ mod tests {
             unreachable!("no task runs")
         }
 
-        fn spawn(&self, _: &'static str, _: BoxFuture<'static, ()>) {}
+        fn can_spawn(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn spawn(&self, _: BoxFuture<'static, ()>) {}
+
+        fn spawn_apart(&self, _: BoxFuture<'static, ()>) {}
 
         fn fill_random(&self, _: &mut [u8]) -> io::Result<()> {
             Ok(())
