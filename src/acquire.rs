@@ -119,7 +119,8 @@ impl<'a> Acquire<'a> {
         self
     }
 
-    /// A lease with no more than this left is not handed out.
+    /// A lease with no more than this left is not handed out. Less than the TTL less 1 % and 2 ms for
+    /// drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self

@@ -129,7 +129,8 @@ impl Builder {
         self
     }
 
-    /// A lease with no more than this left is not handed out. Less than the TTL.
+    /// A lease with no more than this left is not handed out. Less than a lease is worth at most:
+    /// the TTL less 1 % and 2 ms for drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self
@@ -313,8 +314,9 @@ impl Settings {
         if node_timeout.is_zero() || node_timeout >= ttl / 4 {
             return Err(OptionError::NodeTimeout { node_timeout, ttl });
         }
-        if min_validity >= ttl {
-            return Err(OptionError::MinValidity { min_validity, ttl });
+        let worth_at_most = ttl.saturating_sub(self.drift.of(ttl));
+        if min_validity >= worth_at_most {
+            return Err(OptionError::MinValidity { min_validity, worth_at_most, ttl });
         }
         Ok(())
     }
@@ -329,6 +331,8 @@ impl Settings {
             TtlError::SubMillisecond
         } else if ttl > self.fleet_max_ttl {
             TtlError::BeyondFleet
+        } else if ttl <= self.drift.of(ttl) {
+            TtlError::WithinDrift
         } else {
             return Ok(());
         };
@@ -373,6 +377,7 @@ mod tests {
             (Duration::ZERO, TtlError::Zero),
             (Duration::from_micros(1_500), TtlError::SubMillisecond),
             (30 * SECOND + MS, TtlError::BeyondFleet),
+            (2 * MS, TtlError::WithinDrift),
             (Duration::MAX, TtlError::Absurd),
         ] {
             assert_eq!(refused(builder().ttl(ttl)), OptionError::Ttl { ttl, why }.into());
@@ -388,9 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn a_min_validity_leaves_something_of_the_ttl() {
-        assert!(builder().min_validity(9_999 * MS).build().is_ok());
-        assert!(builder().min_validity(10 * SECOND).build().is_err());
+    fn a_min_validity_leaves_something_of_the_ttl_less_drift() {
+        assert!(builder().min_validity(9_897 * MS).build().is_ok());
+        let (min_validity, worth_at_most, ttl) = (9_898 * MS, 9_898 * MS, 10 * SECOND);
+        let refusal = OptionError::MinValidity { min_validity, worth_at_most, ttl };
+        assert_eq!(refused(builder().min_validity(min_validity)), refusal.into());
+        assert!(builder().ttl(3 * MS).build().is_ok());
     }
 
     #[test]

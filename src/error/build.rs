@@ -39,8 +39,11 @@ pub enum OptionError {
     EmptyResource,
     #[error("a keep-alive of at most {at_most:?} does not outlive the TTL of {ttl:?}")]
     KeepAlive { at_most: Duration, ttl: Duration },
-    #[error("a min_validity of {min_validity:?} leaves nothing of a TTL of {ttl:?}")]
-    MinValidity { min_validity: Duration, ttl: Duration },
+    #[error(
+        "a min_validity of {min_validity:?}: a lease is worth at most {worth_at_most:?}, its TTL of \
+         {ttl:?} less drift"
+    )]
+    MinValidity { min_validity: Duration, worth_at_most: Duration, ttl: Duration },
     #[error("zero attempts")]
     NoAttempts,
     #[error(
@@ -99,6 +102,9 @@ pub enum TtlError {
     /// Redis keeps whole milliseconds.
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
+    /// A lease of it would be over when it begins.
+    #[error("no longer than what leases give up for drift, 1 % and 2 ms")]
+    WithinDrift,
     /// A key that never lives protects nothing.
     #[error("zero")]
     Zero,
