@@ -33,7 +33,7 @@ impl DialError {
     pub(crate) fn text(&self) -> Arc<str> {
         match self {
             Self::Refused(text) => Arc::clone(text),
-            _ => printable(self.to_string().as_bytes(), &[]),
+            _ => printable(self.to_string().as_bytes(), &[], &[]),
         }
     }
 }

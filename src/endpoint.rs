@@ -9,6 +9,7 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[cfg(feature = "tls")]
 use tokio_rustls::TlsConnector;
@@ -16,6 +17,8 @@ use tokio_rustls::TlsConnector;
 #[cfg(feature = "tls")]
 use crate::environment::Stream;
 use crate::error::{BuildError, EndpointError};
+use crate::printable::printable;
+use crate::protocol::Token;
 #[cfg(feature = "tls")]
 use crate::tls::{Security, TlsError};
 
@@ -25,7 +28,7 @@ const DEFAULT_PORT: u16 = 6_379;
 /// How long the kernel tries to deliver what was written, unless the client says otherwise.
 const DEFAULT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where a node listens, and as whom the client speaks to it. Shows no user and no password.
+/// Where a node listens, and as whom the client speaks to it. Shows no user, password or query.
 #[derive(Clone)]
 pub struct Endpoint {
     address: Address,
@@ -120,6 +123,16 @@ impl Endpoint {
 
     pub(crate) fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
+    }
+
+    /// What the server said, fit to be shown: without the user and the password that the client
+    /// gave, and without the `token` of a command.
+    pub(crate) fn printable(&self, text: &[u8], token: Option<Token>) -> Arc<str> {
+        let credentials = self.credentials.as_ref();
+        let user = credentials.and_then(|it| it.user.as_deref()).unwrap_or_default();
+        let password = credentials.map_or(&[][..], |it| &it.password);
+        let token = token.as_ref().map_or(&[][..], |token| token.as_bytes());
+        printable(text, user, &[password, token])
     }
 
     pub(crate) fn database(&self) -> u32 {
@@ -251,18 +264,32 @@ fn decoded(text: &str) -> Result<Vec<u8>, EndpointError> {
     Ok(bytes)
 }
 
-/// `url` without what stands before an `@`: it may be a password.
+/// The scheme, host, port and path of a URL that was refused. Everything that may be part of a user,
+/// a password or a query is `…`: who forgot to escape a password has written it anywhere.
 fn redacted(url: &str) -> String {
-    let Some((secret, rest)) = url.rsplit_once('@') else {
-        return String::from(url);
-    };
-    let known = ["redis", "rediss", "unix"];
-    match secret.split_once("://") {
-        Some((scheme, _)) if known.contains(&scheme) => format!("{scheme}://…@{rest}"),
-        _ => format!("…@{rest}"),
+    let is_scheme = |it: &&str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let split = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme));
+    let (scheme, rest) =
+        split.map_or((String::new(), url), |(it, rest)| (format!("{it}://"), rest));
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if path.contains('@') {
+        return format!("{scheme}…");
     }
+    let (hidden, host) = authority.rsplit_once('@').map_or(("", authority), |(_, it)| ("…@", it));
+    let after_host = host.find(']').map_or(0, |bracket| bracket + 1);
+    let (host, port) = match host[after_host..].find(':') {
+        Some(colon) => host.split_at(after_host + colon),
+        None => (host, ""),
+    };
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-_.%:[]".contains(c);
+    let host = if host.chars().all(is_host) { host } else { "…" };
+    let port = if port.bytes().skip(1).all(|byte| byte.is_ascii_digit()) { port } else { ":…" };
+    let (path, query) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
+    let query = if query.is_empty() { "" } else { "…" };
+    format!("{scheme}{hidden}{host}{port}{path}{query}")
 }
 
+/// The URL of the node without its user information and query.
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "rediss" } else { "redis" };
@@ -274,9 +301,8 @@ impl fmt::Display for Endpoint {
             Address::Unix(path) => write!(formatter, "unix://{}", Escaped(path))?,
         }
         match (&self.address, self.database) {
-            (_, 0) => Ok(()),
-            (Address::Tcp { .. }, database) => write!(formatter, "/{database}"),
-            (Address::Unix(_), database) => write!(formatter, "?db={database}"),
+            (Address::Tcp { .. }, database @ 1..) => write!(formatter, "/{database}"),
+            _ => Ok(()),
         }
     }
 }
@@ -329,7 +355,8 @@ mod tests {
             ("redis://[0:0::1]", "redis://[::1]:6379"),
             ("redis://[fe80::1%eth0]", "redis://[fe80::1%eth0]:6379"),
             ("unix:///run/redis.sock", "unix:///run/redis.sock"),
-            ("unix:///a%20b%25?db=3", "unix:///a%20b%25?db=3"),
+            ("unix:///a%20b%25?db=3", "unix:///a%20b%25"),
+            ("redis://me:secret@a/1", "redis://a:6379/1"),
         ] {
             let endpoint = endpoint(url);
             assert_eq!(endpoint.to_string(), full);
@@ -425,10 +452,28 @@ mod tests {
         let shown = endpoint("redis://me:secret@a");
         let shown = format!("{shown} {shown:?} {:?}", shown.credentials);
         assert!(!shown.contains("secret"), "{shown}");
-        for url in ["redis://me:secret@a:x", "redis://me:secret@", "redis://me:sec/secret@a"] {
-            let error = url.parse::<Endpoint>().unwrap_err();
-            let shown = format!("{error} {error:?}");
-            assert!(!shown.contains("sec"), "{shown}");
+    }
+
+    #[test]
+    fn a_refused_url_is_shown_without_what_may_be_secret() {
+        for (url, shown) in [
+            ("a:6379", "a:6379"),
+            ("http://a/x", "http://a/x"),
+            ("redis://[::1]:x", "redis://[::1]:…"),
+            ("redis://me:secret@a:x", "redis://…@a:…"),
+            ("redis://me:secret@", "redis://…@"),
+            ("redis://me:sec/ret@a", "redis://…"),
+            ("redis://me:sec?ret@a", "redis://…"),
+            ("redis://me:sec#ret@a", "redis://…"),
+            ("redis://me:sec@ret@a/x", "redis://…@a/x"),
+            ("redis://me:secret", "redis://me:…"),
+            ("redis://a&secret/x", "redis://…/x"),
+            ("redis://a/1?password=secret", "redis://a/1…"),
+            ("redis://a?password=sec@ret", "redis://…"),
+            ("me:secret@a:6379", "…@a:6379"),
+            ("me:sec://ret@a", "…"),
+        ] {
+            assert_eq!(redacted(url), shown, "{url}");
         }
     }
 }

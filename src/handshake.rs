@@ -10,7 +10,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::dial::DialError;
 use crate::endpoint::{Credentials, Endpoint};
-use crate::printable::printable;
 use crate::resp::{self, Decoder, EXTEND, Frame, RELEASE};
 
 /// The client's name in `CLIENT LIST`.
@@ -49,8 +48,7 @@ pub(crate) async fn handshake(
         Some(Refusal::Hello(_)) if credentials.is_none() => return Ok(decoder),
         Some(Refusal::Hello(text) | Refusal::Final(text)) => text,
     };
-    let password = credentials.map_or(&[][..], |credentials| &credentials.password);
-    Err(DialError::Refused(printable(&text, password)))
+    Err(DialError::Refused(endpoint.printable(&text, None)))
 }
 
 /// `HELLO 3`, with which a server also takes the credentials.

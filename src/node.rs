@@ -117,7 +117,7 @@ impl NodeTask {
         let polled = connection.poll(&self.driver, self.node, context);
         polled.map(|read| {
             if let Err(error) = read {
-                self.close(printable(error.to_string().as_bytes(), &[]));
+                self.close(printable(error.to_string().as_bytes(), &[], &[]));
             }
         })
     }

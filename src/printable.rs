@@ -5,38 +5,55 @@ use std::sync::Arc;
 /// The longest text that is kept, in bytes.
 const LENGTH_MAX: usize = 200;
 
+/// Bytes of the longest escape, as in `\x1b`.
+const LONGEST_ESCAPE: usize = 4;
+
+/// Stands for what is not shown.
+const HIDDEN: char = '…';
+
 /// Servers repeat the arguments of a command that they do not know: names of keys, tokens, and the
 /// password, if it is `HELLO`.
 const ECHO: &[u8] = b", with args beginning with";
 
-/// `text` in printable characters, without what repeats a command, and without `secret`.
-pub(crate) fn printable(text: &[u8], secret: &[u8]) -> Arc<str> {
-    let mut end = find(text, ECHO).unwrap_or(text.len());
-    let hidden = find(&text[..end], secret).filter(|_| !secret.is_empty());
-    end = hidden.unwrap_or(end);
+/// `text` in printable characters, without what repeats a command. `…` stands for each of `secrets`,
+/// and for `user` where it is a word of its own: a short name is part of ordinary words.
+pub(crate) fn printable(text: &[u8], user: &[u8], secrets: &[&[u8]]) -> Arc<str> {
+    let text = &text[..find(text, ECHO).unwrap_or(text.len())];
     let mut shown = String::new();
-    let mut cut = hidden.is_some();
-    for &byte in &text[..end] {
-        let escaped = core::ascii::escape_default(byte);
-        let plain = byte == b' ' || byte.is_ascii_graphic();
-        if shown.len() + escaped.len() > LENGTH_MAX - '…'.len_utf8() {
-            cut = true;
+    let mut at = 0;
+    while at < text.len() {
+        if shown.len() > LENGTH_MAX - LONGEST_ESCAPE - HIDDEN.len_utf8() {
+            shown.push(HIDDEN);
             break;
         }
-        if plain {
-            shown.push(char::from(byte));
-        } else {
-            shown.extend(escaped.map(char::from));
+        let is_here = |it: &&&[u8]| !it.is_empty() && text[at..].starts_with(it);
+        let secrets = secrets.iter().filter(is_here).map(|secret| secret.len());
+        let user = Some(user.len()).filter(|_| is_word(text, at, user));
+        if let Some(length) = secrets.chain(user).max() {
+            shown.push(HIDDEN);
+            at += length;
+            continue;
         }
-    }
-    if cut {
-        shown.push('…');
+        if text[at] == b' ' || text[at].is_ascii_graphic() {
+            shown.push(char::from(text[at]));
+        } else {
+            shown.extend(core::ascii::escape_default(text[at]).map(char::from));
+        }
+        at += 1;
     }
     shown.into()
 }
 
+/// Whether the word of `text` that begins at `at` is `word`.
+fn is_word(text: &[u8], at: usize, word: &[u8]) -> bool {
+    let (before, from) = text.split_at(at);
+    let rest = from.strip_prefix(word).filter(|_| !word.is_empty());
+    let is_outside = |byte: Option<&u8>| !byte.is_some_and(u8::is_ascii_alphanumeric);
+    rest.is_some_and(|rest| is_outside(rest.first()) && is_outside(before.last()))
+}
+
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
-    text.windows(pattern.len().max(1)).position(|window| window == pattern)
+    text.windows(pattern.len()).position(|window| window == pattern)
 }
 
 #[cfg(test)]
@@ -44,7 +61,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, secret: &str) -> String {
-        printable(text.as_bytes(), secret.as_bytes()).to_string()
+        printable(text.as_bytes(), &[], &[secret.as_bytes()]).to_string()
     }
 
     #[test]
@@ -72,6 +89,21 @@ mod tests {
         let echo =
             "ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `me`, `secret`";
         assert_eq!(shown(echo, ""), "ERR unknown command `HELLO`");
-        assert_eq!(shown("ERR bad password 'secret'!", "secret"), "ERR bad password '…");
+        assert_eq!(shown("ERR bad password 'secret'!", "secret"), "ERR bad password '…'!");
+        assert_eq!(shown("secretsecret", "secret"), "……");
+    }
+
+    #[test]
+    fn of_two_secrets_the_longer_one_is_hidden() {
+        let secrets: [&[u8]; 3] = [b"", b"lock", b"locksmith"];
+        let shown = printable(b"NOPERM User locksmith has no permissions", b"", &secrets);
+        assert_eq!(&*shown, "NOPERM User … has no permissions");
+    }
+
+    #[test]
+    fn a_user_is_hidden_where_it_is_a_word() {
+        let text = b"has: NOPERM User has has no permissions, phase hash 'has'";
+        let shown = printable(text, b"has", &[]);
+        assert_eq!(&*shown, "…: NOPERM User … … no permissions, phase hash '…'");
     }
 }

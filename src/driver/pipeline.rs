@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
+use crate::endpoint::Endpoint;
 use crate::introduction;
-use crate::printable::printable;
 use crate::protocol::{Holder, Op, Reply};
 use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed};
 
@@ -80,6 +80,7 @@ impl Pipeline {
         frame: Frame<'_>,
         name: impl FnOnce(&Op) -> &'a [u8],
         outgoing: &mut BytesMut,
+        endpoint: &Endpoint,
         last_error: &mut Option<Arc<str>>,
     ) -> Result<(), Malformed> {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
@@ -115,9 +116,7 @@ impl Pipeline {
         };
         let error = error.map(|text| {
             let same = last_error.as_ref().filter(|error| error.as_bytes() == text);
-            let owner = command.op.token();
-            let secret = owner.as_ref().map_or(&[][..], |owner| owner.as_bytes());
-            same.cloned().unwrap_or_else(|| printable(text, secret))
+            same.cloned().unwrap_or_else(|| endpoint.printable(text, command.op.token()))
         });
         if let Some(error) = &error {
             *last_error = Some(Arc::clone(error));
@@ -191,7 +190,8 @@ mod tests {
 
         fn receive(&mut self, frame: Frame<'_>) -> Result<Vec<Reply>, Malformed> {
             let Self { pipeline, outgoing, last_error, .. } = self;
-            pipeline.receive(frame, |_| b"name", outgoing, last_error)?;
+            let endpoint = "redis://locksmith:secret@a".parse().unwrap();
+            pipeline.receive(frame, |_| b"name", outgoing, &endpoint, last_error)?;
             Ok(core::iter::from_fn(|| pipeline.take()).map(|(_, answer)| answer.reply).collect())
         }
 
@@ -372,12 +372,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_kept_without_the_token() {
+    fn an_error_is_kept_without_token_user_and_password() {
         let mut bench = Bench::default();
-        bench.write(set());
         let text = [b"ERR \n", &token(1).as_bytes()[..]].concat();
-        assert_eq!(bench.receive(Frame::Error(&text)), Ok(vec![Reply::Error]));
-        assert_eq!(bench.last_error.as_deref(), Some("ERR \\n…"));
+        let user = b"NOPERM User locksmith (secret) has no permissions".to_vec();
+        for (text, kept) in [(text, "ERR \\n…"), (user, "NOPERM User … (…) has no permissions")]
+        {
+            bench.write(set());
+            assert_eq!(bench.receive(Frame::Error(&text)), Ok(vec![Reply::Error]));
+            assert_eq!(bench.last_error.as_deref(), Some(kept));
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Driver {
                 };
                 let Node { pipeline, outgoing, last_error, .. } = entry;
                 let name = |op: &Op| op.resource().map_or(&[][..], |resource| names.name(resource));
-                pipeline.receive(frame, name, outgoing, last_error)?;
+                pipeline.receive(frame, name, outgoing, self.endpoint(node), last_error)?;
                 while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
                     self.answered(state, node, epoch, op, answer);
                 }

@@ -127,7 +127,7 @@ fn no_error_shows_the_password() {
     let echo = "-ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `secret`\r\n";
     let auth = "-ERR what is 'secret'?\r\n";
     let (_, outcome) = talk("redis://:secret@a", &[&[echo; 6], &[auth; 6]]);
-    assert_eq!(refused(outcome), "ERR what is '…");
+    assert_eq!(refused(outcome), "ERR what is '…'?");
 }
 
 #[test]

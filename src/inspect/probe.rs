@@ -10,7 +10,6 @@ use super::NodeReport;
 use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
-use crate::printable::printable;
 use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use crate::resp::{self, Form, Frame};
 
@@ -28,6 +27,7 @@ enum Answer {
 /// A connection on which one question is asked after another.
 struct Interview<'a> {
     driver: &'a Driver,
+    node: NodeIndex,
     dialed: Dialed,
     round_trip: Duration,
 }
@@ -50,10 +50,13 @@ impl Interview<'_> {
     }
 
     async fn read(&mut self) -> Result<Answer, DialError> {
+        let endpoint = self.driver.endpoint(self.node);
         let Dialed { stream, decoder, .. } = &mut self.dialed;
         loop {
             match decoder.next()? {
-                Some(Frame::Error(text)) => return Ok(Answer::Error(printable(text, &[]))),
+                Some(Frame::Error(text)) => {
+                    return Ok(Answer::Error(endpoint.printable(text, None)));
+                }
                 Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
                 Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
                 Some(_) => return Ok(Answer::Other),
@@ -74,7 +77,7 @@ pub(super) async fn probe(driver: &Driver, node: NodeIndex) -> Result<NodeReport
 
 async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialError> {
     let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
-    let mut interview = Interview { driver, dialed, round_trip: Duration::ZERO };
+    let mut interview = Interview { driver, node, dialed, round_trip: Duration::ZERO };
     let mut report = NodeReport::default();
     let (answer, asked, answered) =
         interview.ask(|outgoing| resp::write(outgoing, &[b"INFO"])).await?;
@@ -125,7 +128,7 @@ async fn try_commands(
         let encode = |outgoing: &mut BytesMut| resp::encode(outgoing, &op, PROBE_KEY, form);
         if let (Answer::Error(text), ..) = interview.ask(encode).await? {
             // Commands are judged before keys: the user may use this one, on other keys.
-            let of_key = text.starts_with("NOPERM") && text.contains("key");
+            let of_key = text.starts_with("NOPERM") && text.contains("permissions to access");
             // The release has other forms to fall back upon, which are tried too.
             let optional = matches!(form, Form::Delex | Form::Delifeq);
             if !of_key && !optional {

@@ -69,13 +69,19 @@ impl Subscriber for Logs {
 }
 
 fn logged(level: Level, act: impl FnOnce(&World, Redlock)) -> String {
+    logged_in(level, |world| {
+        let nodes = ["a", "b", "c"].map(|it| format!("redis://someone:secret@{it}"));
+        let redlock = world.builder().nodes(nodes).build().unwrap();
+        act(world, redlock);
+    })
+}
+
+/// What clients of a world write while `act` acts on it.
+pub(crate) fn logged_in(level: Level, act: impl FnOnce(&World)) -> String {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| tracing::subscriber::set_global_default(Logs).unwrap());
     LOG.set(Some(Log { level, lines: Vec::new() }));
-    let world = World::new();
-    let nodes = ["a", "b", "c"].map(|it| format!("redis://someone:secret@{it}"));
-    let redlock = world.builder().nodes(nodes).build().unwrap();
-    act(&world, redlock);
+    act(&World::new());
     LOG.take().unwrap().lines.join("\n")
 }
 

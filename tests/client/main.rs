@@ -12,6 +12,7 @@ mod logs;
 mod metrics;
 mod node;
 mod observing;
+mod secrets;
 mod taken;
 mod work;
 mod world;
@@ -332,7 +333,8 @@ fn options_that_cannot_be_met_are_refused() {
     for acquire in [
         redlock.acquire("res").ttl(TTL + MS),
         redlock.acquire("res").ttl(MS / 2),
-        redlock.acquire("res").min_validity(TTL),
+        redlock.acquire("res").ttl(2 * MS),
+        redlock.acquire("res").min_validity(TTL - 102 * MS),
         redlock.acquire("res").attempts(0),
         redlock.acquire(long.as_str()),
     ] {

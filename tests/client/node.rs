@@ -23,6 +23,8 @@ pub(crate) enum Habit {
     SplitsAt(usize),
     /// Answers every SET with these bytes.
     Says(Vec<u8>),
+    /// Answers everything with these bytes.
+    Forbids(Vec<u8>),
 }
 
 pub(crate) struct Node {
@@ -120,9 +122,11 @@ impl Node {
         }
         context.waker().wake_by_ref();
         while let Some(arguments) = command(&mut connection.received) {
-            let reply = match self.greet(&arguments) {
-                Some(reply) => reply,
-                None => self.execute(&arguments, now),
+            let greeted = self.greet(&arguments);
+            let reply = match (&self.habit, greeted) {
+                (Habit::Forbids(bytes), _) => bytes.clone(),
+                (_, Some(reply)) => reply,
+                (_, None) => self.execute(&arguments, now),
             };
             match self.habit {
                 Habit::Mute => {}
@@ -141,7 +145,7 @@ impl Node {
         let reply = match &arguments[0][..] {
             b"CLIENT" | b"HELLO" | b"SCRIPT" if self.is_old => "-ERR unknown command\r\n",
             b"HELLO" => ">1\r\n+hello\r\n%2\r\n+proto\r\n:3\r\n+modules\r\n*0\r\n",
-            b"CLIENT" => "+OK\r\n",
+            b"CLIENT" | b"SELECT" => "+OK\r\n",
             b"SCRIPT" => {
                 self.has_scripts = true;
                 "$2\r\nno\r\n"
@@ -203,6 +207,7 @@ impl Node {
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()
             }
+            "CONFIG" => b"-ERR unknown command\r\n".to_vec(),
             other => panic!("the client does not say {other}"),
         }
     }
