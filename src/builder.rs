@@ -246,7 +246,8 @@ impl Builder {
             let connector = self.tls.connector()?;
             endpoints.iter_mut().try_for_each(|endpoint| endpoint.set_tls(&connector))?;
         }
-        endpoints.iter_mut().for_each(|endpoint| endpoint.set_patience(link.patience()));
+        let (connect_timeout, patience) = (link.connect_timeout, link.patience());
+        endpoints.iter_mut().for_each(|endpoint| endpoint.set_times(connect_timeout, patience));
         let guarded =
             |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();

@@ -25,7 +25,8 @@ use crate::tls::{Security, TlsError};
 /// The port of Redis where none is given.
 const DEFAULT_PORT: u16 = 6_379;
 
-/// How long the kernel tries to deliver what was written, unless the client says otherwise.
+/// How long a connection may take to open, and how long the kernel tries to deliver what was written,
+/// unless the client says otherwise.
 const DEFAULT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Where a node listens, and as whom the client speaks to it. Shows no user, password or query.
@@ -35,6 +36,7 @@ pub struct Endpoint {
     tls: bool,
     credentials: Option<Credentials>,
     database: u32,
+    connect_timeout: Duration,
     patience: Duration,
     #[cfg(feature = "tls")]
     security: Option<Security>,
@@ -90,8 +92,14 @@ impl Endpoint {
         self.patience
     }
 
-    pub(crate) fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    /// How long a connection may take to open.
+    #[must_use]
+    pub fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    pub(crate) fn set_times(&mut self, connect_timeout: Duration, patience: Duration) {
+        (self.connect_timeout, self.patience) = (connect_timeout, patience);
     }
 
     /// Whether TLS is to be laid over the connection.
@@ -181,6 +189,7 @@ fn parse(url: &str) -> Result<Endpoint, EndpointError> {
         tls,
         credentials: user_info.map(credentials).transpose()?.flatten(),
         database: number.map_or(Ok(0), database)?,
+        connect_timeout: DEFAULT_PATIENCE,
         patience: DEFAULT_PATIENCE,
         #[cfg(feature = "tls")]
         security: None,

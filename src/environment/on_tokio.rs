@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "everything else reaches the world through here")]
 
 mod apart;
+mod connect;
 mod timer;
 
 use core::time::Duration;
@@ -21,7 +22,8 @@ use crate::protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
-/// On Apple's systems the monotonic clock is the one that counts time asleep.
+/// On Apple's systems the monotonic clock is the one that counts time asleep. It is adjusted in rate;
+/// rustix has no `CLOCK_MONOTONIC_RAW` there.
 #[cfg(target_vendor = "apple")]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
@@ -62,9 +64,8 @@ impl Environment for TokioEnvironment {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             Ok(match to.address() {
-                // The name is resolved afresh, and every address that it has is tried.
                 Address::Tcp { host, port } => {
-                    let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                    let stream = connect::connect(host, *port, to.connect_timeout()).await?;
                     prepare(&stream, to.patience())?;
                     Box::new(stream) as Box<dyn Stream>
                 }
