@@ -20,7 +20,8 @@ const IN_FLIGHT_MAX: usize = 512;
 
 /// Commands that may wait or be unanswered on one connection.
 ///
-/// New SETs stop at half of it, so that every SET that was written has room for its release.
+/// New SETs stop at half of it, so that there is room for the releases of leases; a release that finds
+/// none is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
 
 /// The times a link keeps to.
@@ -142,6 +143,8 @@ pub(crate) struct Link {
     next_serial: u32,
     debts: Debts,
     eligibility: Eligibility,
+    /// When the node refused to introduce itself, if it has not done so since.
+    refused_at: Option<BootInstant>,
     round_trip: Duration,
 }
 
@@ -161,6 +164,7 @@ impl Link {
             next_serial: 0,
             debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
+            refused_at: None,
             round_trip: Duration::ZERO,
         }
     }
@@ -177,6 +181,22 @@ impl Link {
     /// Since when the node's votes count; `None` while they do not.
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from()
+    }
+
+    /// From which instant on the node's votes may turn out to count; `None`: never, as far as is
+    /// known. A node without a connection, or one that has refused to introduce itself, is asked again.
+    pub(crate) fn may_count_from(&self) -> Option<BootInstant> {
+        match (self.is_open(), self.eligible_from(), self.asked_again_at()) {
+            (false, ..) => Some(BootInstant::ZERO),
+            (true, Some(from), Some(again)) => Some(from.min(again)),
+            (true, from, again) => from.or(again),
+        }
+    }
+
+    /// When a node that has refused to introduce itself is asked once more, with the next SET: it
+    /// may have been busy.
+    fn asked_again_at(&self) -> Option<BootInstant> {
+        self.refused_at.map(|at| at.after(self.config.patience()))
     }
 
     /// The longest TTL that any client of the node uses: how long its quarantine lasts.
@@ -248,6 +268,7 @@ impl Link {
                     notes.push_back(Note { node, id, outcome: Err(why) });
                     return false;
                 }
+                self.ask_again(now);
                 self.pipeline.push_back(pending);
             }
             Op::Release { resource, token } => match self.place_of(send.after) {
@@ -256,13 +277,15 @@ impl Link {
                     self.drop_unwritten(place, NoAnswer::NotSent, notes);
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
                 }
-                None if send.after.is_some() || self.is_down() => {
+                place
+                    if !self.has_room()
+                        || place.is_none() && (send.after.is_some() || self.is_down()) =>
+                {
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
                     self.debts.owe(resource, token, now.after(key_ttl));
                     self.pay(now);
                 }
-                _ if self.pipeline.len() < PENDING_MAX => self.pipeline.push_back(pending),
-                _ => notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) }),
+                _ => self.pipeline.push_back(pending),
             },
         }
         true
@@ -324,10 +347,12 @@ impl Link {
         match (answered.op, reply) {
             (Op::Introduce, Reply::Introduction(introduction)) => {
                 self.eligibility.introduced(introduction, now);
+                self.refused_at = None;
                 self.opened();
             }
             (Op::Introduce, _) => {
                 self.eligibility.refused(now);
+                self.refused_at = Some(now);
                 self.opened();
             }
             (Op::Release { resource, token }, Reply::Error) => {
@@ -417,7 +442,9 @@ impl Link {
         let overdue = overdue.map(|since| since.after(self.config.node_timeout));
         let unwritten = self.pipeline.range(self.written..);
         let stale = unwritten.filter_map(|it| it.write_before).min();
-        let timeouts = [self.gives_up_at(), overdue, stale, self.debts.next_timeout()];
+        // Without room nothing is paid when it is due, but with the answers that make room.
+        let debts = self.debts.next_timeout().filter(|_| self.has_room());
+        let timeouts = [self.gives_up_at(), overdue, stale, debts];
         timeouts.into_iter().fold(connection, |first, other| match (first, other) {
             (Some(first), Some(other)) => Some(first.min(other)),
             (first, other) => first.or(other),
@@ -441,6 +468,11 @@ impl Link {
         let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
         let oldest = self.pipeline.front();
         oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))
+    }
+
+    /// Whether there is room for another release.
+    fn has_room(&self) -> bool {
+        self.pipeline.len() < PENDING_MAX
     }
 
     /// When the oldest command without an answer has been written for too long.
@@ -470,12 +502,22 @@ impl Link {
         self.state = State::Open;
     }
 
+    /// Asks a node that has refused to introduce itself once more. Only in front of everything else:
+    /// there the introduction always is.
+    fn ask_again(&mut self, now: BootInstant) {
+        let is_due = self.asked_again_at().is_some_and(|at| at <= now);
+        if is_due && self.state == State::Open && self.pipeline.is_empty() {
+            let id = self.own_id();
+            self.pipeline.push_back(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+        }
+    }
+
     /// Puts the releases that are owed and due into the pipeline.
     fn pay(&mut self, now: BootInstant) {
         if self.state != State::Open {
             return;
         }
-        while self.pipeline.len() < PENDING_MAX {
+        while self.has_room() {
             let Some(debt) = self.debts.take_due(now) else {
                 break;
             };

@@ -22,6 +22,7 @@ pub struct Introduction {
 
 /// What the operator promises of a node's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RestartGuard {
     /// The operator promises that a restart loses no acknowledged write (`appendfsync always` on
     /// an honest disk): every restart of the node is safe.
@@ -57,6 +58,8 @@ pub(crate) struct Eligibility {
     quarantine: Duration,
     fleet_max_ttl: Duration,
     known: Option<RunId>,
+    /// From when on `known` counts by its last introduction, whatever was refused since.
+    known_from: Option<BootInstant>,
     /// `None`: never, as far as is known.
     from: Option<BootInstant>,
 }
@@ -67,7 +70,7 @@ impl Eligibility {
     #[must_use]
     pub(crate) fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
         let quarantine = fleet_max_ttl.saturating_add(drift.of(fleet_max_ttl));
-        Self { guard, quarantine, fleet_max_ttl, known: None, from: None }
+        Self { guard, quarantine, fleet_max_ttl, known: None, known_from: None, from: None }
     }
 
     /// Takes note of what the node answered to `INFO` at `now`.
@@ -86,8 +89,9 @@ impl Eligibility {
                 Some(if old_enough { BootInstant::ZERO } else { now.after(left) })
             }
             // A replica that has become a master may lack keys: to us it is a new process.
-            RestartGuard::Quarantine => Some(self.from.unwrap_or(now.after(self.quarantine))),
+            RestartGuard::Quarantine => Some(self.known_from.unwrap_or(now.after(self.quarantine))),
         };
+        self.known_from = self.from;
     }
 
     /// Takes note that the node refused to introduce itself at `now`: it may be another process, so
@@ -104,6 +108,12 @@ impl Eligibility {
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn known(&self) -> Option<RunId> {
         self.known
+    }
+
+    /// The instant from which on that process counts, whatever was refused since.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn known_from(&self) -> Option<BootInstant> {
+        self.known_from
     }
 
     /// The instant from which on attempts may count the node; `None` while there is none.
@@ -176,6 +186,16 @@ mod tests {
         node.introduced(introduction(1, 1_000, true), at_s(100));
         node.refused(at_s(200));
         assert_eq!(node.from(), Some(at_s(210).after(Duration::from_millis(102))));
+    }
+
+    #[test]
+    fn an_introduction_after_a_refusal_restores_the_vote() {
+        let mut node = eligibility(RestartGuard::Quarantine);
+        node.introduced(introduction(1, 1, true), at_s(100));
+        let from = node.from();
+        node.refused(at_s(105));
+        node.introduced(introduction(1, 7, true), at_s(106));
+        assert_eq!(node.from(), from);
     }
 
     #[test]

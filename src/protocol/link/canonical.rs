@@ -25,6 +25,8 @@ impl Link {
         out.word(if self.jitter == 0 { 0 } else { u64::from(self.epoch) });
         out.run(self.eligibility.known());
         out.maybe_ahead(self.eligibility.from());
+        out.maybe_ahead(self.eligibility.known_from());
+        out.maybe_ahead(self.asked_again_at());
         out.word(self.debts.len() as u64);
         for debt in self.debts.iter() {
             out.word(u64::from(debt.resource.0));

@@ -1,12 +1,14 @@
 //! The rules of one connection, seen through the client that owns it.
 
 use super::*;
-use crate::protocol::lock::{AttemptError, Fresh, ReleaseOutcome};
+use crate::protocol::command::LockId;
+use crate::protocol::lock::{AttemptError, Fresh, Limit, LockConfig, ReleaseOutcome};
 use crate::protocol::node_set::Event;
 use crate::protocol::testing::{
     NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, held_by, lock_config, mask,
     ms, node, token,
 };
+use crate::protocol::token::Token;
 
 // ---- releasing
 
@@ -237,6 +239,76 @@ fn a_refused_release_whose_connection_is_lost_is_owed_like_any_other() {
     world.pass(ms(450));
     world.answer(0);
     assert_eq!(world.client.owed(node(0)), 0);
+}
+
+/// `count` leases of one node, by tokens of their own.
+fn many_leases(world: &mut World, count: u32) -> Vec<LockId> {
+    let lease = |number: u32| {
+        let mut bytes = [0; Token::LENGTH];
+        bytes[..4].copy_from_slice(&number.to_le_bytes());
+        let lock = world.client.open(RESOURCE, lock_config(1), world.now);
+        world.client.begin(lock, Fresh { token: Token::from_bytes(bytes), jitter: 0 }, world.now);
+        world.drain();
+        world.answer_with(0, Reply::Ok);
+        world.client.deliver(lock, world.now).expect("granted");
+        lock
+    };
+    (0..count).map(lease).collect()
+}
+
+#[test]
+fn a_release_that_finds_no_room_on_the_connection_is_owed() {
+    let mut world = World::warm(1);
+    let leases = many_leases(&mut world, PENDING_MAX as u32 + 6);
+    leases.iter().for_each(|&lock| world.release(lock));
+    assert_eq!((world.nodes[0].inbox.len(), world.client.owed(node(0))), (IN_FLIGHT_MAX, 6));
+    for _ in 0..2 {
+        while !world.nodes[0].inbox.is_empty() {
+            world.answer_with(0, Reply::Integer(1));
+        }
+        world.pass(NODE_TIMEOUT);
+    }
+    assert_eq!(world.client.owed(node(0)), 0);
+    let released = world.nodes[0].written.iter().filter(|op| matches!(op, Op::Release { .. }));
+    assert_eq!(released.count(), PENDING_MAX + 2 * 6, "each that was owed is paid twice");
+}
+
+#[test]
+fn a_debt_that_finds_no_room_does_not_keep_the_timer_busy() {
+    let mut world = World::warm(1);
+    let mut leases = many_leases(&mut world, PENDING_MAX as u32 + 1);
+    let first = leases.pop().expect("there are many");
+    world.release(first);
+    world.answer_with(0, Reply::Error);
+    leases.into_iter().for_each(|lock| world.release(lock));
+    // It is due again after the link's patience, and so is the end of the connection.
+    world.pass(ms(499));
+    assert_eq!(world.client.owed(node(0)), 1);
+    let timer = world.client.poll_timeout().expect("it gives up");
+    assert_eq!(timer.since(world.now), ms(1));
+}
+
+// ---- who the node is
+
+#[test]
+fn a_node_too_busy_to_introduce_itself_is_asked_again() {
+    let mut world = World::reconnecting(1);
+    let limit = Limit::Until(world.now.after(TTL / 2));
+    let lock = world.acquire(LockConfig { limit, ..lock_config(1) }, 1);
+    world.open(0);
+    world.answer_with(0, Reply::Error);
+    world.answer(0);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    world.answer(0);
+    world.pass(ms(499));
+    assert_eq!(world.events(), [], "it is left alone for the link's patience");
+    world.pass(ms(6));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+    world.begin(lock, 2);
+    assert_eq!(world.nodes[0].inbox.front().map(|&(_, op)| op), Some(Op::Introduce));
+    world.answer(0);
+    world.answer(0);
+    assert_eq!(decided(&world.events()).map(|(counted, _)| counted), Some(mask(&[0])));
 }
 
 // ---- giving up

@@ -99,12 +99,8 @@ impl NodeSet {
     pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
         let reason = self.as_known_here(lock, reason);
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
-        // A node without a connection may turn out to count as soon as it has one.
-        let possible = |link: &Link| {
-            if link.is_open() { link.eligible_from() } else { Some(BootInstant::ZERO) }
-        };
         let quarantined = reason == AttemptError::Quarantined;
-        let not_before = if quarantined { self.majority_from(possible) } else { None };
+        let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
         let now = self.clock;
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
@@ -149,7 +145,11 @@ impl NodeSet {
         let slot = &mut self.slots[lock.slot as usize];
         if ended {
             slot.lock = None;
-            self.free.push(core::cmp::Reverse(lock.slot));
+            // A slot whose generations are used up rests: handles of uses that ended long ago are
+            // still around, and none of them may name another use.
+            if slot.generation < u32::MAX {
+                self.free.push(core::cmp::Reverse(lock.slot));
+            }
         }
         // Behind the releases, so that the next in line finds the keys gone.
         if gone && core::mem::take(&mut slot.in_line) {

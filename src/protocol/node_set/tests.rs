@@ -485,3 +485,22 @@ fn a_reset_client_is_as_good_as_new() {
     world.client.reset_to(&warm);
     assert_eq!(format!("{:?}", world.client), format!("{warm:?}"));
 }
+
+// ---- naming
+
+#[test]
+fn no_name_is_given_twice_when_generations_are_used_up() {
+    let World { mut client, now, .. } = World::warm(1);
+    let mut use_once = |generation: Option<u32>| {
+        let lock = client.open(RESOURCE, lock_config(1), now);
+        client.release(lock, now);
+        if let Some(generation) = generation {
+            client.slots[0].generation = generation;
+        }
+        lock
+    };
+    use_once(Some(u32::MAX - 1));
+    let names = [(); 3].map(|()| use_once(None));
+    assert_eq!(names.map(|name| name.slot), [0, 1, 1], "{names:?}");
+    assert_ne!(names[1], names[2]);
+}
