@@ -32,7 +32,7 @@ use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::lease::Deadline;
 use crate::node::NodeTask;
-use crate::observe::{Event as Told, Observers};
+use crate::observe::{Event as Told, Instant, Nodes, Observers};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
@@ -337,24 +337,33 @@ impl Driver {
                 });
             }
             Event::Decided { lock, token, counted, deadline } => {
-                let until = Deadline::new(deadline);
-                self.tell(|| Told::Decided { owner: token, counted, t2: now, deadline: until });
+                self.tell(|| Told::Decided {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    counted: Nodes::new(counted),
+                    t2: Instant::new(now),
+                    deadline: Deadline::new(deadline),
+                });
                 state.uses.decided(lock, &mut state.wakes);
             }
             Event::Extended { lock, token, counted, deadline } => {
-                let until = Deadline::new(deadline);
-                self.tell(|| {
-                    let resource = state.name_of(lock);
-                    Told::Extended { owner: token, resource, counted, deadline: until }
+                let failures = state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
+                self.tell(|| Told::Extended {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    counted: Nodes::new(counted),
+                    deadline: Deadline::new(deadline),
+                    failures,
                 });
-                state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
             }
             Event::ExtensionFailed { lock, token, reason } => {
-                self.tell(|| {
-                    let resource = state.name_of(lock);
-                    Told::ExtensionFailed { owner: token, resource, reason: reason.into() }
+                let failures = state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
+                self.tell(|| Told::ExtensionFailed {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    reason: reason.into(),
+                    failures,
                 });
-                state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
             }
             Event::GaveUp { lock, reason } => {
                 self.tell_failed(state, lock, reason.into(), now);
@@ -367,9 +376,12 @@ impl Driver {
             }
             Event::Released { lock, outcome } => {
                 if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
-                    self.tell(|| {
-                        let resource = state.names.name(ended.resource);
-                        Told::Released { owner: ended.owner, resource, outcome }
+                    self.tell(|| Told::Released {
+                        owner: ended.owner,
+                        resource: state.names.name(ended.resource),
+                        deleted: Nodes::new(outcome.deleted),
+                        absent: Nodes::new(outcome.absent),
+                        unconfirmed: Nodes::new(outcome.unconfirmed),
                     });
                     state.names.retire(ended.resource);
                 }
@@ -393,7 +405,7 @@ impl Driver {
         let owner = Token::from_bytes(*token);
         state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
-        self.tell(|| Told::AttemptBegan { owner, resource, t1, ttl });
+        self.tell(|| Told::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }

@@ -29,14 +29,17 @@ pub struct NodeHealth {
     pub node: String,
     /// Whether commands to it can be written.
     pub connected: bool,
-    /// Whether its votes count.
+    /// Whether its votes count, or did when it was connected last.
     pub standing: Standing,
     /// The longest of the recent round trips.
     pub round_trip: Option<Duration>,
     /// Releases that it is owed from connections that were lost.
     pub releases_owed: usize,
-    /// The last error of the node or its connection, in its own words.
+    /// The last error of the node or its connection, in its own words. It may be over: a node that is
+    /// connected may have answered since.
     pub last_error: Option<Arc<str>>,
+    /// Time since that error.
+    pub last_error_age: Option<Duration>,
 }
 
 impl fmt::Display for Health {
@@ -53,22 +56,25 @@ impl fmt::Display for Health {
 
 impl fmt::Display for NodeHealth {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let connected = if self.connected { "connected" } else { "not connected" };
-        write!(formatter, "{}: {connected}, ", self.node)?;
-        match self.standing {
-            Standing::Counts => formatter.write_str("counts")?,
-            Standing::NotKnown => formatter.write_str("does not count")?,
-            Standing::Quarantined(left) => write!(formatter, "quarantined for {left:.1?}")?,
+        write!(formatter, "{}: ", self.node)?;
+        match (self.connected, self.standing, &self.last_error) {
+            (true, Standing::Counts, _) => formatter.write_str("connected, counts")?,
+            (true, Standing::NotKnown, _) => formatter.write_str("connected, does not count")?,
+            (true, Standing::Quarantined(left), _) => {
+                write!(formatter, "connected, quarantined for {left:.1?}")?;
+            }
+            (false, _, Some(_)) => formatter.write_str("away")?,
+            (false, _, None) => formatter.write_str("not connected")?,
         }
-        if let Some(round_trip) = self.round_trip {
+        if let Some(round_trip) = self.round_trip.filter(|_| self.connected) {
             write!(formatter, ", {round_trip:.1?} a round trip")?;
         }
         if self.releases_owed > 0 {
             write!(formatter, ", {} releases owed", self.releases_owed)?;
         }
-        match &self.last_error {
-            Some(error) => write!(formatter, ", last error: {error}"),
-            None => Ok(()),
+        match (&self.last_error, self.last_error_age) {
+            (Some(error), Some(age)) => write!(formatter, ", last error {age:.1?} ago: {error}"),
+            _ => Ok(()),
         }
     }
 }

@@ -16,7 +16,7 @@ pub use self::findings::{Finding, Severity};
 use self::probe::probe;
 use crate::builder::Settings;
 use crate::driver::Driver;
-use crate::protocol::{NodeIndex, RestartGuard, RunId};
+use crate::protocol::{BootInstant, Eligibility, Introduction, NodeIndex, RestartGuard, Standing};
 
 /// What the nodes said of themselves, and what follows from it. Printed, it is a report in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,8 @@ use crate::protocol::{NodeIndex, RestartGuard, RunId};
 pub struct Inspection {
     /// The nodes, as they are configured.
     pub nodes: Vec<NodeInspection>,
-    /// What is wrong or worth knowing, the worst first.
+    /// What is wrong or worth knowing, the worst first. While no lock can be had, the first one is
+    /// that, and until when.
     pub findings: Vec<Finding>,
     /// Equal for two services that lock on the same server processes, in whatever order and under
     /// whatever names; `None` unless every node has said who it is.
@@ -70,7 +71,7 @@ pub struct NodeReport {
     pub round_trip: Duration,
     /// Commands of the lock that it refused, and its words.
     pub refused: Vec<(&'static str, Arc<str>)>,
-    pub(crate) run_id: Option<RunId>,
+    pub(crate) introduction: Option<Introduction>,
     /// Its wall clock at the client's instant zero.
     pub(crate) epoch_us: Option<i64>,
 }
@@ -92,9 +93,42 @@ pub(crate) async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspec
         });
     }
     findings::offset_clocks(&mut nodes);
-    let findings = findings::judge(&nodes);
+    let (health, now) = (driver.health(), driver.environment().now());
+    let votes = nodes.iter().map(|node| {
+        let standing = health.nodes[node.place].standing;
+        node.votes_in(standing, settings, now)
+    });
+    let findings = findings::judge(&nodes, &votes.collect::<Vec<_>>());
     let fingerprint = findings::fingerprint(&nodes);
     Inspection { nodes, findings, fingerprint }
+}
+
+impl NodeInspection {
+    /// How long it is until the node's votes count for this client, if nothing else happens to it;
+    /// `None`: for ever. `standing` is what the client knew before it asked.
+    fn votes_in(
+        &self,
+        standing: Standing,
+        settings: &Settings,
+        now: BootInstant,
+    ) -> Option<Duration> {
+        let report = self.report.as_ref().ok()?;
+        if report.is_replica || report.refused.iter().any(|(command, _)| *command == "SET") {
+            return None;
+        }
+        match standing {
+            Standing::Counts => return Some(Duration::ZERO),
+            Standing::Quarantined(left) => return Some(left),
+            Standing::NotKnown => {}
+        }
+        let Settings { fleet_max_ttl, drift, .. } = *settings;
+        let mut eligibility = Eligibility::new(self.restart_guard, fleet_max_ttl, drift);
+        match report.introduction {
+            Some(introduction) => eligibility.introduced(introduction, now),
+            None => eligibility.refused(now),
+        }
+        eligibility.from().map(|from| from.since(now))
+    }
 }
 
 type Report = Result<NodeReport, Arc<str>>;

@@ -210,6 +210,10 @@ impl Lease {
     /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
     /// background.
     ///
+    /// The releases are written at once. Ready when every node that can have the key has answered,
+    /// and after one node timeout at the latest: a node that has been silent for so long is named in
+    /// [`Released::Unconfirmed`]. Dropping the lease releases it without waiting for anybody.
+    ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
     /// use redlock_client::Released;

@@ -41,7 +41,7 @@
 //! | A node that was restarted does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing. | K3 `restart-without-persistence`, D2 `appendfsync-everysec`, D12 `replica-within-redlock` |
 //! | A majority counts the configured nodes, not those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease as it was. Extensions have a limit. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
-//! | Nodes of a minority that hang, refuse or are away delay nothing. | N10 `silent-node`, N11 `one-refused-connection` |
+//! | Nodes of a minority that hang, refuse or are away delay no acquisition and no extension. [`Lease::release`] asks them to confirm, for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide try again after random waits, so one of them wins soon. | L1 `split-vote`, L2 `lock-step` |
 //! | After a holder has crashed, its lock can be had once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
@@ -79,9 +79,16 @@
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
 //! | `simulation` | makes internals public for the simulator; outside semver, not for you |
 //!
-//! None is on by default. What the client does is written to `tracing` in every build: attempts at
-//! `debug`, losses and nodes in trouble at `warn`, never a token, a user or a password. [`observe`]
-//! has the hook.
+//! None is on by default. What the client does is written to `tracing` in every build, under the target
+//! `redlock_client`, never with a token, a user, a password or a query of a URL. [`observe`] has the
+//! hook.
+//!
+//! | level | what |
+//! | --- | --- |
+//! | `warn` | a node that cannot be reached or does not count, the first extension that fails, a lease that is lost |
+//! | `info` | the end of such trouble |
+//! | `debug` | attempts, leases, extensions, releases |
+//! | `trace` | commands and their answers |
 //!
 //! # Runtime
 //!
@@ -98,6 +105,13 @@
 //!
 //! A call that finds no runtime to open connections on fails with [`AcquireErrorKind::NoRuntime`]; the
 //! next one may succeed.
+//!
+//! A client does not survive `fork` without `exec`: the child has none of the threads that ran the
+//! client, and its connections are the parent's. Build a client in the child.
+//!
+//! On Apple's systems the clock is `CLOCK_MONOTONIC`. It counts sleep, and follows corrections of the wall
+//! clock's rate: they are part of the drift that is allowed. The clock that follows none,
+//! `CLOCK_MONOTONIC_RAW`, cannot be read there without unsafe code of this crate's own.
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

@@ -27,6 +27,7 @@
 
 #[cfg(feature = "metrics")]
 mod metrics;
+mod terms;
 mod tracing;
 
 use core::panic::AssertUnwindSafe;
@@ -34,12 +35,13 @@ use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
+pub use self::terms::{Instant, Nodes};
 pub(crate) use self::tracing::TracingObserver;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
 use crate::lease::{Deadline, OwnerToken};
-pub use crate::protocol::{AttemptError, BootInstant, NodeIndex, NodeMask, ReleaseOutcome};
+pub use crate::protocol::AttemptError;
 
 /// Sees everything that a client does, in the order in which its protocol machines see it.
 ///
@@ -53,8 +55,9 @@ pub trait Observer: Send + Sync + 'static {
 
 /// What can happen. Instants are readings of the client's own clock.
 ///
-/// `owner` names one attempt and the lease that it becomes; `resource` is the name of what is
-/// locked, and empty where nobody holds a handle of the use any more.
+/// `node` is a place in the configured list. `owner` names one attempt and the lease that it becomes;
+/// `resource` is the name of what is locked, and empty where nobody holds a handle of the use any
+/// more, or where the command is about no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's documentation names its fields")]
@@ -69,27 +72,34 @@ pub enum Event<'a> {
     /// The answer to the oldest unanswered command on the connection to `node` came.
     #[non_exhaustive]
     Answered {
-        node: NodeIndex,
+        node: usize,
         operation: Operation,
         owner: Option<OwnerToken>,
+        resource: &'a [u8],
         answer: Answer,
-        at: BootInstant,
+        at: Instant,
     },
     /// An attempt read `t1`; nothing of it has been written.
     #[non_exhaustive]
-    AttemptBegan { owner: OwnerToken, resource: &'a [u8], t1: BootInstant, ttl: Duration },
+    AttemptBegan { owner: OwnerToken, resource: &'a [u8], t1: Instant, ttl: Duration },
     /// An attempt failed; whatever it may have set is being released.
     #[non_exhaustive]
     AttemptFailed { owner: OwnerToken, resource: &'a [u8], reason: AttemptError },
     /// A connection to `node` could not be had, for the reason that the system or the server gave.
     #[non_exhaustive]
-    ConnectFailed { node: NodeIndex, error: &'a str },
+    ConnectFailed { node: usize, error: &'a str },
     /// There is a connection to `node`.
     #[non_exhaustive]
-    Connected { node: NodeIndex },
+    Connected { node: usize },
     /// The attempt was granted at `t2` by the nodes `counted`.
     #[non_exhaustive]
-    Decided { owner: OwnerToken, counted: NodeMask, t2: BootInstant, deadline: Deadline },
+    Decided {
+        owner: OwnerToken,
+        resource: &'a [u8],
+        counted: Nodes,
+        t2: Instant,
+        deadline: Deadline,
+    },
     /// The caller has the lease, `waited` after the acquisition had begun and after `attempts`
     /// attempts that failed.
     #[non_exhaustive]
@@ -103,21 +113,32 @@ pub enum Event<'a> {
     /// The connection to `node` is gone, for the reason that the system or the server gave; `None`:
     /// the client has ended, or its runtime. Commands unanswered on it stay unanswered.
     #[non_exhaustive]
-    Disconnected { node: NodeIndex, error: Option<&'a str> },
+    Disconnected { node: usize, error: Option<&'a str> },
     /// The votes of `node` count for attempts that begin at `from` or later; `None`: for none.
     /// `standing` says what that means now.
     #[non_exhaustive]
-    Eligible { node: NodeIndex, from: Option<BootInstant>, standing: Standing },
-    /// The lease was extended by the nodes `counted`.
+    Eligible { node: usize, from: Option<Instant>, standing: Standing },
+    /// The lease was extended by the nodes `counted`, after as many `failures` in a row.
     #[non_exhaustive]
-    Extended { owner: OwnerToken, resource: &'a [u8], counted: NodeMask, deadline: Deadline },
+    Extended {
+        owner: OwnerToken,
+        resource: &'a [u8],
+        counted: Nodes,
+        deadline: Deadline,
+        failures: u32,
+    },
     /// An extension read `t1`, the caller's or one that keeps the lease alive; nothing of it has been
     /// written. It asks for `ttl` from then on.
     #[non_exhaustive]
-    ExtensionBegan { owner: OwnerToken, resource: &'a [u8], t1: BootInstant, ttl: Duration },
-    /// The lease was not extended; it is what it was.
+    ExtensionBegan { owner: OwnerToken, resource: &'a [u8], t1: Instant, ttl: Duration },
+    /// The lease was not extended; it is what it was. `failures`: so many in a row, with this one.
     #[non_exhaustive]
-    ExtensionFailed { owner: OwnerToken, resource: &'a [u8], reason: ExtendErrorKind },
+    ExtensionFailed {
+        owner: OwnerToken,
+        resource: &'a [u8],
+        reason: ExtendErrorKind,
+        failures: u32,
+    },
     /// The caller let the lease end by itself, after `held`. `lost`: it had ended before.
     #[non_exhaustive]
     LeftToExpire { owner: OwnerToken, resource: &'a [u8], held: Duration, lost: Option<LostReason> },
@@ -127,7 +148,7 @@ pub enum Event<'a> {
     /// The quarantine of `node` is over: its votes count. Told at the client's first step after
     /// that.
     #[non_exhaustive]
-    QuarantineEnded { node: NodeIndex },
+    QuarantineEnded { node: usize },
     /// The caller gave the lease back, or dropped it, after `held`. `lost`: it had ended before.
     #[non_exhaustive]
     ReleaseCalled {
@@ -136,12 +157,25 @@ pub enum Event<'a> {
         held: Duration,
         lost: Option<LostReason>,
     },
-    /// What the nodes answered to the release.
+    /// The nodes `deleted` had the key and deleted it, `absent` had none, `unconfirmed` did not
+    /// answer in time, or by an error: the client goes on trying.
     #[non_exhaustive]
-    Released { owner: OwnerToken, resource: &'a [u8], outcome: ReleaseOutcome },
+    Released {
+        owner: OwnerToken,
+        resource: &'a [u8],
+        deleted: Nodes,
+        absent: Nodes,
+        unconfirmed: Nodes,
+    },
     /// A command was handed to the connection to `node`. `owner` is whose it is, if anybody's.
     #[non_exhaustive]
-    Written { node: NodeIndex, operation: Operation, owner: Option<OwnerToken>, at: BootInstant },
+    Written {
+        node: usize,
+        operation: Operation,
+        owner: Option<OwnerToken>,
+        resource: &'a [u8],
+        at: Instant,
+    },
 }
 
 /// What a command does.
@@ -160,6 +194,7 @@ pub enum Operation {
 
 /// What a node answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
     /// An error.
     Error,

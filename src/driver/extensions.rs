@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::wakes::Wakes;
 use super::{Driver, State};
-use crate::observe::Event as Told;
+use crate::observe::{Event as Told, Instant};
 use crate::protocol::{BootInstant, ExtendError, LockId};
 
 /// Those who extend one lease. One round is under way at a time; the others wait for it.
@@ -66,7 +66,8 @@ impl Driver {
                         it.asked = Some(name);
                         if let Some(owner) = machine.token(lock) {
                             let resource = resource.map_or(&[][..], |it| names.name(it));
-                            self.tell(|| Told::ExtensionBegan { owner, resource, t1: now, ttl });
+                            let t1 = Instant::new(now);
+                            self.tell(|| Told::ExtensionBegan { owner, resource, t1, ttl });
                         }
                     }
                     Err(ExtendError::Busy) => {}

@@ -59,14 +59,18 @@ impl Driver {
     pub(crate) fn health(&self) -> Health {
         self.turn(|state, now| {
             let machine = &state.machine;
-            let of = |node| NodeHealth {
-                place: NodeIndex::get(node),
-                node: self.endpoint(node).to_string(),
-                connected: machine.is_open(node),
-                standing: machine.standing(node, now),
-                round_trip: Some(machine.round_trip(node)).filter(|it| !it.is_zero()),
-                releases_owed: machine.owed(node),
-                last_error: state.nodes[node.get()].last_error.clone(),
+            let of = |node: NodeIndex| {
+                let entry = &state.nodes[node.get()];
+                NodeHealth {
+                    place: node.get(),
+                    node: self.endpoint(node).to_string(),
+                    connected: machine.is_open(node),
+                    standing: machine.standing(node, now),
+                    round_trip: Some(machine.round_trip(node)).filter(|it| !it.is_zero()),
+                    releases_owed: machine.owed(node),
+                    last_error: entry.last_error.clone(),
+                    last_error_age: entry.last_error.as_ref().map(|_| now.since(entry.error_at)),
+                }
             };
             Health {
                 nodes: machine.nodes().iter().map(of).collect(),

@@ -2,7 +2,7 @@
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
-use crate::observe::Event as Told;
+use crate::observe::{Event as Told, Instant};
 use crate::protocol::{BootInstant, CommandId, LockId, Op, Standing};
 
 impl Driver {
@@ -26,6 +26,7 @@ impl Driver {
             if changed || ended {
                 state.waiters.wake_all(&mut state.wakes);
             }
+            let (node, from) = (node.get(), from.map(Instant::new));
             if changed {
                 self.tell(|| Told::Eligible { node, from, standing });
             } else if ended {
@@ -40,7 +41,7 @@ impl Driver {
         let Some((t1, ttl)) = state.machine.renewed(lock) else { return };
         if state.uses.is_new_round(lock, t1) {
             let resource = state.name_of(lock);
-            self.tell(|| Told::ExtensionBegan { owner, resource, t1, ttl });
+            self.tell(|| Told::ExtensionBegan { owner, resource, t1: Instant::new(t1), ttl });
         }
     }
 

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
-use crate::observe::{self, Event as Told, Operation};
+use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::protocol::{BootInstant, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Malformed};
 
@@ -23,6 +23,8 @@ pub(super) struct Node {
     pub(super) eligible_from: Option<BootInstant>,
     /// The last error of the node or its connection, in its own words, fit to be shown.
     pub(super) last_error: Option<Arc<str>>,
+    /// When that error was read.
+    pub(super) error_at: BootInstant,
     /// Votes did not count when they were looked at last, and will.
     pub(super) quarantined: bool,
     /// The connection that there should be is open.
@@ -77,7 +79,7 @@ impl Driver {
             let entry = &mut state.nodes[node.get()];
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
-                self.tell(|| Told::Connected { node });
+                self.tell(|| Told::Connected { node: node.get() });
             }
             state.machine.handle_connected(node, epoch, now);
         });
@@ -139,11 +141,21 @@ impl Driver {
 
     /// `node` answered the oldest command on the connection `epoch`.
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
-        let Answer { reply, error: _ } = answer;
+        let Answer { reply, error } = answer;
+        if error.is_some() {
+            state.nodes[node.get()].error_at = state.clock;
+        }
         let (operation, owner) = (operation(&op), op.token());
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
-        self.tell(|| Told::Answered { node, operation, owner, answer: told(reply), at: now });
+        self.tell(|| Told::Answered {
+            node: node.get(),
+            operation,
+            owner,
+            resource: op.resource().map_or(&[], |resource| state.names.name(resource)),
+            answer: told(reply),
+            at: Instant::new(now),
+        });
         state.machine.handle_reply(node, epoch, reply, now);
         if op == Op::Introduce {
             state.waiters.wake_all(&mut state.wakes);
@@ -157,8 +169,9 @@ impl Driver {
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         let name = op.resource().map_or(&[][..], |resource| names.name(resource));
         pipeline.write(op, name, encoder, outgoing);
-        let (operation, owner) = (operation(&op), op.token());
-        self.tell(|| Told::Written { node, operation, owner, at: now });
+        let (node, operation, owner) = (node.get(), operation(&op), op.token());
+        let at = Instant::new(now);
+        self.tell(|| Told::Written { node, operation, owner, resource: name, at });
     }
 
     /// The machine gives the connection to `node` up.
@@ -186,13 +199,15 @@ impl Driver {
         entry.epoch = None;
         entry.outgoing.clear();
         entry.pipeline.clear();
-        let error = why.as_deref();
+        let (node, error) = (node.get(), why.as_deref());
         if core::mem::take(&mut entry.connected) {
             self.tell(|| Told::Disconnected { node, error });
         } else if let Some(error) = error {
             self.tell(|| Told::ConnectFailed { node, error });
         }
-        entry.last_error = why.or(entry.last_error.take());
+        if why.is_some() {
+            (entry.last_error, entry.error_at) = (why, state.clock);
+        }
     }
 }
 

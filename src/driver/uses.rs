@@ -43,6 +43,8 @@ struct Use {
     /// Who waits for the end of the lease.
     watchers: BTreeMap<u64, Waker>,
     extenders: Extenders,
+    /// Extensions that have failed since the last one that succeeded.
+    failed_extensions: u32,
     /// T1 of the last extension that kept the lease alive and was told of.
     renewed: Option<BootInstant>,
     /// The caller has let go: nobody will fetch the outcome.
@@ -87,6 +89,7 @@ impl Uses {
             waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
+            failed_extensions: 0,
             renewed: None,
             abandoned: false,
         };
@@ -141,16 +144,21 @@ impl Uses {
         }
     }
 
-    /// A round of extension was settled.
+    /// A round of extension was settled. Returns the number of those that failed in a row: before
+    /// this one if it succeeded, else with it.
     pub(super) fn extension_settled(
         &mut self,
         lock: LockId,
         outcome: Result<BootInstant, ExtendError>,
         wakes: &mut Wakes,
-    ) {
-        if let Some(entry) = self.table.get_mut(&lock) {
-            entry.extenders.settle(outcome, wakes);
-        }
+    ) -> u32 {
+        let Some(entry) = self.table.get_mut(&lock) else {
+            return 0;
+        };
+        entry.extenders.settle(outcome, wakes);
+        let failed = entry.failed_extensions;
+        entry.failed_extensions = if outcome.is_ok() { 0 } else { failed + 1 };
+        failed.max(entry.failed_extensions)
     }
 
     pub(super) fn extenders(&mut self, lock: LockId) -> &mut Extenders {

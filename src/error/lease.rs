@@ -15,6 +15,9 @@ pub enum LostReason {
     DeadlinePassed,
     /// Its deadline has passed, or is about to: it may be kept alive for no longer.
     KeepAliveEnded,
+    /// Its deadline has passed, or is about to: it should have been kept alive, and too few nodes
+    /// confirmed the last extension in time.
+    KeepAliveFailed,
     /// So many nodes lost the key that others can have a majority.
     KeysGone,
     /// It was released.
@@ -27,6 +30,7 @@ impl fmt::Display for LostReason {
             Self::Closed => "the client was closed",
             Self::DeadlinePassed => "the lease's deadline has passed",
             Self::KeepAliveEnded => "the lease may be kept alive for no longer",
+            Self::KeepAliveFailed => "too few nodes confirmed that the lease is kept alive",
             Self::KeysGone => "so many nodes lost the key that others can have a majority",
             Self::Released => "the lease was released",
         })
@@ -40,6 +44,7 @@ impl From<protocol::LostReason> for LostReason {
         match reason {
             protocol::LostReason::DeadlinePassed => Self::DeadlinePassed,
             protocol::LostReason::KeepAliveEnded => Self::KeepAliveEnded,
+            protocol::LostReason::KeepAliveFailed => Self::KeepAliveFailed,
             protocol::LostReason::KeysGone => Self::KeysGone,
         }
     }
@@ -49,11 +54,13 @@ impl From<protocol::LostReason> for LostReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
-    /// Every node answered, and none had the key any more.
+    /// Every node that can have had the key answered, and none had it any more.
     AlreadyExpired,
-    /// Every node answered, and none has the key now.
+    /// Every node that can have had the key answered, and none has it now. A node to which none was
+    /// sent, because it was away when the lock was acquired, has nothing to confirm.
     Confirmed,
-    /// These nodes have not confirmed it: they may keep the key until it expires.
+    /// These nodes may have the key and have not confirmed that it is gone: they may keep it until it
+    /// expires.
     Unconfirmed(Vec<NodeAnswer>),
 }
 

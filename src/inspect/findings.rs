@@ -1,9 +1,10 @@
 //! What follows from the nodes' answers.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::{NodeInspection, NodeReport};
-use crate::protocol::RestartGuard;
+use crate::protocol::{RestartGuard, RunId};
 
 /// Clocks further apart than this are worth a word: one of them is going to be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;
@@ -58,15 +59,20 @@ pub(super) fn offset_clocks(nodes: &mut [NodeInspection]) {
 
 /// The set of server processes, as a number (FNV-1a over their sorted run ids).
 pub(super) fn fingerprint(nodes: &[NodeInspection]) -> Option<u64> {
-    let run_ids = nodes.iter().map(|node| node.report.as_ref().ok()?.run_id.map(|it| it.0));
+    let run_ids = nodes.iter().map(|node| run_id(node).map(|it| it.0));
     let mut run_ids = run_ids.collect::<Option<Vec<_>>>()?;
     run_ids.sort_unstable();
     let hash = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     Some(run_ids.iter().flatten().fold(0xcbf2_9ce4_8422_2325, hash))
 }
 
-/// What is wrong, or worth knowing; the worst first.
-pub(super) fn judge(nodes: &[NodeInspection]) -> Vec<Finding> {
+fn run_id(node: &NodeInspection) -> Option<RunId> {
+    node.report.as_ref().ok()?.introduction.map(|it| it.run_id)
+}
+
+/// What is wrong, or worth knowing; the worst first. `votes_in`: how long it is until each node's
+/// votes count.
+pub(super) fn judge(nodes: &[NodeInspection], votes_in: &[Option<Duration>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |severity, places: &[usize], text| {
         findings.push(Finding { severity, places: places.to_vec(), text });
@@ -82,14 +88,31 @@ pub(super) fn judge(nodes: &[NodeInspection]) -> Vec<Finding> {
         }
     }
     findings.sort_by_key(|finding| finding.severity);
+    findings.splice(0..0, judge_quorum(votes_in));
     findings
+}
+
+/// That no lock can be had, and until when.
+fn judge_quorum(votes_in: &[Option<Duration>]) -> Option<Finding> {
+    let (count, quorum) = (votes_in.len(), votes_in.len() / 2 + 1);
+    let mut votes_in: Vec<Duration> = votes_in.iter().flatten().copied().collect();
+    votes_in.sort_unstable();
+    let counting = votes_in.iter().filter(|left| left.is_zero()).count();
+    let until = match votes_in.get(quorum - 1) {
+        Some(left) if left.is_zero() => return None,
+        Some(left) => format!("A majority counts in {left:.1?} if nothing else happens."),
+        None => String::from("It does not end by itself: see below."),
+    };
+    let text = format!(
+        "no lock can be had: {counting} of {count} nodes can vote, and a lock takes {quorum}. {until}"
+    );
+    Some(Finding { severity: Severity::Error, places: Vec::new(), text })
 }
 
 type Find<'a> = dyn FnMut(Severity, &[usize], String) + 'a;
 
 fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
     for (place, node) in nodes.iter().enumerate() {
-        let run_id = |node: &NodeInspection| node.report.as_ref().ok().and_then(|it| it.run_id);
         let twin =
             nodes[..place].iter().find(|it| run_id(it).is_some() && run_id(it) == run_id(node));
         if let Some(twin) = twin {
@@ -100,12 +123,7 @@ fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
             find(Severity::Error, &[twin.place, node.place], text);
         }
     }
-    let reached = nodes.iter().filter(|node| node.report.is_ok()).count();
-    let (count, quorum) = (nodes.len(), nodes.len() / 2 + 1);
-    if reached < quorum {
-        let text = format!("{reached} of {count} nodes can be reached; a lock takes {quorum}.");
-        find(Severity::Error, &[], text);
-    }
+    let count = nodes.len();
     if count == 1 {
         let text = "one node: while it is away there is no lock.";
         find(Severity::Note, &[], text.into());

@@ -150,7 +150,7 @@ fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered:
         (None, Some(version)) => Some(format!("redis {version}")),
         (None, None) => None,
     };
-    report.run_id = introduction::parse(info).map(|it| it.run_id);
+    report.introduction = introduction::parse(info);
     report.is_replica = text("role").is_some_and(|role| role != "master");
     report.is_cluster = number("cluster_enabled") == Some(1);
     report.uptime = number("uptime_in_seconds").map(Duration::from_secs);

@@ -12,7 +12,7 @@ use ::metrics::{
     gauge, histogram,
 };
 
-use super::{Answer, AttemptError, BootInstant, Event, Observer, Operation};
+use super::{Answer, AttemptError, Event, Instant, Observer, Operation};
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
 
@@ -21,7 +21,7 @@ pub(super) struct MetricsObserver {
     nodes: usize,
     series: OnceLock<Series>,
     /// What each node has not answered, oldest first. Only ever locked under the client's lock.
-    unanswered: Mutex<Vec<VecDeque<(Operation, BootInstant)>>>,
+    unanswered: Mutex<Vec<VecDeque<(Operation, Instant)>>>,
 }
 
 impl MetricsObserver {
@@ -33,26 +33,26 @@ impl MetricsObserver {
     fn node_event(&self, series: &Series, event: &Event<'_>) {
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         match *event {
-            Event::Connected { node } => series.nodes[node.get()].connected.set(1.0),
+            Event::Connected { node } => series.nodes[node].connected.set(1.0),
             Event::Disconnected { node, .. } => {
-                let of_node = &series.nodes[node.get()];
+                let of_node = &series.nodes[node];
                 of_node.connected.set(0.0);
-                for (operation, _) in unanswered[node.get()].drain(..) {
+                for (operation, _) in unanswered[node].drain(..) {
                     of_node.commands.count((name_of(operation), "none"));
                 }
             }
             Event::Eligible { node, standing, .. } => {
                 let eligible = f64::from(u8::from(standing == Standing::Counts));
-                series.nodes[node.get()].eligible.set(eligible);
+                series.nodes[node].eligible.set(eligible);
             }
-            Event::QuarantineEnded { node } => series.nodes[node.get()].eligible.set(1.0),
+            Event::QuarantineEnded { node } => series.nodes[node].eligible.set(1.0),
             Event::Written { node, operation, at, .. } => {
-                unanswered[node.get()].push_back((operation, at));
+                unanswered[node].push_back((operation, at));
             }
             Event::Answered { node, operation, answer, at, .. } => {
-                let of_node = &series.nodes[node.get()];
+                let of_node = &series.nodes[node];
                 of_node.commands.count((name_of(operation), text_of(answer)));
-                if let Some((_, written)) = unanswered[node.get()].pop_front() {
+                if let Some((_, written)) = unanswered[node].pop_front() {
                     of_node.round_trip.record(at.since(written).as_secs_f64());
                 }
             }
@@ -85,13 +85,13 @@ impl Observer for MetricsObserver {
             }
             Event::LeftToExpire { held, lost: None, .. } => series.ended("left", held),
             Event::ReleaseCalled { held, lost: None, .. } => series.ended("released", held),
-            Event::Released { outcome, .. } => series.releases.count(
-                match (outcome.unconfirmed.is_empty(), outcome.deleted.is_empty()) {
+            Event::Released { deleted, unconfirmed, .. } => {
+                series.releases.count(match (unconfirmed.is_empty(), deleted.is_empty()) {
                     (false, _) => "unconfirmed",
                     (true, true) => "expired",
                     (true, false) => "confirmed",
-                },
-            ),
+                });
+            }
             _ => self.node_event(series, event),
         }
     }
@@ -174,7 +174,7 @@ impl Series {
                 |outcome| counter!("redlock_extensions_total", "outcome" => outcome),
             ),
             lost: Counters::of(
-                ["closed", "deadline_passed", "keep_alive_ended", "keys_gone"],
+                ["closed", "deadline_passed", "keep_alive_ended", "keep_alive_failed", "keys_gone"],
                 |reason| counter!("redlock_leases_lost_total", "reason" => reason),
             ),
             releases: Counters::of(
@@ -309,6 +309,7 @@ fn loss(reason: LostReason) -> &'static str {
         LostReason::Closed => "closed",
         LostReason::DeadlinePassed => "deadline_passed",
         LostReason::KeepAliveEnded => "keep_alive_ended",
+        LostReason::KeepAliveFailed => "keep_alive_failed",
         LostReason::KeysGone => "keys_gone",
         LostReason::Released => unreachable!("a release is no loss"),
     }

@@ -1,29 +1,54 @@
 //! What every client writes to `tracing`: attempts, leases and nodes for whoever looks for a fault
-//! (`debug`), and what an operator should know (`warn`). Never a token, a user or a password.
+//! (`debug`), what an operator should know (`warn`), and the end of what was warned of (`info`). Never
+//! a token, a user or a password.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU16, Ordering};
 
+use ::tracing::field::display;
 use ::tracing::level_filters::LevelFilter;
-use ::tracing::{debug, trace, warn};
+use ::tracing::{debug, info, trace, warn};
 
-use super::{Event, NodeIndex, NodeMask, Observer};
+use super::{Event, Observer};
 use crate::environment::Endpoint;
+use crate::error::ExtendErrorKind;
 use crate::health::Standing;
+use crate::lease::OwnerToken;
+
+/// The one target of all events.
+const TARGET: &str = "redlock_client";
 
 /// Writes events to the subscriber that is installed, if one is.
 pub(crate) struct TracingObserver {
     /// The nodes' addresses, without credentials.
     nodes: Vec<String>,
-    /// The nodes that have been complained of since they were connected last: a node that is away
-    /// for an hour is worth one line.
-    unreachable: AtomicU16,
+    /// The nodes that cannot be reached, as far as was told: a node that is away for an hour is
+    /// worth one line.
+    unreachable: Complaints,
+    /// The nodes whose votes do not count, as far as was told.
+    without_vote: Complaints,
+}
+
+/// Nodes that have been complained of, as bits. Only ever changed under the client's lock.
+#[derive(Default)]
+struct Complaints(AtomicU16);
+
+impl Complaints {
+    /// Returns whether there was no complaint of `node` yet.
+    fn complain(&self, node: usize) -> bool {
+        self.0.fetch_or(1 << node, Ordering::Relaxed) & (1 << node) == 0
+    }
+
+    /// Returns whether there was a complaint of `node`.
+    fn forgive(&self, node: usize) -> bool {
+        self.0.fetch_and(!(1 << node), Ordering::Relaxed) & (1 << node) != 0
+    }
 }
 
 impl TracingObserver {
     pub(super) fn new(endpoints: &[Endpoint]) -> Self {
         let nodes = endpoints.iter().map(ToString::to_string).collect();
-        Self { nodes, unreachable: AtomicU16::new(NodeMask::EMPTY.bits()) }
+        Self { nodes, unreachable: Complaints::default(), without_vote: Complaints::default() }
     }
 
     /// Whether any subscriber wants anything. One load.
@@ -31,70 +56,117 @@ impl TracingObserver {
         LevelFilter::current() != LevelFilter::OFF
     }
 
-    fn address(&self, node: NodeIndex) -> &str {
-        &self.nodes[node.get()]
-    }
-
-    /// Whether `node` has not been complained of yet. Called under the client's lock.
-    fn complain(&self, node: NodeIndex) -> bool {
-        let mut complained = NodeMask::from_bits(self.unreachable.load(Ordering::Relaxed));
-        let first = !complained.contains(node);
-        complained.insert(node);
-        self.unreachable.store(complained.bits(), Ordering::Relaxed);
-        first
-    }
-
-    fn forgive(&self, node: NodeIndex) {
-        let mut complained = NodeMask::from_bits(self.unreachable.load(Ordering::Relaxed));
-        complained.remove(node);
-        self.unreachable.store(complained.bits(), Ordering::Relaxed);
-    }
-
-    fn node_event(&self, event: &Event<'_>) {
+    fn connection_event(&self, event: &Event<'_>) {
         match *event {
             Event::Connected { node } => {
-                self.forgive(node);
-                debug!(node = self.address(node), "connected");
+                let (was_away, node) = (self.unreachable.forgive(node), &self.nodes[node]);
+                if was_away {
+                    info!(target: TARGET, node, "a node can be reached again");
+                } else {
+                    debug!(target: TARGET, node, "connected");
+                }
             }
             Event::ConnectFailed { node, error } => {
-                if self.complain(node) {
-                    warn!(node = self.address(node), error, "a node cannot be reached");
+                let (is_new, node) = (self.unreachable.complain(node), &self.nodes[node]);
+                if is_new {
+                    warn!(target: TARGET, node, error, "a node cannot be reached");
                 } else {
-                    debug!(node = self.address(node), error, "a node still cannot be reached");
+                    debug!(target: TARGET, node, error, "a node still cannot be reached");
                 }
             }
             Event::Disconnected { node, error: None } => {
-                debug!(node = self.address(node), "disconnected");
+                debug!(target: TARGET, node = &self.nodes[node], "disconnected");
             }
             Event::Disconnected { node, error: Some(error) } => {
-                self.complain(node);
-                warn!(node = self.address(node), error, "the connection to a node is gone");
+                self.unreachable.complain(node);
+                let node = &self.nodes[node];
+                warn!(target: TARGET, node, error, "the connection to a node is gone");
             }
-            Event::Eligible { node, standing, .. } => {
-                let node = self.address(node);
-                match standing {
-                    Standing::Counts => debug!(node, "the node's votes count"),
-                    Standing::Quarantined(left) => {
-                        let left_ms = left.as_millis() as u64;
-                        warn!(node, left_ms, "a node may have forgotten leases: in quarantine");
-                    }
-                    Standing::NotKnown => {
-                        warn!(node, "a node is a replica: its votes do not count");
-                    }
+            _ => self.vote_event(event),
+        }
+    }
+
+    fn vote_event(&self, event: &Event<'_>) {
+        match *event {
+            Event::Eligible { node, standing: Standing::Counts, .. } => {
+                let (did_not, node) = (self.without_vote.forgive(node), &self.nodes[node]);
+                if did_not {
+                    info!(target: TARGET, node, "the node's votes count again");
+                } else {
+                    debug!(target: TARGET, node, "the node's votes count");
                 }
             }
+            Event::Eligible { node, standing: Standing::Quarantined(left), .. } => {
+                self.without_vote.complain(node);
+                let (node, left_ms) = (&self.nodes[node], left.as_millis() as u64);
+                warn!(
+                    target: TARGET,
+                    node, left_ms, "a node may have forgotten leases: in quarantine"
+                );
+            }
+            Event::Eligible { node, standing: Standing::NotKnown, .. } => {
+                self.without_vote.complain(node);
+                let node = &self.nodes[node];
+                warn!(target: TARGET, node, "a node is a replica: its votes do not count");
+            }
             Event::QuarantineEnded { node } => {
-                debug!(node = self.address(node), "the quarantine is over: the votes count");
+                self.without_vote.forgive(node);
+                let node = &self.nodes[node];
+                info!(target: TARGET, node, "the quarantine is over: the votes count");
             }
-            Event::Written { node, operation, at, .. } => {
-                let (node, at_ns) = (self.address(node), at.as_nanos());
-                trace!(node, ?operation, at_ns, "written");
+            _ => self.command_event(event),
+        }
+    }
+
+    fn command_event(&self, event: &Event<'_>) {
+        match *event {
+            Event::Written { node, operation, owner, resource, at } => {
+                let (node, at_ns) = (&self.nodes[node], at.as_nanos());
+                let attempt = owner.map(|it| display(Attempt(it)));
+                let resource = (!resource.is_empty()).then(|| display(Name(resource)));
+                trace!(target: TARGET, resource, attempt, node, ?operation, at_ns, "written");
             }
-            Event::Answered { node, operation, answer, at, .. } => {
-                let (node, at_ns) = (self.address(node), at.as_nanos());
-                trace!(node, ?operation, ?answer, at_ns, "answered");
+            Event::Answered { node, operation, owner, resource, answer, at } => {
+                let (node, at_ns) = (&self.nodes[node], at.as_nanos());
+                let attempt = owner.map(|it| display(Attempt(it)));
+                let resource = (!resource.is_empty()).then(|| display(Name(resource)));
+                trace!(
+                    target: TARGET,
+                    resource, attempt, node, ?operation, ?answer, at_ns, "answered"
+                );
             }
             _ => {}
+        }
+    }
+
+    fn acquisition_event(&self, event: &Event<'_>) {
+        match *event {
+            Event::AttemptBegan { owner, resource, ttl, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                let ttl_ms = ttl.as_millis() as u64;
+                debug!(target: TARGET, %resource, %attempt, ttl_ms, "an attempt began");
+            }
+            Event::AttemptFailed { owner, resource, reason } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, ?reason, "an attempt failed");
+            }
+            Event::Decided { owner, resource, counted, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, ?counted, "an attempt was granted");
+            }
+            Event::Delivered { owner, resource, attempts: failures, waited, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, failures, ?waited, "acquired");
+            }
+            Event::AcquireFailed { resource, kind, attempts, waited } => {
+                let resource = Name(resource);
+                debug!(target: TARGET, %resource, ?kind, attempts, ?waited, "not acquired");
+            }
+            Event::AcquireCancelled { resource, attempts, waited } => {
+                let resource = Name(resource);
+                debug!(target: TARGET, %resource, attempts, ?waited, "the acquisition was dropped");
+            }
+            _ => self.connection_event(event),
         }
     }
 }
@@ -102,44 +174,40 @@ impl TracingObserver {
 impl Observer for TracingObserver {
     fn event(&self, event: &Event<'_>) {
         match *event {
-            Event::AttemptBegan { resource, ttl, .. } => {
-                let (resource, ttl_ms) = (Name(resource), ttl.as_millis() as u64);
-                debug!(%resource, ttl_ms, "an attempt began");
+            Event::Extended { owner, resource, counted, failures, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                if failures > 0 {
+                    info!(target: TARGET, %resource, %attempt, failures, "extended again");
+                } else {
+                    debug!(target: TARGET, %resource, %attempt, ?counted, "extended");
+                }
             }
-            Event::AttemptFailed { resource, reason, .. } => {
-                debug!(resource = %Name(resource), ?reason, "an attempt failed");
+            Event::ExtensionFailed { owner, resource, reason, failures } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                // The loss of a lease and its release have words of their own.
+                if failures == 1 && !matches!(reason, ExtendErrorKind::Lost(_)) {
+                    warn!(target: TARGET, %resource, %attempt, ?reason, "an extension failed");
+                } else {
+                    debug!(target: TARGET, %resource, %attempt, ?reason, failures, "not extended");
+                }
             }
-            Event::Decided { counted, .. } => debug!(?counted, "an attempt was granted"),
-            Event::Delivered { resource, attempts, waited, .. } => {
-                debug!(resource = %Name(resource), failures = attempts, ?waited, "acquired");
+            Event::Lost { owner, resource, reason, held } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                warn!(target: TARGET, %resource, %attempt, %reason, ?held, "a lease was lost");
             }
-            Event::AcquireFailed { resource, kind, attempts, waited } => {
-                debug!(resource = %Name(resource), ?kind, attempts, ?waited, "not acquired");
+            Event::LeftToExpire { owner, resource, held, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, ?held, "left to expire");
             }
-            Event::AcquireCancelled { resource, attempts, waited } => {
-                let resource = Name(resource);
-                debug!(%resource, attempts, ?waited, "the acquisition was dropped");
+            Event::ReleaseCalled { owner, resource, held, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, ?held, "the release was asked for");
             }
-            Event::Extended { resource, counted, .. } => {
-                debug!(resource = %Name(resource), ?counted, "extended");
+            Event::Released { owner, resource, unconfirmed, .. } => {
+                let (resource, attempt) = (Name(resource), Attempt(owner));
+                debug!(target: TARGET, %resource, %attempt, ?unconfirmed, "released");
             }
-            Event::ExtensionFailed { resource, reason, .. } => {
-                debug!(resource = %Name(resource), ?reason, "not extended");
-            }
-            Event::Lost { resource, reason, held, .. } => {
-                warn!(resource = %Name(resource), %reason, ?held, "a lease was lost");
-            }
-            Event::LeftToExpire { resource, held, .. } => {
-                debug!(resource = %Name(resource), ?held, "left to expire");
-            }
-            Event::ReleaseCalled { resource, held, .. } => {
-                debug!(resource = %Name(resource), ?held, "the release was asked for");
-            }
-            Event::Released { resource, outcome, .. } => {
-                let (resource, unconfirmed) = (Name(resource), outcome.unconfirmed);
-                debug!(%resource, ?unconfirmed, "released");
-            }
-            _ => self.node_event(event),
+            _ => self.acquisition_event(event),
         }
     }
 }
@@ -150,5 +218,15 @@ struct Name<'a>(&'a [u8]);
 impl fmt::Display for Name<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.0.escape_ascii())
+    }
+}
+
+/// Names an attempt, and the lease that it becomes, by the first four of the twenty bytes of its token:
+/// enough to recognise the key's value on a node, too little to release it.
+struct Attempt(OwnerToken);
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_bytes()[..4].iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }

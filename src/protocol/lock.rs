@@ -321,6 +321,8 @@ impl Lock {
     fn why_over(&self) -> LostReason {
         if self.renewal.is_exhausted() {
             LostReason::KeepAliveEnded
+        } else if self.renewal.is_failing() {
+            LostReason::KeepAliveFailed
         } else {
             LostReason::DeadlinePassed
         }

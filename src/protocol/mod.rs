@@ -35,6 +35,7 @@ pub use lock::{
 };
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+pub(crate) use restart::Eligibility;
 pub use restart::{Introduction, RestartGuard, RunId, Standing};
 pub use retry::RetryDelay;
 pub use time::BootInstant;

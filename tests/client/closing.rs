@@ -1,6 +1,8 @@
 //! Closing a client, its health, and what its errors tell.
 
-use redlock_client::{AcquireErrorKind, ExtendErrorKind, LostReason, NodeVerdict, Standing};
+use redlock_client::{
+    AcquireErrorKind, ExtendErrorKind, LostReason, NodeVerdict, Redlock, Severity, Standing,
+};
 
 use crate::acquiring;
 use crate::node::Habit;
@@ -57,6 +59,66 @@ fn health_tells_of_each_node_without_asking_it() {
     assert!(matches!(health.nodes[2].standing, Standing::Quarantined(left) if left > 9 * SECOND));
     assert_eq!(health.nodes[3].standing, Standing::NotKnown);
     drop(lease);
+}
+
+#[test]
+fn health_in_words_tells_what_is_over_from_what_is_not() {
+    let world = World::new();
+    let redlock = world.builder().nodes(["redis://a", "redis://b", "redis://me:x@c/2"]);
+    let redlock = redlock.build().unwrap();
+    let lines = || redlock.health().to_string().lines().map(String::from).collect::<Vec<_>>();
+    assert_eq!(lines()[0], "no majority is connected and counts");
+    assert_eq!(lines()[3], "  redis://c:6379/2: not connected");
+    world.node("a", |node| node.habit = Habit::Says(b"-OOM too much\r\n".to_vec()));
+    world.node("c", |node| node.habit = Habit::Refuses);
+    world.block_on(redlock.try_acquire("res")).unwrap_err();
+    world.pass(2 * SECOND);
+    assert_eq!(redlock.health().nodes[0].last_error_age, Some(2 * SECOND));
+    assert_eq!(lines()[0], "a majority is connected and counts");
+    assert_eq!(
+        lines()[1..],
+        [
+            "  redis://a:6379: connected, counts, last error 2.0s ago: OOM too much",
+            "  redis://b:6379: connected, counts",
+            "  redis://c:6379/2: away, last error 2.0s ago: connection refused",
+        ]
+    );
+}
+
+#[test]
+fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
+    let world = World::new();
+    let first = |redlock: &Redlock| {
+        let inspection = world.block_on(redlock.inspect());
+        inspection.findings.first().map(|it| (it.severity, it.text.clone()))
+    };
+    let redlock = world.client();
+    assert_eq!(first(&redlock), None, "nothing to object to");
+    ["a", "b", "c"].iter().for_each(|it| world.node(it, |node| node.uptime_s = 1));
+    let text = "no lock can be had: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
+        10.1s if nothing else happens.";
+    assert_eq!(first(&redlock), Some((Severity::Error, String::from(text))));
+    world.block_on(redlock.try_acquire("res")).unwrap_err();
+    world.pass(4 * SECOND);
+    let text = text.replace("10.1s", "6.1s");
+    assert_eq!(first(&redlock), Some((Severity::Error, text)), "the client has met them");
+    world.pass(7 * SECOND);
+    assert_eq!(first(&redlock), None);
+    let hang =
+        |habit: Habit| ["a", "b", "c"].map(|it| world.node(it, |node| node.habit = habit.clone()));
+    hang(Habit::Hangs);
+    let begun = world.now();
+    let (_, text) = first(&redlock).unwrap();
+    assert!(text.ends_with(
+        "2 of 5 nodes can vote, and a lock takes 3. It does not end by itself: see below."
+    ));
+    assert_eq!(world.now() - begun, 900 * MS, "the bound in the documentation");
+    hang(Habit::Says(b"-NOPERM User has no key, nor permissions to run 'set'\r\n".to_vec()));
+    let text = world.block_on(redlock.inspect()).to_string();
+    assert!(
+        text.contains("no lock can be had") && text.contains("redis://a:6379 refused SET"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -153,6 +153,30 @@ fn a_kept_lease_without_a_majority_is_lost_before_its_deadline() {
         world.node(name, |node| node.habit = Habit::Hangs);
     }
     let begun = world.now();
-    assert_eq!(world.block_on(lease.lost()), LostReason::DeadlinePassed);
+    assert_eq!(world.block_on(lease.lost()), LostReason::KeepAliveFailed);
     assert!(world.now() - begun < TTL - 102 * MS);
+}
+
+#[test]
+fn a_kept_lease_that_recovered_is_not_lost_for_want_of_nodes() {
+    let world = World::new();
+    let redlock = world.client();
+    let keep_alive = KeepAlive::at_most(60 * SECOND);
+    let lease = world.block_on(redlock.acquire("res").keep_alive(keep_alive)).unwrap();
+    let hang =
+        |habit: Habit| ["a", "b", "c"].map(|it| world.node(it, |node| node.habit = habit.clone()));
+    let poll_until = |end| {
+        while world.now() < end {
+            world.pass(10 * MS);
+            world.settle();
+        }
+    };
+    hang(Habit::Hangs);
+    poll_until(world.now() + 5 * SECOND);
+    hang(Habit::Answers);
+    poll_until(world.now() + 10 * SECOND);
+    assert!(lease.is_valid());
+    // The process stands still: nobody could have confirmed anything.
+    world.pass(TTL);
+    assert_eq!(world.block_on(lease.lost()), LostReason::DeadlinePassed);
 }

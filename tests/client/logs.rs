@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
 use std::sync::Once;
 
-use redlock_client::Redlock;
+use redlock_client::{KeepAlive, LostReason, Redlock};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::node::Habit;
-use crate::world::{SECOND, World};
+use crate::world::{MS, SECOND, World};
 
 thread_local! {
     /// What this thread wants to have written down, and what was.
@@ -58,6 +58,7 @@ impl Subscriber for Logs {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        assert_eq!(event.metadata().target(), "redlock_client", "one target for all");
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
         LOG.with_borrow_mut(|log| log.as_mut().unwrap().lines.push(line.0));
@@ -109,6 +110,33 @@ fn an_operator_is_warned_of_nodes_and_losses() {
         world.node("a", |node| node.habit = Habit::Hangs);
         world.block_on(lease.release());
         let _closed = world.block_on(redlock.close(10 * SECOND));
+    });
+    insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn an_outage_is_warned_of_once_and_its_end_is_told() {
+    let lines = logged(Level::INFO, |world, redlock| {
+        world.node("c", |node| node.habit = Habit::Refuses);
+        let keep_alive = KeepAlive::at_most(60 * SECOND);
+        let lease = world.block_on(redlock.acquire("res").keep_alive(keep_alive)).unwrap();
+        let hang =
+            |habit: Habit| ["a", "b"].map(|it| world.node(it, |node| node.habit = habit.clone()));
+        let live_for = |time| {
+            let end = world.now() + time;
+            while world.now() < end {
+                world.pass(10 * MS);
+                world.settle();
+            }
+        };
+        hang(Habit::Hangs);
+        live_for(6 * SECOND);
+        hang(Habit::Answers);
+        world.node("c", |node| (node.habit, node.uptime_s) = (Habit::Answers, 1));
+        live_for(15 * SECOND);
+        hang(Habit::Hangs);
+        world.node("c", |node| node.habit = Habit::Hangs);
+        assert_eq!(world.block_on(lease.lost()), LostReason::KeepAliveFailed);
     });
     insta::assert_snapshot!(lines);
 }

@@ -30,6 +30,8 @@ pub(crate) enum Habit {
 pub(crate) struct Node {
     pub(crate) habit: Habit,
     pub(crate) uptime_s: u64,
+    /// The byte of which its run id is made.
+    pub(crate) run: u8,
     /// Connections taken so far.
     pub(crate) accepted: usize,
     /// The names of the commands executed, in order, but for those of the handshake.
@@ -50,11 +52,13 @@ struct Connection {
     to_write: Vec<Vec<u8>>,
 }
 
-impl Default for Node {
-    fn default() -> Self {
+impl Node {
+    /// A node whose run id is made of the byte `run`.
+    pub(crate) fn new(run: u8) -> Self {
         Self {
             habit: Habit::Answers,
             uptime_s: 86_400,
+            run,
             accepted: 0,
             executed: Vec::new(),
             has_scripts: false,
@@ -64,9 +68,7 @@ impl Default for Node {
             connections: Vec::new(),
         }
     }
-}
 
-impl Node {
     pub(crate) fn accept(&mut self) -> io::Result<DuplexStream> {
         if self.habit == Habit::Refuses {
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -160,7 +162,7 @@ impl Node {
         self.executed.push(name.clone());
         match name.as_str() {
             "INFO" => {
-                let (run_id, uptime) = ("5a".repeat(20), self.uptime_s);
+                let (run_id, uptime) = (format!("{:02x}", self.run).repeat(20), self.uptime_s);
                 let version = self.version.map(|it| format!("redis_version:{it}\r\n"));
                 let version = version.unwrap_or_default();
                 let info = format!(

@@ -112,13 +112,13 @@ fn a_lease_that_was_lost_is_not_lost_again_by_its_release() {
 #[test]
 fn nodes_come_go_and_come_of_age() {
     let notes = Notes::new(|event| match *event {
-        Event::Connected { node, .. } => Some(format!("{}:connected", node.get())),
-        Event::ConnectFailed { node, error, .. } => Some(format!("{}:{error}", node.get())),
-        Event::Disconnected { node, .. } => Some(format!("{}:gone", node.get())),
+        Event::Connected { node, .. } => Some(format!("{}:connected", node)),
+        Event::ConnectFailed { node, error, .. } => Some(format!("{}:{error}", node)),
+        Event::Disconnected { node, .. } => Some(format!("{}:gone", node)),
         Event::Eligible { node, standing: Standing::Quarantined(_), .. } => {
-            Some(format!("{}:young", node.get()))
+            Some(format!("{}:young", node))
         }
-        Event::QuarantineEnded { node, .. } => Some(format!("{}:old", node.get())),
+        Event::QuarantineEnded { node, .. } => Some(format!("{}:old", node)),
         _ => None,
     });
     let world = World::new();

@@ -76,8 +76,8 @@ impl World {
         *shared.clock.now.lock().unwrap() = 1_000 * SECOND;
         *shared.entropy.lock().unwrap() = Some(0);
         let names = ["a", "b", "c", "d", "e"].map(String::from);
-        *shared.nodes.lock().unwrap() =
-            names.into_iter().map(|name| (name, Node::default())).collect();
+        let node = |name: String| (name.clone(), Node::new(name.as_bytes()[0]));
+        *shared.nodes.lock().unwrap() = names.map(node).into();
         Self { shared: Arc::new(shared) }
     }
 

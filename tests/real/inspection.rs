@@ -24,8 +24,11 @@ async fn servers_in_order_are_not_objected_to() {
     let fleet = Fleet::of(5);
     let builder = fleet.builder().restart_guard(RestartGuard::Quarantine);
     let inspection = builder.build().unwrap().inspect().await;
-    assert_eq!(worst(&inspection, Severity::Warning), [""; 0], "{inspection}");
-    assert_eq!(inspection.findings.len(), 5, "each forgets when it restarts: {inspection}");
+    let found = worst(&inspection, Severity::Warning);
+    assert_eq!(found.len(), 1, "{inspection}");
+    assert!(found[0].starts_with("no lock can be had: 0 of 5 nodes can vote"), "{inspection}");
+    assert!(found[0].contains("A majority counts in "), "they are young: {inspection}");
+    assert_eq!(inspection.findings.len(), 6, "each forgets when it restarts: {inspection}");
     for node in &inspection.nodes {
         let report = node.report.as_ref().unwrap();
         let server = report.server.as_deref().and_then(|it| it.split(' ').next());
@@ -74,6 +77,12 @@ async fn missing_rights_are_named() {
     assert!(found.iter().any(|it| it.contains("refused EVALSHA")), "{inspection}");
     assert!(!found.iter().any(|it| it.contains("refused SET")), "{inspection}");
     assert!(!inspection.to_string().contains("secret"));
+    fleet[0].ask::<()>("ACL SETUSER keymaster on >secret ~* +info +hello +client");
+    let url = fleet[0].url().replace("redis://", "redis://keymaster:secret@");
+    let inspection = patient(vec![url]).build().unwrap().inspect().await;
+    let found = worst(&inspection, Severity::Error);
+    assert!(found[0].contains("It does not end by itself"), "{inspection}");
+    assert!(found.iter().any(|it| it.contains("refused SET: NOPERM User …")), "{inspection}");
 }
 
 async fn a_server_that_is_away_or_hangs_is_named() {
@@ -83,7 +92,8 @@ async fn a_server_that_is_away_or_hangs_is_named() {
     let inspection = fleet.client().inspect().await;
     fleet[0].cont();
     let found = worst(&inspection, Severity::Warning).join("\n");
-    assert!(found.contains("1 of 3 nodes can be reached"), "{inspection}");
+    assert!(found.starts_with("no lock can be had: 1 of 3 nodes can vote"), "{inspection}");
+    assert!(found.contains("does not end by itself"), "{inspection}");
     assert!(found.contains("no answer in time"), "{inspection}");
     assert_eq!(inspection.fingerprint, None);
 }

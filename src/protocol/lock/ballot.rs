@@ -7,6 +7,7 @@ use crate::protocol::time::BootInstant;
 
 /// One node's part in an attempt that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NodeVerdict {
     /// It was not asked: no connection took the command in time.
     #[default]

@@ -333,6 +333,7 @@ impl Lock {
             return None;
         }
         self.end_round(Round::Failed);
+        self.nodes_failed();
         let without_the_crowd = counted.union(self.crowded.intersection(trusted));
         let overloaded = without_the_crowd.len() >= quorum;
         let why = if overloaded { ExtendError::Overloaded } else { ExtendError::TooFewNodes };

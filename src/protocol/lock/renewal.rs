@@ -26,6 +26,8 @@ pub(super) struct Renewal {
     exhausted: bool,
     /// The round under way asks for all that the limit allows.
     last: bool,
+    /// Too few nodes confirmed the last round in time, whoever began it.
+    failing: bool,
     /// T1 and TTL of the last round.
     round: Option<(BootInstant, Duration)>,
     /// How often randomness was spread.
@@ -46,6 +48,11 @@ impl Renewal {
         self.exhausted
     }
 
+    /// Whether the lease ends because too few nodes confirm that it goes on.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing
+    }
+
     pub(super) fn round_failed(&mut self) {
         self.last = false;
     }
@@ -60,6 +67,7 @@ impl Renewal {
             out.word(u64::from(self.spread));
             out.word(jitter);
             out.flag(self.last);
+            out.flag(self.failing);
         }
     }
 }
@@ -111,12 +119,18 @@ impl Lock {
         if self.config.keep_alive.is_none() || self.renewal.exhausted {
             return;
         }
+        self.renewal.failing = false;
         if core::mem::take(&mut self.renewal.last) {
             (self.renewal.next, self.renewal.exhausted) = (None, true);
             return;
         }
         let period = self.spread(self.config.ttl / PERIOD);
         self.renewal.next = Some(self.deadline.before(self.config.ttl - period));
+    }
+
+    /// A round has failed before the deadline, for want of nodes.
+    pub(super) fn nodes_failed(&mut self) {
+        self.renewal.failing = self.config.keep_alive.is_some();
     }
 
     fn try_again_later(&mut self, now: BootInstant) {

@@ -103,6 +103,9 @@ pub enum LostReason {
     KeysGone,
     /// Its deadline has passed, or is about to: it may be kept alive for no longer.
     KeepAliveEnded,
+    /// Its deadline has passed, or is about to: it should have been kept alive, and too few nodes
+    /// confirmed the last extension in time.
+    KeepAliveFailed,
 }
 
 /// Why a lease was not extended. Its deadline stays what it was.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redlock_client::OwnerToken;
-use redlock_client::observe::{self, Event, NodeIndex, NodeMask, Observer, Operation};
+use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
 use super::line::Line;
@@ -40,11 +40,11 @@ impl HistoryObserver {
         let client = self.client(state);
         match *event {
             Event::Answered { node, .. } | Event::ConnectFailed { node, .. } => {
-                client.introduced |= 1 << node.get();
+                client.introduced |= 1 << node;
             }
             Event::Eligible { node, from, .. } => {
-                let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
-                client.eligible_from_ns[node.get()] = from_local_ns;
+                let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+                client.eligible_from_ns[node] = from_local_ns;
             }
             _ => {}
         }
@@ -53,7 +53,7 @@ impl HistoryObserver {
     fn tell(&self, state: &mut State, event: &Event<'_>) {
         match *event {
             Event::AttemptBegan { owner, t1, ttl, .. } => {
-                self.attempt_began(state, owner, t1, ttl);
+                self.attempt_began(state, owner, t1.boot(), ttl);
             }
             Event::Written { node, operation, owner, .. } => {
                 self.written(state, node, operation, owner);
@@ -61,7 +61,7 @@ impl HistoryObserver {
             Event::Answered { node, answer, .. } => self.answered(state, node, answer),
             Event::Eligible { node, from, .. } => self.eligible(state, node, from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
-                self.decided(state, owner, counted, (t2, deadline.instant()));
+                self.decided(state, owner, counted, (t2.boot(), deadline.instant()));
             }
             Event::AttemptFailed { owner, reason, .. } => {
                 let (attempt, outcome) = (self.attempt(state, owner), settlement(reason));
@@ -71,7 +71,7 @@ impl HistoryObserver {
                 self.delivered(state, owner, deadline.instant());
             }
             Event::ExtensionBegan { owner, t1, ttl, .. } => {
-                self.extension_began(state, owner, t1, ttl);
+                self.extension_began(state, owner, t1.boot(), ttl);
             }
             Event::Extended { owner, counted, deadline, .. } => {
                 self.extension_settled(state, owner, Some((counted, deadline.instant())));
@@ -114,7 +114,7 @@ impl HistoryObserver {
     fn written(
         &self,
         state: &mut State,
-        node: NodeIndex,
+        node: usize,
         operation: Operation,
         owner: Option<OwnerToken>,
     ) {
@@ -127,17 +127,17 @@ impl HistoryObserver {
         line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
     }
 
-    fn answered(&self, state: &mut State, node: NodeIndex, answer: observe::Answer) {
+    fn answered(&self, state: &mut State, node: usize, answer: observe::Answer) {
         let request = self.line(state, node).and_then(|line| line.asked.pop_front());
         let Some(Request { command, attempt, ask, .. }) = request else { return };
-        let (node, op, answer) = (node.get() as u8, ask.op(), answer_of(answer));
+        let (node, op, answer) = (node as u8, ask.op(), answer_of(answer));
         state.record(EventKind::Delivered { command, attempt, node, op, answer });
     }
 
-    fn eligible(&self, state: &mut State, node: NodeIndex, from: Option<BootInstant>) {
-        let from_local_ns = from.map_or(u64::MAX, BootInstant::as_nanos);
-        self.client(state).eligible_from_ns[node.get()] = from_local_ns;
-        let (client, node) = (self.client, node.get() as u8);
+    fn eligible(&self, state: &mut State, node: usize, from: Option<Instant>) {
+        let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+        self.client(state).eligible_from_ns[node] = from_local_ns;
+        let (client, node) = (self.client, node as u8);
         state.record(EventKind::Eligible { client, node, from_local_ns });
     }
 
@@ -145,7 +145,7 @@ impl HistoryObserver {
         &self,
         state: &mut State,
         owner: OwnerToken,
-        counted: NodeMask,
+        counted: Nodes,
         (t2, deadline): (BootInstant, BootInstant),
     ) {
         let attempt = self.attempt(state, owner);
@@ -194,7 +194,7 @@ impl HistoryObserver {
         &self,
         state: &mut State,
         owner: OwnerToken,
-        extended: Option<(NodeMask, BootInstant)>,
+        extended: Option<(Nodes, BootInstant)>,
     ) {
         let attempt = self.attempt(state, owner);
         let (counted, deadline_local_ns) =
@@ -237,8 +237,8 @@ impl HistoryObserver {
     }
 
     /// The connection to a node, if one is open.
-    fn line<'a>(&self, state: &'a mut State, node: NodeIndex) -> Option<&'a mut Line> {
-        let number = self.client(state).connected[node.get()]?;
+    fn line<'a>(&self, state: &'a mut State, node: usize) -> Option<&'a mut Line> {
+        let number = self.client(state).connected[node]?;
         state.lines.get_mut(&number)
     }
 }
@@ -258,5 +258,6 @@ fn answer_of(answer: observe::Answer) -> Answer {
         observe::Answer::Error => Answer::Error,
         observe::Answer::No => Answer::No,
         observe::Answer::Yes => Answer::Yes,
+        _ => unreachable!("the client knows three answers"),
     }
 }

@@ -175,7 +175,7 @@ fn a_lease_whose_rounds_all_fail_is_lost_in_time() {
     world.pass(ms(9_895));
     assert_eq!(lost(&world.events()), None);
     world.pass(ms(1));
-    assert_eq!(lost(&world.events()), Some(LostReason::DeadlinePassed));
+    assert_eq!(lost(&world.events()), Some(LostReason::KeepAliveFailed));
     assert!(world.client.check(lock, Duration::ZERO, world.now).is_err());
     world.pass(TTL);
     assert_eq!(world.events(), [], "nothing is begun once it is lost");
