@@ -1,7 +1,6 @@
 //! Connects to a host that may have several addresses (RFC 8305, "Happy Eyeballs").
 
 use core::future::poll_fn;
-use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 use std::io;
@@ -9,7 +8,9 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpStream, lookup_host};
 
-use crate::environment::BoxFuture;
+use super::now;
+use super::timer::TokioTimer;
+use crate::environment::{BoxFuture, Timer};
 
 /// The longest head start that an address has over the next one.
 const HEAD_START_MAX: Duration = Duration::from_millis(250);
@@ -47,7 +48,7 @@ async fn connect_any(addresses: Vec<SocketAddr>, head_start: Duration) -> io::Re
             None if trying.is_empty() => return Err(error),
             None => {}
         }
-        let mut sleep = pin!(tokio::time::sleep(head_start));
+        let (mut timer, until) = (TokioTimer::New, now().after(head_start));
         let is_last = waiting.as_slice().is_empty();
         let outcome = poll_fn(|context| {
             for place in 0..trying.len() {
@@ -56,7 +57,7 @@ async fn connect_any(addresses: Vec<SocketAddr>, head_start: Duration) -> io::Re
                     return Poll::Ready(Some(outcome));
                 }
             }
-            if is_last { Poll::Pending } else { sleep.as_mut().poll(context).map(|()| None) }
+            if is_last { Poll::Pending } else { timer.poll_until(until, context).map(|()| None) }
         });
         match outcome.await {
             Some(Ok(stream)) => return Ok(stream),

@@ -35,7 +35,7 @@ impl Timer for TokioTimer {
                     *self = match kernel::KernelTimer::new() {
                         Ok(timer) => Self::Kernel(timer),
                         Err(error) => {
-                            tracing::debug!(%error, "no kernel timer");
+                            tracing::debug!(target: "redlock_client", %error, "no kernel timer");
                             Self::Watching(None)
                         }
                     };
