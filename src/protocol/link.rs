@@ -143,7 +143,7 @@ pub(crate) struct Link {
     next_serial: u32,
     debts: Debts,
     eligibility: Eligibility,
-    /// When the node refused to introduce itself, if it has not done so since.
+    /// When the node last refused to introduce itself on this connection, if it has not done so since.
     refused_at: Option<BootInstant>,
     round_trip: Duration,
 }
@@ -351,8 +351,10 @@ impl Link {
                 self.opened();
             }
             (Op::Introduce, _) => {
-                self.eligibility.refused(now);
-                self.refused_at = Some(now);
+                // On one connection it is one process: it is quarantined from its first refusal on.
+                if self.refused_at.replace(now).is_none() {
+                    self.eligibility.refused(now);
+                }
                 self.opened();
             }
             (Op::Release { resource, token }, Reply::Error) => {
@@ -585,7 +587,7 @@ impl Link {
         }
         self.pipeline.clear();
         self.debts.connection_lost();
-        self.writable = false;
+        (self.writable, self.refused_at) = (false, None);
         let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
         self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
         self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);

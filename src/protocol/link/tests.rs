@@ -312,6 +312,28 @@ fn a_node_too_busy_to_introduce_itself_is_asked_again() {
     assert_eq!(decided(&world.events()).map(|(counted, _)| counted), Some(mask(&[0])));
 }
 
+#[test]
+fn a_node_that_always_refuses_to_introduce_itself_counts_in_the_end() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    world.open(0);
+    let counts_from = world.now.after(TTL + Drift::default().of(TTL));
+    while world.now < counts_from {
+        world.answer_with(0, Reply::Error);
+        assert_eq!(world.client.eligible_from(node(0)), Some(counts_from));
+        while !world.nodes[0].inbox.is_empty() {
+            world.answer(0);
+        }
+        world.pass(ms(501));
+        world.acquire(lock_config(1), 1);
+        assert_eq!(world.nodes[0].inbox[0].1, Op::Introduce, "it is asked each time");
+    }
+    world.answer_with(0, Reply::Error);
+    world.answer(0);
+    assert_eq!(decided(&world.events()).map(|(counted, _)| counted), Some(mask(&[0])));
+}
+
 // ---- giving up
 
 #[test]
