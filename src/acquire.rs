@@ -60,7 +60,9 @@ pub struct KeepAlive {
 
 impl KeepAlive {
     /// For at most this long from the grant on. Then the lease ends, with
-    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded).
+    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded). If too few nodes confirm the
+    /// extensions it ends before, with
+    /// [`LostReason::KeepAliveFailed`](crate::LostReason::KeepAliveFailed).
     #[must_use]
     pub const fn at_most(at_most: Duration) -> Self {
         Self { at_most }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redlock_client::{AcquireErrorKind, ExtendErrorKind, KeepAlive, LostReason, Redlock, Released};
 
 use crate::fleet::{Fleet, SOON};
+use crate::server::Server;
 use crate::wait::comes_true;
 use crate::{Test, on_tokio};
 
@@ -12,6 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(an_extension_moves_the_keys_behind_the_deadline),
     on_tokio!(a_lease_is_kept_alive_past_its_ttl_while_a_server_stands_still),
     on_tokio!(a_lease_is_kept_alive_for_no_longer_than_asked),
+    on_tokio!(a_kept_lease_whose_servers_are_killed_says_so),
     on_tokio!(keys_that_vanish_end_the_lease),
     on_tokio!(a_lease_that_is_left_expires_by_itself),
 ];
@@ -68,6 +70,15 @@ async fn a_lease_is_kept_alive_for_no_longer_than_asked() {
     assert_eq!(lease.lost().await, LostReason::KeepAliveEnded);
     assert!(lease.deadline() > first);
     fleet.empties(SOON).await;
+}
+
+async fn a_kept_lease_whose_servers_are_killed_says_so() {
+    let mut fleet = Fleet::of(5);
+    let redlock = client(&fleet);
+    let lease = redlock.acquire("res").ttl(LONG).keep_alive(KeepAlive::at_most(60 * TTL));
+    let lease = lease.await.unwrap();
+    fleet[..3].iter_mut().for_each(Server::kill);
+    assert_eq!(lease.lost().await, LostReason::KeepAliveFailed);
 }
 
 async fn keys_that_vanish_end_the_lease() {
