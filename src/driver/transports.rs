@@ -290,7 +290,7 @@ mod tests {
         let driver = Driver::new(environment, observers, endpoints, &[link]);
         let node = NodeIndex::new(0);
         let mut context = Context::from_waker(Waker::noop());
-        driver.connect();
+        driver.turn(|state, now| state.machine.connect(now));
         let old = driver.orders(node, None, None, &mut context).epoch.expect("dialled");
         driver.closed(node, old, Arc::from("refused"));
         *clock.0.lock().unwrap() += second;
