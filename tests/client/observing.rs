@@ -127,7 +127,7 @@ fn nodes_come_go_and_come_of_age() {
     let observer = Arc::clone(&notes) as Arc<dyn Observer>;
     let builder = world.builder().nodes(["redis://a", "redis://b"]).observer(observer);
     let redlock = builder.build().unwrap();
-    world.poll(&mut Box::pin(redlock.ready(0 * SECOND)));
+    world.poll(&mut Box::pin(redlock.ready(std::time::Duration::ZERO)));
     world.settle();
     world.pass(11 * SECOND);
     let _health = redlock.health();
