@@ -14,7 +14,7 @@ impl Oracle {
                 self.counters.commands += 1;
                 facts.next_command = facts.next_command.max(command.saturating_add(1));
                 if facts.can_be(attempt.client, node) {
-                    facts.reach.written(attempt.client, node, facts.now_ns);
+                    facts.reach.written(attempt.client, node, command, facts.now_ns);
                 }
                 let Some(it) = facts.leases.ensure(attempt) else { return };
                 it.wrote_early |= it.began_ns == NEVER;
@@ -33,7 +33,7 @@ impl Oracle {
             EventKind::Delivered { command, attempt, node, op, answer } => {
                 self.deadlock_free.moved(command, facts.now_ns);
                 if facts.can_be(attempt.client, node) {
-                    facts.reach.answered(attempt.client, node, facts.now_ns);
+                    facts.reach.answered(attempt.client, node, command, facts.now_ns);
                 }
                 match (op, answer) {
                     (OpKind::Extend | OpKind::Expire, Answer::Yes) => {

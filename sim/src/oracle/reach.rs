@@ -1,23 +1,37 @@
-//! Since when each client can reach each node.
+//! Since when each client can reach each node, and since when it can tell it something.
 //!
-//! A node that is down or stalled can be reached by nobody. A partition cuts the pairs of clients
-//! and nodes across it in either direction, whichever it blocks; so does a delay, which lets
-//! everything pass but late. What a fault held back arrives later than its end: what a delay held,
+//! A node that is down or stalled can be reached by nobody. To reach a node takes requests and
+//! answers: a partition or a delay of either keeps the client from it. To tell it something takes
+//! requests alone, as long as the client has its connection. A delay counts as a partition: it lets
+//! everything pass, but late. What a fault held back arrives later than its end: what a delay held,
 //! by its amount; what a partition held, with a retransmission, which comes after about as long
 //! again as the partition lasted, since the pauses between retransmissions double.
+//!
+//! Histories do not record connections. A client may have let go of one from when it waits for an
+//! answer for longer than its patience, and has lost it where a partition resets it or a node's
+//! process ends. Dialling again takes answers.
 
 use super::leases::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
-use crate::scenario::{FaultKind, Lost, Message, Scenario, SpanRange};
+use crate::scenario::{Connections, FaultKind, Lost, Message, Scenario, SpanRange};
 
 /// The first pause between retransmissions, twice: it adds to what the doubling makes of it.
 const RETRANSMISSION_NS: u64 = 400_000_000;
 
+/// Sets of nodes, by client.
+type Nodes = [u16; CLIENTS_MAX];
+
+const NOBODY: Nodes = [0; CLIENTS_MAX];
+
 /// What a fault of the scenario keeps apart.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
-    /// Nodes, by client.
-    nodes: [u16; CLIENTS_MAX],
+    /// Nodes whose requests or answers it holds back.
+    either_way: Nodes,
+    /// Nodes that requests do not reach.
+    requests: Nodes,
+    /// Whether connections are lost with it.
+    resets: bool,
     aftermath: Aftermath,
     began_ns: u64,
 }
@@ -29,6 +43,56 @@ enum Aftermath {
     Fixed(u64),
 }
 
+/// The ways between clients and nodes that faults cut.
+#[derive(Clone, Debug)]
+struct Ways {
+    cuts: [[u8; NODES_MAX]; CLIENTS_MAX],
+    since_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
+}
+
+impl Ways {
+    fn free_since(at_ns: u64) -> Self {
+        let (cuts, since_ns) = ([[0; NODES_MAX]; CLIENTS_MAX], [[at_ns; NODES_MAX]; CLIENTS_MAX]);
+        Self { cuts, since_ns }
+    }
+
+    fn cut(&mut self, nodes: &Nodes) {
+        for (cuts, &nodes) in self.cuts.iter_mut().zip(nodes) {
+            for node in nodes_in(nodes) {
+                let count = &mut cuts[usize::from(node)];
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    fn heal(&mut self, nodes: &Nodes, at_ns: u64) {
+        for (client, &nodes) in nodes.iter().enumerate() {
+            for node in nodes_in(nodes).map(usize::from) {
+                self.cuts[client][node] = self.cuts[client][node].saturating_sub(1);
+                self.since_ns[client][node] = self.since_ns[client][node].max(at_ns);
+            }
+        }
+    }
+
+    /// Since when the way is free; [`NEVER`] if it is not.
+    fn since_ns(&self, client: usize, node: usize) -> u64 {
+        if self.cuts[client][node] > 0 { NEVER } else { self.since_ns[client][node] }
+    }
+}
+
+/// What a client knows of its connection to a node, as far as the history tells.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// The last command that was written.
+    last: u32,
+    /// From when on the client may have let go of the connection; [`NEVER`] if nothing is awaited.
+    let_go_ns: u64,
+    /// Until when it may have had none, for the last time; 0 if it always had one.
+    dialled_ns: u64,
+}
+
+const OPEN: Line = Line { last: 0, let_go_ns: NEVER, dialled_ns: 0 };
+
 /// Which nodes can be reached by which clients.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
@@ -37,9 +101,12 @@ pub(super) struct Reach {
     down: u16,
     stalled: u16,
     node_since_ns: [u64; NODES_MAX],
-    cuts: [[u8; NODES_MAX]; CLIENTS_MAX],
-    pair_since_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
+    either_way: Ways,
+    requests: Ways,
     at_first_ns: u64,
+    /// How long a client waits for an answer before it lets go of the connection.
+    patience_ns: [u64; CLIENTS_MAX],
+    lines: [[Line; NODES_MAX]; CLIENTS_MAX],
     written_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
     answered_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
     /// Nodes, by client, on links too slow for the node timeout.
@@ -56,9 +123,11 @@ impl Reach {
             down: 0,
             stalled: 0,
             node_since_ns: [0; NODES_MAX],
-            cuts: [[0; NODES_MAX]; CLIENTS_MAX],
-            pair_since_ns: [[at_first_ns; NODES_MAX]; CLIENTS_MAX],
+            either_way: Ways::free_since(at_first_ns),
+            requests: Ways::free_since(at_first_ns),
             at_first_ns,
+            patience_ns: patience_ns(scenario, setting),
+            lines: [[OPEN; NODES_MAX]; CLIENTS_MAX],
             written_ns: [[0; NODES_MAX]; CLIENTS_MAX],
             answered_ns: [[0; NODES_MAX]; CLIENTS_MAX],
             too_slow: too_slow(scenario, setting),
@@ -70,31 +139,56 @@ impl Reach {
         self.node_since_ns = [0; NODES_MAX];
         self.written_ns = [[0; NODES_MAX]; CLIENTS_MAX];
         self.answered_ns = [[0; NODES_MAX]; CLIENTS_MAX];
+        self.lines = [[OPEN; NODES_MAX]; CLIENTS_MAX];
         if self.faults.iter().any(Option::is_some) {
-            self.cuts = [[0; NODES_MAX]; CLIENTS_MAX];
-            self.pair_since_ns = [[self.at_first_ns; NODES_MAX]; CLIENTS_MAX];
+            self.either_way = Ways::free_since(self.at_first_ns);
+            self.requests = Ways::free_since(self.at_first_ns);
             self.faults.iter_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
         }
     }
 
     /// Since when `client` has been able to reach `node`: 0 if always, [`NEVER`] if it cannot.
     pub(super) fn since_ns(&self, client: u8, node: u8) -> u64 {
-        let (client, place) = (usize::from(client), usize::from(node));
-        if (self.down | self.stalled) & just(node) != 0 || self.cuts[client][place] > 0 {
+        self.by(&self.either_way, client, node)
+    }
+
+    /// Since when `client` has been able to tell `node` what it knew at `at_ns`: 0 if always,
+    /// [`NEVER`] if it cannot.
+    pub(super) fn tells_since_ns(&self, client: u8, node: u8, at_ns: u64) -> u64 {
+        let line = &self.lines[usize::from(client)][usize::from(node)];
+        let dials_again = line.let_go_ns <= at_ns || at_ns < line.dialled_ns;
+        let ways = if dials_again { &self.either_way } else { &self.requests };
+        self.by(ways, client, node)
+    }
+
+    fn by(&self, ways: &Ways, client: u8, node: u8) -> u64 {
+        if (self.down | self.stalled) & just(node) != 0 {
             return NEVER;
         }
-        self.pair_since_ns[client][place].max(self.node_since_ns[place])
+        let (client, node) = (usize::from(client), usize::from(node));
+        ways.since_ns(client, node).max(self.node_since_ns[node])
     }
 
     /// `client` wrote a command to `node`.
-    pub(super) fn written(&mut self, client: u8, node: u8, at_ns: u64) {
+    pub(super) fn written(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
+        let (client, node) = (usize::from(client), usize::from(node));
         // One more, so that 0 is never.
-        self.written_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
+        self.written_ns[client][node] = at_ns.saturating_add(1);
+        let line = &mut self.lines[client][node];
+        line.last = command;
+        line.let_go_ns = line.let_go_ns.min(at_ns.saturating_add(self.patience_ns[client]));
     }
 
     /// `client` took in an answer of `node`.
-    pub(super) fn answered(&mut self, client: u8, node: u8, at_ns: u64) {
-        self.answered_ns[usize::from(client)][usize::from(node)] = at_ns.saturating_add(1);
+    pub(super) fn answered(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
+        let (client, node) = (usize::from(client), usize::from(node));
+        self.answered_ns[client][node] = at_ns.saturating_add(1);
+        let line = &mut self.lines[client][node];
+        // Answers come in order: nothing is awaited behind the last one.
+        if line.last == command {
+            let had_let_go = core::mem::replace(&mut line.let_go_ns, NEVER) <= at_ns;
+            line.dialled_ns = if had_let_go { at_ns } else { line.dialled_ns };
+        }
     }
 
     /// Whether `node` has answered since `client` wrote to it last.
@@ -115,6 +209,7 @@ impl Reach {
     pub(super) fn node_up(&mut self, node: u8, at_ns: u64) {
         self.down &= !just(node);
         self.healed(node, at_ns);
+        (0..CLIENTS_MAX).for_each(|client| self.lost_connection(client, node, at_ns));
     }
 
     pub(super) fn node_stalled(&mut self, node: u8) {
@@ -129,9 +224,12 @@ impl Reach {
     pub(super) fn fault_began(&mut self, fault: u16, at_ns: u64) {
         let Some(Some(cut)) = self.faults.get_mut(usize::from(fault)) else { return };
         cut.began_ns = at_ns;
-        for (cuts, &nodes) in self.cuts.iter_mut().zip(&cut.nodes) {
-            for (node, count) in cuts.iter_mut().enumerate() {
-                *count = count.saturating_add(((nodes >> node) & 1) as u8);
+        let cut = *cut;
+        self.either_way.cut(&cut.either_way);
+        self.requests.cut(&cut.requests);
+        if cut.resets {
+            for (client, &nodes) in cut.either_way.iter().enumerate() {
+                nodes_in(nodes).for_each(|node| self.lost_connection(client, node, at_ns));
             }
         }
     }
@@ -144,12 +242,14 @@ impl Reach {
             }
             Aftermath::Fixed(felt_ns) => felt_ns,
         };
-        for (client, &nodes) in cut.nodes.iter().enumerate() {
-            for node in nodes_in(nodes).map(usize::from) {
-                self.cuts[client][node] = self.cuts[client][node].saturating_sub(1);
-                let since_ns = &mut self.pair_since_ns[client][node];
-                *since_ns = at_ns.saturating_add(felt_ns).max(*since_ns);
-            }
+        let over_ns = at_ns.saturating_add(felt_ns);
+        self.either_way.heal(&cut.either_way, over_ns);
+        self.requests.heal(&cut.requests, over_ns);
+    }
+
+    fn lost_connection(&mut self, client: usize, node: u8, at_ns: u64) {
+        if let Some(line) = self.lines[client].get_mut(usize::from(node)) {
+            line.let_go_ns = line.let_go_ns.min(at_ns);
         }
     }
 
@@ -161,21 +261,49 @@ impl Reach {
 }
 
 fn cut_of(scenario: &Scenario, setting: &Setting, kind: FaultKind<'_>) -> Option<Cut> {
-    let (groups, aftermath) = match kind {
+    let across = |from, to| across(scenario, setting, from, to);
+    let (requests, answers, resets, aftermath) = match kind {
         FaultKind::Partition(it) => {
+            let [one, other] = &it.between;
             let aftermath = match it.lost {
                 Lost::Hold => Aftermath::AsLongAgain,
                 Lost::Reset | Lost::Silent => Aftermath::Fixed(0),
             };
-            ([&it.between[0], &it.between[1]], aftermath)
+            let there = (across(one, other), across(other, one));
+            let (requests, answers) = match it.one_way {
+                true => there,
+                false => (both(there.0, there.1), both(there.0, there.1)),
+            };
+            (requests, answers, it.lost == Lost::Reset, aftermath)
         }
-        FaultKind::Delay(it) if it.only != Some(Message::Write) => {
-            ([&it.from, &it.to], Aftermath::Fixed(it.by.0))
+        FaultKind::Delay(it) => {
+            let (requests, answers) = (across(&it.from, &it.to), across(&it.to, &it.from));
+            let (requests, answers) = match it.only {
+                None => (requests, answers),
+                Some(Message::Extend | Message::Release | Message::Set) => (requests, NOBODY),
+                Some(Message::Answer) => (NOBODY, answers),
+                Some(Message::Write) => (NOBODY, NOBODY),
+            };
+            (requests, answers, false, Aftermath::Fixed(it.by.0))
         }
         _ => return None,
     };
-    let nodes = between(scenario, setting, groups);
-    (nodes != [0; CLIENTS_MAX]).then_some(Cut { nodes, aftermath, began_ns: NEVER })
+    let either_way = both(requests, answers);
+    let cut = Cut { either_way, requests, resets, aftermath, began_ns: NEVER };
+    (either_way != NOBODY).then_some(cut)
+}
+
+fn both(one: Nodes, other: Nodes) -> Nodes {
+    core::array::from_fn(|client| one[client] | other[client])
+}
+
+/// How long each client waits for an answer before it lets go of the connection.
+fn patience_ns(scenario: &Scenario, setting: &Setting) -> [u64; CLIENTS_MAX] {
+    core::array::from_fn(|place| {
+        let connections = scenario.clients.get(place).and_then(|client| client.connections);
+        // Each command has a connection of its own: another one has to be dialled at once.
+        if connections == Some(Connections::FreshPerCommand) { 0 } else { setting.give_up_ns }
+    })
 }
 
 fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
@@ -184,7 +312,9 @@ fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
     let all = if is_too_slow(scenario.cluster.network.delay) { all_nodes } else { 0 };
     let mut too_slow = [all; CLIENTS_MAX];
     for link in &scenario.cluster.links {
-        let nodes = between(scenario, setting, [&link.between[0], &link.between[1]]);
+        let [one, other] = &link.between;
+        let there = (across(scenario, setting, one, other), across(scenario, setting, other, one));
+        let nodes = both(there.0, there.1);
         for (too_slow, nodes) in too_slow.iter_mut().zip(nodes) {
             *too_slow &= !nodes;
             *too_slow |= if is_too_slow(link.delay) { nodes } else { 0 };
@@ -193,21 +323,15 @@ fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
     too_slow
 }
 
-/// The nodes that are across from each client.
-fn between(
-    scenario: &Scenario,
-    setting: &Setting,
-    groups: [&Vec<String>; 2],
-) -> [u16; CLIENTS_MAX] {
-    let hosts = |names: &Vec<String>| {
+/// The nodes among `far`, for each client among `near`.
+fn across(scenario: &Scenario, setting: &Setting, near: &[String], far: &[String]) -> Nodes {
+    let hosts = |names: &[String]| {
         let hosts = names.iter().filter_map(|name| scenario.host_named(name));
         hosts.map(|host| 1u32 << host.get()).fold(0, core::ops::BitOr::bitor)
     };
-    let [one, other] = groups.map(hosts);
-    let all_nodes = (1u32 << setting.nodes) - 1;
+    let (near, far) = (hosts(near), hosts(far) & ((1u32 << setting.nodes) - 1));
     core::array::from_fn(|client| {
         let client = 1u32 << setting.client_host(client as u8).get();
-        let across = |near: u32, far: u32| if near & client == 0 { 0 } else { far & all_nodes };
-        (across(one, other) | across(other, one)) as u16
+        if near & client == 0 { 0 } else { far as u16 }
     })
 }

@@ -38,6 +38,8 @@ pub(super) struct Setting {
     pub held_most_ns: u64,
     /// How long a node may take to answer.
     pub node_timeout_ns: u64,
+    /// How long a client waits for an answer before it gives a connection up.
+    pub give_up_ns: u64,
     /// The longest pause between two attempts of a client that keeps trying.
     pub retry_ns: u64,
     /// Within this an attempt settles, on the client's clock: even one that asks node after node.
@@ -93,6 +95,7 @@ impl Setting {
             extends: steps.any(|step| step.extend.is_some()),
             held_most_ns: ttl_ns.saturating_mul(leases_most),
             node_timeout_ns,
+            give_up_ns,
             retry_ns,
             attempt_ns,
             release_ns,

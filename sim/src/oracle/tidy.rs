@@ -4,9 +4,11 @@
 //! The bound is [`Setting::release_ns`](super::setting::Setting): the time after which a client
 //! gives up a silent connection, one node timeout, two round trips and 10 ms. It begins with the
 //! failure or the release, and again when the client's process goes on after a stop. A node that
-//! was down, stalled, or kept from the client by a partition or a delay is excused until
-//! [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
-//! before it is dialled again. A dead client is excused for ever, and so is a SET that lay before its
+//! was down, stalled, or kept from the client by a partition or a delay of its requests is excused
+//! until [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
+//! before it is dialled again. Answers that do not pass excuse nothing, unless the client may have
+//! let go of its connection by the failure or the release: to dial again takes answers (see
+//! [`Reach`](super::reach::Reach)). A dead client is excused for ever, and so is a SET that lay before its
 //! node for longer than the node timeout if its TTL, from the writing, is over before the client is
 //! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What
 //! is still there when the run ends is judged only if its bound has passed.
@@ -131,12 +133,12 @@ impl Tidy {
 /// When the key of `id` has to be gone from `node`; [`NEVER`] while nothing asks for that.
 fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
     let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
-    let reached_ns = facts.reach.since_ns(id.client, node);
+    let tells_ns = facts.reach.tells_since_ns(id.client, node, finished_ns);
     let runs_ns = facts.processes.runs_since_ns(id.client);
-    if [finished_ns, reached_ns, runs_ns].contains(&NEVER) {
+    if [finished_ns, tells_ns, runs_ns].contains(&NEVER) {
         return NEVER;
     }
-    let healed_ns = if reached_ns == 0 { 0 } else { reached_ns.max(runs_ns) };
+    let healed_ns = if tells_ns == 0 { 0 } else { tells_ns.max(runs_ns) };
     if outlived_its_release(facts, id, node, healed_ns) {
         return NEVER;
     }

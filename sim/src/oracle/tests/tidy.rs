@@ -4,6 +4,7 @@
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
 use crate::history::{Answer, EventKind, OpKind, Settlement, Writer};
 use crate::oracle::{Judgement, Oracle};
+use crate::scenario::Connections;
 use crate::scenario::Property::Tidy;
 
 /// C1 has released at 100 ms, and its key is still on C.
@@ -124,6 +125,63 @@ fn a_delay_excuses_until_what_it_held_arrives() {
     let delay = "delay = { from = ['c1'], to = ['C'], by = '1s' }";
     assert_eq!(left_behind_under(delay, 4_000 + 2_064), Judgement::Vacuous);
     assert!(left_behind_under(delay, 4_000 + 2_065).is_violated());
+}
+
+#[test]
+fn answers_that_do_not_pass_excuse_nothing_that_could_be_sent() {
+    for fault in [
+        "partition = { between = [['C'], ['c1']], one-way = true }",
+        "delay = { from = ['C'], to = ['c1'], by = '12s' }",
+        "delay = { from = ['C'], to = ['c1'], by = '12s', only = 'answer' }",
+    ] {
+        assert!(left_behind_under(fault, 3_000).is_violated(), "{fault}");
+    }
+}
+
+/// C1's SET to C is written at 1 ms and not answered before a fault ends, which lasts from 0 to
+/// 3 s; the lease that counts A, B and D is released at `released_ms`.
+fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
+    let mut tale = Tale::new();
+    tale.with_fault(fault).tell(EventKind::FaultBegan { fault: 0 });
+    tale.begins(C1).at(1).sets(C1, "ABD");
+    let command = tale.writes(C1, 'C', OpKind::Set);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
+    tale.at(2).decides(C1, "ABD").delivers(C1);
+    tale.at(released_ms).releases(C1).unlocks(C1, "ABD");
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 });
+    tale.at(3_100).answers(command, C1, 'C', Answer::Yes);
+    tale.at(until_ms).finds(Tidy)
+}
+
+#[test]
+fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
+    let deaf = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'silent' }";
+    // It waits for 500 ms, from 1 ms on.
+    assert!(unanswered(deaf, 500, 4_000).is_violated());
+    assert_eq!(unanswered(deaf, 501, 3_000 + 2_064), Judgement::Vacuous);
+    assert!(unanswered(deaf, 501, 3_000 + 2_065).is_violated());
+}
+
+#[test]
+fn a_connection_that_was_reset_is_dialled_again() {
+    let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
+    assert_eq!(left_behind_under(reset, 3_000 + 2_064), Judgement::Vacuous);
+    assert!(left_behind_under(reset, 3_000 + 2_065).is_violated());
+}
+
+#[test]
+fn who_dials_for_every_command_needs_answers() {
+    let mut tale = Tale::new();
+    tale.scenario.clients[0].connections = Some(Connections::FreshPerCommand);
+    tale.with_fault("partition = { between = [['C'], ['c1']], one-way = true }");
+    tale.acquires(C1, "ABD").at(50).tell(EventKind::FaultBegan { fault: 0 });
+    let command = tale.writes(C1, 'C', OpKind::Set);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
+    tale.at(100).releases(C1).unlocks(C1, "ABD");
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 });
+    assert_eq!(tale.at(3_000 + 3_350 + 2_064).finds(Tidy), Judgement::Vacuous);
 }
 
 #[test]
