@@ -59,7 +59,7 @@ fn case(result: &CaseResult) -> String {
         }
     }
     for failure in &result.failures {
-        text += &format!("\n        {}", results::failure(failure));
+        text += &format!("\n        {}", results::failure(&result.case, failure));
     }
     text
 }

@@ -63,8 +63,8 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let mut oracle = Oracle::new(&case.scenario, &unjudged);
     stored.events.iter().for_each(|event| oracle.observe(event));
     let verdicts = oracle.finish();
-    let counters = oracle.counters();
-    let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters };
+    let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
+    let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters, faults_begun };
     let result = search::judge_one(case, engine, &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(format_args!("hash    {:016x}, as its events have", stored.hash));
@@ -86,7 +86,7 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
         }
     }
     for failure in &result.failures {
-        say(report::results::failure(failure));
+        say(report::results::failure(&result.case, failure));
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Outcome {
     pub verdicts: Verdicts,
     /// What happened how often.
     pub counters: Counters,
+    /// The faults that began, by their place in the scenario, bit by bit.
+    pub faults_begun: u64,
 }
 
 /// A scenario asks for something that the engine cannot do: never silently something easier.

@@ -56,6 +56,7 @@ use crate::scenario::{Property, Scenario};
 pub struct Oracle {
     unjudged: Vec<Property>,
     counters: Counters,
+    faults_begun: u64,
     facts: Facts,
     writes: Writes,
     exclusive_section: ExclusiveSection,
@@ -82,6 +83,7 @@ impl Oracle {
         Self {
             unjudged: unjudged.to_vec(),
             counters: Counters::default(),
+            faults_begun: 0,
             facts: Facts::new(scenario),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
@@ -100,6 +102,7 @@ impl Oracle {
     /// Ready for another run, keeping what is allocated.
     pub fn reset(&mut self) {
         self.counters = Counters::default();
+        self.faults_begun = 0;
         self.facts.reset();
         self.writes.reset();
         self.exclusive_section.reset();
@@ -134,6 +137,7 @@ impl Oracle {
             | EventKind::NodeStalled { node }
             | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
             EventKind::FaultBegan { fault } => {
+                self.faults_begun |= 1_u64.checked_shl(fault.into()).unwrap_or(0);
                 self.facts.reach.fault_began(fault, self.facts.now_ns);
                 self.sound_refusal.fault_began();
                 self.tidy.reconsider_all(&self.facts);
@@ -187,6 +191,12 @@ impl Oracle {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The faults that began, by their place in the scenario, bit by bit.
+    #[must_use]
+    pub fn faults_begun(&self) -> u64 {
+        self.faults_begun
     }
 
     /// Until when a run in which nothing more happens has to last for what is left behind to be

@@ -133,7 +133,7 @@ fn case(played: &Played, detail: Detail) -> Markup {
             p.verdict {
                 (badge(result.is_met())) " · " (text::count(result.runs, "seed")) " · "
                 (text::count(result.distinct_histories, "distinct run"))
-                @for failure in &result.failures { " · " strong { (results::failure(failure)) } }
+                @for failure in &result.failures { " · " strong { (results::failure(&result.case, failure)) } }
             }
             (findings(played))
             @for seed in played.shown_seeds() { (run::draw(played, seed, detail)) }

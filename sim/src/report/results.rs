@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::Counters;
-use crate::scenario::{Expectation, Property};
+use crate::scenario::{Case, Expectation, Property};
 use crate::search::{CaseResult, Failure, Observed, PropertyResult};
 
 /// The version of the format.
@@ -110,7 +110,7 @@ impl CaseReport {
             distinct_histories: result.distinct_histories,
             first_hash: format!("{:016x}", result.first_hash),
             met: result.is_met(),
-            failures: result.failures.iter().map(failure).collect(),
+            failures: result.failures.iter().map(|it| failure(&result.case, it)).collect(),
             properties: result.properties.iter().map(property).collect(),
             counters: result.counters,
         }
@@ -145,8 +145,16 @@ pub const fn word(observed: Observed) -> &'static str {
 }
 
 /// What is wrong with a case as a whole, in words.
-pub(crate) fn failure(failure: &Failure) -> String {
+pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
     match failure {
+        Failure::FaultNeverBegan { fault } => {
+            let faults = &case.scenario.faults;
+            let id = faults.get(usize::from(*fault)).map_or("?", |it| it.id.as_str());
+            format!(
+                "the fault `{id}` began in no seed: give `at` a time or a step that runs reach, or \
+                 disable the fault"
+            )
+        }
         Failure::OneHistory => String::from("every seed gave one and the same history"),
         Failure::Nondeterminism { seed } => {
             format!("two runs by seed {seed} differed: the harness is not deterministic")

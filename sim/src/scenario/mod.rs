@@ -33,7 +33,7 @@ pub use model::{
     ClockSpec, Cluster, Connections, Delay, Disk, Drift, Enter, Extend, Failover, Fault, FaultKind,
     Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost,
     Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server,
-    Start, Step, Stopwatch, Store, Write,
+    Start, Step, Stopwatch, Store, WhichAttempt, Write,
 };
 pub(crate) use names::is_name;
 pub use names::{SUBJECTS, WORKER, nearest, slug};

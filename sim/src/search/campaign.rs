@@ -278,6 +278,30 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_that_begins_in_no_seed_is_an_error() {
+        // The first attempt of c1 is granted.
+        let second = "fault.jump.at={ client = \"c1\", before = \"t2\", attempt = 2 }";
+        let case = &clock_jump(&[second])[0];
+        assert_eq!(play(case, 0..2, 1).failures, [Failure::FaultNeverBegan { fault: 1 }]);
+        assert_eq!(play(case, 0..0, 1).failures, []);
+        let disabled = &clock_jump(&[second, "fault.jump.enabled=false"])[0];
+        assert_eq!(play(disabled, 0..2, 1).failures, []);
+        let any = "fault.jump.at={ client = \"c1\", before = \"t2\", attempt = \"any\" }";
+        assert_eq!(play(&clock_jump(&[any])[0], 0..2, 1).failures, []);
+    }
+
+    #[test]
+    fn a_campaign_that_was_stopped_blames_no_fault() {
+        let case = &clock_jump(&[])[0];
+        let (outcome, _) = replay(case, Engine::Event, 0).unwrap();
+        let mut tally = Tally::default();
+        tally.add(&Outcome { faults_begun: 0b01, ..outcome });
+        let never = [Failure::FaultNeverBegan { fault: 1 }];
+        assert_eq!(compare::result(case, "event", 0..1, &tally).failures, never);
+        assert_eq!(compare::result(case, "event", 0..2, &tally).failures, []);
+    }
+
+    #[test]
     fn many_seeds_with_one_history_are_an_error() {
         let case = &clock_jump(&[])[0];
         let (outcome, _) = replay(case, Engine::Event, 0).unwrap();

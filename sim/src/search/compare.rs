@@ -25,6 +25,10 @@ pub(super) fn result(
     if tally.runs > 0 && tally.counters.attempts == 0 {
         failures.push(Failure::NothingHappened);
     }
+    // A campaign that was stopped may not have come to the seed in which it begins.
+    if tally.runs > 0 && tally.runs == seeds.end - seeds.start {
+        failures.extend(faults_that_never_began(case, tally));
+    }
     CaseResult {
         case: case.clone(),
         engine,
@@ -36,6 +40,15 @@ pub(super) fn result(
         counters: tally.counters,
         failures,
     }
+}
+
+/// A fault that begins in no run puts nothing to the test.
+fn faults_that_never_began(case: &Case, tally: &Tally) -> impl Iterator<Item = Failure> {
+    let faults = case.scenario.faults.iter().zip(0_u16..);
+    let enabled = faults.filter(|(fault, _)| fault.enabled).map(|(_, place)| place);
+    enabled
+        .filter(|&fault| tally.faults_begun & 1_u64.checked_shl(fault.into()).unwrap_or(0) == 0)
+        .map(|fault| Failure::FaultNeverBegan { fault })
 }
 
 fn of_property(

@@ -55,6 +55,11 @@ impl PropertyResult {
 /// Why a case as a whole failed, beyond its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
+    /// A fault that is enabled began in no run.
+    FaultNeverBegan {
+        /// Its place in the scenario.
+        fault: u16,
+    },
     /// Many seeds had one and the same history.
     OneHistory,
     /// Two runs by the same seed differed.

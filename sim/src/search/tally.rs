@@ -23,6 +23,8 @@ pub(super) struct Tally {
     /// The smallest seed, and the hash of its history.
     pub(super) first: Option<(u64, u64)>,
     pub(super) counters: Counters,
+    /// The faults that began in any run, by their place in the scenario, bit by bit.
+    pub(super) faults_begun: u64,
     pub(super) properties: [PropertyTally; Property::ALL.len()],
     /// The smallest seed whose second run was not like the first.
     pub(super) nondeterministic: Option<u64>,
@@ -55,6 +57,7 @@ impl Tally {
         insert_smallest(&mut self.hashes, outcome.hash, DISTINCT_MAX, u64::cmp);
         self.first = smaller(self.first, Some((outcome.seed, outcome.hash)));
         self.counters.add(&outcome.counters);
+        self.faults_begun |= outcome.faults_begun;
         for property in Property::ALL {
             self.properties[property as usize].add(outcome, outcome.verdicts.of(property));
         }
@@ -71,6 +74,7 @@ impl Tally {
         }
         self.first = smaller(self.first, other.first);
         self.counters.add(&other.counters);
+        self.faults_begun |= other.faults_begun;
         for (own, other) in self.properties.iter_mut().zip(other.properties) {
             own.merge(other);
         }

@@ -44,9 +44,9 @@ impl Verdict {
             oracle.observe(event);
         }
         let verdicts = oracle.finish();
-        let counters = oracle.counters();
+        let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
         let (seed, hash) = (world.seed, hash.value());
-        let outcome = Outcome { seed, hash, verdicts, counters };
+        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let played = Played { result, kept: vec![(seed, events)] };
         let history = world.out.join(played.history_file(seed));

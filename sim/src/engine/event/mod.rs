@@ -86,7 +86,8 @@ impl Engine {
         let recorder = &mut self.stage.recorder;
         let verdicts = recorder.oracle.finish();
         let counters = recorder.oracle.counters();
-        Outcome { seed, hash: recorder.hash.value(), verdicts, counters }
+        let faults_begun = recorder.oracle.faults_begun();
+        Outcome { seed, hash: recorder.hash.value(), verdicts, counters, faults_begun }
     }
 
     /// Nothing more happens: time passes until what was left behind can be judged.

@@ -42,7 +42,8 @@ impl Stage {
             else {
                 continue;
             };
-            let here = (client, number, wanted) == (attempt.client, attempt.number, point);
+            let here = (client, wanted) == (attempt.client, point)
+                && number.is_none_or(|number| number == attempt.number);
             if here && (at.is_none() || at == node) && !self.set_off[place] {
                 self.set_off[place] = true;
                 self.begin_fault(plan, place as u16);

@@ -42,7 +42,13 @@ pub(crate) struct PlannedOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
     At(u64),
-    Before { client: u8, attempt: u16, point: Point, node: Option<u8> },
+    /// The first attempt of `client` to come to `point`, or the one with this number.
+    Before {
+        client: u8,
+        attempt: Option<u16>,
+        point: Point,
+        node: Option<u8>,
+    },
 }
 
 /// When a fault ends.

@@ -257,7 +257,8 @@ impl Simulation {
         }
         let verdicts = recorder.oracle.finish();
         let counters = recorder.oracle.counters();
-        Outcome { seed: self.seed, hash: recorder.hash.value(), verdicts, counters }
+        let (hash, faults_begun) = (recorder.hash.value(), recorder.oracle.faults_begun());
+        Outcome { seed: self.seed, hash, verdicts, counters, faults_begun }
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
 }
 
 fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
-    let Begin::Before { client, attempt: 2.., point: Point::T1, .. } = fault.begin else {
+    let Begin::Before { client, attempt: Some(2..), point: Point::T1, .. } = fault.begin else {
         return false;
     };
     let stopped = match fault.doing {

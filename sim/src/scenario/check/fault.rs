@@ -4,7 +4,7 @@ use super::client::joined;
 use super::{Check, FAULTS_MAX, Hosts};
 use crate::scenario::model::{
     At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Persistence, Point, Restarting,
-    Stopwatch,
+    Stopwatch, WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -104,8 +104,19 @@ impl Check<'_> {
 
     fn point(&mut self, at: &str, point: &HostAt) {
         self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
-        if point.attempt == 0 {
-            self.wrong(&format!("{at}.attempt"), "attempts count from 1", "expected 1 or more");
+        let attempt = format!("{at}.attempt");
+        let is_granted = matches!(point.before, Point::Deliver | Point::Look | Point::Enter);
+        match point.attempt {
+            WhichAttempt::Nth(0) => {
+                self.wrong(&attempt, "attempts count from 1", "expected 1 or more");
+            }
+            WhichAttempt::Granted if !is_granted => {
+                let message = "this step is taken before an attempt is granted";
+                let expected = "only with `deliver`, `look` and `enter`";
+                self.wrong(&attempt, message, expected).help =
+                    Some(String::from("`any` is the first attempt that comes to the step"));
+            }
+            WhichAttempt::Any | WhichAttempt::Granted | WhichAttempt::Nth(_) => {}
         }
         let Some(node) = &point.node else { return };
         let at = format!("{at}.node");

@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::at::At;
 use crate::scenario::span::{SignedSpan, Span};
 
 /// Something that goes wrong: exactly one kind, when, and for how long.
@@ -82,85 +83,6 @@ pub struct Fault {
 
 fn yes() -> bool {
     true
-}
-
-/// When a fault begins. In a file either the bare time or a table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum At {
-    /// At this true time.
-    Time(Span),
-    /// Just before a step of an attempt.
-    Point(HostAt),
-}
-
-impl<'de> Deserialize<'de> for At {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AtVisitor)
-    }
-}
-
-struct AtVisitor;
-
-impl<'de> Visitor<'de> for AtVisitor {
-    type Value = At;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a time such as `250ms`, or a table with `client` and `before`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<At, E> {
-        text.parse().map(At::Time).map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<At, A::Error> {
-        HostAt::deserialize(de::value::MapAccessDeserializer::new(map)).map(At::Point)
-    }
-}
-
-/// A point in the course of a client's attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HostAt {
-    /// The client.
-    pub client: String,
-    /// Which of its attempts, from 1.
-    #[serde(default = "first")]
-    pub attempt: u16,
-    /// Which step.
-    pub before: Point,
-    /// Which node's, for `write`, `execute` and `reply`; the first one to come if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-}
-
-fn first() -> u16 {
-    1
-}
-
-/// A step of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Point {
-    /// The first reading of the clock.
-    T1,
-    /// A SET leaves the client.
-    Write,
-    /// A node executes it.
-    Execute,
-    /// The client takes the answer in.
-    Reply,
-    /// The reading of the clock that decides: at the last answer that counts.
-    T2,
-    /// The application gets the lease.
-    Deliver,
-    /// The application's last look at the lease before the section.
-    Look,
-    /// The section begins.
-    Enter,
-    /// All of them, each a case of its own.
-    #[serde(rename = "*")]
-    Every,
 }
 
 /// What a fault is, once its one kind key has been found.

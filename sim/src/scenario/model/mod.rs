@@ -1,18 +1,20 @@
 //! The types of a scenario. Every field is documented as its author meets it in a file.
 
+mod at;
 mod client;
 mod cluster;
 mod fault;
 mod lock;
 
+pub use at::{At, HostAt, Point, WhichAttempt};
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
     Server, Start,
 };
 pub use fault::{
-    At, ClockBy, ClockRate, Delay, Failover, Fault, FaultKind, HostAt, HostNames, Lost, Message,
-    OneHost, Partition, Point, Restarting, Stopwatch,
+    ClockBy, ClockRate, Delay, Failover, Fault, FaultKind, HostNames, Lost, Message, OneHost,
+    Partition, Restarting, Stopwatch,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 

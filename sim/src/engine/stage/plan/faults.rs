@@ -5,7 +5,9 @@ use super::{
 };
 use crate::engine::Unsupported;
 use crate::history::{ClockKind, HostIndex};
-use crate::scenario::{At, Failover, FaultKind, HostNames, Restarting, Scenario, Stopwatch};
+use crate::scenario::{
+    At, Failover, FaultKind, HostNames, Restarting, Scenario, Stopwatch, WhichAttempt,
+};
 
 pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
     let mut faults = Vec::new();
@@ -15,7 +17,11 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
             At::Time(span) => Begin::At(span.0),
             At::Point(point) => Begin::Before {
                 client: client_named(scenario, &point.client),
-                attempt: point.attempt,
+                attempt: match point.attempt {
+                    // No other attempts come to the steps that are allowed with `granted`.
+                    WhichAttempt::Any | WhichAttempt::Granted => None,
+                    WhichAttempt::Nth(number) => Some(number),
+                },
                 point: point.before,
                 node: point.node.as_deref().map(|name| host_named(scenario, name).0),
             },
