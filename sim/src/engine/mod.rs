@@ -3,6 +3,8 @@
 pub mod event;
 pub mod exhaustive;
 pub(crate) mod stage;
+#[cfg(test)]
+mod tests;
 pub mod turmoil;
 
 use core::fmt;

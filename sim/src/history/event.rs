@@ -139,6 +139,9 @@ pub enum EventKind {
     /// A key that had ended on a node is there again, since what the node loaded, or the replica
     /// that took its place, still has it.
     KeyReturned { node: u8, writer: Writer, expires_wall_ms: u64 },
+
+    /// The application asked for an extension to `ttl_ns`, and the client began none.
+    ExtensionRefused { attempt: AttemptId, ttl_ns: u64, why: Refusal },
 }
 
 /// What a command does, as far as judging and drawing tell commands apart.
@@ -214,6 +217,24 @@ pub enum Settlement {
     TooSlow,
     /// Votes were split: no other attempt had keys on a majority of the nodes either.
     Split,
+}
+
+/// Why a client began no extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// Another extension of the lease is under way.
+    Busy,
+    /// The lease is over.
+    Lost,
+    /// Nodes that forgot a key would not be in quarantine for as long as that.
+    TooLong,
+    /// The lease has been extended as often as it may be.
+    TooMany,
+    /// The lock has no extensions.
+    Unsupported,
+    /// The lease would end no later than it does.
+    WouldShorten,
 }
 
 /// Why the resource refused a write.

@@ -10,7 +10,7 @@ mod hash;
 mod ids;
 
 pub use clock::{ClockSegments, Segment};
-pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Rejection, Settlement};
+pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement};
 pub use hash::HistoryHash;
 pub use ids::{AttemptId, ClockKind, HostIndex, Writer};
 

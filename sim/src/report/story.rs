@@ -3,6 +3,7 @@
 
 use super::text;
 use super::timeline::{Absence, Attempt, Moment, Timeline};
+use super::words;
 use crate::history::{AttemptId, Settlement};
 use crate::oracle::{Blame, Violation};
 use crate::scenario::Property;
@@ -132,6 +133,12 @@ fn extensions(attempt: &Attempt) -> String {
         let (count, at) = (failed.len() as u64, text::instant(first.at_ns));
         let from = if count == 1 { "at" } else { "the first at" };
         told += &format!("; {} failed, {from} {at}", text::count(count, "extension"));
+    }
+    if let Some((first, why)) = attempt.refusals.first() {
+        let (count, at) = (attempt.refusals.len() as u64, text::instant(first.at_ns));
+        let from = if count == 1 { "at" } else { "the first at" };
+        let (extensions, why) = (text::count(count, "extension"), words::refusal(*why));
+        told += &format!("; {extensions} not begun, {from} {at}: {why}");
     }
     told
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Answer, AttemptId, ClockKind, Event, HostIndex, KeyEnd, OpKind, Rejection, Segment, Settlement,
-    Writer,
+    Answer, AttemptId, ClockKind, Event, HostIndex, KeyEnd, OpKind, Refusal, Rejection, Segment,
+    Settlement, Writer,
 };
 use crate::scenario::Scenario;
 
@@ -50,6 +50,8 @@ pub(super) struct Attempt {
     pub(super) sections: Vec<Interval>,
     pub(super) looks: Vec<(Moment, bool)>,
     pub(super) extensions: Vec<Extension>,
+    /// When the client began no extension although it was asked for one.
+    pub(super) refusals: Vec<(Moment, Refusal)>,
 }
 
 impl Attempt {

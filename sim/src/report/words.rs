@@ -3,7 +3,9 @@
 use super::story;
 use super::text;
 use super::timeline::Timeline;
-use crate::history::{Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Rejection, Writer};
+use crate::history::{
+    Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Writer,
+};
 
 /// What a command is called in pictures.
 pub(super) const fn op(op: OpKind) -> &'static str {
@@ -42,6 +44,18 @@ const fn key_end(cause: KeyEnd) -> &'static str {
         KeyEnd::FailedOver => "left behind by a failover",
         KeyEnd::Flushed => "flushed",
         KeyEnd::Restarted => "forgotten over a restart",
+    }
+}
+
+/// Why no extension was begun.
+pub(super) const fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Busy => "another one is under way",
+        Refusal::Lost => "the lease is over",
+        Refusal::TooLong => "longer than keys may live",
+        Refusal::TooMany => "it has been extended as often as it may be",
+        Refusal::Unsupported => "this lock has no extensions",
+        Refusal::WouldShorten => "it would end no later than now",
     }
 }
 
@@ -174,6 +188,11 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         EventKind::ExtensionBegan { attempt, round, ttl_ns, .. } => {
             let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
             (client(attempt.client), format!("extension {round} of {whose} begins: T1, TTL {ttl}"))
+        }
+        EventKind::ExtensionRefused { attempt, ttl_ns, why } => {
+            let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
+            let told = format!("begins no extension of {whose} to TTL {ttl}: {}", refusal(why));
+            (client(attempt.client), told)
         }
         EventKind::ExtensionSettled { attempt, round, extended, counted, .. } => {
             let nodes = text::list(&timeline.nodes_of(counted));

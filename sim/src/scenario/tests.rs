@@ -70,6 +70,40 @@ fn a_star_is_every_point_and_a_sweep_is_every_combination() {
     assert_eq!((point.before, point.node.as_deref()), (Point::Reply, Some("C")));
 }
 
+/// What `steps` and `point`, put into the sweep, are read as; and they are written as they are read.
+fn read_as(hold: &str, point: &str) -> (Hold, WhichAttempt) {
+    let (base, _) = PAUSE_SWEEP.split_once("[[case]]").unwrap();
+    let text = base.replace("\"1s\"", hold).replace("before = \"*\"", point);
+    let mut cases = cases_of("pause-sweep.toml", &text, &[]).unwrap();
+    let scenario = cases.swap_remove(0).scenario;
+    let written = toml::to_string(&scenario).unwrap();
+    assert_eq!(cases_of("pause-sweep.toml", &written, &[]).unwrap()[0].scenario, scenario);
+    let At::Point(point) = &scenario.faults[0].at else { panic!("a point") };
+    (scenario.clients[0].steps[1].hold.unwrap(), point.attempt)
+}
+
+#[test]
+fn a_hold_and_an_attempt_have_more_than_one_form() {
+    let length = Span::from_ms(20_000);
+    for (hold, point, expected) in [
+        ("\"20s\"", "before = \"t2\"", (false, WhichAttempt::Nth(1))),
+        ("{ for = \"20s\" }", "before = \"t2\", attempt = 3", (false, WhichAttempt::Nth(3))),
+        (
+            "{ for = \"20s\", or-lost = true }",
+            "before = \"t2\", attempt = \"any\"",
+            (true, WhichAttempt::Any),
+        ),
+        ("\"20s\"", "before = \"look\", attempt = \"granted\"", (false, WhichAttempt::Granted)),
+    ] {
+        let (or_lost, attempt) = expected;
+        assert_eq!(
+            read_as(hold, point),
+            (Hold::For { length, or_lost }, attempt),
+            "{hold} {point}"
+        );
+    }
+}
+
 #[test]
 fn an_override_comes_last_and_is_remembered() {
     let overrides = ["lock.ttl=5s", "fault.jump.clock-jump.by=-2s", "run.seeds=0..3"];
@@ -202,6 +236,14 @@ const MISTAKES: &[(&str, &str)] = &[
     ("host = \"C\"", "host = [\"C\", \"C\"]"),
     ("host = \"C\"", "host = [\"C\", \"F\"]"),
     ("host = \"C\"", "host = 3"),
+    // Points.
+    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = 0 }"),
+    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = \"granted\" }"),
+    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = \"all\" }"),
+    // Holds.
+    ("{ hold = \"2s\" }", "{ hold = \"until\" }"),
+    ("{ hold = \"2s\" }", "{ hold = { or-lost = true } }"),
+    ("{ hold = \"2s\" }", "{ hold = { for = \"61m\", or-lost = true } }"),
     // Extensions.
     ("{ hold = \"2s\" }", "{ extend = { times = 0 } }"),
     ("{ hold = \"2s\" }", "{ extend = { ttl = \"1500us\" } }"),

@@ -178,7 +178,7 @@ impl<'a> Shifts<'a> {
             acquire.wait.iter_mut().for_each(|wait| self.length(wait));
             acquire.keep_alive.iter_mut().for_each(|length| self.length(length));
         }
-        if let Some(Hold::For(length)) = &mut step.hold {
+        if let Some(Hold::For { length, .. }) = &mut step.hold {
             self.length(length);
         }
         step.sleep.iter_mut().for_each(|length| self.length(length));

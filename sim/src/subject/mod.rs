@@ -26,7 +26,7 @@ pub use presets::{Kind, kind};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
-use crate::history::ClockKind;
+use crate::history::{ClockKind, Refusal};
 
 /// A lock client in a scenario. The host tells it what happened and does what it asks; the order of
 /// calls is that of [`redlock_client::protocol::NodeSet`].
@@ -99,11 +99,14 @@ impl Subject {
     }
 
     /// Begins to extend the lease to `ttl_ns` from `now`, which is T1 of the extension;
-    /// [`Action::ExtensionSettled`] follows. `false` if nothing was begun.
-    pub fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
+    /// [`Action::ExtensionSettled`] follows.
+    ///
+    /// # Errors
+    ///
+    /// If nothing was begun: why.
+    pub fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
         match self {
-            // Neither of them can.
-            Self::GetSet(_) | Self::Php(_) => false,
+            Self::GetSet(_) | Self::Php(_) => Err(Refusal::Unsupported),
             Self::Policy(it) => it.extend(ttl_ns, now),
             Self::Redlock(it) => it.extend(ttl_ns, now),
         }

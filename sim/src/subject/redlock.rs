@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use redlock_client::protocol::{
-    self, AttemptError, BootInstant, Command, Event, Fresh, Holder, Introduction, Limit,
-    LinkConfig, LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply,
+    self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
+    Limit, LinkConfig, LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply,
     ResourceId, RetryDelay, Token,
 };
 
 use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word};
-use crate::history::{AttemptId, ClockKind, Settlement};
+use crate::history::{AttemptId, ClockKind, Refusal, Settlement};
 use crate::scenario::{Acquire, Lock};
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
@@ -154,9 +154,10 @@ impl RedlockClient {
         self.lock.is_some_and(|lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok())
     }
 
-    pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
-        let ttl = Duration::from_nanos(ttl_ns);
-        self.lock.is_some_and(|lock| self.machine.extend(lock, ttl, instant(now)).is_ok())
+    pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
+        let lock = self.lock.ok_or(Refusal::Lost)?;
+        let extending = self.machine.extend(lock, Duration::from_nanos(ttl_ns), instant(now));
+        extending.map_err(refusal)
     }
 
     pub(super) fn release(&mut self, now: Now) {
@@ -320,6 +321,18 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
         AttemptError::TooFewNodes => Settlement::TooFewNodes,
         AttemptError::TooSlow => Settlement::TooSlow,
         _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
+    }
+}
+
+/// How the client's word for an extension that it does not begin is told.
+fn refusal(reason: ExtendError) -> Refusal {
+    match reason {
+        ExtendError::Busy => Refusal::Busy,
+        ExtendError::Lost(_) => Refusal::Lost,
+        ExtendError::TooLong => Refusal::TooLong,
+        ExtendError::TooMany => Refusal::TooMany,
+        ExtendError::WouldShorten => Refusal::WouldShorten,
+        _ => unreachable!("nodes were asked: {reason:?}"),
     }
 }
 

@@ -15,8 +15,12 @@ impl Process {
         match self.waiting {
             Waiting::Nothing => {}
             Waiting::UntilTrue(at_ns) if at_ns <= stage.now_ns => {}
-            Waiting::UntilBoot(at_ns) if at_ns <= self.now(stage).boot_ns => {}
-            Waiting::ForExtension | Waiting::ForLoss | Waiting::ForWrite
+            Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns)
+                if at_ns <= self.now(stage).boot_ns => {}
+            Waiting::ForExtension
+            | Waiting::ForLoss
+            | Waiting::ForWrite
+            | Waiting::UntilBootOrLoss(_)
                 if self.held.is_none_or(|held| held.lost) => {}
             Waiting::ForLease { cancel_at_true_ns: Some(at_ns) } if at_ns <= stage.now_ns => {
                 let now = self.now(stage);
@@ -72,6 +76,9 @@ impl Process {
             }
             (Op::Sleep { ns }, _) => self.waiting = Waiting::UntilBoot(now.boot_ns + ns),
             (_, None) => {}
+            (Op::SleepOrLost { ns }, Some(_)) => {
+                self.waiting = Waiting::UntilBootOrLoss(now.boot_ns + ns);
+            }
             (Op::AwaitLost, Some(_)) => self.waiting = Waiting::ForLoss,
             (Op::Look, Some(Held { attempt, .. })) => {
                 let alive = self.subject.is_alive(now);

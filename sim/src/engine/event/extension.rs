@@ -10,11 +10,13 @@ impl Process {
     /// The application asks for an extension, and waits until it is decided.
     pub(super) fn extend(&mut self, stage: &mut Stage, attempt: AttemptId, ttl_ns: u64) {
         let now = self.now(stage);
-        if !self.subject.extend(ttl_ns, now) {
-            return;
+        match self.subject.extend(ttl_ns, now) {
+            Ok(()) => {
+                self.extension_began(stage, attempt, now.lease_ns, ttl_ns);
+                self.waiting = Waiting::ForExtension;
+            }
+            Err(why) => stage.record(EventKind::ExtensionRefused { attempt, ttl_ns, why }),
         }
-        self.extension_began(stage, attempt, now.lease_ns, ttl_ns);
-        self.waiting = Waiting::ForExtension;
     }
 
     /// An extension has begun, the application's or one by which the client keeps the lease alive.

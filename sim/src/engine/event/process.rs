@@ -26,6 +26,7 @@ pub(super) enum Waiting {
     ForWrite,
     Nothing,
     UntilBoot(u64),
+    UntilBootOrLoss(u64),
     UntilTrue(u64),
 }
 
@@ -442,7 +443,7 @@ impl Process {
         let boot = |at_ns| clocks.true_at(ClockKind::Boot, at_ns);
         let own = match self.waiting {
             Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
-            Waiting::UntilBoot(at_ns) => boot(at_ns),
+            Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns) => boot(at_ns),
             Waiting::UntilTrue(at_ns) => Some(at_ns),
             Waiting::ForExtension
             | Waiting::ForLoss

@@ -25,10 +25,20 @@ pub(crate) enum Op {
     Leave,
     Look,
     Read,
-    Extend { ttl_ns: u64 },
+    Extend {
+        ttl_ns: u64,
+    },
     Release,
-    Sleep { ns: u64 },
-    Write { blind: bool },
+    Sleep {
+        ns: u64,
+    },
+    /// Sleeps until the time is over, or the lease.
+    SleepOrLost {
+        ns: u64,
+    },
+    Write {
+        blind: bool,
+    },
 }
 
 /// An [`Op`] and the true time before which it does not begin.
@@ -356,7 +366,8 @@ fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>
         push(Op::Enter);
     }
     match step.hold {
-        Some(Hold::For(span)) => push(Op::Sleep { ns: span.0 }),
+        Some(Hold::For { length, or_lost: false }) => push(Op::Sleep { ns: length.0 }),
+        Some(Hold::For { length, or_lost: true }) => push(Op::SleepOrLost { ns: length.0 }),
         Some(Hold::UntilDeadline) => push(Op::AwaitLost),
         None => {}
     }
@@ -461,7 +472,7 @@ fn last_time_named(scenario: &Scenario) -> u64 {
     });
     let spans = scenario.clients.iter().flat_map(|client| &client.steps).map(|step| {
         let held = match step.hold {
-            Some(Hold::For(span)) => span.0,
+            Some(Hold::For { length, .. }) => length.0,
             _ => 0,
         };
         let extending = step.extend.map_or(0, |extend| {

@@ -7,13 +7,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use redlock_client::environment::Environment;
-use redlock_client::{KeepAlive, Lease, Redlock};
+use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::world::{Due, World};
 use crate::engine::stage::plan::{Op, PlannedOp};
 use crate::engine::stage::{Input, Packet};
-use crate::history::{AttemptId, EventKind};
+use crate::history::{AttemptId, EventKind, Refusal};
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::{Acquire, Point};
 use crate::world::{Arrival, Direction};
@@ -62,11 +62,8 @@ impl Application {
     async fn perform(&mut self, op: Op) {
         match op {
             Op::Acquire(acquire) => self.acquire(acquire).await,
-            Op::Sleep { ns } => {
-                let boot_ns = self.world.lock().boot_ns(&self.world.plan, self.client);
-                let due = Due::Boot { client: self.client, at_ns: boot_ns + ns };
-                Sleep::new(Arc::clone(&self.world), due).await;
-            }
+            Op::Sleep { ns } => self.sleep(ns).await,
+            Op::SleepOrLost { ns } => self.sleep_or_lost(ns).await,
             Op::AwaitLost => {
                 if let Some(held) = &self.held {
                     held.lease.lost().await;
@@ -80,6 +77,23 @@ impl Application {
             Op::Read => self.read().await,
             Op::Write { blind } => self.write(blind).await,
         }
+    }
+
+    fn sleep(&self, ns: u64) -> Sleep {
+        let boot_ns = self.world.lock().boot_ns(&self.world.plan, self.client);
+        let due = Due::Boot { client: self.client, at_ns: boot_ns + ns };
+        Sleep::new(Arc::clone(&self.world), due)
+    }
+
+    async fn sleep_or_lost(&self, ns: u64) {
+        let Some(held) = &self.held else { return };
+        let (mut sleep, mut lost) = (self.sleep(ns), held.lease.lost());
+        poll_fn(|context| {
+            let is_over = Pin::new(&mut sleep).poll(context).is_ready()
+                || Pin::new(&mut lost).poll(context).is_ready();
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     fn until(&self, at_ns: u64) -> Sleep {
@@ -154,11 +168,28 @@ impl Application {
         }
     }
 
-    /// Whether it succeeds is the history's matter: the application goes on.
+    /// Whether it succeeds is the history's matter: the application goes on. The client tells of
+    /// extensions that it begins; only the application hears that it began none.
     async fn extend(&mut self, ttl_ns: u64) {
-        if let Some(held) = &self.held {
-            let _ = held.lease.extend(Duration::from_nanos(ttl_ns)).await;
-        }
+        let Some(held) = &self.held else { return };
+        let rounds = self.rounds();
+        let extended = held.lease.extend(Duration::from_nanos(ttl_ns)).await;
+        let is_lost = |kind| matches!(kind, ExtendErrorKind::Lost(_));
+        let attempt = held.attempt;
+        let why = match extended.map_err(|error| error.kind()) {
+            Err(ExtendErrorKind::Invalid) => Refusal::TooLong,
+            Err(ExtendErrorKind::TooMany) => Refusal::TooMany,
+            Err(ExtendErrorKind::WouldShorten) => Refusal::WouldShorten,
+            // It may have ended while the extension was under way.
+            Err(kind) if is_lost(kind) && self.rounds() == rounds => Refusal::Lost,
+            _ => return,
+        };
+        self.record(EventKind::ExtensionRefused { attempt, ttl_ns, why });
+    }
+
+    /// How many extensions of the lease the client has told of.
+    fn rounds(&self) -> u16 {
+        self.world.lock().clients[usize::from(self.client)].rounds
     }
 
     fn look(&mut self) {

@@ -138,6 +138,10 @@ impl Bounds<'_> {
                 self.at_most("t1_local_ns", t1_local_ns, 1 << 63)?;
                 self.at_most("ttl_ns", ttl_ns, SPAN_NS_MAX)
             }
+            EventKind::ExtensionRefused { attempt, ttl_ns, .. } => {
+                self.attempt(attempt)?;
+                self.at_most("ttl_ns", ttl_ns, SPAN_NS_MAX)
+            }
             EventKind::ExtensionSettled { attempt, counted, deadline_local_ns, .. } => {
                 self.attempt(attempt)?;
                 self.counted(counted)?;

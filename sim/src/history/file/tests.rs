@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Rejection, Settlement,
-    Writer,
+    Answer, AttemptId, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Refusal, Rejection,
+    Settlement, Writer,
 };
 use crate::scenario::Scenario;
 
@@ -104,6 +104,10 @@ fn extensions() -> impl Strategy<Value = EventKind> {
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
             }
         ),
+        (attempt.clone(), 0..1u64 << 60).prop_map(|(attempt, ttl_ns)| {
+            let why = Refusal::WouldShorten;
+            EventKind::ExtensionRefused { attempt, ttl_ns, why }
+        }),
         (attempt, deadline).prop_map(|(attempt, deadline_local_ns)| {
             let clock = ClockKind::Boot;
             EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns }

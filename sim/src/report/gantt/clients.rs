@@ -5,6 +5,7 @@ use crate::report::story;
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::text;
 use crate::report::timeline::{Attempt, Interval};
+use crate::report::words;
 
 const BAR_TOP: i64 = 6 * PX;
 const BAR: i64 = 28 * PX;
@@ -59,6 +60,7 @@ fn lease(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     }
     margin(gantt, attempt, top, &colour);
     extensions(gantt, attempt, top);
+    refused_extensions(gantt, attempt, top);
     for section in &attempt.sections {
         let told = format!("critical section under {name} {}", span(section));
         let area = bar(gantt, section, top + SECTION_TOP, SECTION);
@@ -114,6 +116,18 @@ fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
         let told = format!("extension {} of {name}, begun at {begun}, {what} at {when}", nth + 1);
         let y = if class == "extended" { upper } else { lower - 9 * PX };
         gantt.svg.rect(class, Area { x: x - PX, y, width: 2 * PX, height: lower - y }, &told);
+    }
+}
+
+/// A small line, as for an extension that failed, where none was begun.
+fn refused_extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
+    let name = gantt.timeline.name(attempt.id);
+    let y = top + BAR_TOP + BAR - 9 * PX;
+    for (at, why) in &attempt.refusals {
+        let (x, when) = (gantt.scale.x(at.at_ns), text::instant(at.at_ns));
+        let why = words::refusal(*why);
+        let told = format!("extension of {name} refused by the client at {when}: {why}");
+        gantt.svg.rect("unextended", Area { x: x - PX, y, width: 2 * PX, height: 9 * PX }, &told);
     }
 }
 

@@ -262,6 +262,9 @@ impl<'a> Reader<'a> {
                 let round = Extension { began: at, ttl_ns, failed, extended, delivered };
                 self.with(attempt, |it| it.extensions.push(round));
             }
+            EventKind::ExtensionRefused { attempt, why, .. } => {
+                self.with(attempt, |it| it.refusals.push((at, why)));
+            }
             EventKind::ExtensionSettled { attempt, extended, counted, .. } => {
                 self.with_round(attempt, |round| match extended {
                     true => round.extended = Some((at, counted)),
@@ -347,5 +350,6 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         sections: Vec::new(),
         looks: Vec::new(),
         extensions: Vec::new(),
+        refusals: Vec::new(),
     }
 }

@@ -131,7 +131,7 @@ impl Check<'_> {
         if let Some(pause) = step.sleep {
             self.span(&format!("{at}.sleep"), pause);
         }
-        if let Some(Hold::For(length)) = step.hold {
+        if let Some(Hold::For { length, .. }) = step.hold {
             self.span(&format!("{at}.hold"), length);
         }
         if let Some(acquire) = &step.acquire {

@@ -1,6 +1,9 @@
 //! The clients and what their applications do.
 
-use serde::{Deserialize, Serialize};
+use core::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::scenario::span::Span;
 
@@ -166,33 +169,65 @@ pub struct Write {
     pub blind: bool,
 }
 
-/// How long a section lasts.
+/// How long a section lasts. In a file a time, `until-deadline`, or a table `{ for, or-lost }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// This long on the client's clock.
-    For(Span),
+    /// A time.
+    For {
+        /// How long, on the client's clock.
+        length: Span,
+        /// Whether it ends earlier if the client is told that the lease is over.
+        or_lost: bool,
+    },
     /// Until the client is told that the lease is over.
     UntilDeadline,
+}
+
+/// The table of [`Hold::For`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct HoldTable {
+    #[serde(rename = "for")]
+    length: Span,
+    #[serde(default)]
+    or_lost: bool,
 }
 
 impl Serialize for Hold {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::For(span) => span.serialize(serializer),
+            &Self::For { length, or_lost: false } => length.serialize(serializer),
+            &Self::For { length, or_lost } => HoldTable { length, or_lost }.serialize(serializer),
             Self::UntilDeadline => serializer.serialize_str("until-deadline"),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Hold {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(HoldVisitor)
+    }
+}
+
+struct HoldVisitor;
+
+impl<'de> Visitor<'de> for HoldVisitor {
+    type Value = Hold;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a time such as `2s`, `until-deadline`, or a table with `for`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Hold, E> {
         if text == "until-deadline" {
-            return Ok(Self::UntilDeadline);
+            return Ok(Hold::UntilDeadline);
         }
-        let span = text
-            .parse()
-            .map_err(|error| serde::de::Error::custom(format!("{error}, or `until-deadline`")))?;
-        Ok(Self::For(span))
+        let wrong = |error| E::custom(format!("{error}, or `until-deadline`"));
+        text.parse().map(|length| Hold::For { length, or_lost: false }).map_err(wrong)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Hold, A::Error> {
+        let table = HoldTable::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        Ok(Hold::For { length: table.length, or_lost: table.or_lost })
     }
 }

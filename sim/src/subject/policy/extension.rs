@@ -5,7 +5,7 @@ use redlock_client::protocol::{NodeIndex, NodeMask};
 use super::attempt::mask;
 use super::client::{State, Vote};
 use super::{Connect, PolicyClient, ReleaseTo, nanos};
-use crate::history::OpKind;
+use crate::history::{OpKind, Refusal};
 use crate::subject::{Action, Ask, Now, Word};
 
 /// An extension that is under way.
@@ -69,13 +69,17 @@ impl Rounds {
 
 impl PolicyClient {
     /// Begins an extension, or refuses to.
-    pub(in crate::subject) fn extend(&mut self, ttl_ns: u64, now: Now) -> bool {
-        let State::Held { lost } = self.state else { return false };
+    pub(in crate::subject) fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
+        let State::Held { lost } = self.state else { return Err(Refusal::Lost) };
         let rules = self.policy.extending;
-        let is_over = lost || now.lease_ns >= self.deadline_ns;
-        let is_used_up = rules.is_bounded && self.rounds.succeeded >= self.settings.extensions_max;
-        if self.rounds.are_under_way() || is_used_up || (rules.only_while_valid && is_over) {
-            return false;
+        if rules.only_while_valid && (lost || now.lease_ns >= self.deadline_ns) {
+            return Err(Refusal::Lost);
+        }
+        if self.rounds.are_under_way() {
+            return Err(Refusal::Busy);
+        }
+        if rules.is_bounded && self.rounds.succeeded >= self.settings.extensions_max {
+            return Err(Refusal::TooMany);
         }
         let timeout_boot_ns = now.boot_ns + nanos(self.settings.node_timeout);
         self.rounds.current = Some(Round { t1_ns: now.lease_ns, ttl_ns, timeout_boot_ns });
@@ -90,7 +94,7 @@ impl PolicyClient {
             let plain = self.settings.plain_extensions;
             self.send(node, Ask::extend(ttl_ns / 1_000_000, plain));
         }
-        true
+        Ok(())
     }
 
     /// A node has answered the extension, or the SET that was to bring a missing key back.

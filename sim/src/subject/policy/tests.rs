@@ -104,7 +104,7 @@ impl Bench {
     }
 
     fn extend(&mut self) -> Vec<(u8, Ask)> {
-        assert!(self.client.extend(TTL_MS * MS, self.now()));
+        assert_eq!(self.client.extend(TTL_MS * MS, self.now()), Ok(()));
         self.asked()
     }
 

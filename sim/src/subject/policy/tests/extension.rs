@@ -1,6 +1,7 @@
 //! How leases are extended, by the letter and otherwise.
 
 use super::{Bench, EXTEND, MS, SET, TTL_MS, releases};
+use crate::history::Refusal;
 use crate::subject::Word;
 
 #[test]
@@ -62,12 +63,13 @@ fn strict_extensions_end_with_the_old_deadline() {
     bench.now_ms = TTL_MS - 102;
     bench.answer(2, EXTEND, Word::Integer(1));
     assert_eq!(bench.extended(), Some(None));
-    assert!(!bench.client.extend(TTL_MS * MS, bench.now()), "none is sent any more");
+    assert_eq!(bench.client.extend(TTL_MS * MS, bench.now()), Err(Refusal::Lost), "none is sent");
 }
 
 #[test]
 fn extensions_are_bounded_unless_they_are_not() {
-    for (name, third) in [("redlock-literal", false), ("redlock-extend-unlimited", true)] {
+    let used_up = Err(Refusal::TooMany);
+    for (name, third) in [("redlock-literal", used_up), ("redlock-extend-unlimited", Ok(()))] {
         let mut bench = Bench::granted(name);
         for _ in 0..2 {
             bench.extend();
