@@ -80,16 +80,16 @@ met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everythin
     redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
 hash    [..], as in reports/clock-jump/base.7.jsonl
-  mutual-exclusion   violated (clock(C))              expected violated (clock(C))
-! exclusive-section  violated (clock(C))              expected to hold
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+! exclusive-section    violated (clock(C))              expected to hold
 ...
 "#]]);
     let stored = "reports/clock-jump/base.7.jsonl";
     redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
 hash    [..], as its events have
-  mutual-exclusion   violated (clock(C))              expected violated (clock(C))
-! exclusive-section  violated (clock(C))              expected to hold
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+! exclusive-section    violated (clock(C))              expected to hold
 ...
 "#]]);
 }

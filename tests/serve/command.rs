@@ -31,7 +31,7 @@ fn the_command_says_where_it_serves_and_what_it_found() {
     assert_eq!(observer.ask("ENTER res alice token"), "+OK");
     assert_eq!(observer.ask("LEAVE res alice"), "+OK");
     let verdict = observer.ask("END");
-    assert!(verdict.contains("mutual-exclusion   holds"), "{verdict}");
+    assert!(verdict.contains("mutual-exclusion     holds"), "{verdict}");
     let rest: Vec<String> = lines.collect();
     snapbox::assert_data_eq!(
         [told, rest].concat().join("\n").replace(&out, "OUT"),
@@ -43,10 +43,10 @@ master    C  127.0.0.1:[..]
 observer  127.0.0.1:[..]
 resource  res
 time 0    with the first command about the resource, or START
-  mutual-exclusion   holds                            expected to hold
-  exclusive-section  holds                            expected to hold
-  fenced-order       –                                expected to hold
-  not judged from outside: sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
+  mutual-exclusion     holds                            expected to hold
+  exclusive-section    holds                            expected to hold
+  fenced-order         –                                expected to hold
+  not judged from outside: section-within-lease, sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
 reports: OUT/index.html
 "#]]
     );

@@ -113,7 +113,7 @@ pub(super) fn verdicts(result: &CaseResult) -> String {
     let line = |found: &PropertyResult| {
         let mark = if found.failures.is_empty() { "  " } else { "! " };
         let (name, observed) = (found.property.name(), observed(found));
-        format!("{mark}{name:<18} {observed:<32} expected {}", expected(&found.expected))
+        format!("{mark}{name:<20} {observed:<32} expected {}", expected(&found.expected))
     };
     result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -148,6 +148,11 @@ impl Beliefs {
         self.open.iter().any(|it| it.id == id && it.live && it.until_ns > at_ns)
     }
 
+    /// Until when the lease of `id` is believed, as its clock runs now; `None` if it is not.
+    pub(super) fn until_ns(&self, id: AttemptId) -> Option<u64> {
+        self.open.iter().find(|it| it.id == id && it.live).map(|it| it.until_ns)
+    }
+
     /// Since when nobody has believed to hold the lock: 0 if nobody ever has; `at_ns`, which is
     /// now, if somebody does. A lease that was extended for longer than leases may be held counts
     /// until then.

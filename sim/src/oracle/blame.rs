@@ -115,12 +115,22 @@ pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
         if facts.beliefs.is_believed(id, facts.now_ns) {
             continue;
         }
-        let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
-        if attempt.over_when_decided {
-            return Blamed::NONE;
+        let of_one = of_lingering(facts, id);
+        if of_one.is_none() {
+            return of_one;
         }
-        let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
-        blamed.add(if stopped { Blame::Pause } else { Blame::Application });
+        of_one.iter().for_each(|cause| blamed.add(cause));
     }
     blamed
+}
+
+/// The same of one lease, which is not believed.
+pub(super) fn of_lingering(facts: &Facts, id: AttemptId) -> Blamed {
+    match facts.leases.get(id) {
+        Some(attempt) if !attempt.over_when_decided => {
+            let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
+            Blamed::just(if stopped { Blame::Pause } else { Blame::Application })
+        }
+        _ => Blamed::NONE,
+    }
 }

@@ -173,11 +173,13 @@ impl Oracle {
             EventKind::Looked { attempt, .. } => self.facts.looked(attempt),
             EventKind::SectionLeft { attempt } => {
                 self.exclusive_section.left(&self.facts, attempt);
+                self.section_within_lease.left(attempt);
             }
             EventKind::SectionEntered { attempt }
                 if self.facts.setting.is_judged(attempt.client) =>
             {
                 self.exclusive_section.entered(&self.facts, attempt);
+                self.section_within_lease.entered(attempt);
             }
             EventKind::WriteRejected { .. } => self.counters.rejected_writes += 1,
             EventKind::WriteSent { attempt, .. }

@@ -21,6 +21,7 @@ mod overlaps;
 mod owner_only;
 mod processes;
 mod reach;
+mod section_within_lease;
 mod setting;
 mod sound_grant;
 mod sound_refusal;
@@ -41,6 +42,7 @@ use self::fault_tolerant::FaultTolerant;
 use self::fenced_order::FencedOrder;
 use self::no_lost_update::NoLostUpdate;
 use self::owner_only::OwnerOnly;
+use self::section_within_lease::SectionWithinLease;
 use self::sound_grant::SoundGrant;
 use self::sound_refusal::SoundRefusal;
 use self::tidy::Tidy;
@@ -60,6 +62,7 @@ pub struct Oracle {
     facts: Facts,
     writes: Writes,
     exclusive_section: ExclusiveSection,
+    section_within_lease: SectionWithinLease,
     sound_grant: SoundGrant,
     owner_only: OwnerOnly,
     continuity: Continuity,
@@ -87,6 +90,7 @@ impl Oracle {
             facts: Facts::new(scenario),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
+            section_within_lease: SectionWithinLease::new(),
             sound_grant: SoundGrant::default(),
             owner_only: OwnerOnly::default(),
             continuity: Continuity::new(),
@@ -106,6 +110,7 @@ impl Oracle {
         self.facts.reset();
         self.writes.reset();
         self.exclusive_section.reset();
+        self.section_within_lease.reset();
         self.sound_grant.reset();
         self.owner_only.reset();
         self.continuity.reset();
@@ -119,6 +124,7 @@ impl Oracle {
 
     /// Takes in the next event.
     pub fn observe(&mut self, event: &Event) {
+        self.section_within_lease.passes(&self.facts, event.at_ns);
         self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
         match event.kind {
             EventKind::Written { .. }
@@ -169,6 +175,7 @@ impl Oracle {
             let found = match property {
                 Property::MutualExclusion => mutual_exclusion::judge(facts),
                 Property::ExclusiveSection => self.exclusive_section.judge(facts),
+                Property::SectionWithinLease => self.section_within_lease.judge(),
                 Property::SoundGrant => self.sound_grant.judge(),
                 Property::OwnerOnly => self.owner_only.judge(),
                 Property::Continuity => self.continuity.judge(),
@@ -216,6 +223,7 @@ impl Oracle {
                 facts.processes.killed(client);
                 facts.beliefs.end_all_of(host, facts.now_ns);
                 self.exclusive_section.killed(facts, client);
+                self.section_within_lease.killed(client);
             }
         }
         self.tidy.reconsider_all(&self.facts);

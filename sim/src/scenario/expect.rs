@@ -15,6 +15,8 @@ pub enum Property {
     MutualExclusion,
     /// Critical sections never overlap.
     ExclusiveSection,
+    /// Every critical section lies within a belief of its lease.
+    SectionWithinLease,
     /// A grant had a majority of this attempt's keys behind it, and was timed from before them.
     SoundGrant,
     /// No attempt touches a key of another.
@@ -37,9 +39,10 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
+        Self::SectionWithinLease,
         Self::SoundGrant,
         Self::OwnerOnly,
         Self::Continuity,
@@ -57,6 +60,7 @@ impl Property {
         match self {
             Self::MutualExclusion => "mutual-exclusion",
             Self::ExclusiveSection => "exclusive-section",
+            Self::SectionWithinLease => "section-within-lease",
             Self::SoundGrant => "sound-grant",
             Self::OwnerOnly => "owner-only",
             Self::Continuity => "continuity",

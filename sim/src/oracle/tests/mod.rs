@@ -2,6 +2,7 @@
 
 mod beliefs;
 mod blame;
+mod exposure;
 mod extension;
 mod nonsense;
 mod owners;

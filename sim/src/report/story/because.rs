@@ -229,34 +229,64 @@ fn after_the_lease(
     second: &Attempt,
     over_ns: u64,
 ) -> Vec<Clause> {
-    let mut told = Vec::new();
-    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
-    let (one, other) =
-        (timeline.client_name(first.id.client), timeline.client_name(second.id.client));
-    let looks = first.looks.iter().rev();
-    if let Some((look, _)) = looks.clone().find(|(at, alive)| *alive && at.at_ns <= over_ns) {
-        let at = text::instant(look.at_ns);
-        told.push(Clause::at(*look, format!("{one} looked at {l1} last at {at}: it was alive")));
-    }
-    if let Some(stop) = stop_before(timeline, first.id, violation.from_ns) {
-        let host = timeline.scenario.client_host(first.id.client.into());
-        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
-        let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
-            Some(trouble) => faults::because(timeline.scenario, trouble),
-            None => format!("{one} was {} from {}", stop.why.word(), text::instant(from_ns)),
-        };
-        told.push(Clause::at(stop.from, because));
-    }
-    told.push(Clause::new(format!("{l1} was over at {}", text::instant(over_ns))));
+    let mut told = end_of_the_lease(timeline, violation, first, over_ns);
     if let Some((granted, _)) = second.delivered {
+        let (other, l2) = (timeline.client_name(second.id.client), timeline.name(second.id));
         let at = text::instant(granted.at_ns);
         told.push(Clause::at(granted, format!("{other} was granted {l2} at {at}, rightly")));
     }
-    if let Some(section) = first.sections.iter().find(|it| it.to_ns > violation.from_ns) {
-        let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
-        told.push(Clause::new(format!(
-            "{one} was in its section from {from} to {to} all the same"
-        )));
-    }
+    told.extend(section_all_the_same(timeline, violation, first));
     told
+}
+
+/// Why a section went on without its lease.
+pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let Some(first) = timeline.attempt(violation.first) else { return Vec::new() };
+    let ends = first.beliefs.iter().map(|belief| belief.to_ns);
+    let over_ns = ends.filter(|&to_ns| to_ns <= violation.from_ns).max();
+    let over_ns = over_ns.unwrap_or(violation.from_ns);
+    let mut told = end_of_the_lease(timeline, violation, first, over_ns);
+    told.extend(section_all_the_same(timeline, violation, first));
+    told
+}
+
+/// The last look at a lease, what kept its holder from another, and the end.
+fn end_of_the_lease(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    lease: &Attempt,
+    over_ns: u64,
+) -> Vec<Clause> {
+    let mut told = Vec::new();
+    let (name, client) = (timeline.name(lease.id), timeline.client_name(lease.id.client));
+    let mut looks = lease.looks.iter().rev();
+    if let Some((look, _)) = looks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
+        let at = text::instant(look.at_ns);
+        told.push(Clause::at(
+            *look,
+            format!("{client} looked at {name} last at {at}: it was alive"),
+        ));
+    }
+    if let Some(stop) = stop_before(timeline, lease.id, violation.from_ns) {
+        let host = timeline.scenario.client_host(lease.id.client.into());
+        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
+        let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+            Some(trouble) => faults::because(timeline.scenario, trouble),
+            None => format!("{client} was {} from {}", stop.why.word(), text::instant(from_ns)),
+        };
+        told.push(Clause::at(stop.from, because));
+    }
+    told.push(Clause::new(format!("{name} was over at {}", text::instant(over_ns))));
+    told
+}
+
+fn section_all_the_same(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    lease: &Attempt,
+) -> Option<Clause> {
+    let section = lease.sections.iter().find(|it| it.to_ns > violation.from_ns)?;
+    let client = timeline.client_name(lease.id.client);
+    let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
+    Some(Clause::new(format!("{client} was in its section from {from} to {to} all the same")))
 }

@@ -1,7 +1,7 @@
 //! The properties that are not about two overlapping intervals.
 
 use super::continuity::made_again;
-use super::{Clause, settled, stop_before};
+use super::{Clause, because, settled, stop_before};
 use crate::history::{AttemptId, EventKind, Writer};
 use crate::oracle::Violation;
 use crate::report::faults::{self, Family};
@@ -40,6 +40,14 @@ pub(super) fn tell(
             let headline =
                 format!("{client} {what} “{resource}” at {at} without what {whole} needs");
             (headline, extended.unwrap_or_else(|| unsound(timeline, violation.first)))
+        }
+        Property::SectionWithinLease => {
+            let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
+            let headline = format!(
+                "{client} worked on “{resource}” for {length} without a lease (true time {at} to \
+                 {until})"
+            );
+            (headline, because::exposure(timeline, violation))
         }
         Property::Tidy => {
             let headline = format!("{node} still holds a key of {first} at {at}");

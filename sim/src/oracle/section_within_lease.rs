@@ -1,0 +1,85 @@
+//! Every critical section lies within a belief of its lease, in true time: nobody works on without
+//! the lock, whether or not somebody else takes it meanwhile.
+//!
+//! [`Beliefs`](super::beliefs::Beliefs) says what a belief is. A section may end at the instant at
+//! which the belief does. Between two events only clocks end beliefs, so it is enough to look at
+//! each event, before it is taken in, at the time that has passed since the one before.
+//!
+//! Blamed is a stop of the process between its last look at the clock and the end of the belief,
+//! else the application, which did not look or did not stop; nobody but the client if the lease was
+//! over when it was decided.
+
+use super::blame;
+use super::facts::Facts;
+use super::verdict::{Judgement, Violation};
+use crate::history::AttemptId;
+
+/// The sections of a run.
+#[derive(Debug)]
+pub(super) struct SectionWithinLease {
+    inside: Vec<AttemptId>,
+    found: Judgement,
+    /// The section that was found, as long as it goes on without its lease.
+    exposed: Option<AttemptId>,
+}
+
+impl SectionWithinLease {
+    pub(super) fn new() -> Self {
+        Self { inside: Vec::with_capacity(16), found: Judgement::Vacuous, exposed: None }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.inside.clear();
+        (self.found, self.exposed) = (Judgement::Vacuous, None);
+    }
+
+    pub(super) fn entered(&mut self, id: AttemptId) {
+        self.found.held();
+        if !self.inside.contains(&id) {
+            self.inside.push(id);
+        }
+    }
+
+    pub(super) fn left(&mut self, id: AttemptId) {
+        self.inside.retain(|&it| it != id);
+        self.exposed.take_if(|it| *it == id);
+    }
+
+    pub(super) fn killed(&mut self, client: u8) {
+        self.inside.retain(|it| it.client != client);
+        self.exposed.take_if(|it| it.client == client);
+    }
+
+    /// Nothing happens until `to_ns`.
+    #[inline]
+    pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
+        if !self.inside.is_empty() && to_ns > facts.now_ns {
+            self.look(facts, to_ns);
+        }
+    }
+
+    pub(super) fn judge(&self) -> Judgement {
+        self.found
+    }
+
+    fn look(&mut self, facts: &Facts, to_ns: u64) {
+        for &id in &self.inside {
+            let from_ns =
+                facts.beliefs.until_ns(id).map_or(facts.now_ns, |it| it.max(facts.now_ns));
+            if from_ns >= to_ns {
+                self.exposed.take_if(|it| *it == id);
+                continue;
+            }
+            match &mut self.found {
+                Judgement::Violated(found) if self.exposed == Some(id) => found.to_ns = to_ns,
+                Judgement::Violated(_) => {}
+                found => {
+                    let blamed = blame::of_lingering(facts, id);
+                    let violation = Violation::of_one(id, from_ns, blamed);
+                    *found = Judgement::Violated(Violation { to_ns, ..violation });
+                    self.exposed = Some(id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Sections within their leases. C1 is granted at 2 ms and believes until 9 898 ms.
+
+use super::tale::{C1, C2, MS, PROBE, Tale, host};
+use crate::history::{ClockKind, EventKind};
+use crate::oracle::Judgement;
+use crate::scenario::Property::{ExclusiveSection, SectionWithinLease};
+
+/// C1 has looked and entered at 2 ms.
+fn inside() -> Tale {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").looks(C1, true).enters(C1);
+    tale
+}
+
+#[test]
+fn without_a_section_it_is_vacuous() {
+    assert_eq!(
+        Tale::new().acquires(C1, "ABC").at(20_000).finds(SectionWithinLease),
+        Judgement::Vacuous
+    );
+    let mut probe = Tale::new();
+    probe.acquires(PROBE, "ABC").enters(PROBE).at(20_000);
+    assert_eq!(probe.finds(SectionWithinLease), Judgement::Vacuous);
+}
+
+#[test]
+fn a_section_may_end_with_its_lease() {
+    assert_eq!(inside().at(9_898).leaves(C1).finds(SectionWithinLease), Judgement::Holds);
+    let mut lost = inside();
+    lost.at(5_000).tell(EventKind::LostDelivered { attempt: C1 }).leaves(C1).at(20_000);
+    assert_eq!(lost.finds(SectionWithinLease), Judgement::Holds);
+    let mut killed = inside();
+    killed.at(5_000).kills(C1).at(20_000);
+    assert_eq!(killed.finds(SectionWithinLease), Judgement::Holds);
+}
+
+#[test]
+fn nobody_else_has_to_come_for_a_section_to_be_without_its_lease() {
+    let mut tale = inside();
+    tale.at(13_898).leaves(C1).at(20_000);
+    let found = tale.violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 13_898 * MS));
+    assert_eq!((found.first, found.second), (C1, None));
+    assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+    assert_eq!(tale.finds(ExclusiveSection), Judgement::Holds);
+}
+
+#[test]
+fn a_section_that_nobody_leaves_lasts_to_the_end() {
+    let found = inside().at(12_000).violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 12_000 * MS));
+}
+
+#[test]
+fn a_loss_or_a_release_ends_the_lease_of_a_section() {
+    for end in [EventKind::LostDelivered { attempt: C1 }, EventKind::ReleaseCalled { attempt: C1 }]
+    {
+        let mut tale = inside();
+        tale.at(5_000).tell(end).at(5_001).leaves(C1).at(20_000);
+        let found = tale.violation(SectionWithinLease);
+        assert_eq!((found.from_ns, found.to_ns), (5_000 * MS, 5_001 * MS), "{end:?}");
+    }
+}
+
+#[test]
+fn a_section_that_is_entered_too_late_has_no_lease() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(9_900).enters(C1).at(9_950).leaves(C1);
+    let found = tale.violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (9_900 * MS, 9_950 * MS));
+}
+
+#[test]
+fn a_stop_across_the_deadline_is_blamed_whatever_is_looked_at_later() {
+    let mut tale = inside();
+    tale.at(9_000).stops(C1).at(12_000).continues(C1).looks(C1, false).at(12_001).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["pause"]);
+}
+
+#[test]
+fn a_stop_after_the_deadline_is_no_excuse() {
+    let mut tale = inside();
+    tale.at(10_000).stops(C1).at(12_000).continues(C1).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+}
+
+#[test]
+fn a_lease_that_was_over_when_decided_is_the_fault_of_the_client() {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(1).sets(C1, "ABC").at(10_000).decides(C1, "ABC").delivers(C1);
+    tale.enters(C1).at(10_001).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["none"]);
+}
+
+#[test]
+fn an_extension_in_time_keeps_the_section_within_its_lease() {
+    let mut tale = inside();
+    tale.with_extensions(3).at(9_000).extends(C1, "ABC").at(18_000).leaves(C1);
+    assert_eq!(tale.finds(SectionWithinLease), Judgement::Holds);
+    let mut late = inside();
+    late.with_extensions(3).at(9_897).extends(C1, "ABC").at(18_000).leaves(C1);
+    let found = late.violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 9_899 * MS), "until it is heard of");
+}
+
+#[test]
+fn a_clock_that_is_set_across_the_deadline_ends_the_lease_at_once() {
+    let mut tale = Tale::new();
+    tale.clock = ClockKind::Wall;
+    tale.acquires(C1, "ABC").enters(C1);
+    tale.at(3_000).steps(host(C1), ClockKind::Wall, 60_000).at(3_500).leaves(C1);
+    let found = tale.violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (3_000 * MS, 3_500 * MS));
+}
+
+#[test]
+fn the_first_section_without_its_lease_is_told() {
+    let mut tale = inside();
+    tale.at(10_000).leaves(C1).acquires(C2, "ABC").enters(C2).at(30_000).leaves(C2);
+    let found = tale.violation(SectionWithinLease);
+    assert_eq!((found.first, found.from_ns, found.to_ns), (C1, 9_898 * MS, 10_000 * MS));
+}
