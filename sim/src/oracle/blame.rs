@@ -124,7 +124,23 @@ pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
     blamed
 }
 
-/// The same of one lease, which is not believed.
+/// Why the section of a lease goes on, from `from_ns` on without it: the lease's clock ran ahead by more
+/// than the lease gives up for drift and ended it early, or whatever is to blame for lingering.
+pub(super) fn of_exposure(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
+    let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
+    let basis = &attempt.basis;
+    let lease_ns = since(basis.t1_local_ns, facts.lease_clock(id, attempt));
+    let gained_ns = lease_ns.saturating_sub(since(basis.began_ns, facts.now_ns));
+    let is_early =
+        since(basis.began_ns, from_ns) < since(basis.t1_local_ns, attempt.deadline_local_ns);
+    let allowed_ns = i64::try_from(basis.drift_ns).unwrap_or(i64::MAX);
+    if is_early && gained_ns > allowed_ns {
+        return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
+    }
+    of_lingering(facts, id)
+}
+
+/// Why one lease, which is not believed, has not been let go.
 pub(super) fn of_lingering(facts: &Facts, id: AttemptId) -> Blamed {
     match facts.leases.get(id) {
         Some(attempt) if !attempt.over_when_decided => {

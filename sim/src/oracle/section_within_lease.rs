@@ -5,8 +5,8 @@
 //! which the belief does. Between two events only clocks end beliefs, so it is enough to look at
 //! each event, before it is taken in, at the time that has passed since the one before.
 //!
-//! Blamed is a stop of the process between its last look at the clock and the end of the belief,
-//! else the application, which did not look or did not stop; nobody but the client if the lease was
+//! Blamed is the lease's clock if it ran ahead and ended the lease early; else a stop of the process
+//! between its last look at the clock and the end of the belief; else the application, which did not look or did not stop; nobody but the client if the lease was
 //! over when it was decided.
 
 use super::blame;
@@ -74,7 +74,7 @@ impl SectionWithinLease {
                 Judgement::Violated(found) if self.exposed == Some(id) => found.to_ns = to_ns,
                 Judgement::Violated(_) => {}
                 found => {
-                    let blamed = blame::of_lingering(facts, id);
+                    let blamed = blame::of_exposure(facts, id, from_ns);
                     let violation = Violation::of_one(id, from_ns, blamed);
                     *found = Judgement::Violated(Violation { to_ns, ..violation });
                     self.exposed = Some(id);

@@ -46,6 +46,20 @@ fn nobody_else_has_to_come_for_a_section_to_be_without_its_lease() {
 }
 
 #[test]
+fn a_clock_that_ran_ahead_is_blamed_for_an_early_end() {
+    let exposed_by = |set_at_ms, by_ms| {
+        let mut tale = Tale::new();
+        tale.clock = ClockKind::Wall;
+        tale.acquires(C1, "ABC").looks(C1, true).enters(C1);
+        tale.at(set_at_ms).steps(host(C1), ClockKind::Wall, by_ms).at(13_000).leaves(C1);
+        tale.blame(SectionWithinLease)
+    };
+    assert_eq!(exposed_by(3_000, 20_000), ["clock(c1)"]);
+    assert_eq!(exposed_by(3_000, 100), ["application"], "within what the lease gives up for drift");
+    assert_eq!(exposed_by(11_000, 20_000), ["application"], "the lease was over by then");
+}
+
+#[test]
 fn a_section_that_nobody_leaves_lasts_to_the_end() {
     let found = inside().at(12_000).violation(SectionWithinLease);
     assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 12_000 * MS));
