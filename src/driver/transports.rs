@@ -289,15 +289,15 @@ mod tests {
         let environment = Arc::clone(&clock) as Arc<dyn Environment>;
         let driver = Driver::new(environment, observers, endpoints, &[link]);
         let node = NodeIndex::new(0);
-        let mut context = Context::from_waker(Waker::noop());
+        let context = Context::from_waker(Waker::noop());
         driver.turn(|state, now| state.machine.connect(now));
-        let old = driver.orders(node, None, None, &mut context).epoch.expect("dialled");
+        let old = driver.orders(node, None, None, &context).epoch.expect("dialled");
         driver.closed(node, old, Arc::from("refused"));
         *clock.0.lock().unwrap() += second;
         driver.turn(|state, now| state.machine.handle_timeout(now));
-        let new = driver.orders(node, None, None, &mut context).epoch.expect("dialled again");
+        let new = driver.orders(node, None, None, &context).epoch.expect("dialled again");
         driver.connected(node, new);
         driver.closed(node, old, Arc::from("late"));
-        assert_eq!(driver.orders(node, None, None, &mut context).epoch, Some(new));
+        assert_eq!(driver.orders(node, None, None, &context).epoch, Some(new));
     }
 }

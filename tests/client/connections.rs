@@ -23,7 +23,7 @@ impl Wake for Woken {
 fn bytes_for_a_lost_connection_are_not_written_on_the_next() {
     let world = World::new();
     let redlock = world.client();
-    world.poll(&mut Box::pin(redlock.ready(0 * SECOND)));
+    world.poll(&mut Box::pin(redlock.ready(std::time::Duration::ZERO)));
     world.settle();
     let mut lost = acquiring(&redlock, "lost");
     assert!(lost.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -91,7 +91,7 @@ fn answers_that_came_during_a_pause_decide_before_the_node_timeout() {
     for pause in [100 * MS, 5 * SECOND] {
         let world = World::new();
         let redlock = world.client();
-        world.poll(&mut Box::pin(redlock.ready(0 * SECOND)));
+        world.poll(&mut Box::pin(redlock.ready(std::time::Duration::ZERO)));
         world.settle();
         world.each_node(|node| node.habit = Habit::Hangs);
         let mut acquiring = redlock.try_acquire("res").into_future();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Ending of a file that is not complete yet.
 const PART: &str = ".part";
@@ -51,8 +51,8 @@ impl Drop for Staged {
     }
 }
 
-fn part(path: &PathBuf) -> PathBuf {
-    let mut part = path.clone().into_os_string();
+fn part(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
     part.push(PART);
     part.into()
 }
