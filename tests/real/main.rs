@@ -135,6 +135,7 @@ const MISSING: &str = "no `redis-server` on PATH";
 const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("inspection::what_makes_keys_vanish_is_found", "a simulated master follows no other"),
     ("refusals::a_server_that_becomes_a_replica_votes_no_more", "it follows no other"),
+    ("taken::a_holder_of_another_library_is_a_holder", "it has no lists"),
 ];
 
 /// Why `test` is not for servers of this version, if it is not.
