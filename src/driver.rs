@@ -17,7 +17,6 @@ mod wakes;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use self::extensions::Extender;
@@ -148,11 +147,11 @@ impl Driver {
     /// # Errors
     ///
     /// If tasks cannot be started from here. Those that run go on.
-    fn start_tasks(self: &Arc<Self>) -> io::Result<()> {
+    fn start_tasks(self: &Arc<Self>) -> Result<(), AcquireError> {
         if self.all_run.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.environment.can_spawn()?;
+        self.environment.can_spawn().map_err(|why| AcquireError::not_started(&why))?;
         let mut state = self.lock();
         self.all_run.store(true, Ordering::Release);
         let timer = !core::mem::replace(&mut state.timer.running, true);
@@ -232,7 +231,7 @@ impl Driver {
         config: impl FnOnce(BootInstant) -> LockConfig,
         context: &Context<'_>,
     ) -> Result<LockId, AcquireError> {
-        self.start_tasks().map_err(|why| AcquireError::not_started(&why))?;
+        self.start_tasks()?;
         self.serve(|it| it.open_use(resource, config, context))
     }
 
@@ -260,7 +259,7 @@ impl Driver {
     ///
     /// After the client was closed, and where no task can be started.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<(), AcquireError> {
-        self.start_tasks().map_err(|why| AcquireError::not_started(&why))?;
+        self.start_tasks()?;
         self.turn(|state, now| {
             if state.closed {
                 return Err(AcquireError::new(AcquireErrorKind::Closed));
