@@ -53,7 +53,7 @@ pub(crate) fn run(other: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a round of `program` printed.
+/// Runs one round of `program` and returns its throughput and p50; `None` if it fails.
 fn figures(program: &str) -> Option<[f64; 2]> {
     let output = Command::new(program).arg("alone").stderr(Stdio::inherit()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

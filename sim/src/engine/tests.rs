@@ -1,4 +1,4 @@
-//! What applications do, the same on both engines.
+//! Application steps have the same effect on both engines.
 
 use super::{event, turmoil};
 use crate::history::{Event, EventKind, Refusal};

@@ -87,7 +87,7 @@ pub(super) struct KeyLife {
     pub answered_ns: u64,
     /// Whether that was an error.
     pub failed: bool,
-    /// Who had made the key because of which the SET was refused.
+    /// Writer of the key that made the node refuse the SET.
     pub refused_for: Writer,
     /// When the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,

@@ -30,7 +30,7 @@ struct Cut {
     either_way: Nodes,
     /// Nodes that requests do not reach.
     requests: Nodes,
-    /// Whether connections are lost with it.
+    /// True if the fault also closes connections.
     resets: bool,
     aftermath: Aftermath,
     began_ns: u64,
@@ -80,7 +80,7 @@ impl Ways {
     }
 }
 
-/// What a client knows of its connection to a node, as far as the history tells.
+/// State of a client's connection to a node, derived from the history.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     /// The last command that was written.

@@ -109,12 +109,12 @@ impl Setting {
         }
     }
 
-    /// Whether `client` says that the lock is taken only if somebody has it.
+    /// True if `client` reports `Taken` only when somebody holds the lock.
     pub(super) fn says_whose(&self, client: u8) -> bool {
         self.say_whose & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
     }
 
-    /// Whether `client` asks at once wherever it asks.
+    /// True if every acquisition of `client` is `at-once`.
     pub(super) fn asks_at_once(&self, client: u8) -> bool {
         self.ask_at_once & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
     }

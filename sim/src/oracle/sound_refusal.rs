@@ -15,7 +15,7 @@ use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Settlement, Writer};
 use crate::scenario::Acquire;
 
-/// What was found so far.
+/// Refusals and grants seen so far.
 #[derive(Debug, Default)]
 pub(super) struct SoundRefusal {
     found: Judgement,
@@ -64,7 +64,7 @@ impl SoundRefusal {
         }
     }
 
-    /// What was found, once the run is over.
+    /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         if let Some(id) = self.told.filter(|_| !self.had_by_somebody && !self.has_faults) {
             self.violated(id, facts.now_ns);
@@ -87,7 +87,7 @@ impl SoundRefusal {
     }
 }
 
-/// Whether a majority of the nodes refused `id` because of keys of one other attempt.
+/// Returns true if a majority of the nodes refused `id` for keys of one other attempt.
 fn is_taken(facts: &Facts, id: AttemptId) -> bool {
     let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1) as usize) else {
         return false;

@@ -168,8 +168,8 @@ impl Application {
         }
     }
 
-    /// Whether it succeeds is the history's matter: the application goes on. The client tells of
-    /// extensions that it begins; only the application hears that it began none.
+    /// Asks for an extension and goes on either way. Records a refusal to begin one: the client's
+    /// observer reports only extensions that have begun.
     async fn extend(&mut self, ttl_ns: u64) {
         let Some(held) = &self.held else { return };
         let rounds = self.rounds();

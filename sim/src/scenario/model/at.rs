@@ -47,7 +47,7 @@ impl<'de> Visitor<'de> for AtVisitor {
 pub struct HostAt {
     /// The client.
     pub client: String,
-    /// Which of its attempts; the first if not given.
+    /// Attempt at which the fault begins; default: the first.
     #[serde(default)]
     pub attempt: WhichAttempt,
     /// Which step.

@@ -35,7 +35,7 @@ impl Client {
         matches!(self.subject.as_str(), "redlock" | "redlock-any-refusal")
     }
 
-    /// Whether it asks at once wherever it asks.
+    /// True if every acquisition of this client is `at-once`.
     #[must_use]
     pub fn asks_at_once(&self) -> bool {
         let mut asked = self.steps.iter().filter_map(|step| step.acquire).peekable();
