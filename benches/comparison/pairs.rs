@@ -5,7 +5,9 @@
 //! ```
 //!
 //! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout. Each
-//! round of either is a process of its own, `OTHER alone`, and prints two figures.
+//! round of either is a process of its own, `OTHER alone`, and prints two figures. A round of a pair is
+//! the median of several, in turn with those of the other build: where a process lies in memory moves its
+//! figures by more than most changes do.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -17,7 +19,10 @@ use crate::{latency, throughput};
 /// An odd pair begins with the other build, so that neither always comes first.
 const PAIRS: usize = 10;
 
-/// One round: throughput in cycles a second, p50 of an acquisition in µs; n = 5.
+/// Processes of each build in a pair, one after the other in turn.
+const PROCESSES: usize = 5;
+
+/// One process: throughput in cycles a second, p50 of an acquisition in µs; n = 5.
 pub(crate) fn alone(servers: &mut Servers) {
     let cycles = throughput::round(servers, Ours::connect);
     let p50_us = latency::round(servers, Ours::connect);
@@ -31,7 +36,7 @@ pub(crate) fn run(other: &str) -> ExitCode {
     let (mut throughputs, mut latencies) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
         let order = if pair % 2 == 0 { [&*this, other] } else { [other, &*this] };
-        let mut rounds = order.map(figures);
+        let mut rounds = in_turn(order);
         if pair % 2 == 1 {
             rounds.reverse();
         }
@@ -53,7 +58,22 @@ pub(crate) fn run(other: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs one round of `program` and returns its throughput and p50; `None` if it fails.
+/// The medians of throughput and p50 of each program; `None` if one of its processes fails.
+fn in_turn(programs: [&str; 2]) -> [Option<[f64; 2]>; 2] {
+    let rounds: Vec<_> = (0..PROCESSES).map(|_| programs.map(figures)).collect();
+    [0, 1].map(|program| {
+        let figures: Option<Vec<_>> = rounds.iter().map(|round| round[program]).collect();
+        figures.map(|figures| [0, 1].map(|figure| median(figures.iter().map(|it| it[figure]))))
+    })
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<_> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    quantile(&figures, 0.5)
+}
+
+/// Runs one process of `program` and returns its throughput and p50; `None` if it fails.
 fn figures(program: &str) -> Option<[f64; 2]> {
     let output = Command::new(program).arg("alone").stderr(Stdio::inherit()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
