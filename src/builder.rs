@@ -38,6 +38,8 @@ pub struct Builder {
     restart_guard: RestartGuard,
     guards: Vec<(usize, RestartGuard)>,
     extensions_max: u32,
+    canary_key: Vec<u8>,
+    introduction_max_age: Duration,
     drift: Drift,
     retry: RetryDelay,
     #[cfg(feature = "tls")]
@@ -75,6 +77,8 @@ impl Builder {
             restart_guard: RestartGuard::default(),
             guards: Vec::new(),
             extensions_max: DEFAULT_EXTENSIONS_MAX,
+            canary_key: DEFAULT_CANARY_KEY.to_vec(),
+            introduction_max_age: INTRODUCTION_MAX_AGE,
             drift: Drift::default(),
             retry: RetryDelay::default(),
             #[cfg(feature = "tls")]
@@ -154,6 +158,28 @@ impl Builder {
     /// count: that has a limit of its own.
     pub fn extensions_max(mut self, most: u32) -> Self {
         self.extensions_max = most;
+        self
+    }
+
+    /// The name of the key by which a node's memory is known: `redlock-client:canary` by default.
+    ///
+    /// Each node has one, without a time to live. A node whose canary is younger than `fleet_max_ttl`
+    /// does not vote for a client that meets it for the first time, unless something is promised of its
+    /// memory: whoever deletes it, or renames it for some clients only, keeps clients from locking for
+    /// that long, and does no other harm. No lock can have this name.
+    pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
+        self.canary_key = name.as_ref().to_vec();
+        self
+    }
+
+    /// Behind every SET a node is asked who it is, in the same write, and its vote counts once it has
+    /// answered.
+    ///
+    /// By default that is done only if it was asked more than a second ago. Where clients reach the
+    /// nodes through proxies that keep a connection while the server behind them is another one, a
+    /// server that lost its keys can vote within that second.
+    pub fn verify_every_vote(mut self) -> Self {
+        self.introduction_max_age = Duration::ZERO;
         self
     }
 
@@ -240,6 +266,7 @@ impl Builder {
             restart_guard: self.restart_guard,
             fleet_max_ttl,
             drift: self.drift,
+            introduction_max_age: self.introduction_max_age,
         };
         #[cfg(feature = "tls")]
         if endpoints.iter().any(Endpoint::is_tls) {
@@ -252,7 +279,8 @@ impl Builder {
             |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let observers = Observers::new(self.observers, &endpoints);
-        let driver = Driver::new(self.environment, observers, endpoints, &links);
+        let canary_key = self.canary_key.into_boxed_slice();
+        let driver = Driver::new(self.environment, observers, endpoints, canary_key, &links);
         Ok(Redlock::new(driver, settings))
     }
 
@@ -288,6 +316,9 @@ impl Builder {
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
+/// For how long an introduction is good for, unless every vote is verified.
+const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);
 /// The longest TTL that is taken for meant.
 const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
 /// Extensions that one lease may be given by its holder, unless it is said otherwise.

@@ -43,6 +43,8 @@ pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
     observers: Observers,
     endpoints: Vec<Endpoint>,
+    /// The name of the key that tells a node's memory from another.
+    canary_key: Box<[u8]>,
     /// Every task runs, as far as can be told without the lock.
     all_run: AtomicBool,
     state: Mutex<State>,
@@ -90,6 +92,7 @@ impl Driver {
         environment: Arc<dyn Environment>,
         observers: Observers,
         endpoints: Vec<Endpoint>,
+        canary_key: Box<[u8]>,
         links: &[LinkConfig],
     ) -> Self {
         let state = State {
@@ -107,7 +110,11 @@ impl Driver {
             wakes: Wakes::default(),
         };
         let all_run = AtomicBool::new(false);
-        Self { environment, observers, endpoints, all_run, state: Mutex::new(state) }
+        Self { environment, observers, endpoints, canary_key, all_run, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn canary_key(&self) -> &[u8] {
+        &self.canary_key
     }
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::dial::DialError;
 use crate::endpoint::{Credentials, Endpoint};
-use crate::resp::{self, Decoder, EXTEND, Frame, RELEASE};
+use crate::resp::{self, Decoder, EXTEND, Frame, INTRODUCE, RELEASE};
 
 /// The client's name in `CLIENT LIST`.
 const NAME: &[u8] = b"redlock-client";
@@ -82,20 +82,35 @@ async fn exchange(
     if database != 0 {
         resp::write(&mut outgoing, &[b"SELECT", database.to_string().as_bytes()]);
     }
-    let courtesies: [&[&[u8]]; 5] = [
+    let courtesies: [&[&[u8]]; 7] = [
         &[b"CLIENT", b"SETNAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-NAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-VER", VERSION],
         // So that later on their names are enough.
         &[b"SCRIPT", b"LOAD", RELEASE.text],
         &[b"SCRIPT", b"LOAD", EXTEND.text],
+        &[b"SCRIPT", b"LOAD", INTRODUCE.text],
+        // So that the server says when its keys are gone. Reads are not remembered unless it is asked
+        // to (`OPTIN`): a script's reads would be.
+        &[b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"],
     ];
     courtesies.iter().for_each(|command| resp::write(&mut outgoing, command));
     stream.write_all(&outgoing).await?;
     stream.flush().await?;
-    let greeting = read_error(stream, decoder).await?;
+    let (greeting, version) = match read(stream, decoder).await? {
+        Said::Error(text) => (Some(text), None),
+        Said::Map(bytes) => (None, version(&bytes)),
+        Said::Other => (None, None),
+    };
     let selection = if database == 0 { None } else { read_error(stream, decoder).await? };
     for _ in courtesies {
+        read_error(stream, decoder).await?;
+    }
+    if version.is_some_and(crashes_when_tracking) {
+        let mut outgoing = BytesMut::new();
+        resp::write(&mut outgoing, &[b"CLIENT", b"TRACKING", b"OFF"]);
+        stream.write_all(&outgoing).await?;
+        stream.flush().await?;
         read_error(stream, decoder).await?;
     }
     Ok(match (greeting, selection) {
@@ -111,16 +126,51 @@ fn is_about_credentials(text: &[u8]) -> bool {
     text.starts_with(b"WRONGPASS") || text.starts_with(b"NOAUTH")
 }
 
+/// Whether servers of this version can crash when the table of what they track overflows (redis issue
+/// 11715).
+pub(crate) fn crashes_when_tracking(version: (u32, u32, u32)) -> bool {
+    matches!(version, (6, 2, 7..=10) | (7, 0, 0..=8))
+}
+
+/// What the answer to `HELLO` says is the server's version.
+fn version(map: &[u8]) -> Option<(u32, u32, u32)> {
+    let mut lines = map.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+    lines.find(|line| *line == b"version")?;
+    let mut numbers = core::str::from_utf8(lines.nth(1)?).ok()?.split('.');
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?, number()?))
+}
+
+/// A reply, as far as a handshake tells replies apart.
+enum Said {
+    Error(Vec<u8>),
+    Map(Vec<u8>),
+    Other,
+}
+
 /// Reads one reply; returns its text if it is an error.
 async fn read_error(
     stream: &mut (impl AsyncRead + Unpin),
     decoder: &mut Decoder,
 ) -> Result<Option<Vec<u8>>, DialError> {
+    Ok(match read(stream, decoder).await? {
+        Said::Error(text) => Some(text),
+        Said::Map(_) | Said::Other => None,
+    })
+}
+
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    decoder: &mut Decoder,
+) -> Result<Said, DialError> {
     loop {
         match decoder.next()? {
-            Some(Frame::Error(text)) => return Ok(Some(text.to_vec())),
-            Some(_) => return Ok(None),
+            Some(Frame::Error(text)) => return Ok(Said::Error(text.to_vec())),
+            Some(Frame::Many(bytes)) => return Ok(Said::Map(bytes.to_vec())),
+            // Nothing was believed so far that could be forgotten.
+            Some(Frame::Forgot) => continue,
             None => {}
+            Some(_) => return Ok(Said::Other),
         }
         if stream.read_buf(decoder.room()).await? == 0 {
             let text = "closed by the server during the handshake";

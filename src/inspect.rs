@@ -1,6 +1,7 @@
 //! The pre-flight check: what an operator should know of the nodes before anybody relies on them.
 
 mod findings;
+mod memory;
 mod probe;
 
 use core::fmt;
@@ -64,6 +65,13 @@ pub struct NodeReport {
     pub appends: Option<bool>,
     /// When that file reaches the disk (`appendfsync`).
     pub fsync: Option<String>,
+    /// For how long nothing of its memory was lost, as far as its canary knows; `None` if it does not let
+    /// this user have one.
+    pub memory_age: Option<Duration>,
+    /// Whether it says at once when its keys are gone.
+    pub tells_losses: bool,
+    /// How long it remembers its replication history without a replica (`repl-backlog-ttl`).
+    pub backlog_ttl: Option<Duration>,
     /// How far its wall clock is ahead of the median node's, in microseconds; give or take half a
     /// round trip.
     pub clock_offset_us: Option<i64>,
@@ -71,6 +79,8 @@ pub struct NodeReport {
     pub round_trip: Duration,
     /// Commands of the lock that it refused, and its words.
     pub refused: Vec<(&'static str, Arc<str>)>,
+    /// Why it has no canary, in its words.
+    pub canary_refused: Option<Arc<str>>,
     pub(crate) introduction: Option<Introduction>,
     /// Its wall clock at the client's instant zero.
     pub(crate) epoch_us: Option<i64>,
@@ -98,7 +108,7 @@ pub(crate) async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspec
         let standing = health.nodes[node.place].standing;
         node.votes_in(standing, settings, now)
     });
-    let findings = findings::judge(&nodes, &votes.collect::<Vec<_>>());
+    let findings = findings::judge(&nodes, settings, &votes.collect::<Vec<_>>());
     let fingerprint = findings::fingerprint(&nodes);
     Inspection { nodes, findings, fingerprint }
 }

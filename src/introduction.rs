@@ -1,8 +1,8 @@
-//! Reads what a node says of itself in its answer to `INFO`.
+//! Reads what a node says of itself: its answer to `INFO`, and what its canary says behind that.
 
 use core::time::Duration;
 
-use crate::protocol::{Introduction, RunId};
+use crate::protocol::{Canary, Digest, Introduction, RunId};
 use crate::resp::{Form, Forms};
 
 /// From which version on Valkey has `DELIFEQ`, Redis `DELEX`, and both `SET … NX … GET`.
@@ -27,7 +27,7 @@ pub(crate) fn preferred_forms(info: &[u8]) -> Forms {
     };
     let is_recent = valkey.or(redis).is_some_and(|version| version >= NX_GET_SINCE);
     let set = if is_recent && !is_imitation(info) { Form::Showing } else { Form::Bare };
-    Forms { compare, set }
+    Forms { compare, set, ..Forms::ANYWHERE }
 }
 
 /// Whether another server gives the version of Redis that it imitates. What a null means is reversed
@@ -48,17 +48,51 @@ fn version(info: &[u8], name: &[u8]) -> Option<Version> {
     Some((number()?, number()?))
 }
 
-/// The fields of `info` that matter, or `None` unless all of them are there and make sense.
-pub(crate) fn parse(info: &[u8]) -> Option<Introduction> {
+/// The fields of `info` that matter.
+///
+/// # Errors
+///
+/// Why there is no introduction: a field is not there or makes no sense, or the canary could not be
+/// written for now.
+pub(crate) fn parse(info: &[u8]) -> Result<Introduction, &[u8]> {
+    let refused = field(info, b"canary_refused");
+    if let Some(why) = refused.filter(|&why| !is_refused_for_good(why)) {
+        return Err(why);
+    }
+    fields(info).ok_or(b"INFO without run_id, uptime_in_seconds and role")
+}
+
+fn fields(info: &[u8]) -> Option<Introduction> {
     let run_id = RunId(hex(field(info, b"run_id")?)?);
-    let uptime = core::str::from_utf8(field(info, b"uptime_in_seconds")?).ok()?;
-    let uptime = Duration::from_secs(uptime.parse().ok()?);
+    let uptime = Duration::from_secs(number(field(info, b"uptime_in_seconds")?)?);
     let is_master = match field(info, b"role")? {
         b"master" => true,
         b"slave" => false,
         _ => return None,
     };
-    Some(Introduction { run_id, uptime, is_master })
+    let canary = match field(info, b"canary") {
+        Some(canary) => Some(parse_canary(canary)?),
+        None => None,
+    };
+    Some(Introduction { run_id, uptime, is_master, canary })
+}
+
+/// Whether a canary cannot be had whenever it is asked for: the user may not, or the key is somebody
+/// else's. A disk that is full, or memory, is another matter.
+pub(crate) fn is_refused_for_good(why: &[u8]) -> bool {
+    let is_for_good = |part: &[u8]| why.windows(part.len()).any(|it| it == part);
+    [&b"NOPERM"[..], b"WRONGTYPE", b"somebody else"].iter().any(|part| is_for_good(part))
+}
+
+fn parse_canary(text: &[u8]) -> Option<Canary> {
+    let mut words = text.split(|&byte| byte == b' ');
+    let (history, memory) = (Digest::of(words.next()?), Digest::of(words.next()?));
+    let age = Duration::from_micros(number(words.next()?)?);
+    words.next().is_none().then_some(Canary { memory, history, age })
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// The value of the first line `name:value`.
@@ -108,9 +142,36 @@ mod tests {
             ("role:master", "role:sentinel"),
             ("role:master", "rule:master"),
         ] {
-            assert_eq!(parse(INFO.replacen(from, to, 1).as_bytes()), None, "{from} -> {to}");
+            let info = INFO.replacen(from, to, 1);
+            assert!(parse(info.as_bytes()).is_err(), "{from} -> {to}");
         }
-        assert_eq!(parse(b""), None);
+        assert!(parse(b"").is_err());
+    }
+
+    #[test]
+    fn a_canary_has_a_history_a_name_and_an_age() {
+        let read = |line: &str| {
+            parse(format!("{INFO}{line}\r\n").as_bytes()).map(|it| it.canary).map_err(drop)
+        };
+        let (history, memory) = (Digest::of(b"abc"), Digest::of(b"def-7"));
+        let age = Duration::from_millis(1_500);
+        assert_eq!(read("canary:abc def-7 1500000"), Ok(Some(Canary { memory, history, age })));
+        assert_eq!(read(""), Ok(None));
+        for senseless in ["", "abc", "abc def-7", "abc def-7 -1", "abc def-7 1 2"] {
+            assert!(read(&format!("canary:{senseless}")).is_err(), "{senseless}");
+        }
+    }
+
+    #[test]
+    fn a_canary_that_is_refused_for_good_is_done_without_and_one_for_now_is_not() {
+        let read = |why: &str| parse(format!("{INFO}canary_refused:{why}\r\n").as_bytes()).ok();
+        for why in ["NOPERM this user", "ERR Error running script: -NOPERM", "WRONGTYPE Operation"]
+        {
+            assert_eq!(read(why).unwrap().canary, None, "{why}");
+        }
+        for why in ["OOM command not allowed", "MISCONF Redis is configured", ""] {
+            assert_eq!(read(why), None, "{why}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod frame;
 mod scan;
 mod script;
 
-pub(crate) use self::command::{Encoder, Form, Forms, encode};
+pub(crate) use self::command::{Encoder, Form, Forms, encode, is_not_serving};
 pub(crate) use self::decode::{Decoder, Frame, Malformed};
 pub(crate) use self::frame::write;
-pub(crate) use self::script::{EXTEND, RELEASE};
+pub(crate) use self::script::{EXTEND, INTRODUCE, RELEASE};

@@ -53,9 +53,13 @@ impl Servers {
         self.0.last().expect("there are servers")
     }
 
-    /// Keys on all of them together.
+    /// Keys on all of them together, without those by which clients know the servers' memories.
     pub(crate) fn keys(&mut self) -> u64 {
-        self.0.iter_mut().map(|it| it.ask::<u64>("DBSIZE")).sum()
+        let keys = |it: &mut Server| {
+            let canary = redis::cmd("EXISTS").arg("redlock-client:canary").query(&mut it.admin);
+            it.ask::<u64>("DBSIZE") - canary.unwrap_or(0)
+        };
+        self.0.iter_mut().map(keys).sum()
     }
 
     /// Forgets all keys and statistics.

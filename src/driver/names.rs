@@ -91,6 +91,7 @@ mod tests {
             restart_guard: RestartGuard::Durable,
             fleet_max_ttl: Duration::from_secs(10),
             drift: Drift::default(),
+            introduction_max_age: Duration::from_secs(1),
         }])
     }
 

@@ -16,7 +16,7 @@ use bytes::BytesMut;
 use crate::endpoint::Endpoint;
 use crate::introduction;
 use crate::protocol::{Holder, Op, Reply};
-use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed};
+use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed, is_not_serving};
 
 /// The unanswered commands of one connection. The link bounds how many there are; each is written
 /// at most three times.
@@ -86,7 +86,7 @@ impl Pipeline {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
         let command = &mut self.commands[place];
-        if let Some(instead) = command.form.instead(frame) {
+        if let Some(instead) = command.form.instead(&command.op, frame) {
             self.preferred.correct(instead);
             command.form = instead;
             resp::encode(outgoing, &command.op, name(&command.op), instead);
@@ -94,14 +94,14 @@ impl Pipeline {
             return Ok(());
         }
         let (reply, error) = match (command.op, frame) {
+            (_, Frame::Error(text)) if is_not_serving(text) => (Reply::NotServing, Some(text)),
             (Op::Introduce, Frame::Text(info)) => match introduction::parse(info) {
-                Some(introduction) => {
-                    self.preferred = introduction::preferred_forms(info);
+                Ok(introduction) => {
+                    let introduce = self.preferred.introduce;
+                    self.preferred = Forms { introduce, ..introduction::preferred_forms(info) };
                     (Reply::Introduction(introduction), None)
                 }
-                None => {
-                    (Reply::Error, Some(&b"INFO without run_id, uptime_in_seconds and role"[..]))
-                }
+                Err(why) => (Reply::Error, Some(why)),
             },
             (Op::Set { .. }, _) => match (of_set(command.form, frame)?, frame) {
                 (Reply::Error, Frame::Error(text)) => (Reply::Error, Some(text)),
@@ -196,7 +196,7 @@ mod tests {
         }
 
         fn introduce(&mut self, version: &str) {
-            self.write(Op::Introduce);
+            assert_eq!(self.write(Op::Introduce), "EVALSHA");
             let run_id = "0a".repeat(20);
             let info =
                 format!("{version}\r\nrun_id:{run_id}\r\nuptime_in_seconds:7\r\nrole:master\r\n");
@@ -390,7 +390,7 @@ mod tests {
         let mut errors = Vec::new();
         for _ in 0..2 {
             bench.write(set());
-            bench.receive(Frame::Error(b"LOADING the dataset")).unwrap();
+            bench.receive(Frame::Error(b"OOM command not allowed")).unwrap();
             errors.push(bench.last_error.clone().unwrap());
         }
         assert!(Arc::ptr_eq(&errors[0], &errors[1]));
@@ -402,6 +402,30 @@ mod tests {
         bench.write(Op::Introduce);
         assert_eq!(bench.receive(Frame::Text(b"hello")), Ok(vec![Reply::Error]));
         assert!(bench.last_error.unwrap().contains("run_id"));
+    }
+
+    #[test]
+    fn a_server_that_runs_no_script_for_us_is_asked_for_its_info_from_then_on() {
+        let mut bench = Bench::default();
+        bench.write(Op::Introduce);
+        assert_eq!(bench.receive(Frame::Error(b"NOPERM no script")), Ok(vec![]));
+        assert_eq!(bench.written(), "INFO");
+        let info = format!("run_id:{}\r\nuptime_in_seconds:7\r\nrole:master\r\n", "0a".repeat(20));
+        let replies = bench.receive(Frame::Text(info.as_bytes())).unwrap();
+        assert!(matches!(replies[..], [Reply::Introduction(it)] if it.canary.is_none()));
+        assert_eq!(bench.write(Op::Introduce), "INFO");
+        assert!(bench.last_error.is_none());
+    }
+
+    #[test]
+    fn who_serves_nobody_for_now_says_so_to_whatever_it_is_asked() {
+        let mut bench = Bench::default();
+        for op in [Op::Introduce, set(), release(), extend()] {
+            for text in [&b"LOADING Redis"[..], b"MASTERDOWN Link", b"READONLY You can't"] {
+                bench.write(op);
+                assert_eq!(bench.receive(Frame::Error(text)), Ok(vec![Reply::NotServing]));
+            }
+        }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
+use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::protocol::{BootInstant, NodeIndex, Op, Reply};
-use crate::resp::{Decoder, Malformed};
+use crate::resp::{Decoder, Frame, Malformed};
 
 /// A node's transport, as the machines want it.
 #[derive(Debug, Default)]
@@ -119,7 +120,7 @@ impl Driver {
         epoch: u32,
         received: &mut Decoder,
     ) -> Result<(), Malformed> {
-        self.turn(|state, _| {
+        self.turn(|state, now| {
             loop {
                 let State { nodes, names, .. } = state;
                 let entry = &mut nodes[node.get()];
@@ -129,8 +130,13 @@ impl Driver {
                 let Some(frame) = received.next()? else {
                     return Ok(());
                 };
+                if frame == Frame::Forgot {
+                    state.machine.handle_forgot(node, epoch, now.max(state.clock));
+                    self.pump(state, now.max(state.clock));
+                    continue;
+                }
                 let Node { pipeline, outgoing, last_error, .. } = entry;
-                let name = |op: &Op| op.resource().map_or(&[][..], |resource| names.name(resource));
+                let name = |op: &Op| self.key_of(op, names);
                 pipeline.receive(frame, name, outgoing, self.endpoint(node), last_error)?;
                 while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
                     self.answered(state, node, epoch, op, answer);
@@ -167,11 +173,16 @@ impl Driver {
     pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op, now: BootInstant) {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
+        pipeline.write(op, self.key_of(&op, names), encoder, outgoing);
         let name = op.resource().map_or(&[][..], |resource| names.name(resource));
-        pipeline.write(op, name, encoder, outgoing);
         let (node, operation, owner) = (node.get(), operation(&op), op.token());
         let at = Instant::new(now);
         self.tell(|| Told::Written { node, operation, owner, resource: name, at });
+    }
+
+    /// The name of the key that `op` is about.
+    fn key_of<'a>(&'a self, op: &Op, names: &'a Names) -> &'a [u8] {
+        op.resource().map_or(self.canary_key(), |resource| names.name(resource))
     }
 
     /// The machine gives the connection to `node` up.
@@ -225,7 +236,7 @@ fn operation(op: &Op) -> Operation {
 
 fn told(reply: Reply) -> observe::Answer {
     match reply {
-        Reply::Error => observe::Answer::Error,
+        Reply::Error | Reply::NotServing => observe::Answer::Error,
         Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observe::Answer::Yes,
         Reply::Gone | Reply::Held(_) | Reply::Integer(_) | Reply::Nil => observe::Answer::No,
     }
@@ -283,11 +294,12 @@ mod tests {
             restart_guard: RestartGuard::Quarantine,
             fleet_max_ttl: 10 * second,
             drift: Drift::default(),
+            introduction_max_age: second,
         };
         let endpoints = vec!["redis://a".parse().unwrap()];
         let observers = Observers::new(Vec::new(), &endpoints);
         let environment = Arc::clone(&clock) as Arc<dyn Environment>;
-        let driver = Driver::new(environment, observers, endpoints, &[link]);
+        let driver = Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link]);
         let node = NodeIndex::new(0);
         let context = Context::from_waker(Waker::noop());
         driver.turn(|state, now| state.machine.connect(now));

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{NodeInspection, NodeReport};
+use crate::builder::Settings;
 use crate::protocol::{RestartGuard, RunId};
 
 /// Clocks further apart than this are worth a word: one of them is going to be stepped.
@@ -72,7 +73,11 @@ fn run_id(node: &NodeInspection) -> Option<RunId> {
 
 /// What is wrong, or worth knowing; the worst first. `votes_in`: how long it is until each node's
 /// votes count.
-pub(super) fn judge(nodes: &[NodeInspection], votes_in: &[Option<Duration>]) -> Vec<Finding> {
+pub(super) fn judge(
+    nodes: &[NodeInspection],
+    settings: &Settings,
+    votes_in: &[Option<Duration>],
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |severity, places: &[usize], text| {
         findings.push(Finding { severity, places: places.to_vec(), text });
@@ -80,7 +85,10 @@ pub(super) fn judge(nodes: &[NodeInspection], votes_in: &[Option<Duration>]) -> 
     judge_membership(nodes, &mut find);
     for node in nodes {
         match &node.report {
-            Ok(report) => judge_node(node, report, &mut find),
+            Ok(report) => {
+                judge_node(node, report, &mut find);
+                judge_knowledge(node, report, settings, &mut find);
+            }
             Err(error) => {
                 let text = format!("{} cannot be reached: {error}", node.node);
                 find(Severity::Warning, &[node.place], text);
@@ -165,6 +173,43 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
             "the clock of {name} is {:+.1} s off the median node's: when it is stepped, keys expire \
              too early or too late. Let it be slewed.",
             offset as f64 / 1e6
+        );
+        find(Severity::Warning, &place, text);
+    }
+}
+
+/// Whether the client can know what becomes of the node's memory.
+fn judge_knowledge(
+    node: &NodeInspection,
+    report: &NodeReport,
+    settings: &Settings,
+    find: &mut Find<'_>,
+) {
+    let (name, place) = (&node.node, [node.place]);
+    if report.is_replica {
+        return;
+    }
+    if let Some(error) = &report.canary_refused {
+        let text = format!(
+            "{name} has no canary for this user ({error}): keys that are lost without a restart, by \
+             FLUSHALL or a failover, are not missed."
+        );
+        find(Severity::Warning, &place, text);
+    }
+    if !report.tells_losses {
+        let text = format!(
+            "{name} does not say when its keys are gone: that takes RESP3, the right to CLIENT \
+             TRACKING, a version that does not crash by it, and no proxy that swallows pushes. A loss \
+             is noticed with the next introduction."
+        );
+        find(Severity::Note, &place, text);
+    }
+    let quarantine =
+        settings.fleet_max_ttl.saturating_add(settings.drift.of(settings.fleet_max_ttl));
+    if let Some(ttl) = report.backlog_ttl.filter(|it| !it.is_zero() && *it < quarantine) {
+        let text = format!(
+            "{name} forgets its replication history after {ttl:?} (repl-backlog-ttl): promoted, it looks \
+             as if nothing had happened. Set it above fleet_max_ttl, or to 0."
         );
         find(Severity::Warning, &place, text);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::NodeReport;
+use super::{NodeReport, memory};
 use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
@@ -14,27 +14,52 @@ use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use crate::resp::{self, Form, Frame};
 
 /// The key on which the commands of the lock are tried. It lives for a moment.
-const PROBE_KEY: &[u8] = b"redlock-client:inspect";
-const PROBE_TTL: Duration = Duration::from_millis(500);
+pub(super) const PROBE_KEY: &[u8] = b"redlock-client:inspect";
+pub(super) const PROBE_TTL: Duration = Duration::from_millis(500);
 
 /// An answer, kept.
-enum Answer {
+pub(super) enum Answer {
     Error(Arc<str>),
     Text(Vec<u8>),
     Other,
 }
 
 /// A connection on which one question is asked after another.
-struct Interview<'a> {
+pub(super) struct Interview<'a> {
     driver: &'a Driver,
     node: NodeIndex,
     dialed: Dialed,
     round_trip: Duration,
 }
 
-impl Interview<'_> {
+impl<'a> Interview<'a> {
+    /// On a new connection to `node`.
+    async fn of(driver: &'a Driver, node: NodeIndex) -> Result<Self, DialError> {
+        let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
+        Ok(Self { driver, node, dialed, round_trip: Duration::ZERO })
+    }
+
+    /// On another connection to the same node.
+    pub(super) fn another(&self) -> impl Future<Output = Result<Self, DialError>> + use<'a> {
+        Self::of(self.driver, self.node)
+    }
+
+    pub(super) fn canary_key(&self) -> &'a [u8] {
+        self.driver.canary_key()
+    }
+
+    /// What the server said, fit to be shown.
+    pub(super) fn printable(&self, text: &[u8]) -> Arc<str> {
+        self.driver.endpoint(self.node).printable(text, None)
+    }
+
+    /// How many pushes have come.
+    pub(super) fn pushes(&self) -> u64 {
+        self.dialed.decoder.pushes()
+    }
+
     /// Writes a question and reads its answer; says between which instants the server answered.
-    async fn ask(
+    pub(super) async fn ask(
         &mut self,
         question: impl FnOnce(&mut BytesMut),
     ) -> Result<(Answer, BootInstant, BootInstant), DialError> {
@@ -59,8 +84,9 @@ impl Interview<'_> {
                 }
                 Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
                 Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
-                Some(_) => return Ok(Answer::Other),
+                Some(Frame::Forgot) => continue,
                 None => {}
+                Some(_) => return Ok(Answer::Other),
             }
             if stream.read_buf(decoder.room()).await? == 0 {
                 let kind = std::io::ErrorKind::UnexpectedEof;
@@ -76,8 +102,7 @@ pub(super) async fn probe(driver: &Driver, node: NodeIndex) -> Result<NodeReport
 }
 
 async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialError> {
-    let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
-    let mut interview = Interview { driver, node, dialed, round_trip: Duration::ZERO };
+    let mut interview = Interview::of(driver, node).await?;
     let mut report = NodeReport::default();
     let (answer, asked, answered) =
         interview.ask(|outgoing| resp::write(outgoing, &[b"INFO"])).await?;
@@ -101,6 +126,7 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
         };
         report.fsync = known.into_iter().find(said).map(String::from);
     }
+    memory::ask(&mut interview, &mut report).await?;
     try_commands(&mut interview, &mut report, form).await?;
     report.round_trip = interview.round_trip;
     Ok(report)
@@ -150,7 +176,7 @@ fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered:
         (None, Some(version)) => Some(format!("redis {version}")),
         (None, None) => None,
     };
-    report.introduction = introduction::parse(info);
+    report.introduction = introduction::parse(info).ok();
     report.is_replica = text("role").is_some_and(|role| role != "master");
     report.is_cluster = number("cluster_enabled") == Some(1);
     report.uptime = number("uptime_in_seconds").map(Duration::from_secs);

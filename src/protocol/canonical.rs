@@ -11,6 +11,7 @@
 //! names of their nodes alone.
 
 use super::command::CommandId;
+use super::digest::Digest;
 use super::holder::Holder;
 use super::link::Link;
 use super::lock::Lock;
@@ -41,6 +42,7 @@ pub(super) struct Encoder {
     tokens: Vec<Token>,
     runs: Vec<RunId>,
     holders: Vec<Holder>,
+    digests: Vec<Digest>,
 }
 
 impl Encoder {
@@ -75,6 +77,14 @@ impl Encoder {
     pub(super) fn holder(&mut self, holder: Option<Holder>) {
         let number = holder.map_or(0, |holder| 1 + number(&mut self.holders, holder));
         self.word(number);
+    }
+
+    pub(super) fn memory(&mut self, memory: Option<(Digest, Digest)>) {
+        self.flag(memory.is_some());
+        for digest in memory.into_iter().flat_map(|(memory, history)| [memory, history]) {
+            let number = number(&mut self.digests, digest);
+            self.word(number);
+        }
     }
 
     pub(super) fn run(&mut self, run: Option<RunId>) {
@@ -113,7 +123,7 @@ impl NodeSet {
         assert_eq!(order.len(), self.nodes().get(), "every node once");
         let words = Vec::with_capacity(32 + 32 * order.len());
         let (tokens, runs, holders) = (Vec::new(), Vec::new(), Vec::new());
-        let mut out = Encoder { now, words, tokens, runs, holders };
+        let mut out = Encoder { now, words, tokens, runs, holders, digests: Vec::new() };
         let locks: Vec<Option<&Lock>> = self.locks().collect();
         for lock in &locks {
             out.flag(lock.is_some());

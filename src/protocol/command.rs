@@ -46,7 +46,8 @@ pub enum Op {
         /// executed late: the lease counts no node then that one could be late at.
         plain: bool,
     },
-    /// `INFO`: say which process you are. Always the first command of a connection.
+    /// Say which process you are, and what your canary says, which is written anew if it does not
+    /// fit. Always the first command of a connection, and asked again when that answer is old.
     Introduce,
     /// Delete the key if it still holds the token (the specification's release script).
     Release {
@@ -119,6 +120,8 @@ pub enum Reply {
     Introduction(Introduction),
     /// A SET was refused, and the node does not say whose the key is.
     Nil,
+    /// The node serves nobody for now: it is a replica, or loads its data.
+    NotServing,
     /// `+OK`.
     Ok,
 }

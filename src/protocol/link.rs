@@ -3,11 +3,13 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod debt;
+mod introductions;
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use self::debt::Debts;
+use self::introductions::Introductions;
 use super::command::{CommandId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::{Eligibility, RestartGuard};
@@ -37,6 +39,9 @@ pub struct LinkConfig {
     pub fleet_max_ttl: Duration,
     /// The drift allowed between the fleet's clocks.
     pub drift: Drift,
+    /// How old the last introduction on a connection may be when a SET is written: behind an older
+    /// one the node is asked again, and its vote counts when it has answered.
+    pub introduction_max_age: Duration,
 }
 
 impl LinkConfig {
@@ -103,16 +108,21 @@ struct Pending {
     /// The node timeout has passed. The lock that sent it has been told that there is no answer,
     /// and the answer will be dropped.
     overdue: bool,
+    /// Its vote counts only when the introduction right behind it has been answered.
+    confirmed_behind: bool,
 }
 
 impl Pending {
     fn of_lock(send: Send, now: BootInstant) -> Self {
         let Send { id, op, write_before, key_ttl, .. } = send;
-        Self { id, op, key_ttl, write_before, since: now, written_at: None, overdue: false }
+        let (written_at, overdue, confirmed_behind) = (None, false, false);
+        Self { id, op, key_ttl, write_before, since: now, written_at, overdue, confirmed_behind }
     }
 
     fn of_link(id: CommandId, op: Op, key_ttl: Duration, now: BootInstant) -> Self {
-        Self { id, op, key_ttl, write_before: None, since: now, written_at: None, overdue: false }
+        let (write_before, written_at) = (None, None);
+        let (overdue, confirmed_behind) = (false, false);
+        Self { id, op, key_ttl, write_before, since: now, written_at, overdue, confirmed_behind }
     }
 
     /// Whether it has become too late to write it.
@@ -145,6 +155,7 @@ pub(crate) struct Link {
     eligibility: Eligibility,
     /// When the node last refused to introduce itself on this connection, if it has not done so since.
     refused_at: Option<BootInstant>,
+    introductions: Introductions,
     round_trip: Duration,
 }
 
@@ -165,6 +176,7 @@ impl Link {
             debts: Debts::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             refused_at: None,
+            introductions: Introductions::default(),
             round_trip: Duration::ZERO,
         }
     }
@@ -180,7 +192,7 @@ impl Link {
 
     /// Since when the node's votes count; `None` while they do not.
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
-        self.eligibility.from()
+        self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }
 
     /// From which instant on the node's votes may turn out to count; `None`: never, as far as is
@@ -270,6 +282,9 @@ impl Link {
                 }
                 self.ask_again(now);
                 self.pipeline.push_back(pending);
+                if matches!(op, Op::Set { .. }) {
+                    self.confirm_behind(now);
+                }
             }
             Op::Release { resource, token } => match self.place_of(send.after) {
                 // Neither was written: together they amount to nothing.
@@ -299,7 +314,19 @@ impl Link {
         self.state = State::Introducing;
         self.writable = true;
         let id = self.own_id();
+        self.introductions.ask(now);
         self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+    }
+
+    /// The node says on the connection `epoch` that its keys are gone: all, or those of one database.
+    pub(crate) fn handle_forgot(&mut self, epoch: u32, now: BootInstant) {
+        if epoch != self.epoch || !matches!(self.state, State::Introducing | State::Open) {
+            return;
+        }
+        if self.introductions.suspend() {
+            let id = self.ask(now);
+            self.introductions.suspend_until(id);
+        }
     }
 
     /// The transport of `epoch` takes bytes again, or takes none for now.
@@ -340,11 +367,17 @@ impl Link {
         self.written -= 1;
         let written_at = answered.written_at.expect("only what was written is answered");
         self.round_trip = now.since(written_at).max(self.round_trip * 7 / 8);
-        if answered.op != Op::Introduce {
+        let serves = match reply {
+            Reply::NotServing => false,
+            Reply::Introduction(introduction) => introduction.is_master,
+            _ => true,
+        };
+        if answered.op != Op::Introduce && serves {
             // A node that does no more than say who it is has not come back.
             self.redial_after = REDIAL_FIRST;
         }
         match (answered.op, reply) {
+            (Op::Introduce, Reply::NotServing) => {}
             (Op::Introduce, Reply::Introduction(introduction)) => {
                 self.eligibility.introduced(introduction, now);
                 self.refused_at = None;
@@ -357,7 +390,7 @@ impl Link {
                 }
                 self.opened();
             }
-            (Op::Release { resource, token }, Reply::Error) => {
+            (Op::Release { resource, token }, Reply::Error | Reply::NotServing) => {
                 // It may be obeyed later: the node loads its data, or its disk is full for now.
                 let again_at = now.after(self.config.patience());
                 let is_debt = answered.id.lock.is_none();
@@ -369,10 +402,27 @@ impl Link {
             }
             _ => {}
         }
-        if answered.id.lock.is_some() && !answered.overdue {
-            notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) });
+        if answered.op == Op::Introduce {
+            if self.introductions.answered(answered.id) {
+                let id = self.ask(now);
+                self.introductions.suspend_until(id);
+            }
+            self.tell_withheld(notes);
+        } else if answered.id.lock.is_some() && !answered.overdue {
+            let is_vote = reply == Reply::Ok;
+            if is_vote && (answered.confirmed_behind || self.introductions.is_suspended()) {
+                self.introductions.withhold(answered.id, answered.since);
+            } else {
+                notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) });
+            }
         }
-        self.pay(now);
+        if serves {
+            self.pay(now);
+        } else {
+            // The address may lead to another server by now.
+            self.eligibility.stopped_serving();
+            self.reset(now, notes);
+        }
     }
 
     /// Some instant that [`Link::poll_timeout`] named has come.
@@ -389,6 +439,7 @@ impl Link {
             return self.reset(now, notes);
         }
         self.expire(now, notes);
+        self.expire_withheld(now, notes);
         self.pay(now);
     }
 
@@ -435,9 +486,12 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        // In the order of their taking, except that the introduction comes first. Those that are
-        // overdue were taken before all others: a node that hangs leaves hundreds of them.
-        let is_past = |it: &Pending| it.overdue || it.op == Op::Introduce;
+        // In the order of their taking, except that the connection's first introduction comes first.
+        // Those that are overdue were taken before all others: a node that hangs leaves hundreds.
+        let opens =
+            matches!(self.state, State::Introducing).then(|| self.pipeline.front()).flatten();
+        let opens = opens.map(|it| it.id);
+        let is_past = |it: &Pending| it.overdue || Some(it.id) == opens;
         let first_live = self.pipeline.get(self.pipeline.partition_point(is_past));
         let overdue = [self.pipeline.front().filter(|it| !it.overdue), first_live];
         let overdue = overdue.into_iter().flatten().map(|it| it.since).min();
@@ -446,7 +500,9 @@ impl Link {
         let stale = unwritten.filter_map(|it| it.write_before).min();
         // Without room nothing is paid when it is due, but with the answers that make room.
         let debts = self.debts.next_timeout().filter(|_| self.has_room());
-        let timeouts = [self.gives_up_at(), overdue, stale, debts];
+        let withheld = self.introductions.oldest_withheld();
+        let withheld = withheld.map(|since| since.after(self.config.node_timeout));
+        let timeouts = [self.gives_up_at(), overdue, stale, debts, withheld];
         timeouts.into_iter().fold(connection, |first, other| match (first, other) {
             (Some(first), Some(other)) => Some(first.min(other)),
             (first, other) => first.or(other),
@@ -509,8 +565,43 @@ impl Link {
     fn ask_again(&mut self, now: BootInstant) {
         let is_due = self.asked_again_at().is_some_and(|at| at <= now);
         if is_due && self.state == State::Open && self.pipeline.is_empty() {
-            let id = self.own_id();
-            self.pipeline.push_back(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+            self.ask(now);
+        }
+    }
+
+    /// Asks the node who it is, behind everything else.
+    fn ask(&mut self, now: BootInstant) -> CommandId {
+        let id = self.own_id();
+        self.introductions.ask(now);
+        self.pipeline.push_back(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+        id
+    }
+
+    /// Behind a SET: asks who answers if that is not known from a moment ago. A proxy may have
+    /// kept the connection while another process took the place of the one behind it.
+    fn confirm_behind(&mut self, now: BootInstant) {
+        let max_age = self.config.introduction_max_age;
+        if self.state != State::Open || self.introductions.is_known_since(max_age, now) {
+            return;
+        }
+        let set = self.pipeline.back_mut().expect("the SET was just taken");
+        set.confirmed_behind = true;
+        self.ask(now);
+    }
+
+    /// The votes that an introduction was to confirm, if none is awaited any more: what they are worth
+    /// is for who asked to say.
+    fn tell_withheld(&mut self, notes: &mut VecDeque<Note>) {
+        let node = self.node;
+        let votes = self.introductions.confirmed();
+        notes.extend(votes.map(|id| Note { node, id, outcome: Ok(Reply::Ok) }));
+    }
+
+    /// The votes that were not confirmed within the node timeout: what the node did is not known.
+    fn expire_withheld(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        let (node, timeout) = (self.node, self.config.node_timeout);
+        while let Some(id) = self.introductions.give_up(|since| since.after(timeout) <= now) {
+            notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
         }
     }
 
@@ -586,6 +677,10 @@ impl Link {
             }
         }
         self.pipeline.clear();
+        while let Some(id) = self.introductions.give_up(|_| true) {
+            notes.push_back(Note { node: self.node, id, outcome: Err(NoAnswer::Unknown) });
+        }
+        self.introductions = Introductions::default();
         self.debts.connection_lost();
         (self.writable, self.refused_at) = (false, None);
         let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
@@ -605,11 +700,13 @@ fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
 /// Whether `reply` can be the answer to `op`.
 fn matches(op: Op, reply: Reply) -> bool {
     match op {
-        Op::Introduce => matches!(reply, Reply::Introduction(_) | Reply::Error),
-        Op::Extend { .. } | Op::Release { .. } => matches!(reply, Reply::Integer(_) | Reply::Error),
-        Op::Set { .. } => {
-            matches!(reply, Reply::Ok | Reply::Nil | Reply::Held(_) | Reply::Gone | Reply::Error)
+        Op::Introduce => {
+            matches!(reply, Reply::Introduction(_) | Reply::NotServing | Reply::Error)
         }
+        Op::Extend { .. } | Op::Release { .. } => {
+            matches!(reply, Reply::Integer(_) | Reply::NotServing | Reply::Error)
+        }
+        Op::Set { .. } => !matches!(reply, Reply::Integer(_) | Reply::Introduction(_)),
     }
 }
 

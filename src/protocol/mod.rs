@@ -9,6 +9,7 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod command;
+mod digest;
 mod holder;
 mod lines;
 mod link;
@@ -27,6 +28,7 @@ mod validity;
 #[cfg(any(test, feature = "simulation"))]
 pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
+pub use digest::Digest;
 pub use holder::Holder;
 pub use link::LinkConfig;
 pub use lock::{
@@ -36,7 +38,7 @@ pub use lock::{
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 pub(crate) use restart::Eligibility;
-pub use restart::{Introduction, RestartGuard, RunId, Standing};
+pub use restart::{Canary, Introduction, RestartGuard, RunId, Standing};
 pub use retry::RetryDelay;
 pub use time::BootInstant;
 pub use token::Token;

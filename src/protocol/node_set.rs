@@ -244,6 +244,12 @@ impl NodeSet {
         self.touch(node).handle_writable(epoch, writable);
     }
 
+    /// The node says on the connection `epoch` that keys are gone: all, or those of one database.
+    pub fn handle_forgot(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touch(node).handle_forgot(epoch, now);
+    }
+
     /// The connection could not be opened, was closed, or was reset by the other side.
     pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::digest::Digest;
 use super::time::BootInstant;
 use super::validity::Drift;
 
@@ -9,7 +10,7 @@ use super::validity::Drift;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(pub [u8; 20]);
 
-/// What a node says of itself at the start of a connection.
+/// What a node says of itself: at the start of every connection, and whenever it is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// Which run of the process answers.
@@ -18,6 +19,21 @@ pub struct Introduction {
     pub uptime: Duration,
     /// Whether it calls itself a master.
     pub is_master: bool,
+    /// What its canary says; `None` if the node does not let the client read or write one.
+    pub canary: Option<Canary>,
+}
+
+/// The key that the fleet's clients keep in the node's own memory, as it is now. It was written when a
+/// client first missed it, and again whenever it did not fit the server any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canary {
+    /// Which memory it is in: another one after every loss of all keys.
+    pub memory: Digest,
+    /// The replication history of which the memory was a part when it was written
+    /// (`master_replid`): another one in a server that was demoted and promoted.
+    pub history: Digest,
+    /// How long ago it was written, by the node's clock.
+    pub age: Duration,
 }
 
 /// What the operator promises of a node's memory.
@@ -30,8 +46,8 @@ pub enum RestartGuard {
     /// The operator promises that a crashed node stays away for longer than the fleet's longest
     /// TTL (specification, "delayed restart").
     DelayedRestart,
-    /// Nothing is promised: a node whose process is young or has changed does not vote until every
-    /// lease that it may have forgotten is over.
+    /// Nothing is promised: a node whose memory is young, or whose process has changed, does not vote
+    /// until every lease that it may have forgotten is over.
     #[default]
     Quarantine,
 }
@@ -51,15 +67,35 @@ pub enum Standing {
 /// How much of an uptime in whole seconds proves nothing.
 const UPTIME_SLACK: Duration = Duration::from_secs(2);
 
+/// What the last introduction was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) run_id: RunId,
+    pub(crate) is_master: bool,
+    /// Of its canary; what the node does not let us read any more stays known.
+    pub(crate) memory: Option<(Digest, Digest)>,
+    /// From when on it counts, whatever was refused since.
+    pub(crate) from: Option<BootInstant>,
+}
+
+/// What an introduction says of the node's memory to somebody who knows the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    /// Nothing that the node has acknowledged is known to be lost, and it is the same process.
+    Same,
+    /// Another process has the memory, or says nothing of it.
+    Restarted,
+    /// All keys, or an unknown part of them, are gone.
+    Forgot { restarted: bool },
+}
+
 /// From which instant on a node's votes count. Keeps what is known of it across connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eligibility {
     guard: RestartGuard,
     quarantine: Duration,
     fleet_max_ttl: Duration,
-    known: Option<RunId>,
-    /// From when on `known` counts by its last introduction, whatever was refused since.
-    known_from: Option<BootInstant>,
+    known: Option<Known>,
     /// `None`: never, as far as is known.
     from: Option<BootInstant>,
 }
@@ -70,50 +106,71 @@ impl Eligibility {
     #[must_use]
     pub(crate) fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
         let quarantine = fleet_max_ttl.saturating_add(drift.of(fleet_max_ttl));
-        Self { guard, quarantine, fleet_max_ttl, known: None, known_from: None, from: None }
+        Self { guard, quarantine, fleet_max_ttl, known: None, from: None }
     }
 
-    /// Takes note of what the node answered to `INFO` at `now`.
+    /// Takes note of what the node said of itself; its answer was read at `now`.
     pub(crate) fn introduced(&mut self, introduction: Introduction, now: BootInstant) {
-        let changed = self.known.is_some_and(|known| known != introduction.run_id);
-        let first = self.known.is_none();
-        self.known = Some(introduction.run_id);
-        self.from = match self.guard {
-            _ if !introduction.is_master => None,
-            RestartGuard::Durable | RestartGuard::DelayedRestart => Some(BootInstant::ZERO),
-            RestartGuard::Quarantine if changed => Some(now.after(self.quarantine)),
-            RestartGuard::Quarantine if first => {
-                let credit = introduction.uptime.saturating_sub(UPTIME_SLACK);
-                let old_enough = credit >= self.fleet_max_ttl;
-                let left = self.quarantine.saturating_sub(credit);
-                Some(if old_enough { BootInstant::ZERO } else { now.after(left) })
+        let Introduction { run_id, is_master, canary, .. } = introduction;
+        self.from = match self.known {
+            _ if !is_master => None,
+            None => Some(self.first_from(introduction, now)),
+            Some(known) => {
+                let before = known.from.unwrap_or(BootInstant::ZERO);
+                Some(match (self.guard, known.news_in(introduction)) {
+                    (_, News::Same)
+                    | (RestartGuard::Durable | RestartGuard::DelayedRestart, News::Restarted)
+                    // What the operator promised to wait out.
+                    | (RestartGuard::DelayedRestart, News::Forgot { restarted: true }) => before,
+                    (RestartGuard::Quarantine, News::Restarted) | (_, News::Forgot { .. }) => {
+                        now.after(self.quarantine)
+                    }
+                })
             }
-            // A replica that has become a master may lack keys: to us it is a new process.
-            RestartGuard::Quarantine => Some(self.known_from.unwrap_or(now.after(self.quarantine))),
         };
-        self.known_from = self.from;
+        let memory = canary.map(|it| (it.memory, it.history));
+        let memory = memory.or(self.known.and_then(|it| it.memory));
+        self.known = Some(Known { run_id, is_master, memory, from: self.from });
+    }
+
+    /// From when on a node counts that this client meets for the first time. Nothing was observed,
+    /// so a promise is believed; without one it is the canary's age that tells for how long nothing
+    /// was lost, or at least the uptime how long it is since the last restart.
+    fn first_from(&self, introduction: Introduction, now: BootInstant) -> BootInstant {
+        let proven = match introduction.canary {
+            _ if self.guard != RestartGuard::Quarantine => self.quarantine,
+            Some(canary) => canary.age,
+            None => {
+                let credit = introduction.uptime.saturating_sub(UPTIME_SLACK);
+                if credit >= self.fleet_max_ttl { self.quarantine } else { credit }
+            }
+        };
+        let left = self.quarantine.saturating_sub(proven);
+        if left.is_zero() { BootInstant::ZERO } else { now.after(left) }
     }
 
     /// Takes note that the node refused to introduce itself at `now`: it may be another process, so
     /// it counts as changed. Which process was known stays known: whatever introduces itself next
     /// is compared with it and not believed as at first contact.
     pub(crate) fn refused(&mut self, now: BootInstant) {
+        let before = self.known.and_then(|it| it.from);
         self.from = match self.guard {
-            RestartGuard::Durable | RestartGuard::DelayedRestart => Some(BootInstant::ZERO),
+            RestartGuard::Durable | RestartGuard::DelayedRestart => {
+                Some(before.unwrap_or(BootInstant::ZERO))
+            }
             RestartGuard::Quarantine => Some(now.after(self.quarantine)),
         };
     }
 
-    /// The last process that introduced itself.
-    #[cfg(any(test, feature = "simulation"))]
-    pub(crate) fn known(&self) -> Option<RunId> {
-        self.known
+    /// Takes note that the node serves nobody for now: it loads its data, or is a replica.
+    pub(crate) fn stopped_serving(&mut self) {
+        self.from = None;
     }
 
-    /// The instant from which on that process counts, whatever was refused since.
+    /// The last introduction.
     #[cfg(any(test, feature = "simulation"))]
-    pub(crate) fn known_from(&self) -> Option<BootInstant> {
-        self.known_from
+    pub(crate) fn known(&self) -> Option<Known> {
+        self.known
     }
 
     /// The instant from which on attempts may count the node; `None` while there is none.
@@ -123,114 +180,24 @@ impl Eligibility {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TTL: Duration = Duration::from_secs(10);
-
-    fn eligibility(guard: RestartGuard) -> Eligibility {
-        Eligibility::new(guard, TTL, Drift::default())
-    }
-
-    fn introduction(run: u8, uptime_s: u64, is_master: bool) -> Introduction {
-        Introduction { run_id: RunId([run; 20]), uptime: Duration::from_secs(uptime_s), is_master }
-    }
-
-    fn at_s(seconds: u64) -> BootInstant {
-        BootInstant::from_nanos(seconds * 1_000_000_000)
-    }
-
-    #[test]
-    fn an_old_master_is_believed_at_first_contact() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        assert_eq!(node.from(), None);
-        node.introduced(introduction(1, 12, true), at_s(100));
-        assert_eq!(node.from(), Some(BootInstant::ZERO));
-    }
-
-    #[test]
-    fn a_young_master_waits_out_the_longest_lease_and_its_drift() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 2, true), at_s(100));
-        assert_eq!(node.from(), Some(at_s(110).after(Duration::from_millis(102))));
-    }
-
-    #[test]
-    fn an_uptime_is_credited_at_first_contact() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 11, true), at_s(100));
-        assert_eq!(node.from(), Some(at_s(101).after(Duration::from_millis(102))), "9 s of 11");
-    }
-
-    #[test]
-    fn a_changed_run_id_is_quarantined_whatever_its_uptime() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1_000, true), at_s(100));
-        node.introduced(introduction(2, 1_000, true), at_s(200));
-        assert_eq!(node.from(), Some(at_s(210).after(Duration::from_millis(102))));
-    }
-
-    #[test]
-    fn a_reconnection_to_the_same_process_changes_nothing() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1, true), at_s(100));
-        let from = node.from();
-        node.introduced(introduction(1, 5, true), at_s(105));
-        assert_eq!(node.from(), from);
-    }
-
-    #[test]
-    fn a_refusal_is_quarantined() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1_000, true), at_s(100));
-        node.refused(at_s(200));
-        assert_eq!(node.from(), Some(at_s(210).after(Duration::from_millis(102))));
-    }
-
-    #[test]
-    fn an_introduction_after_a_refusal_restores_the_vote() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1, true), at_s(100));
-        let from = node.from();
-        node.refused(at_s(105));
-        node.introduced(introduction(1, 7, true), at_s(106));
-        assert_eq!(node.from(), from);
-    }
-
-    #[test]
-    fn a_refusal_does_not_make_the_next_contact_the_first() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1_000, true), at_s(100));
-        node.refused(at_s(200));
-        node.introduced(introduction(2, 1_000, true), at_s(300));
-        assert_eq!(node.from(), Some(at_s(310).after(Duration::from_millis(102))));
-    }
-
-    #[test]
-    fn a_replica_never_votes_even_when_durable() {
-        for guard in [RestartGuard::Durable, RestartGuard::Quarantine] {
-            let mut node = eligibility(guard);
-            node.introduced(introduction(1, 1_000, false), at_s(100));
-            assert_eq!(node.from(), None, "{guard:?}");
-        }
-    }
-
-    #[test]
-    fn a_replica_that_becomes_master_is_quarantined() {
-        let mut node = eligibility(RestartGuard::Quarantine);
-        node.introduced(introduction(1, 1_000, false), at_s(100));
-        node.introduced(introduction(1, 1_000, true), at_s(200));
-        assert_eq!(node.from(), Some(at_s(210).after(Duration::from_millis(102))));
-    }
-
-    #[test]
-    fn promises_are_taken_at_their_word() {
-        for guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
-            let mut node = eligibility(guard);
-            node.introduced(introduction(1, 0, true), at_s(100));
-            node.introduced(introduction(2, 0, true), at_s(200));
-            assert_eq!(node.from(), Some(BootInstant::ZERO), "{guard:?}");
+impl Known {
+    /// A memory is the same only if it is known by the same canary *and* belongs to the same history: a
+    /// server that was filled again by its own former replica has the old canary. And who has been a
+    /// replica has had the keys of another server since.
+    fn news_in(&self, introduction: Introduction) -> News {
+        let restarted = self.run_id != introduction.run_id;
+        let canaries = self.memory.zip(introduction.canary);
+        let is_other = canaries.is_some_and(|((memory, _), canary)| memory != canary.memory);
+        let is_elsewhere = canaries.is_some_and(|((_, history), canary)| history != canary.history);
+        if is_other || !restarted && (is_elsewhere || !self.is_master) {
+            News::Forgot { restarted }
+        } else if restarted {
+            News::Restarted
+        } else {
+            News::Same
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,13 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::command::{CommandId, LockId, Op, Reply, ResourceId};
+use super::digest::Digest;
 use super::holder::Holder;
 use super::link::LinkConfig;
 use super::lock::{AttemptError, ExtendError, Fresh, Limit, LockConfig};
 use super::node_set::{Command, Event, NodeSet};
 use super::quorum::{NodeCount, NodeIndex, NodeMask};
-use super::restart::{Introduction, RestartGuard, RunId};
+use super::restart::{Canary, Introduction, RestartGuard, RunId};
 use super::retry::RetryDelay;
 use super::time::BootInstant;
 use super::token::Token;
@@ -41,6 +42,12 @@ pub(super) fn token(byte: u8) -> Token {
     Token::from_bytes([byte; Token::LENGTH])
 }
 
+/// A canary in the memory with this number, that has been there for a day.
+pub(super) fn canary(memory: u8) -> Option<Canary> {
+    let (memory, history) = (Digest::of(&[memory]), Digest::of(b"history"));
+    Some(Canary { memory, history, age: Duration::from_secs(86_400) })
+}
+
 /// What a node says whose key holds the token of `byte`.
 pub(super) fn held_by(byte: u8) -> Reply {
     Reply::Held(Holder::of(token(byte).as_bytes()))
@@ -58,6 +65,7 @@ pub(super) fn link_config() -> LinkConfig {
         restart_guard: RestartGuard::Quarantine,
         fleet_max_ttl: TTL,
         drift: Drift::default(),
+        introduction_max_age: Duration::MAX,
     }
 }
 
@@ -77,7 +85,8 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
 
 /// A master that has been up for a day.
 pub(super) fn introduction(run: u8) -> Introduction {
-    Introduction { run_id: RunId([run; 20]), uptime: Duration::from_secs(86_400), is_master: true }
+    let (run_id, uptime) = (RunId([run; 20]), Duration::from_secs(86_400));
+    Introduction { run_id, uptime, is_master: true, canary: canary(1) }
 }
 
 pub(super) fn decided(events: &[Event]) -> Option<(NodeMask, BootInstant)> {
@@ -156,6 +165,11 @@ pub(super) struct World {
 impl World {
     /// A client of `count` nodes that has never connected. The clock reads a day.
     pub(super) fn cold(count: usize) -> Self {
+        Self::cold_with(link_config(), count)
+    }
+
+    /// The same under another configuration.
+    pub(super) fn cold_with(config: LinkConfig, count: usize) -> Self {
         let node = FakeNode {
             introduction: introduction(1),
             epoch: None,
@@ -169,14 +183,19 @@ impl World {
             written_at: Vec::new(),
             resets: 0,
         };
-        let client = NodeSet::new(&vec![link_config(); count]);
+        let client = NodeSet::new(&vec![config; count]);
         let now = at_ms(86_400_000);
         Self { client, nodes: vec![node; count], events: Vec::new(), now }
     }
 
     /// The same with every connection open.
     pub(super) fn warm(count: usize) -> Self {
-        let mut world = Self::cold(count);
+        Self::warm_with(link_config(), count)
+    }
+
+    /// The same under another configuration.
+    pub(super) fn warm_with(config: LinkConfig, count: usize) -> Self {
+        let mut world = Self::cold_with(config, count);
         world.client.connect(world.now);
         world.drain();
         (0..count).for_each(|index| world.accept(index));
@@ -241,6 +260,13 @@ impl World {
         self.nodes[index].inbox.pop_front();
         let epoch = self.nodes[index].epoch.expect("not connected");
         self.client.handle_reply(node(index), epoch, reply, self.now);
+        self.drain();
+    }
+
+    /// The node says that its keys are gone.
+    pub(super) fn forget(&mut self, index: usize) {
+        let epoch = self.nodes[index].epoch.expect("not connected");
+        self.client.handle_forgot(node(index), epoch, self.now);
         self.drain();
     }
 

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use super::decode::Frame;
 use super::frame::{Decimal, write};
-use super::script::{EXTEND, RELEASE, Script};
+use super::script::{EXTEND, INTRODUCE, RELEASE, Script};
 use crate::protocol::Op;
 
 /// How a server is asked: what it does is the same in every form.
@@ -27,14 +27,14 @@ pub(crate) enum Form {
     Bare,
     /// The `GET key` behind a refused [`Form::Bare`].
     Look,
-    /// The only one that there is.
-    Only,
+    /// `INFO`: an introduction by a server that runs no script for us.
+    Info,
 }
 
 impl Form {
-    /// The form to use instead: the server did nothing because it does not take this one, or its
-    /// refusal shows nothing and the next one does.
-    pub(crate) fn instead(self, answer: Frame<'_>) -> Option<Self> {
+    /// The form to use instead for `op`: the server did nothing because it does not take this one, or
+    /// its refusal shows nothing and the next one does.
+    pub(crate) fn instead(self, op: &Op, answer: Frame<'_>) -> Option<Self> {
         let error = match answer {
             Frame::Error(text) => text,
             Frame::Nil if self == Self::Bare => return Some(Self::Look),
@@ -46,9 +46,22 @@ impl Form {
             Self::Delex | Self::Delifeq if is_unknown => Some(Self::Named),
             Self::Showing if is_unknown => Some(Self::Bare),
             Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
+            Self::Named | Self::Text if *op == Op::Introduce && !is_of_server(error) => {
+                Some(Self::Info)
+            }
             _ => None,
         }
     }
+}
+
+/// Whether an error is about the state that the server is in, whatever it is asked.
+pub(crate) fn is_of_server(error: &[u8]) -> bool {
+    [&b"BUSY"[..], b"NOAUTH"].iter().any(|it| error.starts_with(it)) || is_not_serving(error)
+}
+
+/// Whether an error says that the server serves nobody for now.
+pub(crate) fn is_not_serving(error: &[u8]) -> bool {
+    [&b"READONLY"[..], b"LOADING", b"MASTERDOWN"].iter().any(|it| error.starts_with(it))
 }
 
 /// The forms that a server takes, as far as we know.
@@ -58,11 +71,14 @@ pub(crate) struct Forms {
     pub(crate) compare: Form,
     /// For setting the key.
     pub(crate) set: Form,
+    /// For an introduction.
+    pub(crate) introduce: Form,
 }
 
 impl Forms {
     /// What every server takes.
-    pub(crate) const ANYWHERE: Self = Self { compare: Form::Named, set: Form::Bare };
+    pub(crate) const ANYWHERE: Self =
+        Self { compare: Form::Named, set: Form::Bare, introduce: Form::Named };
 
     /// The form for `op`.
     pub(crate) fn of(self, op: &Op) -> Form {
@@ -71,7 +87,7 @@ impl Forms {
             (Op::Extend { plain: false, .. }, Form::Delex | Form::Delifeq) => Form::Named,
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
-            (Op::Introduce, _) => Form::Only,
+            (Op::Introduce, _) => self.introduce,
         }
     }
 
@@ -80,12 +96,14 @@ impl Forms {
         match instead {
             Form::Named => self.compare = instead,
             Form::Bare => self.set = instead,
+            Form::Info => self.introduce = instead,
             _ => {}
         }
     }
 }
 
-/// Appends `op` on the key `resource` to `buffer`, in a form that is one of `op`'s.
+/// Appends `op` on the key `resource`, the canary's if it is an introduction, to `buffer`, in a form that
+/// is one of `op`'s.
 pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
     match op {
         Op::Extend { token, ttl, .. } => {
@@ -106,8 +124,11 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
                 _ => script(buffer, RELEASE, form, resource, &[token]),
             }
         }
-        // All sections: several in one command are understood from version 7 on only.
-        Op::Introduce => write(buffer, &[b"INFO"]),
+        Op::Introduce => match form {
+            // All sections: several in one command are understood from version 7 on only.
+            Form::Info => write(buffer, &[b"INFO"]),
+            _ => script(buffer, INTRODUCE, form, resource, &[]),
+        },
         Op::Set { token, ttl, .. } => {
             let ttl_ms = decimal_ms(*ttl);
             let (token, ttl_ms) = (token.as_bytes(), ttl_ms.as_bytes());
@@ -147,9 +168,10 @@ fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values:
         _ => (b"EVALSHA", script.sha),
     };
     match *values {
+        [] => write(buffer, &[command, name, b"1", key]),
         [value] => write(buffer, &[command, name, b"1", key, value]),
         [value, other] => write(buffer, &[command, name, b"1", key, value, other]),
-        _ => unreachable!("a script has one value or two"),
+        _ => unreachable!("a script has two values at most"),
     }
 }
 
@@ -262,7 +284,9 @@ mod tests {
 
     #[test]
     fn another_form_follows_only_where_nothing_was_done() {
-        let after = |form: Form, error: &[u8]| form.instead(Frame::Error(error));
+        let (resource, token) = (RESOURCE, Token::from_bytes([1; 20]));
+        let release = Op::Release { resource, token };
+        let after = |form: Form, error: &[u8]| form.instead(&release, Frame::Error(error));
         let unknown = b"ERR unknown command 'DELEX', with args beginning with: 'res'";
         assert_eq!(after(Form::Delex, unknown), Some(Form::Named));
         assert_eq!(after(Form::Delifeq, b"NOPERM no permission"), Some(Form::Named));
@@ -279,10 +303,36 @@ mod tests {
 
     #[test]
     fn only_a_refusal_that_shows_nothing_is_looked_into() {
-        assert_eq!(Form::Bare.instead(Frame::Nil), Some(Form::Look));
-        for form in [Form::Showing, Form::Look, Form::Delex, Form::Named, Form::Only] {
-            assert_eq!(form.instead(Frame::Nil), None, "{form:?}");
+        let (resource, token) = (RESOURCE, Token::from_bytes([1; 20]));
+        let set = Op::Set { resource, token, ttl: Duration::from_secs(1) };
+        assert_eq!(Form::Bare.instead(&set, Frame::Nil), Some(Form::Look));
+        for form in [Form::Showing, Form::Look, Form::Delex, Form::Named, Form::Info] {
+            assert_eq!(form.instead(&set, Frame::Nil), None, "{form:?}");
         }
-        assert_eq!(Form::Bare.instead(Frame::Ok), None);
+        assert_eq!(Form::Bare.instead(&set, Frame::Ok), None);
+    }
+
+    #[test]
+    fn who_runs_no_script_for_us_is_introduced_by_its_info_and_who_is_busy_is_not() {
+        let after = |form: Form, error: &[u8]| form.instead(&Op::Introduce, Frame::Error(error));
+        assert_eq!(after(Form::Named, b"NOSCRIPT No matching script."), Some(Form::Text));
+        for form in [Form::Named, Form::Text] {
+            for refusal in [&b"NOPERM this user"[..], b"ERR unknown command 'EVALSHA'"] {
+                assert_eq!(after(form, refusal), Some(Form::Info));
+            }
+            for state in [&b"LOADING Redis"[..], b"MASTERDOWN Link", b"BUSY Redis", b"READONLY"] {
+                assert_eq!(after(form, state), None);
+            }
+        }
+        assert_eq!(after(Form::Info, b"NOPERM this user"), None);
+    }
+
+    #[test]
+    fn an_introduction_reads_the_canary() {
+        let op = Op::Introduce;
+        assert!(in_form(&op, Form::Text).starts_with("*4 $4 EVAL $"));
+        assert!(in_form(&op, Form::Text).ends_with(" $1 1 $3 res "));
+        assert!(in_form(&op, Form::Named).starts_with("*4 $7 EVALSHA $40 "));
+        assert_eq!(in_form(&op, Form::Info), "*1 $4 INFO ");
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Malformed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     Error(&'a [u8]),
+    /// Pushed, and no reply: keys are gone, all of them or those of one database.
+    Forgot,
     Integer(i64),
     Nil,
     Ok,
@@ -37,6 +39,8 @@ pub(crate) struct Decoder {
     scan: Scan,
     /// The length of the frame that was returned last and is still in the buffer.
     taken: usize,
+    /// How many pushes there were.
+    pushes: u64,
 }
 
 impl Decoder {
@@ -47,8 +51,13 @@ impl Decoder {
         &mut self.buffer
     }
 
-    /// The next reply, or `None` while it is not there in full. Pushes and attributes are passed
-    /// over: they answer nothing. After an error there is nothing more to be had.
+    /// How many pushes there have been, of whatever kind.
+    pub(crate) fn pushes(&self) -> u64 {
+        self.pushes
+    }
+
+    /// The next reply, or `None` while it is not there in full. Attributes are passed over, and all
+    /// pushes but one: they answer nothing. After an error there is nothing more to be had.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         loop {
             self.buffer.advance(core::mem::take(&mut self.taken));
@@ -56,11 +65,19 @@ impl Decoder {
                 return Ok(None);
             };
             self.taken = length;
-            if !matches!(self.buffer[0], b'>' | b'|') {
-                return frame(&self.buffer[..length]).map(Some);
+            self.pushes += u64::from(self.buffer[0] == b'>');
+            match self.buffer[0] {
+                b'>' if is_forgot(&self.buffer[..length]) => return Ok(Some(Frame::Forgot)),
+                b'>' | b'|' => {}
+                _ => return frame(&self.buffer[..length]).map(Some),
             }
         }
     }
+}
+
+/// Whether a push says that every key of this client's, if it kept any, is out of date.
+fn is_forgot(push: &[u8]) -> bool {
+    push == b">2\r\n$10\r\ninvalidate\r\n_\r\n"
 }
 
 /// What the one whole frame in `bytes` is. Those that answer every day are told at sight.

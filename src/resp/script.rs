@@ -24,6 +24,23 @@ pub(crate) const EXTEND: Script = Script {
     sha: b"e37e0986f6d8408d85e84fd285e350d479e77b04",
 };
 
+/// What a node says of itself, from `INFO`, and behind it what its canary says, which is written anew if
+/// it does not fit the server. The canary holds the server's `run_id` and `master_replid`, the name of
+/// the memory that it is in, and when it was written, in µs. It does not fit if
+///
+/// - it is not there: then it gets a new name, too;
+/// - another process has written it, or another history of replication, unless the server has not been
+///   promoted (the first replica changes the history, too): what is in the memory is what was on disk,
+///   or what another server knew;
+/// - it was written in the future.
+///
+/// Both are read at one instant, and the time first: what was not lost since the canary was written is
+/// not said to be older than it is.
+pub(crate) const INTRODUCE: Script = Script {
+    text: include_bytes!("introduce.lua"),
+    sha: b"41db1c1ab3dd83ae764842e3376243bd8cee2ee0",
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +87,7 @@ mod tests {
     #[test]
     fn a_script_is_named_by_its_hash() {
         assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-        for script in [RELEASE, EXTEND] {
+        for script in [RELEASE, EXTEND, INTRODUCE] {
             assert_eq!(sha1(script.text).as_bytes(), script.sha);
         }
     }

@@ -96,11 +96,11 @@ fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
     assert_eq!(first(&redlock), None, "nothing to object to");
     ["a", "b", "c"].iter().for_each(|it| world.node(it, |node| node.uptime_s = 1));
     let text = "no lock can be had: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
-        10.1s if nothing else happens.";
+        9.1s if nothing else happens.";
     assert_eq!(first(&redlock), Some((Severity::Error, String::from(text))));
     world.block_on(redlock.try_acquire("res")).unwrap_err();
     world.pass(4 * SECOND);
-    let text = text.replace("10.1s", "6.1s");
+    let text = text.replace("9.1s", "5.1s");
     assert_eq!(first(&redlock), Some((Severity::Error, text)), "the client has met them");
     world.pass(7 * SECOND);
     assert_eq!(first(&redlock), None);
@@ -145,13 +145,13 @@ fn a_quarantine_says_when_it_ends_and_a_wait_that_is_long_enough_waits_it_out() 
     let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
     assert_eq!(error.kind(), AcquireErrorKind::Quarantined);
     let left = error.retry_after().expect("it is known");
-    assert!(left > 10 * SECOND && left < 11 * SECOND, "{left:?}");
+    assert!(left > 9 * SECOND && left < 10 * SECOND, "{left:?}");
     let error = world.block_on(redlock.acquire("res").wait(2 * SECOND)).unwrap_err();
     assert_eq!(error.kind(), AcquireErrorKind::Quarantined);
     let asked = world.node("a", |node| node.executed.len());
     assert!(world.block_on(redlock.acquire("res").wait(12 * SECOND)).is_ok());
     let asked = world.node("a", |node| node.executed.len()) - asked;
-    assert!(asked <= 4, "{asked} commands: it asks once to block others, and once when it counts");
+    assert!(asked <= 6, "{asked} commands: it asks once to block others, and once when it counts");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn an_acquisition_tries_again_until_the_lock_is_free() {
     assert!(world.poll(&mut acquiring).is_none());
     world.each_node(|node| node.delete("res"));
     assert!(world.block_on(acquiring).is_ok());
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET GET EVALSHA SET");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INTRODUCE SET GET EVALSHA SET");
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn an_old_server_serves() {
     world.settle();
     assert_eq!(world.block_on(lease.release()), Released::Confirmed);
     assert_eq!(world.holders("res"), 0);
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO SET EVALSHA EVAL");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "EVALSHA INTRODUCE SET EVALSHA");
 }
 
 #[test]
 fn scripts_that_are_flushed_are_sent_again() {
     let world = World::new();
     let redlock = world.client();
-    for executed in ["INFO SET EVALSHA EVAL", "INFO SET EVALSHA EVAL SET EVALSHA EVAL"] {
+    for executed in ["INTRODUCE SET EVALSHA EVAL", "INTRODUCE SET EVALSHA EVAL SET EVALSHA EVAL"] {
         let lease = world.poll(&mut acquiring(&redlock, "res")).unwrap().unwrap();
         world.settle();
         world.each_node(|node| node.has_scripts = false);
@@ -185,7 +185,7 @@ fn an_acquisition_dropped_before_anything_was_written_writes_nothing() {
     drop(acquiring);
     world.each_node(|node| node.habit = Habit::Answers);
     world.settle();
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INTRODUCE");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn without_entropy_nothing_is_sent() {
     let redlock = world.client();
     world.exhaust_entropy();
     assert_eq!(kind(world.block_on(redlock.acquire("res"))), AcquireErrorKind::NoEntropy);
-    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INFO");
+    assert_eq!(world.node("a", |node| node.executed.join(" ")), "INTRODUCE");
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_client_is_ready_when_a_majority_counts() {
     let redlock = world.client();
     let error = world.block_on(redlock.ready(SECOND)).unwrap_err();
     assert_eq!(error.kind(), AcquireErrorKind::Quarantined);
-    assert_eq!(error.retry_after(), Some(TTL + 102 * MS - SECOND));
+    assert_eq!(error.retry_after(), Some(TTL + 102 * MS - 2 * SECOND));
     assert_eq!(world.block_on(redlock.ready(TTL)), Ok(()));
     assert!(redlock.health().has_quorum);
     let _closed = world.block_on(redlock.close(SECOND));

@@ -32,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) uptime_s: u64,
     /// The byte of which its run id is made.
     pub(crate) run: u8,
+    /// Names its memory.
+    pub(crate) memory: u8,
     /// Connections taken so far.
     pub(crate) accepted: usize,
     /// The names of the commands executed, in order, but for those of the handshake.
@@ -42,6 +44,8 @@ pub(crate) struct Node {
     pub(crate) is_old: bool,
     /// Its version of Redis, if it gives one.
     pub(crate) version: Option<&'static str>,
+    /// The key on which pushes are tried was deleted.
+    tells_a_change: bool,
     keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
     connections: Vec<Connection>,
 }
@@ -59,11 +63,13 @@ impl Node {
             habit: Habit::Answers,
             uptime_s: 86_400,
             run,
+            memory: 1,
             accepted: 0,
             executed: Vec::new(),
             has_scripts: false,
             is_old: false,
             version: None,
+            tells_a_change: false,
             keys: BTreeMap::new(),
             connections: Vec::new(),
         }
@@ -97,6 +103,10 @@ impl Node {
     pub(crate) fn step(&mut self, now: Duration, context: &mut Context<'_>) {
         let mut connections = std::mem::take(&mut self.connections);
         connections.retain_mut(|connection| self.serve(connection, now, context));
+        if std::mem::take(&mut self.tells_a_change) {
+            let push = b">2\r\n+invalidate\r\n*1\r\n+redlock-client:inspect\r\n";
+            connections.iter_mut().for_each(|it| it.to_write.push(push.to_vec()));
+        }
         self.connections = connections;
     }
 
@@ -142,6 +152,16 @@ impl Node {
         true
     }
 
+    fn info(&self) -> String {
+        let (run_id, uptime) = (format!("{:02x}", self.run).repeat(20), self.uptime_s);
+        let version = self.version.map(|it| format!("redis_version:{it}\r\n"));
+        let version = version.unwrap_or_default();
+        format!(
+            "# Server\r\n{version}run_id:{run_id}\r\nuptime_in_seconds:{uptime}\r\n\
+             # Replication\r\nrole:master\r\n"
+        )
+    }
+
     /// The answer to a command of the handshake.
     fn greet(&mut self, arguments: &[Vec<u8>]) -> Option<Vec<u8>> {
         let reply = match &arguments[0][..] {
@@ -158,18 +178,18 @@ impl Node {
     }
 
     fn execute(&mut self, arguments: &[Vec<u8>], now: Duration) -> Vec<u8> {
-        let name = String::from_utf8(arguments[0].clone()).unwrap();
+        let mut name = String::from_utf8(arguments[0].clone()).unwrap();
+        self.has_scripts |= name == "EVAL";
+        if name.starts_with("EVAL") && arguments.len() == 4 && self.has_scripts {
+            name = String::from("INTRODUCE");
+        }
         self.executed.push(name.clone());
         match name.as_str() {
-            "INFO" => {
-                let (run_id, uptime) = (format!("{:02x}", self.run).repeat(20), self.uptime_s);
-                let version = self.version.map(|it| format!("redis_version:{it}\r\n"));
-                let version = version.unwrap_or_default();
-                let info = format!(
-                    "# Server\r\n{version}run_id:{run_id}\r\nuptime_in_seconds:{uptime}\r\n\
-                     # Replication\r\nrole:master\r\n"
-                );
-                format!("${}\r\n{info}\r\n", info.len()).into_bytes()
+            "INFO" => bulk(self.info().as_bytes()),
+            "INTRODUCE" => {
+                assert_eq!(arguments[3], b"redlock-client:canary");
+                let (memory, age_s) = (self.memory, self.uptime_s);
+                bulk(format!("{}canary:history {memory} {age_s}000000\r\n", self.info()).as_bytes())
             }
             "SET" => {
                 assert_eq!(arguments[3..5], [b"NX".to_vec(), b"PX".to_vec()]);
@@ -209,6 +229,11 @@ impl Node {
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()
             }
+            "DEL" => {
+                self.tells_a_change = true;
+                b":1\r\n".to_vec()
+            }
+            "PING" => b"+PONG\r\n".to_vec(),
             "CONFIG" => b"-ERR unknown command\r\n".to_vec(),
             other => panic!("the client does not say {other}"),
         }

@@ -122,7 +122,7 @@ async fn a_database_keeps_the_keys() {
     let lease = three.acquire("res").await.unwrap();
     let other = four.acquire("res").await.unwrap();
     eventually("the key is in its database", SOON, || {
-        fleet[0].ask::<String>("INFO keyspace").contains("db3:keys=1")
+        fleet[0].ask::<String>("INFO keyspace").contains("db3:keys=2")
     })
     .await;
     assert_eq!(lease.release().await, Released::Confirmed);

@@ -104,7 +104,7 @@ async fn a_name_may_have_any_bytes_but_not_none() {
     for name in [&b"*1\r\n$4\r\nQUIT\r\n"[..], &every_byte, &longest] {
         let lease = redlock.acquire(name).await.unwrap();
         eventually("the first server has the key", SOON, || {
-            fleet[0].ask::<Vec<Vec<u8>>>("KEYS *") == [name]
+            fleet[0].ask::<Vec<Vec<u8>>>("KEYS *").iter().any(|it| it == name)
         })
         .await;
         assert_eq!(lease.release().await, Released::Confirmed);

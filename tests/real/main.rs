@@ -23,12 +23,14 @@ mod fleet;
 mod hanging;
 mod inspection;
 mod interlock;
+mod memory;
 mod outage;
 mod proxy;
 mod refusals;
 mod scheduling;
 mod server;
 mod soak;
+mod switch;
 mod taken;
 #[cfg(feature = "tls")]
 mod tls;
@@ -119,6 +121,7 @@ const TESTS: &[&[Test]] = &[
     hanging::TESTS,
     interlock::TESTS,
     inspection::TESTS,
+    memory::TESTS,
     outage::TESTS,
     refusals::TESTS,
     scheduling::TESTS,

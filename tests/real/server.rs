@@ -14,6 +14,9 @@ use crate::wait::until;
 /// A process may take this long to come up, to stop or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The key by which clients know the server's memory.
+const CANARY: &str = "redlock-client:canary";
+
 /// Where ports are taken from: below the range of outgoing connections, one of which could take the
 /// port of a server that is dead for a while.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
@@ -145,9 +148,9 @@ impl Server {
         command.query(&mut connection)
     }
 
-    /// How many keys there are.
+    /// How many keys there are, without the canary.
     pub(crate) fn keys(&self) -> usize {
-        self.names().len()
+        self.names().iter().filter(|name| *name != CANARY).count()
     }
 
     /// The names of the keys. DBSIZE would count those that have expired, until somebody looks at

@@ -153,6 +153,17 @@ impl Disk {
         self.written = self.log.len();
     }
 
+    /// `key` has been on the platter since long before the log began.
+    pub(super) fn keep_for_long(&mut self, database: u8, key: &[u8], entry: &Entry) {
+        if self.storage.persistence == Persistence::None {
+            return;
+        }
+        let (key, entry) = (SmallBytes::new(key), Some(entry.clone()));
+        self.log.push(Record { database, key, entry });
+        let length = self.log.len();
+        (self.written, self.synced, self.acknowledged) = (length, length, length);
+    }
+
     /// A sync of what is written begins.
     ///
     /// # Panics

@@ -5,6 +5,7 @@
 //! expiry cycle runs and when the process dies is the engine's business.
 
 mod bytes;
+mod canary;
 mod command;
 mod commands;
 mod databases;
@@ -18,6 +19,7 @@ mod stream;
 mod watched;
 
 pub use bytes::{INLINE_MAX, SmallBytes};
+pub use canary::{CANARY_KEY, Canary, SeededCanary};
 pub use command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
     KeyCommand, Reply, SetCondition, SetExpiry,
@@ -52,6 +54,12 @@ pub struct Master {
     /// Memory is full, and nothing may be evicted.
     is_full: bool,
     run_id: [u8; 20],
+    /// `master_replid`.
+    history: [u8; 20],
+    /// It has another history than it had as a replica (`second_repl_offset`).
+    is_promoted: bool,
+    /// It calls itself a replica.
+    is_replica: bool,
     started_wall_ms: u64,
     incarnation: u32,
     is_running: bool,
@@ -70,6 +78,9 @@ impl Master {
             watched: Watched::default(),
             is_full: false,
             run_id,
+            history: run_id,
+            is_promoted: false,
+            is_replica: false,
             started_wall_ms,
             incarnation: 0,
             is_running: true,
@@ -85,6 +96,7 @@ impl Master {
         self.watched.clear();
         self.is_full = false;
         self.run_id = run_id;
+        (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
         self.started_wall_ms = started_wall_ms;
         self.incarnation = 0;
         self.is_running = true;
@@ -137,7 +149,32 @@ impl Master {
     pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
         assert!(self.is_running, "a dead process follows nobody");
         master.stream.apply(from, to, &mut self.databases, &mut self.disk);
+        (self.history, self.is_promoted) = (master.history, false);
         self.watched.note_all();
+    }
+
+    /// It is a replica from now on, or a master.
+    pub fn set_role(&mut self, is_replica: bool) {
+        if self.is_replica && !is_replica {
+            // Another history for each promotion: the first byte of a process' own is zero.
+            self.history = self.run_id;
+            self.history[0] = 1;
+            self.history[1..5].copy_from_slice(&self.stream.len().to_be_bytes());
+            self.is_promoted = true;
+        }
+        self.is_replica = is_replica;
+    }
+
+    /// Whether it calls itself a replica.
+    #[must_use]
+    pub fn is_replica(&self) -> bool {
+        self.is_replica
+    }
+
+    /// `master_replid`, and whether it was another one before its promotion.
+    #[must_use]
+    pub fn history(&self) -> ([u8; 20], bool) {
+        (self.history, self.is_promoted)
     }
 
     /// Memory is full, or is not any more: the policy is `noeviction`.
@@ -344,6 +381,7 @@ impl Master {
         self.lost.reset();
         self.watched.clear();
         self.run_id = run_id;
+        (self.history, self.is_promoted) = (run_id, false);
         self.started_wall_ms = wall_ms;
         self.incarnation += 1;
         self.is_running = true;

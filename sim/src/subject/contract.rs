@@ -118,6 +118,8 @@ pub enum Word {
     Introduction(Introduction),
     /// Nothing there.
     Nil,
+    /// An error: the server is a replica, or loads its data.
+    NotServing,
     /// Done.
     Ok,
     /// To [`Ask::Get`], [`Ask::GetSet`] and a refused [`Ask::SetOrShow`].
@@ -147,7 +149,7 @@ impl Response {
     #[must_use]
     pub const fn answer(&self) -> Answer {
         match self.word {
-            Word::Error => Answer::Error,
+            Word::Error | Word::NotServing => Answer::Error,
             Word::Integer(0) | Word::Nil | Word::Value { own: false, .. } => Answer::No,
             Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value { own: true, .. } => {
                 Answer::Yes

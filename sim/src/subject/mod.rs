@@ -127,6 +127,13 @@ impl Subject {
         of_machine!(self, it => it.handle_closed(route, now));
     }
 
+    /// The node says on a connection that its keys are gone. Only the production client listens.
+    pub fn handle_forgot(&mut self, route: Route, now: Now) {
+        if let Self::Redlock(it) = self {
+            it.handle_forgot(route, now);
+        }
+    }
+
     /// The next answer on a connection.
     pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         of_machine!(self, it => it.handle_response(route, response, now));

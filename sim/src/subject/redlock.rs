@@ -58,6 +58,7 @@ impl RedlockClient {
             restart_guard: lock.restart_guard.into(),
             fleet_max_ttl,
             drift,
+            introduction_max_age: Duration::from_secs(1),
         };
         let cold = NodeSet::new(&vec![link; nodes]);
         let retry = RetryDelay::from(lock.retry);
@@ -174,12 +175,17 @@ impl RedlockClient {
         self.machine.handle_closed(node(route), route.epoch, instant(now));
     }
 
+    pub(super) fn handle_forgot(&mut self, route: Route, now: Now) {
+        self.machine.handle_forgot(node(route), route.epoch, instant(now));
+    }
+
     pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         let reply = match response.word {
             Word::Error => Reply::Error,
             Word::Integer(value) => Reply::Integer(value),
             Word::Introduction(introduction) => Reply::Introduction(introduction),
             Word::Nil => Reply::Nil,
+            Word::NotServing => Reply::NotServing,
             Word::Ok => Reply::Ok,
             Word::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };

@@ -23,9 +23,12 @@ impl Link {
         out.word(self.redial_after.as_nanos() as u64);
         out.word(self.jitter);
         out.word(if self.jitter == 0 { 0 } else { u64::from(self.epoch) });
-        out.run(self.eligibility.known());
+        let known = self.eligibility.known();
+        out.run(known.map(|it| it.run_id));
+        out.flag(known.is_some_and(|it| it.is_master));
+        out.memory(known.and_then(|it| it.memory));
+        out.maybe_ahead(known.and_then(|it| it.from));
         out.maybe_ahead(self.eligibility.from());
-        out.maybe_ahead(self.eligibility.known_from());
         out.maybe_ahead(self.asked_again_at());
         out.word(self.debts.len() as u64);
         for debt in self.debts.iter() {
@@ -49,7 +52,8 @@ impl Link {
         out.word(self.written as u64);
         out.word(self.pipeline.len() as u64);
         self.pipeline.iter().for_each(|it| self.encode_pending(it, out));
-        self.pipeline.iter().map(|it| it.id).collect()
+        let withheld = self.introductions.encode(&self.config, out);
+        self.pipeline.iter().map(|it| it.id).chain(withheld).collect()
     }
 
     fn encode_pending(&self, pending: &Pending, out: &mut Encoder) {
@@ -68,6 +72,7 @@ impl Link {
         }
         out.word(ttl.map_or(0, |ttl| ttl.as_nanos() as u64));
         out.word(pending.key_ttl.as_nanos() as u64);
+        out.flag(pending.confirmed_behind);
         out.flag(pending.overdue);
         if !pending.overdue {
             out.ahead(pending.since.after(self.config.node_timeout));

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::protocol::lock::Limit;
-use crate::protocol::restart::{Introduction, RunId};
+use crate::protocol::restart::{Canary, Introduction, RunId};
 use crate::protocol::testing::{
-    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, decided, failed, fresh, held, held_by, introduction,
-    lock_config, mask, ms, token,
+    NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, canary, decided, failed, fresh, held, held_by,
+    introduction, lock_config, mask, ms, token,
 };
 
 // ---- granting
@@ -192,7 +192,8 @@ fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
 // ---- quarantine
 
 fn young(run: u8) -> Introduction {
-    Introduction { uptime: Duration::from_secs(2), ..introduction(run) }
+    let canary = canary(1).map(|it| Canary { age: Duration::ZERO, ..it });
+    Introduction { canary, ..introduction(run) }
 }
 
 #[test]

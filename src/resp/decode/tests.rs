@@ -7,6 +7,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owned {
     Error(Vec<u8>),
+    Forgot,
     Integer(i64),
     Nil,
     Ok,
@@ -18,6 +19,7 @@ impl From<Frame<'_>> for Owned {
     fn from(frame: Frame<'_>) -> Self {
         match frame {
             Frame::Error(text) => Self::Error(text.to_vec()),
+            Frame::Forgot => Self::Forgot,
             Frame::Integer(number) => Self::Integer(number),
             Frame::Nil => Self::Nil,
             Frame::Ok => Self::Ok,
@@ -229,4 +231,13 @@ fn a_long_frame_byte_by_byte_is_not_searched_again_and_again() {
     assert_eq!(decode(long.chunks(1)).0.len(), 1);
     let blob = [b"$65000\r\n".to_vec(), vec![b'\r'; 65_000], b"\r\n".to_vec()].concat();
     assert_eq!(decode(blob.chunks(1)).0.len(), 1);
+}
+
+#[test]
+fn only_the_push_that_all_keys_are_gone_is_told() {
+    let gone = b">2\r\n$10\r\ninvalidate\r\n_\r\n";
+    let one = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+    let other = b">2\r\n$7\r\nmessage\r\n_\r\n";
+    let bytes = [&b"+OK\r\n"[..], gone, one, b":1\r\n", other, gone].concat();
+    assert_eq!(all(&bytes), [Owned::Ok, Owned::Forgot, Owned::Integer(1), Owned::Forgot]);
 }

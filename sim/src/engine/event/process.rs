@@ -9,7 +9,7 @@ use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind,
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};
 use crate::subject::{
-    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, Subject, token_of,
+    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, Subject, Word, token_of,
 };
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
@@ -390,6 +390,12 @@ impl Process {
                     }
                 }
             }
+            Input::Forgot(number) => {
+                if let Some(route) = self.route(number) {
+                    self.subject.handle_forgot(route, now);
+                    self.tell_eligibility(stage);
+                }
+            }
             Input::Closed(number) | Input::Reset(number) => {
                 stage.network.connection_mut(number).state = ConnectionState::Closed;
                 if let Some(route) = self.route(number) {
@@ -406,7 +412,7 @@ impl Process {
                 if let Some(route) = self.route(number) {
                     self.subject.handle_response(route, response, now);
                 }
-                if op == OpKind::Introduce {
+                if op == OpKind::Introduce || response.word == Word::NotServing {
                     self.tell_eligibility(stage);
                 }
             }

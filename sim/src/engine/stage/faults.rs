@@ -261,6 +261,7 @@ impl Stage {
                 recorder.record(*now_ns, key_ended(node, &ended));
             }
         });
+        self.tell_listeners(plan, server);
         self.end_turn(plan, server);
     }
 

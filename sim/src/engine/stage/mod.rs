@@ -19,7 +19,7 @@ use self::plan::{Doing, Hosts, Plan};
 use self::recorder::Recorder;
 use self::wire::Wire;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::{Master, run_id};
+use crate::master::{Master, SeededCanary, run_id};
 use crate::oracle::Oracle;
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
@@ -35,6 +35,8 @@ pub(in crate::engine) enum Packet {
     Acknowledged {
         to: u32,
     },
+    /// The server's keys are gone.
+    Forgot,
     /// A part of a master's stream, for a replica.
     Effects {
         from: u32,
@@ -84,6 +86,8 @@ pub(in crate::engine) enum Happening {
 pub(in crate::engine) enum Input {
     Closed(u16),
     Connected(u16),
+    /// The server says that its keys are gone.
+    Forgot(u16),
     Reset(u16),
     Response(u16, Response),
     StoreServed,
@@ -119,6 +123,8 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) clocks: Vec<HostClocks>,
     /// The servers: those of the nodes, and the replicas after them.
     pub(in crate::engine) nodes: Vec<NodeHost>,
+    /// What each node's master begins with.
+    canaries: Vec<SeededCanary>,
     /// Which server is each node's master.
     pub(in crate::engine) masters: [u8; 9],
     /// How often each node has come up.
@@ -158,6 +164,7 @@ impl Stage {
         let nodes = plan.nodes.iter();
         let nodes = nodes.map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0), profile));
         Self {
+            canaries: Vec::new(),
             now_ns: 0,
             choices: Choices::new(0),
             queue: Queue::default(),
@@ -214,6 +221,7 @@ impl Stage {
         for server in 0..plan.nodes.len() {
             self.begin_server(plan, server as u8);
         }
+        self.seed_canaries(plan);
         self.begin_replication(plan);
         for client in &mut self.clients {
             client.dead = false;
@@ -232,6 +240,28 @@ impl Stage {
         host.reset();
         if usize::from(server) < plan.node_count {
             self.record(EventKind::NodeUp { node: server, incarnation: 0 });
+        }
+    }
+
+    /// The fleet has been running: each node has had its canary since its process was started, and a
+    /// replica that of its master.
+    fn seed_canaries(&mut self, plan: &Plan) {
+        let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
+        for server in 0..plan.nodes.len() {
+            let node = plan.nodes[server].node;
+            let started_wall_ms = self.node_wall_ms(plan, node).saturating_sub(uptime_ms);
+            let known = self.canaries.get(usize::from(node));
+            let is_known = known.is_some_and(|it| it.is_of(run_id(node, 0), started_wall_ms));
+            if !is_known {
+                let canary = SeededCanary::new(run_id(node, 0), started_wall_ms);
+                if usize::from(node) == self.canaries.len() {
+                    self.canaries.push(canary);
+                } else {
+                    self.canaries[usize::from(node)] = canary;
+                }
+            }
+            let master = &mut self.nodes[server].master;
+            master.seed_canary(&self.canaries[usize::from(node)]);
         }
     }
 
@@ -355,6 +385,7 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
         Arrival::Message(Packet::Effects { to, .. } | Packet::Acknowledged { to }) => {
             (AttemptId { client: 0, number: *to as u16 }, 37)
         }
+        Arrival::Message(Packet::Forgot) => (AttemptId::default(), 38),
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed | Arrival::Reset => (AttemptId::default(), 36),
     }

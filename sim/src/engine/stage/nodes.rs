@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{Introduction, RunId, Token};
+use redlock_client::protocol::{Canary, Digest, Introduction, RunId, Token};
 
 use super::disk::DiskWork;
 use super::plan::Plan;
@@ -13,13 +13,13 @@ use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
 use crate::master::profile::Profile;
 use crate::master::server::Server;
 use crate::master::{
-    self, Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply,
+    Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply,
     SetCondition, SetExpiry,
 };
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::{ActiveExpiry, Point};
+use crate::scenario::{ActiveExpiry, Client, Point};
 use crate::subject::{Ask, Request, Response, Word};
-use crate::world::{Arrival, Direction, WALL_AT_START_MS};
+use crate::world::{Arrival, ConnectionState, Direction, WALL_AT_START_MS};
 
 /// A node.
 #[derive(Clone, Debug)]
@@ -81,6 +81,7 @@ impl Stage {
             Arrival::Closed => Input::Closed(connection),
             Arrival::Reset => Input::Reset(connection),
             Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
+            Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,
             Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
             Arrival::Message(_) => unreachable!("requests travel up"),
@@ -146,6 +147,25 @@ impl Stage {
         plan.server_at(self.network.connection(connection).client).is_some()
     }
 
+    /// Every client that listens hears that the server's keys are gone. Where clients speak bytes, it is
+    /// the server that says so.
+    pub(super) fn tell_listeners(&mut self, plan: &Plan, server: u8) {
+        if self.wire.is_some() {
+            return;
+        }
+        let host = plan.nodes[usize::from(server)].host.0;
+        for number in self.network.numbers() {
+            let connection = self.network.connection(number);
+            let is_open = connection.served && connection.state != ConnectionState::Closed;
+            let client = connection.client.checked_sub(plan.node_count as u8);
+            let client = client.and_then(|place| plan.scenario.clients.get(usize::from(place)));
+            let listens = client.is_some_and(Client::is_ours);
+            if connection.server == host && is_open && listens {
+                self.send(plan, number, Direction::Down, Arrival::Message(Packet::Forgot));
+            }
+        }
+    }
+
     /// Which server a client takes for the master of a node.
     pub(in crate::engine) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
         self.known[usize::from(client) * plan.node_count + usize::from(node)]
@@ -165,21 +185,24 @@ impl Stage {
         clocks.read(ClockKind::Wall, self.now_ns)
     }
 
-    pub(in crate::engine) fn introduction(&self, plan: &Plan, server: u8) -> Introduction {
-        let said = self.introduction_of(plan, server);
+    /// What a server says of itself to a client that reads its canary.
+    pub(in crate::engine) fn introduction(&mut self, plan: &Plan, server: u8) -> Introduction {
+        // Whole milliseconds: so a fleet begins every run at the same age.
+        let wall_us = self.node_wall_ms(plan, server) * 1_000;
+        let host = &mut self.nodes[usize::from(server)];
+        host.master.set_replica(host.replication.role == Role::Replica);
+        let (said, canary) = host.master.introduce(wall_us);
+        let canary = canary.map(|it| Canary {
+            memory: Digest::of(&it.memory),
+            history: Digest::of(&it.history),
+            age: Duration::from_micros(it.age_us),
+        });
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
             is_master: said.is_master,
+            canary,
         }
-    }
-
-    /// What a server says of itself.
-    pub(super) fn introduction_of(&self, plan: &Plan, server: u8) -> master::Introduction {
-        let wall_ms = self.node_wall_ms(plan, server);
-        let host = &self.nodes[usize::from(server)];
-        let is_master = host.replication.role != Role::Replica;
-        master::Introduction { is_master, ..host.master.introduction(wall_ms) }
     }
 
     pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
@@ -203,10 +226,10 @@ impl Stage {
                 self.speak_of_itself(plan, server, connection);
                 Some(Word::Ok)
             }
-            Ask::Introduce => {
-                self.speak_of_itself(plan, server, connection);
-                Some(Word::Introduction(self.introduction(plan, server)))
+            Ask::Introduce if self.wire.is_some() => {
+                self.execute_bytes(plan, server, connection, &request).map(|(word, _)| word)
             }
+            Ask::Introduce => Some(Word::Introduction(self.introduction(plan, server))),
             _ if role == Role::Replica => {
                 if let Some(word) = self.refuse_bytes(plan, server, connection, &request) {
                     return self.answer_without_key(plan, server, connection, &request, word);

@@ -79,7 +79,7 @@ impl Stage {
         asked: &Request,
     ) -> Option<Word> {
         if self.wire.is_none() {
-            return Some(Word::Error);
+            return Some(Word::NotServing);
         }
         let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
@@ -153,6 +153,7 @@ fn word_of(value: &Value, asked: &Request) -> Word {
     match *value {
         Value::Null if shows => Word::Ok,
         Value::Bulk(_) if shows => Word::Nil,
+        Value::Error(ref text) if is_not_serving(text) => Word::NotServing,
         Value::Error(_) => Word::Error,
         Value::Integer(number) => Word::Integer(number),
         Value::Null => Word::Nil,
@@ -164,6 +165,11 @@ fn word_of(value: &Value, asked: &Request) -> Word {
 fn is_form_refused(value: &Value) -> bool {
     let refusals = ["NOSCRIPT", "ERR unknown command", "ERR syntax error", "NOPERM"];
     matches!(value, Value::Error(text) if refusals.iter().any(|it| text.starts_with(it.as_bytes())))
+}
+
+/// Whether an error is that of a server that serves nobody for now.
+fn is_not_serving(text: &[u8]) -> bool {
+    [&b"READONLY"[..], b"LOADING", b"MASTERDOWN"].iter().any(|it| text.starts_with(it))
 }
 
 /// What a request did that left the key, which is `stored`, alone.

@@ -112,9 +112,12 @@ fn replication(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
     }
     write!(text, "connected_slaves:{}\r\n", server.replica_count())?;
     text.write_str("master_failover_state:no-failover\r\nmaster_replid:")?;
-    let run_id = server.introduction(call.wall_ms()).run_id;
-    run_id.iter().try_for_each(|byte| write!(text, "{byte:02x}"))?;
-    write!(text, "\r\nmaster_repl_offset:{}\r\n", server.stream().len())
+    let (history, is_promoted) = server.history();
+    history.iter().try_for_each(|byte| write!(text, "{byte:02x}"))?;
+    let offset = server.stream().len();
+    write!(text, "\r\nmaster_repl_offset:{offset}\r\n")?;
+    let second = if is_promoted { i64::from(offset) + 1 } else { -1 };
+    write!(text, "second_repl_offset:{second}\r\n")
 }
 
 fn cpu(_: &Call<'_>, text: &mut String) -> core::fmt::Result {

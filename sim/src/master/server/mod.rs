@@ -55,7 +55,6 @@ pub struct Server {
     /// How many databases there are.
     database_count: u8,
     is_loading: bool,
-    is_replica: bool,
     /// How many replicas it has.
     replica_count: i64,
     cannot_save: bool,
@@ -124,7 +123,6 @@ impl Server {
             config,
             memory_max: 0,
             is_loading: false,
-            is_replica: false,
             replica_count: 0,
             cannot_save: false,
             cannot_append: false,
@@ -150,7 +148,7 @@ impl Server {
 
     /// It is a replica, and refuses to write.
     pub fn set_replica(&mut self, is_replica: bool) {
-        self.is_replica = is_replica;
+        self.master.set_role(is_replica);
     }
 
     /// Whether it loads its data.
@@ -162,7 +160,7 @@ impl Server {
     /// Whether it is a replica.
     #[must_use]
     pub fn is_replica(&self) -> bool {
-        self.is_replica
+        self.master.is_replica()
     }
 
     /// Who may speak to it.
@@ -347,21 +345,21 @@ impl Server {
     /// If it has fewer replicas than it must have to write.
     pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
         let lacks = self.replica_count < self.config.replicas_wanted();
-        if lacks && !self.is_replica { Err(NO_REPLICAS) } else { Ok(()) }
+        if lacks && !self.is_replica() { Err(NO_REPLICAS) } else { Ok(()) }
     }
 
     /// # Errors
     ///
     /// If it is a replica that nobody but its master may change.
     pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
-        let refuses = self.is_replica && self.config.is_on("replica-read-only");
+        let refuses = self.is_replica() && self.config.is_on("replica-read-only");
         if refuses { Err(READ_ONLY) } else { Ok(()) }
     }
 
     /// Whether it is a replica that says nothing, since it has lost its master: none has ever found
     /// one here.
     pub(in crate::master) fn is_stale(&self) -> bool {
-        self.is_replica && !self.config.is_on("replica-serve-stale-data")
+        self.is_replica() && !self.config.is_on("replica-serve-stale-data")
     }
 
     /// The text of the script that `word` names, in whatever case, if it is known.

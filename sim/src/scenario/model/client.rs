@@ -29,6 +29,12 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether it is the production client.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.subject == ours()
+    }
+
     /// Whether its word for a taken lock is a claim that somebody has it.
     #[must_use]
     pub fn says_whose(&self) -> bool {

@@ -41,6 +41,8 @@ impl Production {
             restart_guard: RestartGuard::Durable,
             fleet_max_ttl: ttl,
             drift: NO_DRIFT,
+            // Nobody stands between the client and its nodes.
+            introduction_max_age: Duration::MAX,
         };
         let lock_config = LockConfig {
             nodes: NodeCount::new(NODES).expect("three is between one and nine"),
@@ -131,6 +133,7 @@ impl Production {
                         run_id: RunId([0; 20]),
                         uptime: Duration::from_secs(1_000_000),
                         is_master: true,
+                        canary: None,
                     };
                     let reply = Reply::Introduction(introduction);
                     self.machine.handle_reply(node, epoch, reply, instant(now));

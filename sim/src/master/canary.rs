@@ -1,0 +1,124 @@
+//! The key by which clients know a master's memory, as the production client's script keeps it: read with
+//! what the server says of itself, and written anew if it does not fit.
+
+use super::bytes::SmallBytes;
+use super::command::KeyCommand;
+use super::keyspace::Entry;
+use super::{Change, Command, Executed, Introduction, Master, Reply, SetCondition, SetExpiry};
+use crate::history::Writer;
+
+/// The default name of the production client.
+pub const CANARY_KEY: &[u8] = b"redlock-client:canary";
+
+/// What a canary says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canary {
+    /// The history of replication, in hexadecimal digits.
+    pub history: Vec<u8>,
+    /// Which memory it is in.
+    pub memory: Vec<u8>,
+    /// How long ago it was written, µs.
+    pub age_us: u64,
+}
+
+impl Master {
+    /// What the script answers when the node's wall clock reads `wall_us`, and what it did to the key;
+    /// no canary from a server that calls itself a replica, or lets nothing be written.
+    ///
+    /// # Panics
+    ///
+    /// If the process is dead.
+    pub fn introduce(&mut self, wall_us: u64) -> (Introduction, Option<Canary>) {
+        let introduction = self.introduction(wall_us / 1_000);
+        if self.is_replica {
+            return (Introduction { is_master: false, ..introduction }, None);
+        }
+        (introduction, self.canary(wall_us))
+    }
+
+    fn canary(&mut self, wall_us: u64) -> Option<Canary> {
+        let stored = self.on_canary(KeyCommand::Get, wall_us).reply;
+        let stored = if let Reply::Bulk(bytes) = &stored { Some(&bytes[..]) } else { None };
+        let mut words = stored.unwrap_or_default().split(|&byte| byte == b' ');
+        let mut word = || words.next();
+        let (of_run, of_history, memory) = (word(), word(), word());
+        let written_us = word().and_then(|it| core::str::from_utf8(it).ok()?.parse::<u64>().ok());
+        let is = |word: Option<&[u8]>, id: &[u8; 20]| word.is_some_and(|word| is_hex(word, id));
+        let is_history = is(of_history, &self.history) || !self.is_promoted;
+        let written_us = written_us.filter(|it| *it <= wall_us);
+        let written_us = written_us.filter(|_| is_history && is(of_run, &self.run_id));
+        if let (Some(history), Some(memory), Some(written_us)) = (of_history, memory, written_us) {
+            let (history, memory) = (history.to_vec(), memory.to_vec());
+            return Some(Canary { history, memory, age_us: wall_us - written_us });
+        }
+        let (run, history) = (hex(&self.run_id), hex(&self.history));
+        let memory = memory.map(|it| String::from_utf8_lossy(it).into_owned());
+        let memory = memory.unwrap_or_else(|| format!("{run}-{wall_us}"));
+        let value = text(&run, &history, &memory, wall_us);
+        let set = KeyCommand::Set {
+            value: value.as_bytes(),
+            condition: SetCondition::Always,
+            expiry: SetExpiry::Never,
+            get: false,
+        };
+        let written = self.on_canary(set, wall_us).effect.change != Change::Nothing;
+        let (history, memory) = (history.into_bytes(), memory.into_bytes());
+        written.then_some(Canary { history, memory, age_us: 0 })
+    }
+
+    fn on_canary(&mut self, command: KeyCommand<'_>, wall_us: u64) -> Executed {
+        let command = Command::Key { key: CANARY_KEY, command };
+        self.execute(command, wall_us / 1_000, Writer::Operator)
+    }
+
+    /// A canary that was written when the process was started, and is on disk. A replica has that of
+    /// its `master`.
+    pub fn seed_canary(&mut self, master: &SeededCanary) {
+        self.history = master.run_id;
+        let entry =
+            Entry { value: master.value.clone(), expires_wall_ms: None, writer: Writer::Operator };
+        let key = SmallBytes::new(CANARY_KEY);
+        self.databases.at(0).load(&key, Some(&entry));
+        self.disk.keep_for_long(0, CANARY_KEY, &entry);
+    }
+}
+
+/// The canary of a fleet that has been running.
+#[derive(Clone, Debug)]
+pub struct SeededCanary {
+    run_id: [u8; 20],
+    started_wall_ms: u64,
+    value: SmallBytes,
+}
+
+impl SeededCanary {
+    /// That of the process `run_id`, which was started when its wall clock read `started_wall_ms`.
+    #[must_use]
+    pub fn new(run_id: [u8; 20], started_wall_ms: u64) -> Self {
+        let (run, written_us) = (hex(&run_id), started_wall_ms * 1_000);
+        let value = text(&run, &run, &format!("{run}-{written_us}"), written_us);
+        Self { run_id, started_wall_ms, value: SmallBytes::new(value.as_bytes()) }
+    }
+
+    /// Whether it is the canary of that process, started then.
+    #[must_use]
+    pub fn is_of(&self, run_id: [u8; 20], started_wall_ms: u64) -> bool {
+        (self.run_id, self.started_wall_ms) == (run_id, started_wall_ms)
+    }
+}
+
+fn text(run: &str, history: &str, memory: &str, written_us: u64) -> String {
+    format!("{run} {history} {memory} {written_us}")
+}
+
+/// Whether `digits` are `id` in hexadecimal.
+fn is_hex(digits: &[u8], id: &[u8; 20]) -> bool {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| DIGITS[usize::from(half)];
+    let of_id = id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    of_id.eq(digits.iter().copied())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
