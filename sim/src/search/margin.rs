@@ -38,11 +38,13 @@ const DRAWS: u64 = 32;
 /// What a run said of every property; when it happened does not matter.
 type Said = [Finding; Property::ALL.len()];
 
+/// A verdict as far as a case can be right or wrong about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
-    Holds,
+    /// Holds, or is vacuous: whether anything puts a property to the test may hang by a hair (an
+    /// attempt is refused or just not), and no violation comes or goes with it.
+    NotViolated,
     Unjudged,
-    Vacuous,
     Violated(Blamed),
 }
 
@@ -68,9 +70,8 @@ pub fn check(case: &Case) -> Result<(), Unsupported> {
 
 fn said_of(outcome: &Outcome) -> Said {
     Property::ALL.map(|property| match outcome.verdicts.of(property) {
-        Judgement::Holds => Finding::Holds,
+        Judgement::Holds | Judgement::Vacuous => Finding::NotViolated,
         Judgement::Unjudged => Finding::Unjudged,
-        Judgement::Vacuous => Finding::Vacuous,
         Judgement::Violated(violation) => Finding::Violated(violation.blamed),
     })
 }
