@@ -1,6 +1,7 @@
 //! Every case of every scenario, a test under its own name: `scenario::case` on the engine `event`,
 //! `turmoil::scenario::case` on the engine `turmoil`, ignored where that engine cannot play it, and
-//! where it can both engines must agree.
+//! where it can both engines must agree. `tests/golden/turmoil.txt` says which cases that engine
+//! plays: a case that leaves the list is red, and so is one that joins it unseen.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -44,16 +45,27 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
             Err(Failed::from(format!("\n{}", command::told(&played, &case.full_name()))))
         }
         Ok(played) if engine == Engine::Turmoil => {
+            is_listed(&case.full_name())?;
             let event = Campaign { engine: Engine::Event, ..campaign }.play()?;
             let told = disagreements(&event, &played.result);
             if told.is_empty() { Ok(Completion::Completed) } else { Err(told.join("\n").into()) }
         }
         Ok(_) => Ok(Completion::Completed),
         Err(unsupported) if engine == Engine::Turmoil => {
+            is_listed(&format!("- {}: {}", case.full_name(), unsupported.what))?;
             Ok(Completion::ignored_with(unsupported.what))
         }
         Err(unsupported) => Err(Failed::from(unsupported.to_string())),
     }
+}
+
+fn is_listed(line: &str) -> Result<(), Failed> {
+    let list = include_str!("golden/turmoil.txt");
+    if list.lines().any(|listed| listed == line) {
+        return Ok(());
+    }
+    Err(format!("not in tests/golden/turmoil.txt: {line}\nBLESS=1 cargo test --test agreement")
+        .into())
 }
 
 fn wrong(name: &str, problems: String) -> Trial {
