@@ -56,7 +56,7 @@ const LINES: [Line; 12] = [
     Line {
         assumption: "no master forgets what it acknowledged (K3)",
         scenario: "restart-without-persistence",
-        literal: "the-literal-algorithm",
+        literal: "",
         ours: "quarantine",
         fenced: "fencing-tokens-save-the-resource",
     },
@@ -71,7 +71,7 @@ const LINES: [Line; 12] = [
         assumption: "no replica takes the place of one of the masters (D12)",
         scenario: "replica-within-redlock",
         literal: "the-literal-algorithm",
-        ours: "quarantine",
+        ours: "quarantine-and-clients-that-meet-the-replica-first",
         fenced: "-",
     },
     Line {

@@ -400,5 +400,5 @@ fn who_waits_a_quarantine_out_asks_twice() {
     let began = |kind: &EventKind| matches!(kind, EventKind::AttemptBegan { .. });
     assert_eq!(count(&events, began), 2, "the one that learns of it, and the one that is granted");
     let decided = find(&events, |kind| matches!(kind, EventKind::GrantDecided { .. }));
-    assert!((10_102 * MS..10_112 * MS).contains(&decided.expect("when a majority counts")));
+    assert!((9_102 * MS..9_112 * MS).contains(&decided.expect("when a majority counts")));
 }

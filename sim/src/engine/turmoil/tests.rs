@@ -56,8 +56,8 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
 
 /// Catalogue K3: a false promise, and the default that needs none.
 #[test]
-fn a_restart_without_persistence_breaks_a_false_promise_and_not_the_quarantine() {
-    let (outcome, _) = play(&case("restart-without-persistence", ""));
+fn a_failover_breaks_a_false_promise_and_a_restart_not_the_quarantine() {
+    let (outcome, _) = play(&case("replica-within-redlock", ""));
     let overlap = violation(&outcome, Property::MutualExclusion);
     let node = crate::history::HostIndex(2);
     assert!(overlap.blamed.iter().eq([Blame::Amnesia(node)]), "{overlap:?}");
@@ -87,7 +87,7 @@ fn a_pause_while_the_replies_are_in_flight_is_refused_by_step_3() {
 
 #[test]
 fn a_seed_is_a_history() {
-    let case = case("restart-without-persistence", "");
+    let case = case("canonical", "");
     let hash = |seed| run(&case, seed, None).unwrap().hash;
     assert_eq!(hash(0), hash(0));
     assert_ne!(hash(0), hash(1));
