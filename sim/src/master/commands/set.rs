@@ -193,9 +193,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
             return set_if(call, comparison, key, value, expiry, options.get);
         }
     };
+    let is_past = call.server.profile().has(Feature::PastDeletes)
+        && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms());
+    // Nothing changes that somebody could watch.
+    if is_past && condition != SetCondition::Present && !call.exists(key) {
+        return Ok(if options.get { Value::Null } else { Value::ok() });
+    }
     let answer = call.answer(key, KeyCommand::Set { value, condition, expiry, get: options.get });
-    if call.server.profile().has(Feature::PastDeletes)
-        && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms())
+    if is_past
         && call.turn.touched.last().is_some_and(|it| it.executed.effect.change == Change::Set)
     {
         call.on(key, KeyCommand::Del);

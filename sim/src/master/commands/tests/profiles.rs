@@ -143,3 +143,23 @@ fn valkey_kills_connections_by_more_than_redis_does() {
     bench.ask_as(1, "CLIENT SETNAME other");
     bench.goes(&[("CLIENT KILL NAME other", ":1"), ("CLIENT KILL NAME other", ":0")]);
 }
+
+/// Seen on Valkey 9.1.2 through a WATCH.
+#[test]
+fn a_set_into_the_past_leaves_a_missing_key_alone_on_valkey() {
+    for (profile, executed) in [(&REDIS_7_0, "*-1"), (&VALKEY_9, "*0")] {
+        Bench::new(profile).goes(&[
+            ("WATCH k", "+OK"),
+            ("SET k v NX PXAT 5 GET", "$-1"),
+            ("MULTI", "+OK"),
+            ("EXEC", executed),
+        ]);
+    }
+    Bench::new(&VALKEY_9).goes(&[
+        ("SET k v", "+OK"),
+        ("WATCH k", "+OK"),
+        ("SET k w PXAT 5", "+OK"),
+        ("MULTI", "+OK"),
+        ("EXEC", "*-1"),
+    ]);
+}
