@@ -16,6 +16,7 @@ pub mod resp;
 pub mod script;
 pub mod server;
 mod stream;
+mod tracked;
 mod watched;
 
 pub use bytes::{INLINE_MAX, SmallBytes};
@@ -30,6 +31,7 @@ pub use keyspace::{Entry, Keyspace};
 pub use stream::Stream;
 
 use crate::history::{KeyEnd, Writer};
+use tracked::Tracked;
 use watched::Watched;
 
 /// The `run_id` of the process that a host starts for the `incarnation`-th time: another one for
@@ -51,6 +53,7 @@ pub struct Master {
     disk: Disk,
     stream: Stream,
     watched: Watched,
+    tracked: Tracked,
     /// Memory is full, and nothing may be evicted.
     is_full: bool,
     run_id: [u8; 20],
@@ -76,6 +79,7 @@ impl Master {
             disk: Disk::new(storage),
             stream: Stream::default(),
             watched: Watched::default(),
+            tracked: Tracked::default(),
             is_full: false,
             run_id,
             history: run_id,
@@ -94,6 +98,7 @@ impl Master {
         self.disk.reset_to(storage);
         self.stream.reset(false);
         self.watched.clear();
+        self.tracked.clear();
         self.is_full = false;
         self.run_id = run_id;
         (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
@@ -148,7 +153,11 @@ impl Master {
     /// If the process is dead.
     pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
         assert!(self.is_running, "a dead process follows nobody");
-        master.stream.apply(from, to, &mut self.databases, &mut self.disk);
+        let Self { databases, disk, tracked, .. } = self;
+        master.stream.apply(from, to, databases, disk, |key| match key {
+            Some(key) => tracked.note(key),
+            None => tracked.empty(),
+        });
         (self.history, self.is_promoted) = (master.history, false);
         self.watched.note_all();
     }
@@ -248,10 +257,11 @@ impl Master {
     /// The active expiry cycle: deletes every key whose time has come at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
-        let Self { databases, disk, stream, watched, .. } = self;
+        let Self { databases, disk, stream, watched, tracked, .. } = self;
         for keyspace in databases.each() {
             keyspace.expire_active(wall_ms, |key| {
                 gone(&key, disk, stream, watched);
+                tracked.note(&key.key);
                 ended(key);
             });
         }
@@ -280,11 +290,17 @@ impl Master {
 
     /// An operator's `FLUSHALL`.
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
-        (0..self.databases.len()).for_each(|database| self.flush_database(database, &mut ended));
+        (0..self.databases.len()).for_each(|database| self.empty(database, &mut ended));
+        self.tracked.empty();
     }
 
     /// An operator's `FLUSHDB`.
-    pub fn flush_database(&mut self, database: u8, mut ended: impl FnMut(Ended)) {
+    pub fn flush_database(&mut self, database: u8, ended: impl FnMut(Ended)) {
+        self.empty(database, ended);
+        self.tracked.empty();
+    }
+
+    fn empty(&mut self, database: u8, mut ended: impl FnMut(Ended)) {
         let Self { databases, disk, stream, watched, .. } = self;
         databases.at(database).flush(|key| {
             gone(&key, disk, stream, watched);
@@ -327,6 +343,7 @@ impl Master {
         self.disk.record(database, key, entry);
         self.stream.record(database, key, entry);
         self.watched.note(database, key, entry.is_some());
+        self.tracked.note(key);
     }
 
     /// The process dies, the kernel lives: what was written is kept.
@@ -380,6 +397,7 @@ impl Master {
         }
         self.lost.reset();
         self.watched.clear();
+        self.tracked.clear();
         self.run_id = run_id;
         (self.history, self.is_promoted) = (run_id, false);
         self.started_wall_ms = wall_ms;

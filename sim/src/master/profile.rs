@@ -63,6 +63,9 @@ pub enum Feature {
     PastDeletes,
     /// `SET` with `IFEQ`.
     SetIfEqual,
+    /// Tracking registers the keys that a script reads. Without it, a script that executes any read
+    /// has its declared keys registered.
+    TracksScriptReads,
     /// `WAITAOF`.
     WaitAof,
     /// `WAIT` and `WAITAOF` refuse to wait beyond what a clock can say.
@@ -179,6 +182,7 @@ pub const REDIS_7_2: Profile = Profile {
     features: &[
         Feature::ClientInfo,
         Feature::HelloChecksFirst,
+        Feature::TracksScriptReads,
         Feature::WaitAof,
         Feature::WaitInScripts,
     ],
@@ -197,6 +201,7 @@ pub const REDIS_8_4: Profile = Profile {
         Feature::Digests,
         Feature::HelloChecksFirst,
         Feature::SetIfEqual,
+        Feature::TracksScriptReads,
         Feature::WaitAof,
         Feature::WaitInScripts,
     ],
@@ -227,6 +232,7 @@ pub const VALKEY_9: Profile = Profile {
         Feature::QuotesJoin,
         Feature::ReadOnlyAnywhere,
         Feature::SetIfEqual,
+        Feature::TracksScriptReads,
         Feature::WaitAof,
         Feature::WaitEnds,
         Feature::WaitInScripts,

@@ -58,8 +58,16 @@ impl Stream {
         from
     }
 
-    /// Does to `databases` what was told between two places; `disk` takes note.
-    pub(super) fn apply(&self, from: u32, to: u32, databases: &mut Databases, disk: &mut Disk) {
+    /// Does to `databases` what was told between two places; `disk` takes note. Reports every key
+    /// that changed to `changed`, and `None` where all keys gave way to a copy.
+    pub(super) fn apply(
+        &self,
+        from: u32,
+        to: u32,
+        databases: &mut Databases,
+        disk: &mut Disk,
+        mut changed: impl FnMut(Option<&[u8]>),
+    ) {
         for effect in &self.effects[from as usize..to as usize] {
             match effect {
                 Effect::Emptied => {
@@ -67,10 +75,12 @@ impl Stream {
                         .iter()
                         .for_each(|(database, key, _)| disk.record(database, key, None));
                     databases.clear();
+                    changed(None);
                 }
                 Effect::Became(database, key, entry) => {
                     databases.at(*database).load(key, entry.as_ref());
                     disk.record(*database, key, entry.as_ref());
+                    changed(Some(key));
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 use super::call::{count, integer, is};
 use super::{
-    Call, Ending, Keys, LOADING, NO_MULTI, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, Refusal, SORTED,
-    STALE, Spec, text,
+    Call, Ending, Keys, LOADING, NO_MULTI, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ, Refusal,
+    SORTED, STALE, Spec, text,
 };
 use crate::master::profile::Feature;
 use crate::master::resp::Value;
@@ -79,7 +79,7 @@ const CONFIG: &[Spec] = &[
     Spec::new("config|set", -4, ADMIN, Keys::None, set),
 ];
 
-const OBJECT: &[Spec] = &[Spec::new("object|encoding", 3, 0, Keys::None, encoding)];
+const OBJECT: &[Spec] = &[Spec::new("object|encoding", 3, READ, Keys::Second, encoding)];
 
 fn get(call: &mut Call<'_>) -> Outcome {
     let mut found = std::collections::BTreeMap::new();

@@ -1,6 +1,7 @@
 //! `CLIENT`: what connections say of themselves, and what is told of them.
 
 mod filter;
+mod tracking;
 
 use self::filter::Filter;
 use super::call::{count, is};
@@ -15,9 +16,10 @@ use crate::master::server::Replies;
 const FLAGS: u16 = NO_SCRIPT | LOADING | STALE;
 
 const SUBCOMMANDS: &[Spec] = &[
+    sub("client|caching", 3, tracking::cache),
     sub("client|capa", -3, done).where_there_is(Feature::ClientCapabilities),
     sub("client|getname", 2, name),
-    sub("client|getredir", 2, |_| Ok(Value::Integer(-1))),
+    sub("client|getredir", 2, tracking::redirected),
     sub("client|id", 2, |call| Ok(count(call.session.id() as usize))),
     sub("client|info", 2, info),
     sub("client|kill", -3, kill),
@@ -28,6 +30,8 @@ const SUBCOMMANDS: &[Spec] = &[
     sub("client|reply", 3, reply),
     sub("client|setinfo", 4, set_info).where_there_is(Feature::ClientInfo),
     sub("client|setname", 3, set_name),
+    sub("client|tracking", -3, tracking::track),
+    sub("client|trackinginfo", 2, tracking::info),
     sub("client|unpause", 2, done),
 ];
 
@@ -98,9 +102,10 @@ fn reply(call: &mut Call<'_>) -> Outcome {
 
 fn line(call: &Call<'_>, id: u64) -> Vec<u8> {
     let says_library = call.server.profile().has(Feature::ClientInfo);
+    let listens = call.server.tracked.listener(id).is_some();
     let client = call.server.clients().get(id);
-    let mut line =
-        client.map(|it| it.line(id, call.turn.wall_ns, says_library)).unwrap_or_default();
+    let line = client.map(|it| it.line((id, listens), call.turn.wall_ns, says_library));
+    let mut line = line.unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -152,6 +157,7 @@ fn kill(call: &mut Call<'_>) -> Outcome {
             call.ending = Some(Ending::Close);
         } else {
             call.server.clients_mut().kill(id);
+            call.server.tracked.close(id);
         }
     }
     match (by_address, doomed.len()) {

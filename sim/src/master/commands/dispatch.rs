@@ -2,8 +2,8 @@
 
 use super::call::is;
 use super::{
-    AT_ONCE, Call, DENY_OOM, Ending, LOADING, NO_AUTH, NO_MULTI, Outcome, Refusal, STALE, Spec,
-    WRITE, find, text,
+    AT_ONCE, Call, DENY_OOM, Ending, LOADING, NO_AUTH, NO_MULTI, Outcome, READ, Refusal, STALE,
+    Spec, WRITE, find, text,
 };
 use crate::master::profile::{Feature, Rights};
 use crate::master::resp::Value;
@@ -40,7 +40,7 @@ pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec,
 pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
     let outcome = match admit(call) {
         Ok(spec) if call.session.is_in_transaction() && !spec.has(AT_ONCE) => queue(spec, call),
-        Ok(spec) => execute(spec, call),
+        Ok(spec) => execute_and_remember(spec, call),
         Err(refusal) if is(call.words[0], "EXEC") => {
             call.session.end_transaction();
             call.session.unwatch(call.server);
@@ -69,6 +69,21 @@ fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
         return Err(Refusal::new("ERR the transaction is over client-query-buffer-limit"));
     }
     Ok(Value::simple("QUEUED"))
+}
+
+/// Whether a request is `CLIENT` with a subcommand of this server.
+pub(in crate::master) fn names_client_subcommand(words: &[&[u8]], server: &Server) -> bool {
+    is(words[0], "CLIENT")
+        && look_up(words, server).is_ok_and(|spec| spec.name.starts_with("client|"))
+}
+
+/// Executes a command of a connection, and registers the keys that it read if it tracks them.
+pub(super) fn execute_and_remember(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
+    let outcome = execute(spec, call);
+    if spec.has(READ) && call.server.tracked.has_listeners() {
+        call.server.tracked.remember(call.session.id(), spec.keys.of(call.words));
+    }
+    outcome
 }
 
 /// Executes a command that nothing stands in the way of.

@@ -1,22 +1,22 @@
 //! How long keys live.
 
 use super::call::{integer, is};
-use super::{Call, Keys, Outcome, Refusal, Spec, WRITE, text};
+use super::{Call, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
 use crate::master::resp::Value;
 use crate::master::{ExpireCondition, KeyCommand};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("expire", -3, WRITE, Keys::First, |call| expire(call, 1_000, false)),
     Spec::new("expireat", -3, WRITE, Keys::First, |call| expire(call, 1_000, true)),
-    Spec::new("expiretime", 2, 0, Keys::First, |call| expire_time(call, 1_000)),
+    Spec::new("expiretime", 2, READ, Keys::First, |call| expire_time(call, 1_000)),
     Spec::new("persist", 2, WRITE, Keys::First, |call| {
         call.answer(call.arguments()[0], KeyCommand::Persist)
     }),
     Spec::new("pexpire", -3, WRITE, Keys::First, |call| expire(call, 1, false)),
     Spec::new("pexpireat", -3, WRITE, Keys::First, |call| expire(call, 1, true)),
-    Spec::new("pexpiretime", 2, 0, Keys::First, |call| expire_time(call, 1)),
-    Spec::new("pttl", 2, 0, Keys::First, |call| time_to_live(call, 1)),
-    Spec::new("ttl", 2, 0, Keys::First, |call| time_to_live(call, 1_000)),
+    Spec::new("pexpiretime", 2, READ, Keys::First, |call| expire_time(call, 1)),
+    Spec::new("pttl", 2, READ, Keys::First, |call| time_to_live(call, 1)),
+    Spec::new("ttl", 2, READ, Keys::First, |call| time_to_live(call, 1_000)),
 ];
 
 /// The instant so many units after `base_ms`, for a key that is being set: it must not be before the

@@ -68,7 +68,8 @@ fn clients(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
     let server = &call.server;
     write!(text, "connected_clients:{}\r\ncluster_connections:0\r\n", server.clients().len())?;
     write!(text, "maxclients:{}\r\nblocked_clients:0\r\n", server.config().get("maxclients"))?;
-    text.write_str("tracking_clients:0\r\nclients_in_timeout_table:0\r\n")
+    write!(text, "tracking_clients:{}\r\n", server.tracked.listener_count())?;
+    text.write_str("clients_in_timeout_table:0\r\n")
 }
 
 fn memory(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
@@ -97,8 +98,11 @@ fn persistence(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
 
 fn stats(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
     let statistics = call.server.statistics();
+    let (keys, items) = call.server.tracked.counts();
     write!(text, "total_commands_processed:{}\r\n", statistics.total())?;
     text.write_str("instantaneous_ops_per_sec:0\r\nrejected_connections:0\r\n")?;
+    write!(text, "tracking_total_keys:{keys}\r\ntracking_total_items:{items}\r\n")?;
+    text.write_str("tracking_total_prefixes:0\r\n")?;
     write!(text, "total_error_replies:{}\r\n", statistics.errors())
 }
 

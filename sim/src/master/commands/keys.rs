@@ -3,29 +3,29 @@
 use super::call::{count, integer, is};
 use super::set::{Comparison, digest_of};
 use super::strings::plain;
-use super::{Call, DENY_OOM, Keys, Outcome, Refusal, Spec, WRITE, glob, text};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, glob, text};
 use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
 use crate::master::server::Touched;
-use crate::master::{Executed, KeyCommand, Reply, SetExpiry, SmallBytes};
+use crate::master::{Ended, Executed, KeyCommand, Reply, SetExpiry, SmallBytes};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("copy", -3, WRITE | DENY_OOM, Keys::FirstTwo, copy),
-    Spec::new("dbsize", 1, 0, Keys::None, size),
+    Spec::new("dbsize", 1, READ, Keys::None, size),
     Spec::new("del", -2, WRITE, Keys::All, |call| each(call, KeyCommand::Del)),
     Spec::new("delex", -2, WRITE, Keys::First, delete_if).where_there_is(Feature::Digests),
-    Spec::new("digest", 2, 0, Keys::First, digest).where_there_is(Feature::Digests),
-    Spec::new("exists", -2, 0, Keys::All, |call| each(call, KeyCommand::Exists)),
+    Spec::new("digest", 2, READ, Keys::First, digest).where_there_is(Feature::Digests),
+    Spec::new("exists", -2, READ, Keys::All, |call| each(call, KeyCommand::Exists)),
     Spec::new("flushall", -1, WRITE, Keys::None, flush_all),
     Spec::new("flushdb", -1, WRITE, Keys::None, flush_database),
-    Spec::new("keys", 2, 0, Keys::None, names),
+    Spec::new("keys", 2, READ, Keys::None, names),
     Spec::new("move", 3, WRITE, Keys::First, move_key),
-    Spec::new("randomkey", 1, 0, Keys::None, some_key),
+    Spec::new("randomkey", 1, READ, Keys::None, some_key),
     Spec::new("rename", 3, WRITE, Keys::FirstTwo, |call| rename(call, true)),
     Spec::new("renamenx", 3, WRITE, Keys::FirstTwo, |call| rename(call, false)),
-    Spec::new("scan", -2, 0, Keys::None, scan),
-    Spec::new("touch", -2, 0, Keys::All, |call| each(call, KeyCommand::Exists)),
-    Spec::new("type", 2, 0, Keys::First, kind),
+    Spec::new("scan", -2, READ, Keys::None, scan),
+    Spec::new("touch", -2, READ, Keys::All, |call| each(call, KeyCommand::Exists)),
+    Spec::new("type", 2, READ, Keys::First, kind),
     Spec::new("unlink", -2, WRITE, Keys::All, |call| each(call, KeyCommand::Del)),
 ];
 
@@ -237,22 +237,22 @@ fn check_flush(call: &Call<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn flush(call: &mut Call<'_>, database: u8) {
-    let touched = &mut *call.turn.touched;
-    call.server.flush_database(database, |ended| {
-        let key = ended.key.clone();
-        touched.push(Touched { database, key, executed: Executed::of_end(ended) });
-    });
+/// Report of a key that a flush ended.
+fn flushed(ended: Ended) -> Touched {
+    let (database, key) = (ended.database, ended.key.clone());
+    Touched { database, key, executed: Executed::of_end(ended) }
 }
 
 fn flush_all(call: &mut Call<'_>) -> Outcome {
     check_flush(call)?;
-    (0..call.server.databases().len()).for_each(|database| flush(call, database));
+    let touched = &mut *call.turn.touched;
+    call.server.flush(|ended| touched.push(flushed(ended)));
     Ok(Value::ok())
 }
 
 fn flush_database(call: &mut Call<'_>) -> Outcome {
     check_flush(call)?;
-    flush(call, call.session.database());
+    let (database, touched) = (call.session.database(), &mut *call.turn.touched);
+    call.server.flush_database(database, |ended| touched.push(flushed(ended)));
     Ok(Value::ok())
 }

@@ -19,7 +19,7 @@ mod transactions;
 use std::sync::LazyLock;
 
 pub(in crate::master) use call::{Call, Ending, Outcome, Refusal};
-pub(in crate::master) use dispatch::perform;
+pub(in crate::master) use dispatch::{names_client_subcommand, perform};
 pub(in crate::master) use glob::matches;
 
 use super::keyspace::parse_integer;
@@ -52,6 +52,8 @@ enum Keys {
     None,
     /// The first argument.
     First,
+    /// The second argument, behind the name of a subcommand.
+    Second,
     /// The first two.
     FirstTwo,
     /// All arguments.
@@ -82,6 +84,8 @@ const STALE: u16 = 128;
 const NO_MULTI: u16 = 256;
 /// Scripts may not use it where there is no [`Feature::WaitInScripts`].
 const NO_SCRIPT_WAITS: u16 = 512;
+/// It reads its keys and changes none: tracking connections are registered for them.
+const READ: u16 = 1_024;
 
 impl Keys {
     /// Those of a request.
@@ -90,6 +94,7 @@ impl Keys {
         match self {
             Self::None => Box::new(core::iter::empty()),
             Self::First => Box::new(arguments.take(1)),
+            Self::Second => Box::new(arguments.skip(1).take(1)),
             Self::FirstTwo => Box::new(arguments.take(2)),
             Self::All => Box::new(arguments),
             Self::EveryOther => Box::new(arguments.step_by(2)),

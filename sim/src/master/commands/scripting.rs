@@ -5,8 +5,8 @@ use bytes::Bytes;
 use super::call::{count, integer, is};
 use super::dispatch::{check_rights, execute, look_up};
 use super::{
-    BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, Refusal, STALE, Spec,
-    WRITE, find, text,
+    BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ, Refusal, STALE,
+    Spec, WRITE, find, text,
 };
 use crate::history::Writer;
 use crate::master::profile::Feature;
@@ -85,6 +85,7 @@ fn run(
     control.begin();
     let mut running = Running {
         session: call.session.for_script(),
+        keys,
         server: call.server,
         wall_ns: call.turn.wall_ns,
         writer: call.turn.writer,
@@ -127,6 +128,8 @@ fn check_state(
 struct Running<'a> {
     server: &'a mut Server,
     session: Session,
+    /// The keys that the script's sender declared.
+    keys: &'a [&'a [u8]],
     wall_ns: u64,
     writer: Writer,
     touched: &'a mut Vec<Touched>,
@@ -172,6 +175,16 @@ impl Running<'_> {
             return Err(Refusal::new(texts.loading));
         }
         Ok(spec)
+    }
+
+    /// Registers the keys of a read for the script's sender, if it tracks them.
+    fn remember(&mut self, spec: &Spec, words: &[&[u8]]) {
+        let id = self.session.id();
+        if self.server.profile().has(Feature::TracksScriptReads) {
+            self.server.tracked.remember(id, spec.keys.of(words));
+        } else {
+            self.server.tracked.remember(id, self.keys.iter().copied());
+        }
     }
 
     fn check_age(&self, spec: &Spec) -> Result<(), Refusal> {
@@ -224,7 +237,11 @@ impl Caller for Running<'_> {
             is_inner: true,
             ending: None,
         };
-        execute(spec, &mut call).unwrap_or_else(Value::from)
+        let outcome = execute(spec, &mut call);
+        if spec.has(READ) && self.server.tracked.has_listeners() {
+            self.remember(spec, words);
+        }
+        outcome.unwrap_or_else(Value::from)
     }
 
     fn interrupt(&mut self) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::call::{count, integer};
 use super::set::{Extras, Options, set};
-use super::{Call, DENY_OOM, Keys, Outcome, Refusal, Spec, WRITE, text};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
 use crate::master::profile::Feature;
 use crate::master::resp::Value;
 use crate::master::{KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
@@ -16,20 +16,22 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("decrby", 3, WRITE | DENY_OOM, Keys::First, decrement_by),
     Spec::new("delifeq", 3, WRITE, Keys::First, delete_if_equal)
         .where_there_is(Feature::DeleteIfEqual),
-    Spec::new("get", 2, 0, Keys::First, |call| call.answer(call.arguments()[0], KeyCommand::Get)),
+    Spec::new("get", 2, READ, Keys::First, |call| {
+        call.answer(call.arguments()[0], KeyCommand::Get)
+    }),
     Spec::new("getdel", 2, WRITE, Keys::First, get_and_delete),
     Spec::new("getex", -2, WRITE, Keys::First, get_and_retime),
     Spec::new("getset", 3, WRITE | DENY_OOM, Keys::First, get_and_set),
     Spec::new("incr", 2, WRITE | DENY_OOM, Keys::First, |call| increment(call, 1)),
     Spec::new("incrby", 3, WRITE | DENY_OOM, Keys::First, increment_by),
-    Spec::new("mget", -2, 0, Keys::All, get_many),
+    Spec::new("mget", -2, READ, Keys::All, get_many),
     Spec::new("mset", -3, WRITE | DENY_OOM, Keys::EveryOther, set_many),
     Spec::new("msetnx", -3, WRITE | DENY_OOM, Keys::EveryOther, set_many_missing),
     Spec::new("psetex", 4, WRITE | DENY_OOM, Keys::First, |call| set_expiring(call, 1)),
     Spec::new("set", -3, WRITE | DENY_OOM, Keys::First, set),
     Spec::new("setex", 4, WRITE | DENY_OOM, Keys::First, |call| set_expiring(call, 1_000)),
     Spec::new("setnx", 3, WRITE | DENY_OOM, Keys::First, set_missing),
-    Spec::new("strlen", 2, 0, Keys::First, length),
+    Spec::new("strlen", 2, READ, Keys::First, length),
 ];
 
 /// A SET that nothing is asked of.

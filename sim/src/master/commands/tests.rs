@@ -3,6 +3,7 @@
 mod nonsense;
 mod profiles;
 mod states;
+mod tracking;
 
 use bytes::Bytes;
 

@@ -1,6 +1,6 @@
 //! MULTI and what belongs to it.
 
-use super::dispatch::execute;
+use super::dispatch::execute_and_remember;
 use super::{
     AT_ONCE, BUSY, Call, Keys, LOADING, NO_MULTI, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
 };
@@ -68,7 +68,7 @@ fn exec(call: &mut Call<'_>) -> Outcome {
             is_inner: true,
             ending: None,
         };
-        let outcome = execute(spec, &mut inner);
+        let outcome = execute_and_remember(spec, &mut inner);
         call.ending = call.ending.or(inner.ending);
         (call.session.protocol(), outcome.unwrap_or_else(Value::from))
     });

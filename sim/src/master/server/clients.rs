@@ -75,14 +75,26 @@ impl Clients {
 }
 
 impl Client {
-    /// The line of `CLIENT LIST`, when the wall clock reads `wall_ns`.
-    pub(in crate::master) fn line(&self, id: u64, wall_ns: u64, says_library: bool) -> Vec<u8> {
+    /// The line of `CLIENT LIST` for the connection `id`, which tracks keys if it `listens`, when
+    /// the wall clock reads `wall_ns`.
+    pub(in crate::master) fn line(
+        &self,
+        (id, listens): (u64, bool),
+        wall_ns: u64,
+        says_library: bool,
+    ) -> Vec<u8> {
         let (since_ns, seen_ns) = self.seen_ns.unwrap_or((wall_ns, wall_ns));
         let seconds = |from: u64| wall_ns.saturating_sub(from) / 1_000_000_000;
         let (age, idle) = (seconds(since_ns), seconds(seen_ns));
         let version = if self.protocol == Protocol::Resp3 { 3 } else { 2 };
         let multi = self.queued.map_or(-1, |queued| queued as i64);
-        let flags = if self.queued.is_some() { "x" } else { "N" };
+        let flags = match (self.queued.is_some(), listens) {
+            (true, true) => "xt",
+            (true, false) => "x",
+            (false, true) => "t",
+            (false, false) => "N",
+        };
+        let redirection = if listens { 0 } else { -1 };
         let Self { address, database, watched, command, .. } = self;
         let head = format!("id={id} addr={address} laddr=127.0.0.1:6379 fd={} name=", id + 7);
         let middle = format!(
@@ -91,7 +103,7 @@ impl Client {
              oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
         );
         let mut line = [head.as_bytes(), &self.name, middle.as_bytes(), &self.user].concat();
-        line.extend_from_slice(format!(" redir=-1 resp={version}").as_bytes());
+        line.extend_from_slice(format!(" redir={redirection} resp={version}").as_bytes());
         if says_library {
             let [name, version] = &self.library;
             line.extend_from_slice(&[b" lib-name=", &**name, b" lib-ver=", &**version].concat());

@@ -128,6 +128,7 @@ const PARAMETERS: &[Parameter] = &[
     parameter("tls-key-file", Kind::Text, ""),
     parameter("tls-port", Kind::Number(0, u16::MAX as i64), "0"),
     parameter("timeout", Kind::Number(0, INT_MAX), "0"),
+    parameter("tracking-table-max-keys", Kind::Number(0, i64::MAX), "1000000"),
     parameter("unixsocket", Kind::Fixed, ""),
 ];
 

@@ -7,6 +7,8 @@
 mod clients;
 mod config;
 mod control;
+mod pushes;
+mod refusals;
 mod session;
 mod statistics;
 mod users;
@@ -26,7 +28,7 @@ pub use session::Session;
 pub use statistics::{Calls, Statistics};
 pub use users::Users;
 
-use super::commands::{Refusal, Spec, find};
+use super::commands::{Spec, find};
 use super::profile::Profile;
 use super::resp::Value;
 use super::script::{self, Sha};
@@ -210,6 +212,9 @@ impl Server {
     pub(in crate::master) fn configure(&mut self, name: &'static str, value: String) {
         match name {
             "maxmemory" => self.memory_max = value.parse().unwrap_or(0),
+            "tracking-table-max-keys" => {
+                self.master.tracked.set_keys_max(value.parse().unwrap_or(usize::MAX));
+            }
             "requirepass" => self.users.set_password(value.as_bytes()),
             _ => {}
         }
@@ -327,35 +332,6 @@ impl Server {
         self.master.is_full || (self.memory_max > 0 && self.memory_used() > self.memory_max)
     }
 
-    /// # Errors
-    ///
-    /// If what is written now could not be kept.
-    pub(in crate::master) fn check_disk(&self) -> Result<(), Refusal> {
-        if self.cannot_save
-            && !self.config.get("save").is_empty()
-            && self.config.is_on("stop-writes-on-bgsave-error")
-        {
-            return Err(Refusal::new(self.profile.texts.cannot_save));
-        }
-        if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
-    }
-
-    /// # Errors
-    ///
-    /// If it has fewer replicas than it must have to write.
-    pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
-        let lacks = self.replica_count < self.config.replicas_wanted();
-        if lacks && !self.is_replica() { Err(NO_REPLICAS) } else { Ok(()) }
-    }
-
-    /// # Errors
-    ///
-    /// If it is a replica that nobody but its master may change.
-    pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
-        let refuses = self.is_replica() && self.config.is_on("replica-read-only");
-        if refuses { Err(READ_ONLY) } else { Ok(()) }
-    }
-
     /// Whether it is a replica that says nothing, since it has lost its master: none has ever found
     /// one here.
     pub(in crate::master) fn is_stale(&self) -> bool {
@@ -386,11 +362,6 @@ impl Server {
         self.profile
     }
 }
-
-const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
-const NO_REPLICAS: Refusal = Refusal::new("NOREPLICAS Not enough good replicas to write.");
-const CANNOT_APPEND: Refusal =
-    Refusal::new("MISCONF Errors writing to the AOF file: No space left on device");
 
 impl Deref for Server {
     type Target = Master;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{Answer, Server, Turn};
 use crate::master::SmallBytes;
-use crate::master::commands::{Call, Ending, Spec, perform};
+use crate::master::commands::{Call, Ending, Spec, names_client_subcommand, perform};
 use crate::master::resp::{Protocol, Value};
 
 /// What the server knows of a connection.
@@ -139,10 +139,16 @@ impl Session {
             self.replies = Replies::On;
         }
         let (name, is_inner) = ("", false);
+        server.master.tracked.begin(self.id);
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
         let value = perform(&mut call);
         let (name, ending) = (call.name, call.ending);
         self.be_known(server, name, wall_ns);
+        server.master.tracked.end();
+        self.end_caching(server, words);
+        if ending == Some(Ending::Close) {
+            server.master.tracked.close(self.id);
+        }
         // Who turns answers on is told so, whatever was to be skipped.
         let turns_on = name == "client|reply" && value == Value::ok();
         match ending {
@@ -156,6 +162,15 @@ impl Session {
             None if self.replies == Replies::Off => Answer::Silence,
             None if replies == Replies::SkipNext && !turns_on => Answer::Silence,
             None => Answer::Reply(value),
+        }
+    }
+
+    /// `CLIENT CACHING` holds for one command or one transaction; subcommands of `CLIENT` do not
+    /// count.
+    fn end_caching(&self, server: &mut Server, words: &[&[u8]]) {
+        let is_reversed = server.master.tracked.listener(self.id).is_some_and(|it| it.is_reversed);
+        if is_reversed && !self.is_in_transaction() && !names_client_subcommand(words, server) {
+            server.master.tracked.reverse(self.id, false);
         }
     }
 
@@ -185,6 +200,7 @@ impl Session {
     /// The connection is gone: the server forgets what it knew of it.
     pub fn close(mut self, server: &mut Server) {
         self.unwatch(server);
+        server.master.tracked.close(self.id);
         server.clients.remove(self.id);
     }
 
@@ -262,6 +278,7 @@ impl Session {
     /// As good as new (`RESET`).
     pub(in crate::master) fn reset(&mut self, server: &mut Server) {
         self.unwatch(server);
+        server.master.tracked.stop(self.id);
         server.clients.of(self.id).name = SmallBytes::default();
         *self = Self::new(self.id).from(core::mem::take(&mut self.address));
         self.be_asked(server);

@@ -1,0 +1,40 @@
+//! Refusals of writes that could not be kept, or that are not the server's to do.
+
+use super::Server;
+use crate::master::commands::Refusal;
+
+const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
+const NO_REPLICAS: Refusal = Refusal::new("NOREPLICAS Not enough good replicas to write.");
+const CANNOT_APPEND: Refusal =
+    Refusal::new("MISCONF Errors writing to the AOF file: No space left on device");
+
+impl Server {
+    /// # Errors
+    ///
+    /// If what is written now could not be kept.
+    pub(in crate::master) fn check_disk(&self) -> Result<(), Refusal> {
+        if self.cannot_save
+            && !self.config.get("save").is_empty()
+            && self.config.is_on("stop-writes-on-bgsave-error")
+        {
+            return Err(Refusal::new(self.profile.texts.cannot_save));
+        }
+        if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
+    }
+
+    /// # Errors
+    ///
+    /// If it has fewer replicas than it must have to write.
+    pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
+        let lacks = self.replica_count < self.config.replicas_wanted();
+        if lacks && !self.is_replica { Err(NO_REPLICAS) } else { Ok(()) }
+    }
+
+    /// # Errors
+    ///
+    /// If it is a replica that nobody but its master may change.
+    pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
+        let refuses = self.is_replica && self.config.is_on("replica-read-only");
+        if refuses { Err(READ_ONLY) } else { Ok(()) }
+    }
+}
