@@ -9,6 +9,7 @@ mod connections;
 mod faults;
 mod scripts;
 mod talk;
+mod tracking;
 mod verdicts;
 
 use std::path::PathBuf;

@@ -35,14 +35,18 @@ impl Talk {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
-    /// The next line; of a bulk its text; of an array its lines, joined.
+    /// The next line; of a bulk its text; of anything with parts its parts, joined, behind a `>` if
+    /// it is a push.
     pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
         assert!(self.0.read_line(&mut line).unwrap() > 0, "the connection was closed");
         let line = line.trim_end().to_owned();
-        if let Some(count) = line.strip_prefix('*') {
-            let parts = (0..count.parse().unwrap_or(0)).map(|_| self.hear());
-            return parts.collect::<Vec<_>>().join("\n");
+        let mark = line.chars().next().unwrap_or_default();
+        if matches!(mark, '*' | '>' | '~' | '%') {
+            let each = if mark == '%' { 2 } else { 1 };
+            let count = line[1..].parse::<usize>().unwrap_or(0) * each;
+            let parts: Vec<_> = (0..count).map(|_| self.hear()).collect();
+            return if mark == '>' { ">" } else { "" }.to_owned() + &parts.join("\n");
         }
         match line.strip_prefix('$') {
             Some("-1") | None => line,

@@ -14,18 +14,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::io::Interest;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::held::Held;
 use self::replies::Replies;
 use self::waiting::Waiting;
 use super::chronicle::{Peer, Told};
-use super::limits::{ARRIVALS_BYTES_MAX, ARRIVALS_MAX, READ_BYTES, REPLIES_BYTES_MAX};
+use super::limits::{
+    ARRIVALS_BYTES_MAX, ARRIVALS_MAX, PUSHED_BYTES_MAX, READ_BYTES, REPLIES_BYTES_MAX,
+};
 use super::meaning;
 use super::node::Node;
 use super::socket::Socket;
 use super::weather::{Life, Link};
 use crate::master::profile::Feature;
-use crate::master::resp::{ProtocolError, Request, Requests};
+use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Session, Touched};
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
@@ -83,6 +86,8 @@ struct Connection<'a> {
     /// What came and is not executed.
     arrivals: VecDeque<Arrival>,
     replies: Replies,
+    /// Messages that no request asked for.
+    pushes: UnboundedReceiver<Value>,
     touched: Vec<Touched>,
     held: Held,
     /// When the last bytes came.
@@ -126,6 +131,7 @@ impl<'a> Connection<'a> {
             replies_lost: false,
             arrivals: VecDeque::new(),
             replies: Replies::default(),
+            pushes: node.pushes.open(id),
             touched: Vec::new(),
             held: Held::default(),
             came_ns: 0,
@@ -144,6 +150,7 @@ impl<'a> Connection<'a> {
         loop {
             let mut changed = core::pin::pin!(node.changed.notified());
             changed.as_mut().enable();
+            self.take_pushes();
             let life = self.look_around();
             if self.resets {
                 return Ok(());
@@ -183,6 +190,9 @@ impl<'a> Connection<'a> {
                         self.read()?;
                     }
                 }
+                message = self.pushes.recv() => {
+                    message.iter().for_each(|message| self.push(message));
+                }
                 () = node.hours.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
             }
         }
@@ -210,6 +220,21 @@ impl<'a> Connection<'a> {
             self.die();
         }
         life
+    }
+
+    /// Takes up the messages that were delivered so far.
+    fn take_pushes(&mut self) {
+        while let Ok(message) = self.pushes.try_recv() {
+            self.push(&message);
+        }
+    }
+
+    fn push(&mut self, message: &Value) {
+        if self.replies.len() > PUSHED_BYTES_MAX {
+            self.resets = true;
+        } else {
+            self.reply(message, None);
+        }
     }
 
     /// The process is dead, and the kernel delivers what it has said.

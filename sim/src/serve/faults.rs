@@ -195,6 +195,7 @@ impl Happening {
             Doing::Snapshot { .. } => server.disk_mut().save(),
             _ => {}
         }
+        node.push(server);
     }
 
     /// Does something to what goes to nodes and comes from them.

@@ -15,6 +15,10 @@ pub(super) const READ_BYTES: usize = 64 * 1_024;
 /// Bytes of answers that wait on one connection: with more, no more requests of it are executed.
 pub(super) const REPLIES_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes of answers that wait on one connection: with more, a push closes it
+/// (`client-output-buffer-limit`).
+pub(super) const PUSHED_BYTES_MAX: usize = 1 << 26;
+
 /// Bytes of requests of one connection that have arrived and are not executed; more stay in the
 /// kernel.
 pub(super) const ARRIVALS_BYTES_MAX: usize = 1 << 26;

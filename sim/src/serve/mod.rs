@@ -17,6 +17,7 @@ mod meaning;
 mod node;
 mod observer;
 mod process;
+mod pushes;
 mod socket;
 mod support;
 mod tale;

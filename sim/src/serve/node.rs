@@ -18,6 +18,7 @@ use super::executor::{Executor, begins_with};
 use super::hours::Hours;
 use super::limits::CONNECTIONS_MAX;
 use super::process::Process;
+use super::pushes::Pushes;
 use super::socket::Door;
 use super::weather::{Life, Weather};
 use crate::engine::stage::nodes::key_ended;
@@ -44,6 +45,7 @@ pub(super) struct Node {
     pub(super) changed: Notify,
     clocks: Mutex<HostClocks>,
     pub(super) executor: Executor,
+    pub(super) pushes: Pushes,
     /// If it is a process of its own.
     process: Option<Process>,
     weather: Mutex<Weather>,
@@ -83,6 +85,7 @@ impl Node {
             place,
             executor: Executor::new(server, Arc::clone(&hours)),
             hours,
+            pushes: Pushes::default(),
             chronicle,
             changed: Notify::new(),
             clocks: Mutex::new(clocks),
@@ -182,6 +185,11 @@ impl Node {
         self.process.as_ref().map_or(Ok(()), |process| process.configured(self, server))
     }
 
+    /// Delivers what the server has for connections that did not ask for it.
+    pub(super) fn push(&self, server: &mut Server) {
+        self.pushes.deliver(server.take_pushes());
+    }
+
     /// Closes the connections that somebody said CLIENT KILL of.
     pub(super) fn close_killed(&self, server: &mut Server) {
         let killed = server.clients_mut().take_killed();
@@ -217,6 +225,7 @@ impl Node {
     /// A connection that the `incarnation`-th process took is gone.
     pub(super) async fn forget(&self, session: Session, incarnation: u32) {
         let id = session.id();
+        self.pushes.close(id);
         let mut server = self.server().await;
         self.weather().killed.remove(&id);
         // Another process knows nothing of it.
@@ -239,6 +248,7 @@ impl Node {
                 server.expire_active(self.wall_ns() / 1_000_000, |ended| {
                     self.tell_of(&ended);
                 });
+                self.push(&mut server);
             }
         }
     }

@@ -30,6 +30,8 @@ impl Connection<'_> {
                 // The process that took the connection is dead.
                 Entrance::Open(server) if server.incarnation() != self.incarnation => return,
                 Entrance::Open(mut server) => {
+                    // Nothing that was pushed before may come behind an answer.
+                    self.take_pushes();
                     for _ in 0..BATCH_MAX {
                         self.execute_next(&mut server);
                         if !self.may_execute() {
@@ -105,6 +107,8 @@ impl Connection<'_> {
             }
         }
         self.touched.clear();
+        node.push(server);
+        self.take_pushes();
         let is_queued = self.session.is_in_transaction();
         self.held.queued = if is_queued { self.held.queued + Held::cost(&request) } else { 0 };
     }
@@ -167,7 +171,7 @@ impl Connection<'_> {
         }
     }
 
-    fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
+    pub(super) fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
         let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
         let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
         self.replies.push(value, self.session.protocol(), due_ns, told);
