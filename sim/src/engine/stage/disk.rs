@@ -86,6 +86,7 @@ impl Stage {
 
     /// The process has done what there was to do, and turns to its disk.
     pub(in crate::engine) fn end_turn(&mut self, plan: &Plan, server: u8) {
+        self.push(plan, server);
         let planned = &plan.nodes[usize::from(server)];
         if plan.has_replicas() {
             self.tell_replicas(plan, server);

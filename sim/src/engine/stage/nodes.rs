@@ -205,7 +205,8 @@ impl Stage {
         }
     }
 
-    pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+    /// Executes a request, or puts it off, and answers it.
+    pub(super) fn execute_request(&mut self, plan: &Plan, connection: u16, request: Request) {
         let server = plan.server_at(self.network.connection(connection).server);
         let server = server.expect("commands are for servers");
         if request.ask.op() == OpKind::Set {

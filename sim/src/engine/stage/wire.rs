@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Stage;
 use super::plan::Plan;
 use super::replication::Role;
-use crate::history::Writer;
+use crate::history::{AttemptId, OpKind, Writer};
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 use crate::master::{Change, Effect, Entry, Executed, Reply};
-use crate::subject::{Ask, Request, Word};
+use crate::subject::{Ask, Request, Response, Word};
 
 /// The servers' ends of all connections, by number.
 #[derive(Debug, Default)]
@@ -40,7 +40,9 @@ pub(in crate::engine) struct End {
 impl Wire {
     /// The server's end of a connection.
     pub(in crate::engine) fn end(&mut self, connection: u16) -> &mut End {
-        self.ends.entry(connection).or_default()
+        let session = || Session::new(u64::from(connection) + 1);
+        let end = || End { session: session(), ..End::default() };
+        self.ends.entry(connection).or_insert_with(end)
     }
 
     /// The next answer of the connection leaves.
@@ -58,6 +60,38 @@ impl Stage {
     /// to answer.
     pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
         self.wire.is_some() && self.execute_next(plan, server, connection, Writer::Nobody).is_some()
+    }
+
+    /// Executes a request. What it pushes leaves before anything else is answered.
+    pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+        self.execute_request(plan, connection, request);
+        if let Some(server) = plan.server_at(self.network.connection(connection).server) {
+            self.push(plan, server);
+        }
+    }
+
+    /// Sends what a server has for connections that did not ask for it. It travels like the answer
+    /// to a handshake: histories do not tell of it.
+    pub(super) fn push(&mut self, plan: &Plan, server: u8) {
+        let Some(wire) = &mut self.wire else { return };
+        let mut pushed = Vec::new();
+        for (id, message) in self.nodes[usize::from(server)].master.take_pushes() {
+            let connection = (id - 1) as u16;
+            if self.network.connection(connection).served {
+                let end = wire.end(connection);
+                let mut bytes = Vec::new();
+                message.encode(end.session.protocol(), &mut bytes);
+                end.held.push_back(bytes);
+                pushed.push(connection);
+            }
+        }
+        for connection in pushed {
+            let client = self.network.connection(connection).client - plan.node_count as u8;
+            let attempt = AttemptId { client, number: 0 };
+            let (op, word) = (OpKind::Introduce, Word::Ok);
+            let response = Response { command: u32::MAX, attempt, op, word };
+            self.answer(plan, connection, server, response);
+        }
     }
 
     /// Answers whatever part of a handshake has arrived, without the network between: time stands

@@ -4,7 +4,7 @@ use std::task::Poll;
 use redlock_client::scripts::RELEASE;
 
 use super::line::Readable;
-use super::world::World;
+use super::world::{State, World};
 use super::*;
 use crate::history::{AttemptId, Event, EventKind, OpKind, Settlement};
 use crate::oracle::{Blame, Judgement, Violation};
@@ -304,4 +304,55 @@ fn a_sleep_follows_its_clock_and_ends_in_the_millisecond_that_reaches_it() {
     assert_eq!(slept_ms(&faster("402ms", 250_000)), 880);
     // 598.4 of those that are left are over after 544 ms, and 600 after 545.45.
     assert_eq!(slept_ms(&faster("402ms", 100_000)), 946);
+}
+
+/// Client-side caching: a push travels as an answer does, and ends up where its reader is.
+#[test]
+fn pushes_travel_to_the_connections_that_read_the_key() {
+    let faults = "[[client]]\nid = \"c2\"\nsteps = [{ acquire = {} }]\n\
+        [[fault]]\nid = \"f\"\nat = \"2s\"\nflush = { host = \"A\" }";
+    let world = World::new(Plan::new(&inline("{ acquire = {} }", faults)).unwrap(), 0, true);
+    let plan = &world.plan;
+    let mut guard = world.lock();
+    let state = &mut *guard;
+    let connections = [0, 1].map(|client| {
+        state.open_nodes(plan, client);
+        state.clients[usize::from(client)].connected[0].unwrap()
+    });
+    let [reader, writer] = connections;
+    let requests = |state: &mut State, number: u16, lines: &[u8]| {
+        state.stage.wire.as_mut().unwrap().end(number).requests.push(lines);
+    };
+    requests(state, reader, b"HELLO 3\r\nCLIENT TRACKING ON\r\nGET res\r\n");
+    state.stage.answer_at_once(plan, 0, reader);
+    state.lines.values_mut().for_each(|line| line.still = false);
+    let sent = |state: &mut State, number: u16| {
+        let end = state.stage.wire.as_mut().unwrap().end(number);
+        String::from_utf8(core::mem::take(&mut end.outgoing)).unwrap()
+    };
+    assert!(sent(state, reader).ends_with("+OK\r\n_\r\n"));
+    requests(state, writer, b"SET res v PX 1000\r\n");
+    let attempt = AttemptId { client: 1, number: 1 };
+    let ask = Ask::Set { ttl_ms: Some(1_000) };
+    let request = Request { command: 1, attempt, ask, token: token_of(attempt, 1) };
+    state.stage.execute(plan, writer, request);
+    assert_eq!(sent(state, writer), "+OK\r\n");
+    let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";
+    assert_eq!(sent(state, reader), push, "at once");
+    // It is read again, expires, and everything is flushed.
+    requests(state, reader, b"GET res\r\n");
+    let greeting = Request { ask: Ask::Greet, ..request };
+    state.stage.execute(plan, reader, greeting);
+    while let Some((at_ns, what)) = state.stage.queue.pop() {
+        state.stage.now_ns = at_ns;
+        state.stage.happen(plan, what);
+    }
+    let null = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+    assert_eq!(sent(state, reader), format!("$1\r\nv\r\n{push}{null}"));
+    state.hand_over();
+    let lengths = state.lines[&reader].readable.iter().map(|(length, _)| *length);
+    let expected = [push.len(), 7, push.len(), null.len()];
+    assert_eq!(lengths.collect::<Vec<_>>(), expected, "in this order");
+    drop(guard);
+    assert!(matches!(world.poll_readable(reader), Poll::Ready(Ok(Readable::Bytes(1..)))));
 }

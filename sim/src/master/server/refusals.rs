@@ -27,14 +27,14 @@ impl Server {
     /// If it has fewer replicas than it must have to write.
     pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
         let lacks = self.replica_count < self.config.replicas_wanted();
-        if lacks && !self.is_replica { Err(NO_REPLICAS) } else { Ok(()) }
+        if lacks && !self.is_replica() { Err(NO_REPLICAS) } else { Ok(()) }
     }
 
     /// # Errors
     ///
     /// If it is a replica that nobody but its master may change.
     pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
-        let refuses = self.is_replica && self.config.is_on("replica-read-only");
+        let refuses = self.is_replica() && self.config.is_on("replica-read-only");
         if refuses { Err(READ_ONLY) } else { Ok(()) }
     }
 }
