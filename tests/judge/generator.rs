@@ -8,6 +8,7 @@ use crate::dice::Dice;
 use crate::locks;
 use crate::round::{Form, Item, Round, Word};
 use crate::scripts;
+use crate::tracking;
 use crate::words::{anything, in_some_case};
 
 /// So many requests a round has.
@@ -53,6 +54,8 @@ struct Generator {
     scripts: Vec<Script>,
     locks: Vec<locks::Lock>,
     in_transaction: Vec<bool>,
+    /// Connections track what they read.
+    tracks: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -67,10 +70,21 @@ pub(crate) fn round(seed: u64, number: u64) -> Round {
     let connections = 3 + dice.below(2);
     let in_transaction = vec![false; connections];
     let locks = locks::all();
-    let mut generator = Generator { dice, scripts: Vec::new(), locks, in_transaction };
+    let tracks = dice.once_in(2);
+    let mut generator = Generator { dice, scripts: Vec::new(), locks, in_transaction, tracks };
     let mut items: Vec<Item> = Vec::new();
+    for connection in 0..if tracks { connections } else { 0 } {
+        for words in tracking::begin(&mut generator.dice) {
+            items.push(Item { connection, pause_ms: 0, joins: false, form: Form::Array(words) });
+        }
+    }
     while items.len() < ROUND_LENGTH {
         generator.batch(&mut items);
+    }
+    // Behind its reply nothing is left that was pushed.
+    for connection in 0..connections {
+        let form = Form::Array(vec![Word::text("PING")]);
+        items.push(Item { connection, pause_ms: 0, joins: false, form });
     }
     Round { connections, items }
 }
@@ -97,7 +111,11 @@ impl Generator {
             0 => return Form::Malformed(Bytes::from_static(self.dice.pick(&MALFORMED))),
             1 => return Form::Array(vec![in_some_case(&mut self.dice, "QUIT")]),
             2..=7 => return Form::Line(Bytes::from_static(self.dice.pick(&LINES))),
-            8 => return Form::Nothing(Bytes::from_static(self.dice.pick(&EMPTY))),
+            // Nothing ends what CLIENT CACHING says: the simulated server does not see it.
+            8 if !self.tracks => return Form::Nothing(Bytes::from_static(self.dice.pick(&EMPTY))),
+            _ if self.tracks && self.dice.once_in(10) => {
+                return Form::Array(tracking::command(&mut self.dice));
+            }
             _ => {}
         }
         let weights: &[(usize, u8)] = if is_open {

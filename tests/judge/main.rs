@@ -30,6 +30,7 @@ mod round;
 mod scripts;
 mod shrink;
 mod simulated;
+mod tracking;
 mod transcript;
 mod words;
 
@@ -119,14 +120,17 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
             break;
         }
     }
-    let Counts { exact, interval, skipped } = counts;
+    let Counts { exact, interval, pushes, skipped } = counts;
     println!(
-        "{name}: seed {seed}: {exact} replies exact, {interval} as intervals, {skipped} skipped, \
-         in {} s",
+        "{name}: seed {seed}: {exact} replies exact, {interval} as intervals, {pushes} behind \
+         pushes, {skipped} skipped, in {} s",
         began.elapsed().as_secs()
     );
     if !differences.is_empty() {
         return Err(differences.into_values().collect::<Vec<_>>().join("\n").into());
+    }
+    if pushes == 0 && left_out.is_empty() && only.is_none() {
+        return Err("nothing was pushed".into());
     }
     // Valkey takes for the time what may be a millisecond old, so that half of its rounds blur.
     let one_in = if profile.server == "valkey" { 1 } else { SKIPPED_ONE_IN };

@@ -16,6 +16,8 @@ pub(crate) struct Counts {
     pub(crate) exact: u64,
     /// As one of those that the clock allows.
     pub(crate) interval: u64,
+    /// Pushes of the real server, one after the other before a reply as one.
+    pub(crate) pushes: u64,
     /// Not at all: what the real server's state is was not known any more.
     pub(crate) skipped: u64,
 }
@@ -25,6 +27,7 @@ impl Counts {
         self.exact += other.exact;
         self.interval += other.interval;
         self.skipped += other.skipped;
+        self.pushes += other.pushes;
     }
 
     pub(crate) fn compared(&self) -> u64 {
@@ -77,6 +80,8 @@ struct Play<'a, 'b> {
 struct Heard {
     /// Which item, and how many of its bytes; `None`: a look at the clock.
     item: Option<usize>,
+    /// The pushes before it.
+    pushes: Vec<u8>,
     reply: Reply,
     bytes: Vec<u8>,
 }
@@ -192,7 +197,9 @@ impl Play<'_, '_> {
             bytes.extend_from_slice(&item.form.encode(self.began_ms));
             expected.extend(std::iter::repeat_n(Some(index), item.form.replies()));
             self.in_transaction[at] = stays_in_transaction(&item.form, self.in_transaction[at]);
-            if !self.in_transaction[at] && !item.form.ends_connection() {
+            // Another command ends what CLIENT CACHING says, but for one of CLIENT.
+            let may_ask = item.form.name().0 != b"CLIENT" && !item.form.ends_connection();
+            if !self.in_transaction[at] && may_ask {
                 bytes.extend_from_slice(TIME);
                 expected.push(None);
             }
@@ -200,8 +207,8 @@ impl Play<'_, '_> {
         self.connections[at].send(&bytes)?;
         let mut heard = Vec::new();
         for &item in &expected {
-            match self.connections[at].receive() {
-                Ok((reply, bytes)) => heard.push(Heard { item, reply, bytes }),
+            match self.connections[at].receive_reply() {
+                Ok((pushes, reply, bytes)) => heard.push(Heard { item, pushes, reply, bytes }),
                 Err(error) => {
                     let at = item.unwrap_or(begin);
                     let real = format!("(nothing: {error})");
@@ -240,6 +247,7 @@ impl Play<'_, '_> {
             while let Some((place, reply)) =
                 replies.next_if(|(_, it)| it.item.is_none() || it.item == Some(index))
             {
+                self.hear(at, index, &reply.pushes)?;
                 let reading = reply.item.is_none().then(|| reply::time_us(&reply.reply)).flatten();
                 if let Some(now_us) = reading {
                     self.low_us = now_us;
@@ -277,6 +285,20 @@ impl Play<'_, '_> {
         }
         self.low_us = end_us;
         Ok(())
+    }
+
+    /// Compares the pushes that came to connection `at` before a reply to item `index`.
+    fn hear(&mut self, at: usize, index: usize, pushes: &[u8]) -> Outcome<()> {
+        self.counts.pushes += u64::from(!pushes.is_empty());
+        match self.simulated.hear(at, pushes) {
+            Verdict::Exact | Verdict::Interval => Ok(()),
+            Verdict::Lost => Err(Stop::Lost),
+            Verdict::Different(simulated) => {
+                let [real, simulated] =
+                    [pushes, &simulated].map(|it| format!("pushes {}", escaped(it)));
+                Err(Stop::Different(Difference { at: index, real, simulated }))
+            }
+        }
     }
 }
 

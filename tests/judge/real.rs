@@ -104,6 +104,18 @@ impl Connection {
         }
     }
 
+    /// The next reply as [`Connection::receive`] has it, and the pushes that come before it.
+    pub(crate) fn receive_reply(&mut self) -> io::Result<(Vec<u8>, Reply, Vec<u8>)> {
+        let mut pushes = Vec::new();
+        loop {
+            let (reply, bytes) = self.receive()?;
+            if bytes[0] != b'>' {
+                return Ok((pushes, reply, bytes));
+            }
+            pushes.extend(bytes);
+        }
+    }
+
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&mut self, words: &[&str]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len());

@@ -24,6 +24,8 @@ const BRACKET_MAX_US: i64 = 100_000;
 struct State {
     server: Server,
     sessions: Vec<Option<Session>>,
+    /// Pushes to each connection since its last reply.
+    pushed: Vec<Vec<u8>>,
 }
 
 /// All states that fit what was seen so far.
@@ -54,14 +56,18 @@ impl Simulated {
     /// An empty server.
     pub(crate) fn new(profile: &'static Profile, wall_ms: u64) -> Self {
         let master = Master::new(Storage::default(), run_id(0, 0), wall_ms);
-        let state = State { server: Server::new(master, profile), sessions: Vec::new() };
+        let state = State {
+            server: Server::new(master, profile),
+            sessions: Vec::new(),
+            pushed: Vec::new(),
+        };
         Self { profile, states: vec![state], is_blurred: false, parsers: Vec::new() }
     }
 
     /// Opens connection `at`, which the real server gave the number `id`.
     pub(crate) fn open(&mut self, at: usize, id: u64) {
         for state in &mut self.states {
-            state.sessions.resize(state.sessions.len().max(at + 1), None);
+            state.close(at);
             state.sessions[at] = Some(Session::new(id));
         }
         self.parsers.resize_with(self.parsers.len().max(at + 1), Requests::default);
@@ -95,12 +101,24 @@ impl Simulated {
     pub(crate) fn ask(&mut self, at: usize, bytes: &[u8], wall_us: i64) -> Vec<u8> {
         let mut answers = Vec::new();
         for request in self.read(at, bytes) {
+            answers.append(&mut self.states[0].pushed[at]);
             answers.extend(match request {
                 Ok(request) => self.states[0].execute(at, &request, wall_us),
                 Err(error) => error,
             });
         }
         answers
+    }
+
+    /// Compares the pushes that connection `at` was sent before its next reply.
+    pub(crate) fn hear(&mut self, at: usize, real: &[u8]) -> Verdict {
+        if !self.states.iter().any(|state| state.pushed[at] == real) {
+            let simulated = self.states[0].pushed[at].clone();
+            return self.differs(simulated);
+        }
+        self.states.retain(|state| state.pushed[at] == real);
+        self.states.iter_mut().for_each(|state| state.pushed[at].clear());
+        Verdict::Exact
     }
 
     /// Executes `request` of connection `at`, to which the real server answered `real` between two
@@ -127,7 +145,10 @@ impl Simulated {
         let fits = |(_, reply): &(State, Vec<u8>)| reply == real;
         if outcomes.iter().any(fits) {
             let exact = outcomes.iter().all(fits);
-            let is_alike = |it: &(State, Vec<u8>)| *it.0.server == *outcomes[0].0.server;
+            let first = &outcomes[0].0;
+            let is_alike = |it: &(State, Vec<u8>)| {
+                *it.0.server == *first.server && it.0.pushed == first.pushed
+            };
             let depends = !exact || !outcomes.iter().all(is_alike);
             self.is_blurred |= moments.len() > 1 && self.blurs(request) && depends;
             self.follow(outcomes.into_iter().filter(fits).map(|it| it.0));
@@ -185,7 +206,17 @@ impl Simulated {
 impl State {
     fn is_like(&self, other: &Self) -> bool {
         let told = |state: &Self| format!("{:?}", state.sessions);
-        *self.server == *other.server && told(self) == told(other)
+        *self.server == *other.server && self.pushed == other.pushed && told(self) == told(other)
+    }
+
+    /// Ends connection `at`, if there is one.
+    fn close(&mut self, at: usize) {
+        self.sessions.resize(self.sessions.len().max(at + 1), None);
+        self.pushed.resize(self.sessions.len(), Vec::new());
+        self.pushed[at].clear();
+        if let Some(session) = self.sessions[at].take() {
+            session.close(&mut self.server);
+        }
     }
 
     fn execute(&mut self, at: usize, request: &[Bytes], wall_us: i64) -> Vec<u8> {
@@ -200,13 +231,24 @@ impl State {
             Answer::Reply(value) => value.encode(protocol, &mut out),
             Answer::LastReply(value) => {
                 value.encode(protocol, &mut out);
-                self.sessions[at] = None;
+                self.close(at);
             }
             Answer::Silence => {}
             // There are no replicas, however long one waits.
             Answer::Wait { .. } => out.extend_from_slice(b":0\r\n"),
         }
+        self.push();
         out
+    }
+
+    fn push(&mut self) {
+        for (id, message) in self.server.take_pushes() {
+            let is_meant =
+                |session: &Option<Session>| session.as_ref().is_some_and(|it| it.id() == id);
+            if let Some(at) = self.sessions.iter().position(is_meant) {
+                message.encode(Protocol::Resp3, &mut self.pushed[at]);
+            }
+        }
     }
 }
 

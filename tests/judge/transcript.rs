@@ -104,8 +104,9 @@ pub(crate) fn record(name: &str, program: &str) -> Result<(), Failed> {
             }
         };
         connection.send(&request.form.encode(0))?;
-        let (_, bytes) = connection.receive()?;
-        writeln!(text, "{}\n{}", request.line, request.answer(&bytes))?;
+        let (pushes, _, bytes) = connection.receive_reply()?;
+        let pushes = escaped(&pushes);
+        writeln!(text, "{}\n{pushes}{}", request.line, request.answer(&bytes))?;
     }
     fs::write(golden(name), text)?;
     Ok(())
