@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redlock_client::{AcquireErrorKind, Released};
 
-use crate::fleet::{Fleet, SOON};
+use crate::fleet::{Fleet, SOON, TTL};
 use crate::server::Server;
 use crate::wait::eventually;
 use crate::{Test, on_tokio};
