@@ -158,6 +158,8 @@ pub mod scripts {
     pub const RELEASE: &[u8] = crate::resp::RELEASE.text;
     /// Makes the key live for longer if it holds the token.
     pub const EXTEND: &[u8] = crate::resp::EXTEND.text;
+    /// Says what the server says of itself, and what its canary says.
+    pub const INTRODUCE: &[u8] = crate::resp::INTRODUCE.text;
 }
 #[cfg(not(feature = "simulation"))]
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]

@@ -39,18 +39,19 @@ impl Master {
     fn canary(&mut self, wall_us: u64) -> Option<Canary> {
         let stored = self.on_canary(KeyCommand::Get, wall_us).reply;
         let stored = if let Reply::Bulk(bytes) = &stored { Some(&bytes[..]) } else { None };
-        let mut words = stored.unwrap_or_default().split(|&byte| byte == b' ');
-        let mut word = || words.next();
-        let (of_run, of_history, memory) = (word(), word(), word());
-        let written_us = word().and_then(|it| core::str::from_utf8(it).ok()?.parse::<u64>().ok());
-        let is = |word: Option<&[u8]>, id: &[u8; 20]| word.is_some_and(|word| is_hex(word, id));
-        let is_history = is(of_history, &self.history) || !self.is_promoted;
-        let written_us = written_us.filter(|it| *it <= wall_us);
-        let written_us = written_us.filter(|_| is_history && is(of_run, &self.run_id));
-        if let (Some(history), Some(memory), Some(written_us)) = (of_history, memory, written_us) {
+        let found = match stored {
+            Some(value) => Some(parse(value)?),
+            None => None,
+        };
+        if let Some(Written { run, history, memory, at_us }) = found
+            && is_hex(run, &self.run_id)
+            && (is_hex(history, &self.history) || !self.is_promoted)
+            && at_us <= wall_us
+        {
             let (history, memory) = (history.to_vec(), memory.to_vec());
-            return Some(Canary { history, memory, age_us: wall_us - written_us });
+            return Some(Canary { history, memory, age_us: wall_us - at_us });
         }
+        let memory = found.map(|it| it.memory);
         let (run, history) = (hex(&self.run_id), hex(&self.history));
         let memory = memory.map(|it| String::from_utf8_lossy(it).into_owned());
         let memory = memory.unwrap_or_else(|| format!("{run}-{wall_us}"));
@@ -111,6 +112,30 @@ fn text(run: &str, history: &str, memory: &str, written_us: u64) -> String {
     format!("{run} {history} {memory} {written_us}")
 }
 
+/// What a client wrote.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    run: &'a [u8],
+    history: &'a [u8],
+    memory: &'a [u8],
+    at_us: u64,
+}
+
+/// What the value of a canary says; `None` if it is somebody else's.
+fn parse(value: &[u8]) -> Option<Written<'_>> {
+    let mut words = value.split(|&byte| byte == b' ');
+    let mut word = || words.next().filter(|it| !it.is_empty() && !it.iter().any(is_space));
+    let (run, history, memory, at) = (word()?, word()?, word()?, word()?);
+    let is_ours = run.iter().all(u8::is_ascii_hexdigit) && at.iter().all(u8::is_ascii_digit);
+    // What is too large to be read is in the future.
+    let at_us = core::str::from_utf8(at).ok()?.parse().unwrap_or(u64::MAX);
+    (is_ours && words.next().is_none()).then_some(Written { run, history, memory, at_us })
+}
+
+fn is_space(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || *byte == 0x0b
+}
+
 /// Whether `digits` are `id` in hexadecimal.
 fn is_hex(digits: &[u8], id: &[u8; 20]) -> bool {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -122,3 +147,6 @@ fn is_hex(digits: &[u8], id: &[u8; 20]) -> bool {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What masters do natively with a canary, against the script that the production client sends.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use redlock_client::scripts::INTRODUCE;
+
+use super::*;
+use crate::master::Storage;
+use crate::master::profile::REDIS_7_0;
+use crate::master::resp::Value;
+use crate::master::server::{Answer, Server, Session, Turn};
+
+const RUN: [u8; 20] = [0xa1; 20];
+const NOW_US: u64 = 1_700_000_000_123_456;
+
+/// A server in one of its states, with `stored` as the canary.
+fn server(stored: Option<&[u8]>, was_replica: bool, is_replica: bool) -> Server {
+    let mut server = Server::new(Master::new(Storage::default(), RUN, 0), &REDIS_7_0);
+    if let Some(value) = stored {
+        let expiry = SetExpiry::Never;
+        let set = KeyCommand::Set { value, condition: SetCondition::Always, expiry, get: false };
+        server.on_canary(set, NOW_US);
+    }
+    server.set_replica(was_replica);
+    server.set_replica(is_replica);
+    server
+}
+
+/// What the script answers behind `INFO`: nothing, the canary, or that it is refused.
+fn by_script(server: &mut Server) -> Option<String> {
+    let (mut session, mut touched) = (Session::new(1), Vec::new());
+    let turn = Turn { wall_ns: NOW_US * 1_000, writer: Writer::Operator, touched: &mut touched };
+    let request = [b"EVAL", INTRODUCE, b"1", CANARY_KEY].map(Bytes::from_static);
+    let Answer::Reply(Value::Bulk(said)) = session.execute(server, &request, turn) else {
+        panic!("a script answers with a string")
+    };
+    let said = String::from_utf8(said.to_vec()).expect("text");
+    assert!(said.contains(&format!("run_id:{}\r\n", hex(&RUN))), "{said}");
+    said.lines().last().filter(|line| line.starts_with("canary")).map(str::to_owned)
+}
+
+fn natively(server: &mut Server) -> Option<String> {
+    let canary = server.introduce(NOW_US).1?;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Some(format!("canary:{} {} {}", text(canary.history), text(canary.memory), canary.age_us))
+}
+
+/// A canary that was written by this process or another one, in one history or another, long ago or in
+/// the future; or nonsense.
+fn stored() -> impl Strategy<Value = Option<Vec<u8>>> {
+    let run = prop_oneof![Just(hex(&RUN)), Just(hex(&[2; 20])), Just(String::from("xyz"))];
+    let at = prop_oneof![
+        (0..3_u64).prop_map(|late| (NOW_US - 1 + late).to_string()),
+        Just(String::from("1")),
+        Just(String::from("99999999999999999999999")),
+        Just(String::from("-1")),
+    ];
+    let written = (run.clone(), run, at).prop_map(|(run, history, at)| {
+        Some(format!("{run} {history} some-name {at}").into_bytes())
+    });
+    let nonsense = prop_oneof![
+        Just(None),
+        Just(Some(b"".to_vec())),
+        Just(Some(b"a b c 4 5".to_vec())),
+        Just(Some(b"a  b 4".to_vec())),
+        Just(Some(b"a b\tc d 4".to_vec())),
+        Just(Some(b"\xff b c 4".to_vec())),
+    ];
+    prop_oneof![3 => written, 1 => nonsense]
+}
+
+proptest! {
+    #[test]
+    fn the_native_canary_is_that_of_the_script(
+        stored in stored(),
+        was_replica: bool,
+        is_replica: bool,
+    ) {
+        let mut native = server(stored.as_deref(), was_replica, is_replica);
+        let mut scripted = native.clone();
+        let said = by_script(&mut scripted);
+        let refused = said.as_ref().is_some_and(|line| line.starts_with("canary_refused:"));
+        prop_assert_eq!(natively(&mut native), said.filter(|_| !refused));
+        let key = |it: &Server| it.keyspace().stored(CANARY_KEY).map(|it| it.value.clone());
+        prop_assert_eq!(key(&native), key(&scripted));
+    }
+}
+
+#[test]
+fn a_canary_is_written_once_and_keeps_its_name() {
+    let mut server = server(None, false, false);
+    let first = server.introduce(NOW_US).1.expect("a canary");
+    assert_eq!(first.age_us, 0);
+    let later = server.introduce(NOW_US + 5).1.expect("a canary");
+    assert_eq!((later.memory, later.age_us), (first.memory, 5));
+}
+
+#[test]
+fn a_promoted_server_keeps_the_name_and_begins_anew() {
+    let mut server = server(None, false, false);
+    let first = server.introduce(NOW_US).1.expect("a canary");
+    server.set_replica(true);
+    assert_eq!(server.introduce(NOW_US + 5).1, None);
+    server.set_replica(false);
+    let promoted = server.introduce(NOW_US + 9).1.expect("a canary");
+    assert_eq!((&promoted.memory, promoted.age_us), (&first.memory, 0));
+    assert_ne!(promoted.history, first.history);
+}
+
+#[test]
+fn a_server_without_memory_keeps_no_canary() {
+    let mut server = server(None, false, false);
+    server.set_full(true);
+    assert_eq!(server.introduce(NOW_US).1, None);
+}
