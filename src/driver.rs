@@ -317,9 +317,9 @@ impl Driver {
                 state.nodes[node.get()].epoch = Some(epoch);
                 node
             }
-            Command::Reset { node, epoch } => {
+            Command::Reset { node, epoch, why } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.reset(state, node);
+                self.reset(state, node, why);
                 node
             }
             Command::Write { node, epoch, id, op } => {

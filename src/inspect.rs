@@ -68,8 +68,8 @@ pub struct NodeReport {
     /// For how long nothing of its memory was lost, as far as its canary knows; `None` if it does not let
     /// this user have one.
     pub memory_age: Option<Duration>,
-    /// Whether it says at once when its keys are gone.
-    pub tells_losses: bool,
+    /// Whether it says at once when its keys are gone; `None` if this user may not try.
+    pub tells_losses: Option<bool>,
     /// How long it remembers its replication history without a replica (`repl-backlog-ttl`).
     pub backlog_ttl: Option<Duration>,
     /// How far its wall clock is ahead of the median node's, in microseconds; give or take half a

@@ -38,7 +38,8 @@
 //! | Only keys of one's own attempt are deleted or extended, however late a command arrives. | S3 `release-without-owner-check`, N3 `token-reused`, E10 `late-commands` |
 //! | An attempt that fails, or is dropped, gives back what it may have, also what it was not told of. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. No network is needed to notice. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
-//! | A node that was restarted does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing. | K3 `restart-without-persistence`, D2 `appendfsync-everysec`, D12 `replica-within-redlock` |
+//! | A node that was restarted does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
+//! | Neither does a node that was emptied, or whose place a replica has taken, whatever was promised: it is known by a key in its memory. Clients that start afterwards know it, too. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority counts the configured nodes, not those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease as it was. Extensions have a limit. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
 //! | Nodes of a minority that hang, refuse or are away delay no acquisition and no extension. [`Lease::release`] asks them to confirm, for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
@@ -51,8 +52,10 @@
 //! | --- | --- |
 //! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each) | C5 `drift-on-both-sides`, K8 `ten-percent` |
 //! | no node's wall clock is stepped forward | K2 `node-clock-jump` |
-//! | nodes delete no keys that are alive: no eviction, no `FLUSHALL`, no disk that lies | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
+//! | nodes delete no single keys that are alive, and bring no old ones back: no eviction, no `DEL` by an operator, no disk that lies | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | what you promise with [`RestartGuard`] is true, and `fleet_max_ttl` is not exceeded by anybody | K3 `restart-without-persistence`, D8 `delayed-restart` |
+//! | nodes let the client keep its canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise losses without a restart go unnoticed; [`Redlock::inspect`] says so | D12 `replica-within-redlock` |
+//! | a proxy does not lead a connection to another server within a second of its last introduction, unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
 //! | all clients are given the same nodes | Q4 `connected-quorum` |
 //!
 //! # What it does not guarantee

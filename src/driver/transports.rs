@@ -9,7 +9,7 @@ use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Instant, Operation};
-use crate::protocol::{BootInstant, NodeIndex, Op, Reply};
+use crate::protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Frame, Malformed};
 
 /// A node's transport, as the machines want it.
@@ -186,8 +186,12 @@ impl Driver {
     }
 
     /// The machine gives the connection to `node` up.
-    pub(super) fn reset(&self, state: &mut State, node: NodeIndex) {
-        self.disconnect(state, node, Some(Arc::from(GIVEN_UP)));
+    pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
+        let why = match why {
+            GivenUp::NoAnswer => "no answer in time, or one to something else than was asked",
+            GivenUp::NotServing => "the server is a replica, or loads its data",
+        };
+        self.disconnect(state, node, Some(Arc::from(why)));
     }
 
     fn hear_closed(
@@ -221,9 +225,6 @@ impl Driver {
         }
     }
 }
-
-/// Why the machines give connections up.
-const GIVEN_UP: &str = "no answer in time, or one to something else than was asked";
 
 fn operation(op: &Op) -> Operation {
     match op {

@@ -196,7 +196,7 @@ fn judge_knowledge(
         );
         find(Severity::Warning, &place, text);
     }
-    if !report.tells_losses {
+    if report.tells_losses == Some(false) {
         let text = format!(
             "{name} does not say when its keys are gone: that takes RESP3, the right to CLIENT \
              TRACKING, a version that does not crash by it, and no proxy that swallows pushes. A loss \

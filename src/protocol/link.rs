@@ -71,8 +71,17 @@ pub(crate) struct Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkCommand {
     Dial { epoch: u32 },
-    Reset { epoch: u32 },
+    Reset { epoch: u32, why: GivenUp },
     Write { epoch: u32, id: CommandId, op: Op },
+}
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// No answer came in time, or one to something else than was asked.
+    NoAnswer,
+    /// The node is a replica, or loads its data.
+    NotServing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +153,7 @@ pub(crate) struct Link {
     state: State,
     epoch: u32,
     writable: bool,
-    reset_wanted: bool,
+    reset_wanted: Option<GivenUp>,
     pipeline: VecDeque<Pending>,
     written: usize,
     redial_after: Duration,
@@ -167,7 +176,7 @@ impl Link {
             state: State::Idle,
             epoch: 0,
             writable: false,
-            reset_wanted: false,
+            reset_wanted: None,
             pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
@@ -361,7 +370,7 @@ impl Link {
         }
         let answered = match self.pipeline.front() {
             Some(front) if self.written > 0 && matches(front.op, reply) => *front,
-            _ => return self.reset(now, notes),
+            _ => return self.reset(GivenUp::NoAnswer, now, notes),
         };
         self.pipeline.pop_front();
         self.written -= 1;
@@ -421,7 +430,7 @@ impl Link {
         } else {
             // The address may lead to another server by now.
             self.eligibility.stopped_serving();
-            self.reset(now, notes);
+            self.reset(GivenUp::NotServing, now, notes);
         }
     }
 
@@ -431,12 +440,12 @@ impl Link {
         match self.state {
             State::Backoff { until } if until <= now => self.state = State::DialWanted,
             State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
-                return self.reset(now, notes);
+                return self.reset(GivenUp::NoAnswer, now, notes);
             }
             _ => {}
         }
         if self.gives_up_at().is_some_and(|at| at <= now) {
-            return self.reset(now, notes);
+            return self.reset(GivenUp::NoAnswer, now, notes);
         }
         self.expire(now, notes);
         self.expire_withheld(now, notes);
@@ -449,9 +458,8 @@ impl Link {
         now: BootInstant,
         notes: &mut VecDeque<Note>,
     ) -> Option<LinkCommand> {
-        if self.reset_wanted {
-            self.reset_wanted = false;
-            return Some(LinkCommand::Reset { epoch: self.epoch });
+        if let Some(why) = self.reset_wanted.take() {
+            return Some(LinkCommand::Reset { epoch: self.epoch, why });
         }
         if self.state == State::DialWanted {
             self.epoch += 1;
@@ -656,8 +664,8 @@ impl Link {
     }
 
     /// Gives the connection up and says so to the transport.
-    fn reset(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
-        self.reset_wanted = true;
+    fn reset(&mut self, why: GivenUp, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.reset_wanted = Some(why);
         self.drop_connection(now, notes);
     }
 

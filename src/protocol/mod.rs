@@ -30,7 +30,7 @@ pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use digest::Digest;
 pub use holder::Holder;
-pub use link::LinkConfig;
+pub use link::{GivenUp, LinkConfig};
 pub use lock::{
     AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,
     ReleaseOutcome,

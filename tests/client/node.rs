@@ -233,7 +233,6 @@ impl Node {
                 self.tells_a_change = true;
                 b":1\r\n".to_vec()
             }
-            "PING" => b"+PONG\r\n".to_vec(),
             "CONFIG" => b"-ERR unknown command\r\n".to_vec(),
             other => panic!("the client does not say {other}"),
         }

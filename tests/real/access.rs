@@ -21,8 +21,8 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// What a user of the client may do, besides `on >password ~prefix*`.
-const RIGHTS: &str = "resetchannels -@all +info +set +get +del +pttl +pexpire +eval +evalsha +script|load \
-     +client|setname";
+const RIGHTS: &str = "resetchannels ~redlock-client:canary -@all +info +set +get +del +pttl +pexpire +eval \
+     +evalsha +time +client|tracking +script|load +client|setname";
 
 const PASSWORD: &str = "p@ss:w/rd?";
 const PASSWORD_IN_A_URL: &str = "p%40ss%3Aw%2Frd%3F";
@@ -87,12 +87,14 @@ async fn the_rights_that_the_manual_asks_for_are_enough() {
     let server = Server::start(&[]);
     server.ask::<()>(&format!("ACL SETUSER locker on >secret ~lock:* {RIGHTS}"));
     works(url_of(&server, "locker:secret"), &server).await.unwrap();
+    assert_eq!(server.names(), ["redlock-client:canary"]);
 }
 
 async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
     let server = Server::start(&[]);
-    // Without these the client does with less: scripts go as text, and it has no name.
-    let comforts = ["+script|load", "+client|setname"];
+    // Without these the client does with less: it knows less of the node's memory, scripts go as
+    // text, and it has no name.
+    let comforts = ["+time", "+client|tracking", "+script|load", "+client|setname"];
     let rights = RIGHTS.split(' ').filter(|right| right.starts_with('+'));
     for right in rights {
         let others = RIGHTS.replace(&format!("{right} "), "");

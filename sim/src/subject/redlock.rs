@@ -230,7 +230,7 @@ impl RedlockClient {
         let route = |node: NodeIndex, epoch| Route { node: node.get() as u8, lane: 0, epoch };
         match command {
             Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
-            Command::Reset { node, epoch } => Action::Reset(route(node, epoch)),
+            Command::Reset { node, epoch, .. } => Action::Reset(route(node, epoch)),
             Command::Write { node, epoch, op, .. } => {
                 let (ask, token) = match op {
                     Op::Extend { token, ttl, plain, .. } => {

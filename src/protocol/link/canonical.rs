@@ -19,7 +19,7 @@ impl Link {
         out.word(state);
         out.maybe_ahead(until);
         out.flag(self.writable);
-        out.flag(self.reset_wanted);
+        out.flag(self.reset_wanted.is_some());
         out.word(self.redial_after.as_nanos() as u64);
         out.word(self.jitter);
         out.word(if self.jitter == 0 { 0 } else { u64::from(self.epoch) });

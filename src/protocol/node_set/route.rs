@@ -22,7 +22,9 @@ impl NodeSet {
             self.route(now);
             match command {
                 Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
-                Some(LinkCommand::Reset { epoch }) => return Some(Command::Reset { node, epoch }),
+                Some(LinkCommand::Reset { epoch, why }) => {
+                    return Some(Command::Reset { node, epoch, why });
+                }
                 Some(LinkCommand::Write { epoch, id, op }) => {
                     return Some(Command::Write { node, epoch, id, op });
                 }

@@ -1,6 +1,7 @@
 //! What a driver is told: what to do to the transports, and what became of the locks.
 
 use crate::protocol::command::{CommandId, LockId, Op};
+use crate::protocol::link::GivenUp;
 use crate::protocol::lock::{AttemptError, Ballot, ExtendError, LostReason, ReleaseOutcome};
 use crate::protocol::quorum::{NodeIndex, NodeMask};
 use crate::protocol::time::BootInstant;
@@ -22,6 +23,8 @@ pub enum Command {
         node: NodeIndex,
         /// Names the connection.
         epoch: u32,
+        /// Why it is given up.
+        why: GivenUp,
     },
     /// Write the command. It counts as written for good.
     Write {
