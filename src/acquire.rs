@@ -209,6 +209,9 @@ impl<'a> Acquire<'a> {
         if bytes > RESOURCE_BYTES_MAX {
             return Err(OptionError::ResourceTooLong { bytes, most: RESOURCE_BYTES_MAX });
         }
+        if *self.resource.0 == *self.redlock.driver().canary_key() {
+            return Err(OptionError::ResourceIsCanary);
+        }
         if matches!(self.stop, Stop::Attempts(0)) {
             return Err(OptionError::NoAttempts);
         }

@@ -260,6 +260,10 @@ impl Builder {
         if !(CONNECT_TIMEOUT_MIN..=CONNECT_TIMEOUT_MAX).contains(&connect_timeout) {
             return Err(OptionError::ConnectTimeout { connect_timeout }.into());
         }
+        let (bytes, most) = (self.canary_key.len(), CANARY_KEY_BYTES_MAX);
+        if !(1..=most).contains(&bytes) {
+            return Err(OptionError::CanaryKey { bytes, most }.into());
+        }
         let link = LinkConfig {
             node_timeout: settings.node_timeout,
             connect_timeout: self.connect_timeout,
@@ -316,6 +320,8 @@ impl Builder {
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// The longest name of a canary: every introduction carries it.
+const CANARY_KEY_BYTES_MAX: usize = 4_096;
 const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
 /// For how long an introduction is good for, unless every vote is verified.
 const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);
@@ -431,6 +437,15 @@ mod tests {
         let refusal = OptionError::MinValidity { min_validity, worth_at_most, ttl };
         assert_eq!(refused(builder().min_validity(min_validity)), refusal.into());
         assert!(builder().ttl(3 * MS).build().is_ok());
+    }
+
+    #[test]
+    fn a_canary_needs_a_name_that_a_key_can_have() {
+        for bytes in [0, 4_097] {
+            let refusal = OptionError::CanaryKey { bytes, most: 4_096 };
+            assert_eq!(refused(builder().canary_key(vec![b'x'; bytes])), refusal.into());
+        }
+        assert!(builder().canary_key("mine").build().is_ok());
     }
 
     #[test]

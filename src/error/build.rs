@@ -33,6 +33,8 @@ pub enum BuildError {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum OptionError {
+    #[error("a canary key of {bytes} bytes; one to {most} are allowed")]
+    CanaryKey { bytes: usize, most: usize },
     #[error("a connect timeout of {connect_timeout:?} is not between 1 ms and a minute")]
     ConnectTimeout { connect_timeout: Duration },
     #[error("an empty resource name")]
@@ -50,6 +52,8 @@ pub enum OptionError {
         "a node timeout of {node_timeout:?} is not between zero and a quarter of the TTL {ttl:?}"
     )]
     NodeTimeout { node_timeout: Duration, ttl: Duration },
+    #[error("the resource has the name of the canary (`Builder::canary_key`)")]
+    ResourceIsCanary,
     #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
     ResourceTooLong { bytes: usize, most: usize },
     #[error("a TTL of {ttl:?}: {why}")]

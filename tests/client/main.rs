@@ -339,6 +339,7 @@ fn options_that_cannot_be_met_are_refused() {
         redlock.acquire("res").min_validity(TTL - 102 * MS),
         redlock.acquire("res").attempts(0),
         redlock.acquire(long.as_str()),
+        redlock.acquire("redlock-client:canary"),
     ] {
         assert_eq!(kind(world.block_on(acquire)), AcquireErrorKind::Invalid);
     }

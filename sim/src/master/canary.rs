@@ -1,6 +1,10 @@
 //! The key by which clients know a master's memory, as the production client's script keeps it: read with
 //! what the server says of itself, and written anew if it does not fit.
 
+use core::time::Duration;
+
+use redlock_client::protocol::{Canary, Digest};
+
 use super::bytes::SmallBytes;
 use super::command::KeyCommand;
 use super::keyspace::Entry;
@@ -9,17 +13,6 @@ use crate::history::Writer;
 
 /// The default name of the production client.
 pub const CANARY_KEY: &[u8] = b"redlock-client:canary";
-
-/// What a canary says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Canary {
-    /// The history of replication, in hexadecimal digits.
-    pub history: Vec<u8>,
-    /// Which memory it is in.
-    pub memory: Vec<u8>,
-    /// How long ago it was written, µs.
-    pub age_us: u64,
-}
 
 impl Master {
     /// What the script answers when the node's wall clock reads `wall_us`, and what it did to the key;
@@ -48,8 +41,9 @@ impl Master {
             && (is_hex(history, &self.history) || !self.is_promoted)
             && at_us <= wall_us
         {
-            let (history, memory) = (history.to_vec(), memory.to_vec());
-            return Some(Canary { history, memory, age_us: wall_us - at_us });
+            let (history, memory) = (Digest::of(history), Digest::of(memory));
+            let age = Duration::from_micros(wall_us - at_us);
+            return Some(Canary { history, memory, age });
         }
         let memory = found.map(|it| it.memory);
         let (run, history) = (hex(&self.run_id), hex(&self.history));
@@ -63,8 +57,8 @@ impl Master {
             get: false,
         };
         let written = self.on_canary(set, wall_us).effect.change != Change::Nothing;
-        let (history, memory) = (history.into_bytes(), memory.into_bytes());
-        written.then_some(Canary { history, memory, age_us: 0 })
+        let (history, memory) = (Digest::of(history.as_bytes()), Digest::of(memory.as_bytes()));
+        written.then_some(Canary { history, memory, age: Duration::ZERO })
     }
 
     fn on_canary(&mut self, command: KeyCommand<'_>, wall_us: u64) -> Executed {

@@ -20,7 +20,7 @@ mod tracked;
 mod watched;
 
 pub use bytes::{INLINE_MAX, SmallBytes};
-pub use canary::{CANARY_KEY, Canary, SeededCanary};
+pub use canary::{CANARY_KEY, SeededCanary};
 pub use command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
     KeyCommand, Reply, SetCondition, SetExpiry,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{Canary, Digest, Introduction, RunId, Token};
+use redlock_client::protocol::{Introduction, RunId, Token};
 
 use super::disk::DiskWork;
 use super::plan::Plan;
@@ -192,11 +192,6 @@ impl Stage {
         let host = &mut self.nodes[usize::from(server)];
         host.master.set_replica(host.replication.role == Role::Replica);
         let (said, canary) = host.master.introduce(wall_us);
-        let canary = canary.map(|it| Canary {
-            memory: Digest::of(&it.memory),
-            history: Digest::of(&it.history),
-            age: Duration::from_micros(it.age_us),
-        });
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
