@@ -589,7 +589,12 @@ impl Link {
     /// kept the connection while another process took the place of the one behind it.
     fn confirm_behind(&mut self, now: BootInstant) {
         let max_age = self.config.introduction_max_age;
-        if self.state != State::Open || self.introductions.is_known_since(max_age, now) {
+        let is_known = match self.state {
+            State::Introducing | State::Open => self.introductions.is_known_since(max_age, now),
+            // The connection begins with an introduction; what follows is a moment behind it.
+            _ => !max_age.is_zero(),
+        };
+        if is_known {
             return;
         }
         let set = self.pipeline.back_mut().expect("the SET was just taken");

@@ -496,6 +496,8 @@ impl NodeSet {
 #[cfg(test)]
 mod connecting_tests;
 #[cfg(test)]
+mod memory_tests;
+#[cfg(test)]
 mod queue_tests;
 #[cfg(test)]
 mod random_tests;

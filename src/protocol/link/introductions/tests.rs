@@ -113,6 +113,19 @@ fn where_every_vote_is_verified_each_set_has_its_introduction() {
 }
 
 #[test]
+fn where_every_vote_is_verified_the_introduction_that_opens_a_connection_does_not_do() {
+    let config = LinkConfig { introduction_max_age: Duration::ZERO, ..link_config() };
+    let mut world = World::cold_with(config, 1);
+    world.client.connect(world.now);
+    world.drain();
+    world.close(0);
+    world.pass(ms(10));
+    world.acquire(lock_config(1), 1);
+    world.accept(0);
+    assert_eq!(asked(&world), [World::set(1), Op::Introduce]);
+}
+
+#[test]
 fn a_vote_that_is_not_confirmed_in_time_counts_as_no_answer() {
     let mut world = world();
     world.pass(MAX_AGE);
