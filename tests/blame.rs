@@ -82,6 +82,7 @@ fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
         FaultKind::ClockRate(it) => of("clock", &it.host),
         FaultKind::Delay(_) => blames("delayed-write"),
         FaultKind::Delete(_) => blames("operator"),
+        FaultKind::Demote(it) => of("amnesia", &it.host),
         FaultKind::DiskStall(it) | FaultKind::Evict(it) | FaultKind::Flush(it) => {
             of("amnesia", &it.host)
         }

@@ -59,6 +59,8 @@ pub struct Master {
     run_id: [u8; 20],
     /// `master_replid`.
     history: [u8; 20],
+    /// Histories that its processes have begun after their first.
+    histories: u32,
     /// It has another history than it had as a replica (`second_repl_offset`).
     is_promoted: bool,
     /// It calls itself a replica.
@@ -83,6 +85,7 @@ impl Master {
             is_full: false,
             run_id,
             history: run_id,
+            histories: 0,
             is_promoted: false,
             is_replica: false,
             started_wall_ms,
@@ -102,6 +105,7 @@ impl Master {
         self.is_full = false;
         self.run_id = run_id;
         (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
+        self.histories = 0;
         self.started_wall_ms = started_wall_ms;
         self.incarnation = 0;
         self.is_running = true;
@@ -165,13 +169,33 @@ impl Master {
     /// It is a replica from now on, or a master.
     pub fn set_role(&mut self, is_replica: bool) {
         if self.is_replica && !is_replica {
-            // Another history for each promotion: the first byte of a process' own is zero.
-            self.history = self.run_id;
-            self.history[0] = 1;
-            self.history[1..5].copy_from_slice(&self.stream.len().to_be_bytes());
+            self.begin_history();
             self.is_promoted = true;
         }
         self.is_replica = is_replica;
+    }
+
+    fn begin_history(&mut self) {
+        // The first byte of a process' first history is zero.
+        self.histories += 1;
+        self.history = self.run_id;
+        self.history[0] = 1;
+        self.history[1..5].copy_from_slice(&self.histories.to_be_bytes());
+    }
+
+    /// As a replica: has the keys of `leader` in the place of its own, or none.
+    pub fn resynchronise(&mut self, leader: Option<&Self>) {
+        self.flush(drop);
+        let Self { databases, disk, stream, .. } = self;
+        for (database, key, entry) in leader.iter().flat_map(|it| it.databases.iter()) {
+            databases.at(database).load(key, Some(entry));
+            disk.record(database, key, Some(entry));
+            stream.record(database, key, Some(entry));
+        }
+        self.watched.note_all();
+        if let Some(leader) = leader {
+            (self.history, self.is_promoted) = (leader.history, false);
+        }
     }
 
     /// Whether it calls itself a replica.

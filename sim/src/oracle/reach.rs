@@ -286,6 +286,13 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: FaultKind<'_>) -> Option
             };
             (requests, answers, false, Aftermath::Fixed(it.by.0))
         }
+        // Nothing is executed, and clients let go.
+        FaultKind::Demote(it) => {
+            let nodes = it.host.0.iter().filter_map(|name| scenario.host_named(name));
+            let nodes = nodes.map(|host| just(host.0)).fold(0, core::ops::BitOr::bitor);
+            let refused = [nodes; CLIENTS_MAX];
+            (refused, refused, true, Aftermath::Fixed(0))
+        }
         _ => return None,
     };
     let either_way = both(requests, answers);

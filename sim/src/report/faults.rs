@@ -3,7 +3,7 @@
 use super::text;
 use super::timeline::{Timeline, Trouble};
 use crate::history::HostIndex;
-use crate::scenario::{Fault, FaultKind, Scenario};
+use crate::scenario::{Demotion, Fault, FaultKind, Scenario};
 
 /// What a fault does, for a heading: `C's wall clock is set by +10 s`.
 pub(super) fn summary(fault: &Fault) -> String {
@@ -23,6 +23,7 @@ pub(super) fn summary(fault: &Fault) -> String {
             format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
         }
         FaultKind::Delete(one) => format!("an operator deletes the key on {}", one.host),
+        FaultKind::Demote(it) => format!("{} is made a replica{}", it.host, leader(it)),
         FaultKind::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
         FaultKind::Evict(one) => format!("{} evicts the key", one.host),
         FaultKind::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
@@ -66,6 +67,9 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
             let by_ns = text::signed(by.by.0);
             format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
         }
+        FaultKind::Demote(it) => {
+            format!("fault `{id}` made {} a replica{} {span}", it.host, leader(it))
+        }
         FaultKind::Evict(one) => format!("fault `{id}` evicted the key on {} at {from}", one.host),
         FaultKind::Flush(one) => format!("fault `{id}` flushed {} at {from}", one.host),
         FaultKind::Kill(it) => format!("fault `{id}` killed {} at {from}", it.host),
@@ -90,6 +94,11 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
     }
 }
 
+/// The server that a demoted one follows, if it is in the scenario.
+fn leader(it: &Demotion) -> String {
+    it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
+}
+
 /// The hosts that a fault is about, where it is about hosts.
 pub(super) fn hosts(fault: &Fault) -> &[String] {
     match fault.kinds().next() {
@@ -106,6 +115,7 @@ pub(super) fn hosts(fault: &Fault) -> &[String] {
             | FaultKind::Stall(one)
             | FaultKind::Suspend(one),
         ) => &one.host.0,
+        Some(FaultKind::Demote(it)) => &it.host.0,
         Some(FaultKind::Failover(it)) => core::slice::from_ref(&it.node),
         Some(FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it)) => &it.host.0,
         Some(FaultKind::Partition(_) | FaultKind::Delay(_)) | None => &[],
@@ -126,6 +136,7 @@ fn is_of(fault: &Fault, family: Family) -> bool {
             family == Family::Clock
         }
         FaultKind::Delete(_)
+        | FaultKind::Demote(_)
         | FaultKind::Evict(_)
         | FaultKind::Failover(_)
         | FaultKind::Flush(_)

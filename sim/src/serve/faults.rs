@@ -150,9 +150,10 @@ impl Happening {
             | Doing::MemoryFull { node }
             | Doing::Snapshot { node } => Some(self.node(node)),
             Doing::Delay { .. } | Doing::Partition { .. } | Doing::Stall { .. } => None,
-            Doing::DiskStall { .. } | Doing::FailOver { .. } | Doing::Stop { .. } => {
-                unreachable!("they are refused")
-            }
+            Doing::Demote { .. }
+            | Doing::DiskStall { .. }
+            | Doing::FailOver { .. }
+            | Doing::Stop { .. } => unreachable!("they are refused"),
         }
     }
 

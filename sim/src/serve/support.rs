@@ -47,6 +47,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         Doing::Die { host, .. } if !is_node(host) => Some("the death of a client"),
         Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
         Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
+        Doing::Demote { .. } => Some("`demote`"),
         Doing::DiskStall { .. } => Some("`disk-stall`"),
         Doing::FailOver { .. } => Some("`failover`"),
         Doing::Partition { from, to, .. } if (from | to) & store != 0 => {

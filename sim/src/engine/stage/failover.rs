@@ -21,6 +21,8 @@ impl Stage {
         let old_runs = self.nodes[usize::from(old)].master.is_running();
         let role = if old_runs { Role::Deposed } else { Role::Replica };
         self.nodes[usize::from(old)].replication.role = role;
+        self.assume_role(to);
+        self.assume_role(old);
         let host = plan.nodes[usize::from(to)].host;
         self.record(EventKind::FailedOver { node, host });
         self.tell_of_keys(plan, node, old, to);

@@ -68,6 +68,7 @@ impl Stage {
             }
             Doing::Delay { .. } => self.active_delays.push(fault.doing),
             Doing::Delete { node } => self.remove(plan, node, Master::delete),
+            Doing::Demote { node, of, keeps_keys } => self.demote(plan, node, of, keeps_keys),
             Doing::Die { host, death } => match plan.server_at(host.0) {
                 Some(server) => self.server_dies(plan, server, place, death),
                 None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
@@ -124,6 +125,7 @@ impl Stage {
                 let place = self.active_delays.iter().position(|&active| active == fault.doing);
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
+            Doing::Demote { node, of, .. } => self.end_demotion(plan, node, of),
             Doing::Die { host, .. } => {
                 let server = plan.server_at(host.0).expect("only servers restart");
                 self.server_restarts(plan, server);

@@ -1,6 +1,7 @@
 //! The world of one run: everything that is not a client's own. Whoever drives the clients takes
 //! what happens out of its queue.
 
+mod demotion;
 mod disk;
 mod failover;
 mod faults;
@@ -13,6 +14,7 @@ pub(in crate::engine) mod wire;
 
 use std::collections::VecDeque;
 
+use self::demotion::Demoted;
 use self::disk::DiskTurn;
 use self::nodes::NodeHost;
 use self::plan::{Doing, Hosts, Plan};
@@ -127,6 +129,7 @@ pub(in crate::engine) struct Stage {
     canaries: Vec<SeededCanary>,
     /// Which server is each node's master.
     pub(in crate::engine) masters: [u8; 9],
+    demoted: Vec<Demoted>,
     /// How often each node has come up.
     pub(in crate::engine) starts: [u32; 9],
     /// Whom each client dials for each node.
@@ -172,6 +175,7 @@ impl Stage {
             clocks: Vec::with_capacity(plan.clocks.len()),
             nodes: nodes.collect(),
             masters: [0; 9],
+            demoted: Vec::new(),
             starts: [0; 9],
             known: Vec::new(),
             wrote: Vec::new(),

@@ -190,7 +190,6 @@ impl Stage {
         // Whole milliseconds: so a fleet begins every run at the same age.
         let wall_us = self.node_wall_ms(plan, server) * 1_000;
         let host = &mut self.nodes[usize::from(server)];
-        host.master.set_replica(host.replication.role == Role::Replica);
         let (said, canary) = host.master.introduce(wall_us);
         Introduction {
             run_id: RunId(said.run_id),
@@ -226,7 +225,7 @@ impl Stage {
                 self.execute_bytes(plan, server, connection, &request).map(|(word, _)| word)
             }
             Ask::Introduce => Some(Word::Introduction(self.introduction(plan, server))),
-            _ if role == Role::Replica => {
+            _ if self.nodes[usize::from(server)].master.is_replica() => {
                 if let Some(word) = self.refuse_bytes(plan, server, connection, &request) {
                     return self.answer_without_key(plan, server, connection, &request, word);
                 }
@@ -371,7 +370,7 @@ impl Stage {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         // A replica waits for its master to delete keys.
-        if host.replication.role == Role::Replica {
+        if host.master.is_replica() {
             return;
         }
         let Some(when_ms) = host.master.keyspace().next_expiry() else { return };
@@ -397,7 +396,7 @@ impl Stage {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
         host.expiry_scheduled = false;
-        let is_replica = host.replication.role == Role::Replica;
+        let is_replica = host.master.is_replica();
         if !host.master.is_running() || host.is_blocked() || is_replica {
             return;
         }

@@ -99,6 +99,12 @@ pub(crate) enum Doing {
     Delete {
         node: u8,
     },
+    /// `of` is the server whose keys it gets, if it is in the scenario.
+    Demote {
+        node: u8,
+        of: Option<u8>,
+        keeps_keys: bool,
+    },
     Die {
         host: HostIndex,
         death: Death,

@@ -104,6 +104,7 @@ impl Stage {
     pub(in crate::engine) fn begin_replication(&mut self, plan: &Plan) {
         self.masters = core::array::from_fn(|node| node as u8);
         self.starts = [0; 9];
+        self.demoted.clear();
         self.known.clear();
         for _ in 0..self.clients.len() {
             self.known.extend(0..plan.node_count as u8);
@@ -119,6 +120,7 @@ impl Stage {
             if plan.has_replicas() {
                 host.master.begin_stream();
             }
+            self.assume_role(server);
             if role == Role::Replica {
                 let number = self.dial_master(plan, server, planned.node);
                 let connection = self.network.connection_mut(number);
@@ -196,6 +198,7 @@ impl Stage {
     pub(in crate::engine) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
         let replication = &mut self.nodes[usize::from(replica)].replication;
         (replication.role, replication.follows) = (Role::Replica, master);
+        self.assume_role(replica);
         self.attach(plan, replica);
     }
 
@@ -203,7 +206,7 @@ impl Stage {
     #[cold]
     pub(in crate::engine) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
         let host = &mut self.nodes[usize::from(server)];
-        if host.replication.role == Role::Replica {
+        if host.master.is_replica() {
             return self.send(plan, connection, Direction::Down, Arrival::Closed);
         }
         let sent = host.master.copy_to_stream();

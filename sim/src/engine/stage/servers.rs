@@ -70,6 +70,7 @@ impl Stage {
                 self.lose_stream(server);
             }
             self.forget_replication(plan, server);
+            self.forget_demotion(server);
             let node = plan.nodes[usize::from(server)].node;
             if self.nodes[usize::from(server)].is_master() {
                 self.record(EventKind::NodeDown { node, power });
@@ -129,6 +130,7 @@ impl Stage {
         self.load(plan, server);
         if self.nodes[usize::from(server)].replication.role == Role::Deposed {
             self.nodes[usize::from(server)].replication.role = Role::Replica;
+            self.assume_role(server);
         }
         if self.nodes[usize::from(server)].is_master() {
             self.node_is_up(plan.nodes[usize::from(server)].node);

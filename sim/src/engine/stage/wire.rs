@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Stage;
 use super::plan::Plan;
-use super::replication::Role;
 use crate::history::{AttemptId, OpKind, Writer};
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
@@ -168,7 +167,6 @@ impl Stage {
         let end = wire.as_mut().expect("there are bytes").end(connection);
         let request = end.requests.next_request().expect("clients send requests")?;
         let host = &mut nodes[usize::from(server)];
-        host.master.set_replica(host.replication.role == Role::Replica);
         let mut touched = Vec::new();
         let turn = Turn { wall_ns, writer, touched: &mut touched };
         let answer = end.session.execute(&mut host.master, &request, turn);

@@ -3,8 +3,8 @@
 use super::client::joined;
 use super::{Check, FAULTS_MAX, Hosts};
 use crate::scenario::model::{
-    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Persistence, Point, Restarting,
-    Stopwatch, WhichAttempt,
+    At, ClockBy, Demotion, Failover, Fault, FaultKind, HostAt, HostNames, Persistence, Point,
+    Restarting, Stopwatch, WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -48,7 +48,7 @@ impl Check<'_> {
         let expected = "expected exactly one of `pause`, `suspend`, `kill`, `power`, `stall`, \
                         `partition`, `delay`, `clock-jump`, `clock-rate`, `clock-slew`, `evict`, \
                         `flush`, `delete`, `memory-full`, `disk-stall`, `snapshot`, `shutdown`, \
-                        `failover`";
+                        `failover`, `demote`";
         match kinds {
             [] => self.wrong(&format!("{at}.id"), "a fault of no kind", expected),
             [_, second, ..] => {
@@ -148,6 +148,7 @@ impl Check<'_> {
                     self.loads_snapshots(&host, &it.host);
                 }
             }
+            FaultKind::Demote(it) => self.demotion(at, it),
             FaultKind::Failover(it) => self.failover(at, it),
             FaultKind::Kill(it) => self.restarting(at, fault, it, Hosts::Machines),
             FaultKind::Power(it) => self.restarting(at, fault, it, Hosts::Machines),
@@ -203,6 +204,25 @@ impl Check<'_> {
         }
         for (place, client) in it.told.iter().flatten().enumerate() {
             self.host(&format!("{at}.told.{place}"), client, Hosts::Clients);
+        }
+    }
+
+    /// A server gets the keys of its own replica, or keeps its own.
+    fn demotion(&mut self, at: &str, it: &Demotion) {
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
+        let Some(leader) = &it.of else { return };
+        let replicas = self.scenario.cluster.replicas.iter();
+        let own = replicas.filter(|replica| it.host.0 == [replica.of.as_str()]);
+        let candidates: Vec<&str> = own.map(|replica| replica.id.as_str()).collect();
+        if !candidates.contains(&leader.as_str()) {
+            let help = names::suggestion(leader, candidates);
+            let message = format!("`{leader}` is no replica of `{}`", it.host);
+            self.wrong(&format!("{at}.of"), &message, "expected a replica of the one node").help =
+                help;
+        }
+        if it.keeps_keys {
+            let message = "a server that gets the keys of another keeps none of its own";
+            self.wrong_key(&format!("{at}.keeps-keys"), message, "only without `of`");
         }
     }
 
@@ -289,6 +309,7 @@ fn name_of(kind: FaultKind<'_>) -> &'static str {
         FaultKind::ClockSlew(_) => "clock-slew",
         FaultKind::Delay(_) => "delay",
         FaultKind::Delete(_) => "delete",
+        FaultKind::Demote(_) => "demote",
         FaultKind::DiskStall(_) => "disk-stall",
         FaultKind::Evict(_) => "evict",
         FaultKind::Failover(_) => "failover",
@@ -318,6 +339,7 @@ fn ends(kind: FaultKind<'_>) -> Ends {
         | FaultKind::Snapshot(_) => Ends::Never,
         FaultKind::ClockRate(_)
         | FaultKind::Delay(_)
+        | FaultKind::Demote(_)
         | FaultKind::DiskStall(_)
         | FaultKind::Failover(_)
         | FaultKind::MemoryFull(_)

@@ -79,6 +79,9 @@ pub struct Fault {
     /// A replica takes the place of its master.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover: Option<Failover>,
+    /// A node's server becomes a replica under live connections, and a master again at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demote: Option<Demotion>,
 }
 
 fn yes() -> bool {
@@ -98,6 +101,8 @@ pub enum FaultKind<'a> {
     Delay(&'a Delay),
     /// See [`Fault::delete`].
     Delete(&'a OneHost),
+    /// See [`Fault::demote`].
+    Demote(&'a Demotion),
     /// See [`Fault::disk_stall`].
     DiskStall(&'a OneHost),
     /// See [`Fault::evict`].
@@ -148,6 +153,7 @@ impl Fault {
             self.snapshot.as_ref().map(FaultKind::Snapshot),
             self.shutdown.as_ref().map(FaultKind::Shutdown),
             self.failover.as_ref().map(FaultKind::Failover),
+            self.demote.as_ref().map(FaultKind::Demote),
         ]
         .into_iter()
         .flatten()
@@ -262,6 +268,21 @@ pub struct Failover {
     /// master, if it lives, until the fault ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Vec<String>>,
+}
+
+/// Masters that become replicas under live connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Demotion {
+    /// The nodes.
+    pub host: HostNames,
+    /// The node's own replica, whose keys the server gets; if not given it follows a server outside
+    /// the scenario that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// The server is resynchronised in part, and loses no key.
+    #[serde(default)]
+    pub keeps_keys: bool,
 }
 
 /// Nothing passes between two groups of hosts.

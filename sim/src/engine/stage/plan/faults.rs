@@ -77,6 +77,11 @@ fn planned_doings(
             (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
         FaultKind::Delete(it) => at_once(&it.host, &|node| Doing::Delete { node }),
+        FaultKind::Demote(it) => {
+            let of = it.of.as_deref().and_then(|name| replica_named(scenario, name));
+            let keeps_keys = it.keeps_keys;
+            lasting(&it.host, &|node| Doing::Demote { node, of, keeps_keys })
+        }
         FaultKind::DiskStall(it) => lasting(&it.host, &|node| Doing::DiskStall { node }),
         FaultKind::Evict(it) => at_once(&it.host, &|node| Doing::Evict { node }),
         FaultKind::Flush(it) => at_once(&it.host, &|node| Doing::Flush { node }),
@@ -104,12 +109,17 @@ fn planned_doings(
 /// Without an end the old master steps down at once, unless some clients go on with it.
 fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>, End) {
     let node = host_named(scenario, &it.node).0;
-    let replica = scenario.cluster.replicas.iter().position(|replica| replica.id == it.to);
-    let to = replica.map_or(node, |place| (scenario.cluster.nodes.len() + place) as u8);
+    let to = replica_named(scenario, &it.to).unwrap_or(node);
     let bit = |name: &String| 1 << client_named(scenario, name);
     let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
     let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
     (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
+}
+
+/// The server of the replica of this name.
+fn replica_named(scenario: &Scenario, name: &str) -> Option<u8> {
+    let place = scenario.cluster.replicas.iter().position(|replica| replica.id == name)?;
+    Some((scenario.cluster.nodes.len() + place) as u8)
 }
 
 /// A death of each of its hosts, and the restart.
