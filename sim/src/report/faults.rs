@@ -3,7 +3,7 @@
 use super::text;
 use super::timeline::{Timeline, Trouble};
 use crate::history::HostIndex;
-use crate::scenario::{Demotion, Fault, FaultKind, Scenario};
+use crate::scenario::{Demotion, Fault, FaultKind, Restarting, Scenario};
 
 /// What a fault does, for a heading: `C's wall clock is set by +10 s`.
 pub(super) fn summary(fault: &Fault) -> String {
@@ -28,7 +28,7 @@ pub(super) fn summary(fault: &Fault) -> String {
         FaultKind::Evict(one) => format!("{} evicts the key", one.host),
         FaultKind::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
         FaultKind::Flush(one) => format!("{} is flushed", one.host),
-        FaultKind::Kill(it) => format!("{} is killed", it.host),
+        FaultKind::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
         FaultKind::MemoryFull(one) => format!("the memory of {} is full", one.host),
         FaultKind::Partition(partition) => {
             let [left, right] = &partition.between;
@@ -36,8 +36,8 @@ pub(super) fn summary(fault: &Fault) -> String {
             format!("{} {arrow} {}", text::list(left), text::list(right))
         }
         FaultKind::Pause(one) => format!("{} is stopped", one.host),
-        FaultKind::Power(it) => format!("{} loses power", it.host),
-        FaultKind::Shutdown(it) => format!("{} is shut down", it.host),
+        FaultKind::Power(it) => format!("{} loses power{}", it.host, proxy(it)),
+        FaultKind::Shutdown(it) => format!("{} is shut down{}", it.host, proxy(it)),
         FaultKind::Snapshot(one) => format!("{} writes a snapshot", one.host),
         FaultKind::Stall(one) => format!("{} executes nothing", one.host),
         FaultKind::Suspend(one) => format!("{} is suspended", one.host),
@@ -72,8 +72,10 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
         }
         FaultKind::Evict(one) => format!("fault `{id}` evicted the key on {} at {from}", one.host),
         FaultKind::Flush(one) => format!("fault `{id}` flushed {} at {from}", one.host),
-        FaultKind::Kill(it) => format!("fault `{id}` killed {} at {from}", it.host),
-        FaultKind::Power(it) => format!("fault `{id}` cut {}’s power at {from}", it.host),
+        FaultKind::Kill(it) => format!("fault `{id}` killed {} at {from}{}", it.host, proxy(it)),
+        FaultKind::Power(it) => {
+            format!("fault `{id}` cut {}’s power at {from}{}", it.host, proxy(it))
+        }
         FaultKind::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
         FaultKind::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
         FaultKind::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
@@ -83,7 +85,9 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
         FaultKind::Failover(it) => {
             format!("fault `{id}` put {} in the place of {} at {from}", it.to, it.node)
         }
-        FaultKind::Shutdown(it) => format!("fault `{id}` shut {} down at {from}", it.host),
+        FaultKind::Shutdown(it) => {
+            format!("fault `{id}` shut {} down at {from}{}", it.host, proxy(it))
+        }
         FaultKind::Delay(_)
         | FaultKind::DiskStall(_)
         | FaultKind::MemoryFull(_)
@@ -97,6 +101,11 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
 /// The server that a demoted one follows, if it is in the scenario.
 fn leader(it: &Demotion) -> String {
     it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
+}
+
+/// Who hides the death from clients.
+fn proxy(it: &Restarting) -> &'static str {
+    if it.behind_a_proxy { " behind a proxy" } else { "" }
 }
 
 /// The hosts that a fault is about, where it is about hosts.

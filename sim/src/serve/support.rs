@@ -45,6 +45,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         } => Some("a delay of releases, extensions or writes only"),
         Doing::Delay { from, to, .. } if (from | to) & store != 0 => Some("a delay to the store"),
         Doing::Die { host, .. } if !is_node(host) => Some("the death of a client"),
+        Doing::Die { death: Death { is_hidden: true, .. }, .. } => Some("`behind-a-proxy`"),
         Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
         Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
         Doing::Demote { .. } => Some("`demote`"),

@@ -5,6 +5,7 @@ mod demotion;
 mod disk;
 mod failover;
 mod faults;
+mod hidden;
 pub(crate) mod nodes;
 pub(crate) mod plan;
 pub(in crate::engine) mod recorder;
@@ -130,6 +131,8 @@ pub(in crate::engine) struct Stage {
     /// Which server is each node's master.
     pub(in crate::engine) masters: [u8; 9],
     demoted: Vec<Demoted>,
+    /// Connections whose server has forgotten that they listen.
+    deaf: Vec<u16>,
     /// How often each node has come up.
     pub(in crate::engine) starts: [u32; 9],
     /// Whom each client dials for each node.
@@ -176,6 +179,7 @@ impl Stage {
             nodes: nodes.collect(),
             masters: [0; 9],
             demoted: Vec::new(),
+            deaf: Vec::new(),
             starts: [0; 9],
             known: Vec::new(),
             wrote: Vec::new(),
@@ -210,6 +214,7 @@ impl Stage {
         self.arrivals_due = 0;
         self.to_run = 0;
         self.active_delays.clear();
+        self.deaf.clear();
         self.clocks.clear();
         for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
             // Where in its millisecond a wall clock begins is nobody's choice.

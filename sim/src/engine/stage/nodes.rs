@@ -28,6 +28,8 @@ pub(in crate::engine) struct NodeHost {
     pub(in crate::engine) stalls: u8,
     /// The host has no power.
     pub(in crate::engine) dark: bool,
+    /// A proxy keeps its clients' connections although the process is gone.
+    pub(in crate::engine) is_hidden: bool,
     /// How many faults fill its memory.
     pub(in crate::engine) full: u8,
     pub(in crate::engine) inbox: VecDeque<(u16, Request)>,
@@ -42,6 +44,7 @@ impl NodeHost {
             master: Server::new(master, profile),
             stalls: 0,
             dark: false,
+            is_hidden: false,
             full: 0,
             inbox: VecDeque::new(),
             disk: DiskWork::default(),
@@ -53,6 +56,7 @@ impl NodeHost {
     /// Back to the beginning of a run; the master is the caller's.
     pub(in crate::engine) fn reset(&mut self) {
         (self.stalls, self.dark, self.full) = (0, false, 0);
+        self.is_hidden = false;
         self.inbox.clear();
         self.disk.reset();
         self.expiry_scheduled = false;
@@ -99,6 +103,11 @@ impl Stage {
         let node = &mut self.nodes[usize::from(server)];
         let running = node.master.is_running();
         match what {
+            Arrival::Message(Packet::Request(_))
+                if node.is_hidden && self.network.connection(connection).served =>
+            {
+                self.lose_request(connection);
+            }
             // A host without power is silent; a kernel without the process refuses.
             _ if node.dark => {}
             Arrival::Handshake if running && self.is_of_replica(plan, connection) => {
@@ -143,7 +152,7 @@ impl Stage {
         self.end_turn(plan, node);
     }
 
-    fn is_of_replica(&self, plan: &Plan, connection: u16) -> bool {
+    pub(super) fn is_of_replica(&self, plan: &Plan, connection: u16) -> bool {
         plan.server_at(self.network.connection(connection).client).is_some()
     }
 
@@ -160,6 +169,7 @@ impl Stage {
             let client = connection.client.checked_sub(plan.node_count as u8);
             let client = client.and_then(|place| plan.scenario.clients.get(usize::from(place)));
             let listens = client.is_some_and(Client::is_ours);
+            let listens = listens && !self.deaf.contains(&number);
             if connection.server == host && is_open && listens {
                 self.send(plan, number, Direction::Down, Arrival::Message(Packet::Forgot));
             }

@@ -153,6 +153,8 @@ pub(crate) struct Death {
     pub(crate) torn: bool,
     /// When the backup was made that is put back.
     pub(crate) backup_of_ns: Option<u64>,
+    /// A proxy keeps the clients' connections.
+    pub(crate) is_hidden: bool,
 }
 
 /// How a host dies.

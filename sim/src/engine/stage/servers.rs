@@ -64,6 +64,9 @@ impl Stage {
                 self.send_held(plan, server);
             }
             self.disk_after(server, place, death);
+            if death.is_hidden {
+                self.hide_death(server);
+            }
             self.nodes[usize::from(server)].inbox.clear();
             self.forget_disk_work(plan, server);
             if power {
@@ -91,9 +94,11 @@ impl Stage {
         says_goodbye: bool,
     ) {
         let host = plan.nodes[usize::from(server)].host.0;
+        let is_hidden = self.nodes[usize::from(server)].is_hidden;
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
-            if connection.server != host || !connection.served {
+            let is_kept = is_hidden && plan.server_at(connection.client).is_none();
+            if connection.server != host || !connection.served || is_kept {
                 continue;
             }
             connection.served = false;
@@ -128,6 +133,7 @@ impl Stage {
             return;
         }
         self.load(plan, server);
+        self.renew_sessions(plan, server);
         if self.nodes[usize::from(server)].replication.role == Role::Deposed {
             self.nodes[usize::from(server)].replication.role = Role::Replica;
             self.assume_role(server);
@@ -147,7 +153,7 @@ impl Stage {
         for number in self.network.numbers() {
             let connection = self.network.connection(number);
             let is_client = plan.server_at(connection.client).is_none();
-            let is_open = connection.state != ConnectionState::Closed;
+            let is_open = connection.state != ConnectionState::Closed && !connection.served;
             if connection.server == host && is_client && is_open {
                 self.send(plan, number, Direction::Down, Arrival::Reset);
             }

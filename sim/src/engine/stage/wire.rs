@@ -44,6 +44,13 @@ impl Wire {
         self.ends.entry(connection).or_insert_with(end)
     }
 
+    /// A new process serves the connection.
+    pub(super) fn renew(&mut self, connection: u16) {
+        let end = self.end(connection);
+        end.session = Session::new(u64::from(connection) + 1);
+        end.held.clear();
+    }
+
     /// The next answer of the connection leaves.
     pub(super) fn send(&mut self, connection: u16) {
         let end = self.end(connection);
@@ -54,11 +61,20 @@ impl Wire {
     }
 }
 
+impl End {
+    /// The next request reaches no process.
+    pub(super) fn drop_request(&mut self) {
+        let request = self.requests.next_request().expect("clients send requests");
+        assert!(request.is_some(), "what has arrived is whole");
+    }
+}
+
 impl Stage {
-    /// Answers what is about no key: part of a handshake, or `INFO`. Whether there was something
-    /// to answer.
+    /// Answers what is about no key of the lock: part of a handshake, or an introduction, which may
+    /// write the canary. Whether there was something to answer.
     pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
-        self.wire.is_some() && self.execute_next(plan, server, connection, Writer::Nobody).is_some()
+        self.wire.is_some()
+            && self.execute_next(plan, server, connection, Writer::Operator).is_some()
     }
 
     /// Executes a request. What it pushes leaves before anything else is answered.

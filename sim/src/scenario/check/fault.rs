@@ -239,6 +239,18 @@ impl Check<'_> {
             let message = "the kernel lives and tears nothing";
             self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
         }
+        if it.behind_a_proxy && it.restart_after.is_none() {
+            let message = "a proxy hides a restart, and there is none";
+            self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
+        }
+        let clients = self.names(Hosts::Clients);
+        if it.behind_a_proxy
+            && let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str()))
+        {
+            let message = format!("`{client}` is a client");
+            let expected = "only for a node or a replica";
+            self.wrong_key(&format!("{at}.behind-a-proxy"), &message, expected);
+        }
         if let Some(backup) = it.backup_of {
             self.backup(&format!("{at}.backup-of"), fault, it, backup);
         }

@@ -241,6 +241,10 @@ pub struct Restarting {
     /// last record of it in part. Only with `power`.
     #[serde(default)]
     pub torn: bool,
+    /// A proxy keeps the clients' connections open across the death and the restart; what is sent in
+    /// between is lost.
+    #[serde(default)]
+    pub behind_a_proxy: bool,
 }
 
 /// What measures the delay of a restart.

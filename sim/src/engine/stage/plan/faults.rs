@@ -128,7 +128,8 @@ fn planned_death(
     it: &Restarting,
     manner: Manner,
 ) -> Result<(Vec<Doing>, End), Unsupported> {
-    let death = Death { manner, torn: it.torn, backup_of_ns: it.backup_of.map(|at| at.0) };
+    let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
+    let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
     let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
     let end = match (it.restart_after, it.measured_on) {
         (None, _) => End::Never,

@@ -1,0 +1,42 @@
+//! Restarts that a proxy hides: the clients' connections outlive the process behind it.
+
+use super::Stage;
+use super::plan::Plan;
+use crate::world::ConnectionState;
+
+impl Stage {
+    /// The process is gone, and a proxy keeps its clients' connections: what they asked and had no
+    /// answer to is lost.
+    pub(super) fn hide_death(&mut self, server: u8) {
+        self.nodes[usize::from(server)].is_hidden = true;
+        while let Some((connection, _)) = self.nodes[usize::from(server)].inbox.pop_front() {
+            self.lose_request(connection);
+        }
+    }
+
+    /// The proxy has nobody to give a request to.
+    pub(super) fn lose_request(&mut self, connection: u16) {
+        if let Some(wire) = &mut self.wire {
+            wire.end(connection).drop_request();
+        }
+    }
+
+    /// Another process serves the connections that a proxy has kept, and knows nothing of them.
+    pub(super) fn renew_sessions(&mut self, plan: &Plan, server: u8) {
+        if !core::mem::take(&mut self.nodes[usize::from(server)].is_hidden) {
+            return;
+        }
+        let host = plan.nodes[usize::from(server)].host.0;
+        for number in self.network.numbers() {
+            let connection = self.network.connection(number);
+            let is_open = connection.served && connection.state != ConnectionState::Closed;
+            if connection.server != host || !is_open || self.is_of_replica(plan, number) {
+                continue;
+            }
+            match &mut self.wire {
+                Some(wire) => wire.renew(number),
+                None => self.deaf.push(number),
+            }
+        }
+    }
+}
