@@ -83,14 +83,15 @@ fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
         FaultKind::Delay(_) => blames("delayed-write"),
         FaultKind::Delete(_) => blames("operator"),
         FaultKind::Demote(it) => of("amnesia", &it.host),
-        FaultKind::DiskStall(it) | FaultKind::Evict(it) | FaultKind::Flush(it) => {
-            of("amnesia", &it.host)
-        }
+        FaultKind::DiskStall(it) | FaultKind::Evict(it) => of("amnesia", &it.host),
+        FaultKind::Flush(it) => of("amnesia", &it.host),
+        FaultKind::Swap(it) => of("amnesia", &it.host),
         FaultKind::Failover(it) => blames(&format!("amnesia({})", it.node)),
         FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
             of("amnesia", &it.host)
         }
-        FaultKind::MemoryFull(_)
+        FaultKind::Attach(_)
+        | FaultKind::MemoryFull(_)
         | FaultKind::Partition(_)
         | FaultKind::Snapshot(_)
         | FaultKind::Stall(_) => false,

@@ -13,6 +13,7 @@ mod disk;
 mod keyspace;
 pub mod profile;
 pub mod resp;
+mod role;
 pub mod script;
 pub mod server;
 mod stream;
@@ -63,6 +64,9 @@ pub struct Master {
     histories: u32,
     /// It has another history than it had as a replica (`second_repl_offset`).
     is_promoted: bool,
+    /// It has had a replica, or has been one, since its process was started: another replica joins the
+    /// history that it has.
+    has_backlog: bool,
     /// It calls itself a replica.
     is_replica: bool,
     started_wall_ms: u64,
@@ -87,6 +91,7 @@ impl Master {
             history: run_id,
             histories: 0,
             is_promoted: false,
+            has_backlog: false,
             is_replica: false,
             started_wall_ms,
             incarnation: 0,
@@ -105,7 +110,7 @@ impl Master {
         self.is_full = false;
         self.run_id = run_id;
         (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
-        self.histories = 0;
+        (self.histories, self.has_backlog) = (0, false);
         self.started_wall_ms = started_wall_ms;
         self.incarnation = 0;
         self.is_running = true;
@@ -143,71 +148,6 @@ impl Master {
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
-    }
-
-    /// Tells everything anew, for a replica that begins to follow: from which place on.
-    pub fn copy_to_stream(&mut self) -> u32 {
-        self.stream.copy(&self.databases)
-    }
-
-    /// As a replica: does what `master` told between two places of its stream.
-    ///
-    /// # Panics
-    ///
-    /// If the process is dead.
-    pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
-        assert!(self.is_running, "a dead process follows nobody");
-        let Self { databases, disk, tracked, .. } = self;
-        master.stream.apply(from, to, databases, disk, |key| match key {
-            Some(key) => tracked.note(key),
-            None => tracked.empty(),
-        });
-        (self.history, self.is_promoted) = (master.history, false);
-        self.watched.note_all();
-    }
-
-    /// It is a replica from now on, or a master.
-    pub fn set_role(&mut self, is_replica: bool) {
-        if self.is_replica && !is_replica {
-            self.begin_history();
-            self.is_promoted = true;
-        }
-        self.is_replica = is_replica;
-    }
-
-    fn begin_history(&mut self) {
-        // The first byte of a process' first history is zero.
-        self.histories += 1;
-        self.history = self.run_id;
-        self.history[0] = 1;
-        self.history[1..5].copy_from_slice(&self.histories.to_be_bytes());
-    }
-
-    /// As a replica: has the keys of `leader` in the place of its own, or none.
-    pub fn resynchronise(&mut self, leader: Option<&Self>) {
-        self.flush(drop);
-        let Self { databases, disk, stream, .. } = self;
-        for (database, key, entry) in leader.iter().flat_map(|it| it.databases.iter()) {
-            databases.at(database).load(key, Some(entry));
-            disk.record(database, key, Some(entry));
-            stream.record(database, key, Some(entry));
-        }
-        self.watched.note_all();
-        if let Some(leader) = leader {
-            (self.history, self.is_promoted) = (leader.history, false);
-        }
-    }
-
-    /// Whether it calls itself a replica.
-    #[must_use]
-    pub fn is_replica(&self) -> bool {
-        self.is_replica
-    }
-
-    /// `master_replid`, and whether it was another one before its promotion.
-    #[must_use]
-    pub fn history(&self) -> ([u8; 20], bool) {
-        (self.history, self.is_promoted)
     }
 
     /// Memory is full, or is not any more: the policy is `noeviction`.
@@ -423,7 +363,7 @@ impl Master {
         self.watched.clear();
         self.tracked.clear();
         self.run_id = run_id;
-        (self.history, self.is_promoted) = (run_id, false);
+        (self.history, self.is_promoted, self.has_backlog) = (run_id, false, false);
         self.started_wall_ms = wall_ms;
         self.incarnation += 1;
         self.is_running = true;

@@ -214,3 +214,53 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn each_promotion_begins_another_history() {
+    let mut master = master(Persistence::None);
+    let mut histories = vec![master.history()];
+    for _ in 0..2 {
+        master.set_role(true);
+        assert_eq!(master.history(), *histories.last().unwrap(), "a replica keeps it");
+        master.set_role(false);
+        histories.push(master.history());
+    }
+    assert_eq!(histories.iter().map(|it| it.1).collect::<Vec<_>>(), [false, true, true]);
+    assert!(histories[0].0 != histories[1].0 && histories[1].0 != histories[2].0);
+}
+
+#[test]
+fn the_first_replica_begins_another_history_and_the_next_one_joins_it() {
+    let mut master = master(Persistence::None);
+    master.introduce(20_000_000);
+    let (first, _) = master.history();
+    let (_, before) = master.introduce(21_000_000);
+    master.copy_to_stream();
+    let (joined, is_promoted) = master.history();
+    assert!(joined != first && !is_promoted);
+    let (_, after) = master.introduce(21_000_000);
+    assert_eq!(before, after, "the canary is as it was");
+    master.copy_to_stream();
+    assert_eq!(master.history().0, joined);
+}
+
+#[test]
+fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another_history() {
+    let mut master = master(Persistence::None);
+    master.begin_stream();
+    let (_, before) = master.introduce(20_000_000);
+    let mut replica = Master::new(Storage::from(Persistence::None), [3; 20], 5_999);
+    replica.set_role(true);
+    let from = master.copy_to_stream();
+    replica.follow(&master, from, master.stream().len());
+    ask(&mut master, set(b"v"), 21_000, ONE);
+    replica.set_role(false);
+    master.set_role(true);
+    master.resynchronise(Some(&replica));
+    assert!(master.keyspace().stored(b"k").is_none());
+    master.set_role(false);
+    let (_, after) = master.introduce(22_000_000);
+    let (before, after) = (before.unwrap(), after.unwrap());
+    assert_eq!(before.memory, after.memory);
+    assert_ne!(before.history, after.history);
+}

@@ -3,12 +3,13 @@
 use super::text;
 use super::timeline::{Timeline, Trouble};
 use crate::history::HostIndex;
-use crate::scenario::{Demotion, Fault, FaultKind, Restarting, Scenario};
+use crate::scenario::{Demotion, Fault, FaultKind, Flush, Restarting, Scenario};
 
 /// What a fault does, for a heading: `C's wall clock is set by +10 s`.
 pub(super) fn summary(fault: &Fault) -> String {
     let Some(kind) = fault.kinds().next() else { return String::new() };
     match kind {
+        FaultKind::Attach(one) => format!("{} begins to follow its node", one.host),
         FaultKind::ClockJump(by) => {
             format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
         }
@@ -27,7 +28,7 @@ pub(super) fn summary(fault: &Fault) -> String {
         FaultKind::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
         FaultKind::Evict(one) => format!("{} evicts the key", one.host),
         FaultKind::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
-        FaultKind::Flush(one) => format!("{} is flushed", one.host),
+        FaultKind::Flush(it) => format!("{}{} is flushed", database(it), it.host),
         FaultKind::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
         FaultKind::MemoryFull(one) => format!("the memory of {} is full", one.host),
         FaultKind::Partition(partition) => {
@@ -41,6 +42,10 @@ pub(super) fn summary(fault: &Fault) -> String {
         FaultKind::Snapshot(one) => format!("{} writes a snapshot", one.host),
         FaultKind::Stall(one) => format!("{} executes nothing", one.host),
         FaultKind::Suspend(one) => format!("{} is suspended", one.host),
+        FaultKind::Swap(it) => {
+            let [one, other] = it.databases;
+            format!("databases {one} and {other} of {} change places", it.host)
+        }
     }
 }
 
@@ -71,7 +76,13 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
             format!("fault `{id}` made {} a replica{} {span}", it.host, leader(it))
         }
         FaultKind::Evict(one) => format!("fault `{id}` evicted the key on {} at {from}", one.host),
-        FaultKind::Flush(one) => format!("fault `{id}` flushed {} at {from}", one.host),
+        FaultKind::Flush(it) => {
+            format!("fault `{id}` flushed {}{} at {from}", database(it), it.host)
+        }
+        FaultKind::Swap(it) => {
+            let [one, other] = it.databases;
+            format!("fault `{id}` swapped databases {one} and {other} of {} at {from}", it.host)
+        }
         FaultKind::Kill(it) => format!("fault `{id}` killed {} at {from}{}", it.host, proxy(it)),
         FaultKind::Power(it) => {
             format!("fault `{id}` cut {}’s power at {from}{}", it.host, proxy(it))
@@ -88,7 +99,8 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
         FaultKind::Shutdown(it) => {
             format!("fault `{id}` shut {} down at {from}{}", it.host, proxy(it))
         }
-        FaultKind::Delay(_)
+        FaultKind::Attach(_)
+        | FaultKind::Delay(_)
         | FaultKind::DiskStall(_)
         | FaultKind::MemoryFull(_)
         | FaultKind::Partition(_)
@@ -103,6 +115,11 @@ fn leader(it: &Demotion) -> String {
     it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
 }
 
+/// The database that is emptied, if it is not all of them.
+fn database(it: &Flush) -> String {
+    it.database.map(|number| format!("database {number} of ")).unwrap_or_default()
+}
+
 /// Who hides the death from clients.
 fn proxy(it: &Restarting) -> &'static str {
     if it.behind_a_proxy { " behind a proxy" } else { "" }
@@ -114,10 +131,10 @@ pub(super) fn hosts(fault: &Fault) -> &[String] {
         Some(FaultKind::ClockJump(by) | FaultKind::ClockSlew(by)) => &by.host.0,
         Some(FaultKind::ClockRate(rate)) => &rate.host.0,
         Some(
-            FaultKind::Delete(one)
+            FaultKind::Attach(one)
+            | FaultKind::Delete(one)
             | FaultKind::DiskStall(one)
             | FaultKind::Evict(one)
-            | FaultKind::Flush(one)
             | FaultKind::MemoryFull(one)
             | FaultKind::Pause(one)
             | FaultKind::Snapshot(one)
@@ -125,6 +142,8 @@ pub(super) fn hosts(fault: &Fault) -> &[String] {
             | FaultKind::Suspend(one),
         ) => &one.host.0,
         Some(FaultKind::Demote(it)) => &it.host.0,
+        Some(FaultKind::Flush(it)) => &it.host.0,
+        Some(FaultKind::Swap(it)) => &it.host.0,
         Some(FaultKind::Failover(it)) => core::slice::from_ref(&it.node),
         Some(FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it)) => &it.host.0,
         Some(FaultKind::Partition(_) | FaultKind::Delay(_)) | None => &[],
@@ -149,14 +168,16 @@ fn is_of(fault: &Fault, family: Family) -> bool {
         | FaultKind::Evict(_)
         | FaultKind::Failover(_)
         | FaultKind::Flush(_)
-        | FaultKind::MemoryFull(_) => family == Family::Memory,
+        | FaultKind::MemoryFull(_)
+        | FaultKind::Swap(_) => family == Family::Memory,
         FaultKind::Kill(_) | FaultKind::Power(_) | FaultKind::Shutdown(_) => {
             family != Family::Clock
         }
         FaultKind::Pause(_) | FaultKind::Suspend(_) | FaultKind::Stall(_) => {
             family == Family::Process
         }
-        FaultKind::Delay(_)
+        FaultKind::Attach(_)
+        | FaultKind::Delay(_)
         | FaultKind::DiskStall(_)
         | FaultKind::Partition(_)
         | FaultKind::Snapshot(_) => false,

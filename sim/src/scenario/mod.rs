@@ -31,9 +31,9 @@ pub use library::{embedded, load};
 pub use model::{
     Acquire, ActiveExpiry, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate,
     ClockSpec, Cluster, Connections, Delay, Demotion, Disk, Drift, Enter, Extend, Failover, Fault,
-    FaultKind, Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing,
-    OneHost, Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run,
-    Scenario, Server, Start, Step, Stopwatch, Store, WhichAttempt, Write,
+    FaultKind, Flush, Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec,
+    Nothing, OneHost, Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run,
+    Scenario, Server, Start, Step, Stopwatch, Store, Swap, WhichAttempt, Write,
 };
 pub(crate) use names::is_name;
 pub use names::{SUBJECTS, WORKER, nearest, slug};

@@ -231,6 +231,20 @@ const MISTAKES: &[(&str, &str)] = &[
         "clock-jump = { host = \"C\", by = \"10s\" }",
         "failover = { node = \"C\", to = \"C\", told = [\"c3\"] }",
     ),
+    // Roles, databases and proxies.
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "demote = { host = \"C\", of = \"D\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "demote = { host = \"c1\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "attach = { host = \"C\" }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "flush = { host = \"C\", database = 16 }"),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "swap = { host = \"C\", databases = [1, 1] }"),
+    (
+        "clock-jump = { host = \"C\", by = \"10s\" }",
+        "kill = { host = \"C\", behind-a-proxy = true }",
+    ),
+    (
+        "clock-jump = { host = \"C\", by = \"10s\" }",
+        "kill = { host = \"c1\", restart-after = \"1s\", behind-a-proxy = true }",
+    ),
     // Groups of hosts.
     ("host = \"C\"", "host = []"),
     ("host = \"C\"", "host = [\"C\", \"C\"]"),

@@ -146,14 +146,16 @@ impl Happening {
             | Doing::Die { host, .. } => Some(self.node(host.0)),
             Doing::Delete { node }
             | Doing::Evict { node }
-            | Doing::Flush { node }
+            | Doing::Flush { node, .. }
             | Doing::MemoryFull { node }
             | Doing::Snapshot { node } => Some(self.node(node)),
             Doing::Delay { .. } | Doing::Partition { .. } | Doing::Stall { .. } => None,
-            Doing::Demote { .. }
+            Doing::Attach { .. }
+            | Doing::Demote { .. }
             | Doing::DiskStall { .. }
             | Doing::FailOver { .. }
-            | Doing::Stop { .. } => unreachable!("they are refused"),
+            | Doing::Stop { .. }
+            | Doing::Swap { .. } => unreachable!("they are refused"),
         }
     }
 
@@ -189,8 +191,12 @@ impl Happening {
             }
             Doing::Delete { .. } => self.remove(node, server, Master::delete),
             Doing::Evict { .. } => self.remove(node, server, Master::evict),
-            Doing::Flush { .. } if server.is_running() => {
-                server.flush(|ended| node.tell_of(&ended));
+            Doing::Flush { database, .. } if server.is_running() => {
+                let tell = |ended: Ended| node.tell_of(&ended);
+                match database {
+                    None => server.flush(tell),
+                    Some(database) => server.flush_database(database, tell),
+                }
             }
             Doing::MemoryFull { .. } => server.set_full(true),
             Doing::Snapshot { .. } => server.disk_mut().save(),

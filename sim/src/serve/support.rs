@@ -38,6 +38,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     let store: Hosts = 1 << plan.scenario.store_host().0;
     let is_node = |host: crate::history::HostIndex| host.get() < plan.node_count;
     match fault.doing {
+        Doing::Attach { .. } => Some("`attach`"),
         Doing::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
         Doing::ClockRate { host, .. } if !is_node(host) => Some("the rate of a client's clock"),
         Doing::Delay {
@@ -55,6 +56,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
             Some("a partition from the store")
         }
         Doing::Stop { .. } => Some("`pause` and `suspend`: a worker stops its own client"),
+        Doing::Swap { .. } => Some("`swap`"),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ use crate::scenario::{Case, Scenario};
 
 mod durability;
 mod failover;
+mod memory;
 
 const MS: u64 = 1_000_000;
 const C1: AttemptId = AttemptId { client: 0, number: 1 };

@@ -57,6 +57,7 @@ impl Stage {
             self.record(EventKind::FaultBegan { fault: fault.place });
         }
         match fault.doing {
+            Doing::Attach { replica } => self.attach(plan, replica),
             Doing::ClockJump { host, by_ns } => {
                 self.clocks[host.get()].step_wall(by_ns, self.now_ns);
                 self.clocks_changed(plan, host);
@@ -76,7 +77,7 @@ impl Stage {
             Doing::DiskStall { node } => self.stall_disk(node),
             Doing::Evict { node } => self.remove(plan, node, Master::evict),
             Doing::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
-            Doing::Flush { node } => self.flush(plan, node),
+            Doing::Flush { node, database } => self.flush(plan, node, database),
             Doing::MemoryFull { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.full += 1;
@@ -95,6 +96,7 @@ impl Stage {
                 self.record(EventKind::NodeStalled { node });
             }
             Doing::Stop { host, suspended } => self.stop(plan, host, suspended),
+            Doing::Swap { node, databases } => self.swap(plan, node, databases),
         }
         match fault.end {
             End::At(at_ns) => self.queue.schedule(at_ns, Happening::FaultEnds(place)),
@@ -154,11 +156,13 @@ impl Stage {
                 }
             }
             Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
-            Doing::ClockJump { .. }
+            Doing::Attach { .. }
+            | Doing::ClockJump { .. }
             | Doing::Delete { .. }
             | Doing::Evict { .. }
             | Doing::Flush { .. }
-            | Doing::Snapshot { .. } => {}
+            | Doing::Snapshot { .. }
+            | Doing::Swap { .. } => {}
         }
         if fault.closes {
             self.record(EventKind::FaultEnded { fault: fault.place });
@@ -251,20 +255,41 @@ impl Stage {
         }
     }
 
-    fn flush(&mut self, plan: &Plan, node: u8) {
+    fn flush(&mut self, plan: &Plan, node: u8, database: Option<u8>) {
         let server = self.masters[usize::from(node)];
-        let runs = self.nodes[usize::from(server)].master.is_running();
-        if !runs || plan.nodes[usize::from(node)].ideal {
+        if !self.can_change_keys(plan, node) {
             return;
         }
         let Self { nodes, recorder, now_ns, .. } = self;
-        nodes[usize::from(server)].master.flush(|ended| {
-            if *ended.key == plan.key[..] {
+        let ended = |ended: Ended| {
+            if ended.database == 0 && *ended.key == plan.key[..] {
                 recorder.record(*now_ns, key_ended(node, &ended));
             }
-        });
+        };
+        let master = &mut nodes[usize::from(server)].master;
+        match database {
+            None => master.flush(ended),
+            Some(database) => master.flush_database(database, ended),
+        }
         self.tell_listeners(plan, server);
         self.end_turn(plan, server);
+    }
+
+    /// Nobody is told of that: servers push nothing when databases change places.
+    fn swap(&mut self, plan: &Plan, node: u8, [one, other]: [u8; 2]) {
+        let server = self.masters[usize::from(node)];
+        let wall_ms = self.node_wall_ms(plan, server);
+        if self.can_change_keys(plan, node) {
+            self.change_keys(plan, node, |server| server.swap_databases(one, other, wall_ms));
+            self.end_turn(plan, server);
+        }
+    }
+
+    /// Whether an operator can change the keys of a node: it has a process, and is no ideal one.
+    fn can_change_keys(&self, plan: &Plan, node: u8) -> bool {
+        let server = self.masters[usize::from(node)];
+        let runs = self.nodes[usize::from(server)].master.is_running();
+        runs && !plan.nodes[usize::from(node)].ideal
     }
 
     fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {

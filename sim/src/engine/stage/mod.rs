@@ -258,6 +258,9 @@ impl Stage {
         let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
         for server in 0..plan.nodes.len() {
             let node = plan.nodes[server].node;
+            if plan.nodes[server].is_new {
+                continue;
+            }
             let started_wall_ms = self.node_wall_ms(plan, node).saturating_sub(uptime_ms);
             let known = self.canaries.get(usize::from(node));
             let is_known = known.is_some_and(|it| it.is_of(run_id(node, 0), started_wall_ms));

@@ -82,6 +82,9 @@ pub(crate) type Hosts = u32;
 /// What a fault does, names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
+    Attach {
+        replica: u8,
+    },
     ClockJump {
         host: HostIndex,
         by_ns: i64,
@@ -123,6 +126,7 @@ pub(crate) enum Doing {
     },
     Flush {
         node: u8,
+        database: Option<u8>,
     },
     MemoryFull {
         node: u8,
@@ -142,6 +146,10 @@ pub(crate) enum Doing {
     Stop {
         host: HostIndex,
         suspended: bool,
+    },
+    Swap {
+        node: u8,
+        databases: [u8; 2],
     },
 }
 
@@ -191,6 +199,8 @@ pub(crate) struct PlannedNode {
     pub(crate) ideal: bool,
     /// Whose place it has, or may take.
     pub(crate) node: u8,
+    /// It is a replica that does not follow its node from the beginning.
+    pub(crate) is_new: bool,
     pub(crate) host: HostIndex,
 }
 
@@ -416,7 +426,7 @@ fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNod
     let planned = nodes.chain(replicas).enumerate().map(|(place, (name, node, host))| {
         if service && place == 0 {
             let storage = Storage::from(Persistence::Always);
-            return PlannedNode { storage, ideal: true, node, host };
+            return PlannedNode { storage, ideal: true, node, is_new: false, host };
         }
         let of_node = cluster.node.get(&cluster.nodes[usize::from(node)]);
         let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
@@ -426,7 +436,9 @@ fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNod
             slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
             lies: cluster.disk.lies,
         };
-        PlannedNode { storage, ideal: false, node, host }
+        let attaches = Doing::Attach { replica: place as u8 };
+        let is_new = faults.iter().any(|fault| fault.doing == attaches);
+        PlannedNode { storage, ideal: false, node, is_new, host }
     });
     planned.collect()
 }

@@ -121,7 +121,8 @@ impl Stage {
                 host.master.begin_stream();
             }
             self.assume_role(server);
-            if role == Role::Replica {
+            if role == Role::Replica && !planned.is_new {
+                self.nodes[usize::from(planned.node)].master.begin_backlog();
                 let number = self.dial_master(plan, server, planned.node);
                 let connection = self.network.connection_mut(number);
                 connection.state = ConnectionState::Open;

@@ -71,6 +71,40 @@ fn a_failover_breaks_a_false_promise_and_a_restart_not_the_quarantine() {
     assert!(from > Some(boot_ns + 11_000_000_000), "one TTL after the restart: {from:?}");
 }
 
+#[test]
+fn what_an_open_connection_hides_is_found_out() {
+    for (name, slug) in [
+        ("restart-behind-a-proxy", ""),
+        ("demoted-on-a-live-connection", ""),
+        ("demoted-on-a-live-connection", "filled-again-by-its-own-former-replica"),
+    ] {
+        let (outcome, history) = play(&case(name, slug));
+        assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds, "{name}");
+        let quarantined = |event: &Event| {
+            let boot_ns = crate::world::BOOT_AT_START_NS;
+            matches!(event.kind, EventKind::Eligible { client: 1, node: 2, from_local_ns }
+                if from_local_ns != u64::MAX && from_local_ns > boot_ns + 11_000_000_000)
+        };
+        assert!(history.iter().any(quarantined), "{name} {slug}");
+    }
+}
+
+#[test]
+fn nobody_waits_where_nothing_was_lost() {
+    for slug in [
+        "",
+        "another-database-is-emptied-while-nodes-are-asked",
+        "two-other-databases-change-places",
+        "durable-masters-restart-behind-a-proxy",
+    ] {
+        let (_, history) = play(&case("nothing-was-lost", slug));
+        let granted = history.iter().find(|event| {
+            matches!(event.kind, EventKind::GrantDecided { attempt, .. } if attempt.client == 1)
+        });
+        assert!(granted.is_some_and(|event| event.at_ns < 3_020_000_000), "{slug}");
+    }
+}
+
 /// Catalogue K5.
 #[test]
 fn a_pause_while_the_replies_are_in_flight_is_refused_by_step_3() {

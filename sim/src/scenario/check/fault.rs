@@ -1,10 +1,11 @@
 //! Rules about what goes wrong.
 
+mod server;
+
 use super::client::joined;
 use super::{Check, FAULTS_MAX, Hosts};
 use crate::scenario::model::{
-    At, ClockBy, Demotion, Failover, Fault, FaultKind, HostAt, HostNames, Persistence, Point,
-    Restarting, Stopwatch, WhichAttempt,
+    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Point, WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -48,7 +49,7 @@ impl Check<'_> {
         let expected = "expected exactly one of `pause`, `suspend`, `kill`, `power`, `stall`, \
                         `partition`, `delay`, `clock-jump`, `clock-rate`, `clock-slew`, `evict`, \
                         `flush`, `delete`, `memory-full`, `disk-stall`, `snapshot`, `shutdown`, \
-                        `failover`, `demote`";
+                        `failover`, `demote`, `swap`, `attach`";
         match kinds {
             [] => self.wrong(&format!("{at}.id"), "a fault of no kind", expected),
             [_, second, ..] => {
@@ -137,7 +138,6 @@ impl Check<'_> {
             FaultKind::Delete(it)
             | FaultKind::DiskStall(it)
             | FaultKind::Evict(it)
-            | FaultKind::Flush(it)
             | FaultKind::MemoryFull(it)
             | FaultKind::Stall(it) => {
                 self.all_hosts(&host, &it.host, Hosts::Nodes);
@@ -148,7 +148,10 @@ impl Check<'_> {
                     self.loads_snapshots(&host, &it.host);
                 }
             }
+            FaultKind::Attach(it) => self.attaching(&host, &it.host),
             FaultKind::Demote(it) => self.demotion(at, it),
+            FaultKind::Flush(it) => self.flush(at, it),
+            FaultKind::Swap(it) => self.swap(at, it),
             FaultKind::Failover(it) => self.failover(at, it),
             FaultKind::Kill(it) => self.restarting(at, fault, it, Hosts::Machines),
             FaultKind::Power(it) => self.restarting(at, fault, it, Hosts::Machines),
@@ -207,89 +210,6 @@ impl Check<'_> {
         }
     }
 
-    /// A server gets the keys of its own replica, or keeps its own.
-    fn demotion(&mut self, at: &str, it: &Demotion) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
-        let Some(leader) = &it.of else { return };
-        let replicas = self.scenario.cluster.replicas.iter();
-        let own = replicas.filter(|replica| it.host.0 == [replica.of.as_str()]);
-        let candidates: Vec<&str> = own.map(|replica| replica.id.as_str()).collect();
-        if !candidates.contains(&leader.as_str()) {
-            let help = names::suggestion(leader, candidates);
-            let message = format!("`{leader}` is no replica of `{}`", it.host);
-            self.wrong(&format!("{at}.of"), &message, "expected a replica of the one node").help =
-                help;
-        }
-        if it.keeps_keys {
-            let message = "a server that gets the keys of another keeps none of its own";
-            self.wrong_key(&format!("{at}.keeps-keys"), message, "only without `of`");
-        }
-    }
-
-    fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting, which: Hosts) {
-        self.all_hosts(&format!("{at}.host"), &it.host, which);
-        if let Some(after) = it.restart_after {
-            self.span(&format!("{at}.restart-after"), after);
-        }
-        if it.measured_on != Stopwatch::True && it.restart_after.is_none() {
-            let message = "there is no delay to measure";
-            self.wrong_key(&format!("{at}.measured-on"), message, "only with `restart-after`");
-        }
-        if it.torn && fault.power.is_none() {
-            let message = "the kernel lives and tears nothing";
-            self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
-        }
-        if it.behind_a_proxy && it.restart_after.is_none() {
-            let message = "a proxy hides a restart, and there is none";
-            self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
-        }
-        let clients = self.names(Hosts::Clients);
-        if it.behind_a_proxy
-            && let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str()))
-        {
-            let message = format!("`{client}` is a client");
-            let expected = "only for a node or a replica";
-            self.wrong_key(&format!("{at}.behind-a-proxy"), &message, expected);
-        }
-        if let Some(backup) = it.backup_of {
-            self.backup(&format!("{at}.backup-of"), fault, it, backup);
-        }
-    }
-
-    /// A backup was made, of a disk, before it is put back.
-    fn backup(&mut self, at: &str, fault: &Fault, it: &Restarting, backup: Span) {
-        self.span(at, backup);
-        match fault.at {
-            At::Time(begin) if backup > begin => {
-                let message = "a backup of the future";
-                self.wrong(at, message, &format!("expected at most {begin}"));
-            }
-            At::Time(_) => {}
-            At::Point(_) => {
-                let message = "`backup-of` is for faults that begin at a time";
-                self.wrong_key(at, message, "expected `at`, a time");
-            }
-        }
-        let clients = self.names(Hosts::Clients);
-        if let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str())) {
-            let message = format!("`{client}` keeps nothing on a disk");
-            self.wrong_key(at, &message, "only for a node or a replica");
-        }
-    }
-
-    /// Whether a restart of each of these nodes loads its last snapshot.
-    fn loads_snapshots(&mut self, at: &str, names: &HostNames) {
-        let cluster = &self.scenario.cluster;
-        let other = names.0.iter().find(|name| {
-            let own = cluster.node.get(*name).and_then(|node| node.persistence);
-            own.unwrap_or(cluster.persistence) != Persistence::Rdb
-        });
-        if let Some(name) = other {
-            let message = format!("`{name}` does not load snapshots");
-            self.wrong(at, &message, "expected a node whose persistence is `rdb`");
-        }
-    }
-
     fn clock_by(&mut self, at: &str, it: &ClockBy) {
         self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Machines);
         let by = format!("{at}.by");
@@ -316,6 +236,7 @@ impl Check<'_> {
 
 fn name_of(kind: FaultKind<'_>) -> &'static str {
     match kind {
+        FaultKind::Attach(_) => "attach",
         FaultKind::ClockJump(_) => "clock-jump",
         FaultKind::ClockRate(_) => "clock-rate",
         FaultKind::ClockSlew(_) => "clock-slew",
@@ -335,20 +256,23 @@ fn name_of(kind: FaultKind<'_>) -> &'static str {
         FaultKind::Snapshot(_) => "snapshot",
         FaultKind::Stall(_) => "stall",
         FaultKind::Suspend(_) => "suspend",
+        FaultKind::Swap(_) => "swap",
     }
 }
 
 fn ends(kind: FaultKind<'_>) -> Ends {
     match kind {
         FaultKind::ClockSlew(_) => Ends::Always,
-        FaultKind::ClockJump(_)
+        FaultKind::Attach(_)
+        | FaultKind::ClockJump(_)
         | FaultKind::Delete(_)
         | FaultKind::Evict(_)
         | FaultKind::Flush(_)
         | FaultKind::Kill(_)
         | FaultKind::Power(_)
         | FaultKind::Shutdown(_)
-        | FaultKind::Snapshot(_) => Ends::Never,
+        | FaultKind::Snapshot(_)
+        | FaultKind::Swap(_) => Ends::Never,
         FaultKind::ClockRate(_)
         | FaultKind::Delay(_)
         | FaultKind::Demote(_)

@@ -58,9 +58,12 @@ pub struct Fault {
     /// The lock's key is evicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evict: Option<OneHost>,
-    /// Every key of a node is deleted.
+    /// Every key of a node is deleted, or of one of its databases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flush: Option<OneHost>,
+    pub flush: Option<Flush>,
+    /// Two databases of a node change places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<Swap>,
     /// An operator deletes the lock's key on a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete: Option<OneHost>,
@@ -82,6 +85,9 @@ pub struct Fault {
     /// A node's server becomes a replica under live connections, and a master again at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demote: Option<Demotion>,
+    /// A replica is new: it begins to follow its node at this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attach: Option<OneHost>,
 }
 
 fn yes() -> bool {
@@ -91,6 +97,8 @@ fn yes() -> bool {
 /// What a fault is, once its one kind key has been found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind<'a> {
+    /// See [`Fault::attach`].
+    Attach(&'a OneHost),
     /// See [`Fault::clock_jump`].
     ClockJump(&'a ClockBy),
     /// See [`Fault::clock_rate`].
@@ -110,7 +118,7 @@ pub enum FaultKind<'a> {
     /// See [`Fault::failover`].
     Failover(&'a Failover),
     /// See [`Fault::flush`].
-    Flush(&'a OneHost),
+    Flush(&'a Flush),
     /// See [`Fault::kill`].
     Kill(&'a Restarting),
     /// See [`Fault::memory_full`].
@@ -127,6 +135,8 @@ pub enum FaultKind<'a> {
     Snapshot(&'a OneHost),
     /// See [`Fault::stall`].
     Stall(&'a OneHost),
+    /// See [`Fault::swap`].
+    Swap(&'a Swap),
     /// See [`Fault::suspend`].
     Suspend(&'a OneHost),
 }
@@ -147,6 +157,7 @@ impl Fault {
             self.clock_slew.as_ref().map(FaultKind::ClockSlew),
             self.evict.as_ref().map(FaultKind::Evict),
             self.flush.as_ref().map(FaultKind::Flush),
+            self.swap.as_ref().map(FaultKind::Swap),
             self.delete.as_ref().map(FaultKind::Delete),
             self.memory_full.as_ref().map(FaultKind::MemoryFull),
             self.disk_stall.as_ref().map(FaultKind::DiskStall),
@@ -154,6 +165,7 @@ impl Fault {
             self.shutdown.as_ref().map(FaultKind::Shutdown),
             self.failover.as_ref().map(FaultKind::Failover),
             self.demote.as_ref().map(FaultKind::Demote),
+            self.attach.as_ref().map(FaultKind::Attach),
         ]
         .into_iter()
         .flatten()
@@ -220,6 +232,27 @@ impl<'de> Visitor<'de> for HostNamesVisitor {
 pub struct OneHost {
     /// Their names.
     pub host: HostNames,
+}
+
+/// Nodes that somebody empties.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Flush {
+    /// Their names.
+    pub host: HostNames,
+    /// The number of the database that is emptied; all of them if not given. Locks are in database 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<u8>,
+}
+
+/// Nodes of which two databases change places (`SWAPDB`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Swap {
+    /// Their names.
+    pub host: HostNames,
+    /// The numbers of the two. Locks are in database 0.
+    pub databases: [u8; 2],
 }
 
 /// A host that dies, and perhaps comes back.

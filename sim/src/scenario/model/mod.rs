@@ -13,8 +13,8 @@ pub use cluster::{
     Server, Start,
 };
 pub use fault::{
-    ClockBy, ClockRate, Delay, Demotion, Failover, Fault, FaultKind, HostNames, Lost, Message,
-    OneHost, Partition, Restarting, Stopwatch,
+    ClockBy, ClockRate, Delay, Demotion, Failover, Fault, FaultKind, Flush, HostNames, Lost,
+    Message, OneHost, Partition, Restarting, Stopwatch, Swap,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 

@@ -6,7 +6,8 @@ use super::{
 use crate::engine::Unsupported;
 use crate::history::{ClockKind, HostIndex};
 use crate::scenario::{
-    At, Failover, FaultKind, HostNames, Restarting, Scenario, Stopwatch, WhichAttempt,
+    At, Demotion, Failover, FaultKind, HostNames, OneHost, Restarting, Scenario, Stopwatch,
+    WhichAttempt,
 };
 
 pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
@@ -60,31 +61,22 @@ fn planned_doings(
     let lasting =
         |names: &HostNames, doing: &dyn Fn(u8) -> Doing| (each(names, &|host| doing(host.0)), end);
     Ok(match kind {
-        FaultKind::ClockJump(it) => {
-            let by_ns = it.by.0;
-            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
-        }
-        FaultKind::ClockRate(it) => {
-            let rate_ppb = it.ppm * 1_000;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
-        }
-        FaultKind::ClockSlew(it) => {
-            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+        FaultKind::Attach(it) => (planned_attachments(scenario, it), End::Instantly),
+        FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
+            planned_clock_fault(scenario, kind, begin, end)?
         }
         FaultKind::Delay(it) => {
             let (from, to) = (group(&it.from), group(&it.to));
             (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
         FaultKind::Delete(it) => at_once(&it.host, &|node| Doing::Delete { node }),
-        FaultKind::Demote(it) => {
-            let of = it.of.as_deref().and_then(|name| replica_named(scenario, name));
-            let keeps_keys = it.keeps_keys;
-            lasting(&it.host, &|node| Doing::Demote { node, of, keeps_keys })
-        }
+        FaultKind::Demote(it) => (planned_demotions(scenario, it), end),
         FaultKind::DiskStall(it) => lasting(&it.host, &|node| Doing::DiskStall { node }),
         FaultKind::Evict(it) => at_once(&it.host, &|node| Doing::Evict { node }),
-        FaultKind::Flush(it) => at_once(&it.host, &|node| Doing::Flush { node }),
+        FaultKind::Flush(it) => {
+            let database = it.database;
+            at_once(&it.host, &|node| Doing::Flush { node, database })
+        }
         FaultKind::Failover(it) => planned_failover(scenario, it, end),
         FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
         FaultKind::MemoryFull(it) => lasting(&it.host, &|node| Doing::MemoryFull { node }),
@@ -103,6 +95,10 @@ fn planned_doings(
             (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
         }
         FaultKind::Stall(it) => lasting(&it.host, &|node| Doing::Stall { node }),
+        FaultKind::Swap(it) => {
+            let databases = it.databases;
+            at_once(&it.host, &|node| Doing::Swap { node, databases })
+        }
     })
 }
 
@@ -114,6 +110,44 @@ fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>
     let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
     let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
     (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
+}
+
+/// What a fault does to the clocks of each of its hosts, and when it ends.
+fn planned_clock_fault(
+    scenario: &Scenario,
+    kind: FaultKind<'_>,
+    begin: Begin,
+    end: End,
+) -> Result<(Vec<Doing>, End), Unsupported> {
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
+        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
+    };
+    Ok(match kind {
+        FaultKind::ClockJump(it) => {
+            let by_ns = it.by.0;
+            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
+        }
+        FaultKind::ClockRate(it) => {
+            let rate_ppb = it.ppm * 1_000;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+        }
+        FaultKind::ClockSlew(it) => {
+            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
+            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+        }
+        _ => unreachable!("not about clocks"),
+    })
+}
+
+fn planned_attachments(scenario: &Scenario, it: &OneHost) -> Vec<Doing> {
+    let replicas = it.host.0.iter().filter_map(|name| replica_named(scenario, name));
+    replicas.map(|replica| Doing::Attach { replica }).collect()
+}
+
+fn planned_demotions(scenario: &Scenario, it: &Demotion) -> Vec<Doing> {
+    let of = it.of.as_deref().and_then(|name| replica_named(scenario, name));
+    let nodes = it.host.0.iter().map(|name| host_named(scenario, name).0);
+    nodes.map(|node| Doing::Demote { node, of, keeps_keys: it.keeps_keys }).collect()
 }
 
 /// The server of the replica of this name.

@@ -1,0 +1,82 @@
+//! Masters and replicas: roles, copies, and the replication history that a server is part of.
+
+use super::Master;
+
+impl Master {
+    /// It has a replica.
+    pub fn begin_backlog(&mut self) {
+        self.has_backlog = true;
+    }
+
+    /// Tells everything anew, for a replica that begins to follow: from which place on. The first one
+    /// begins another history, of which the keys are a part as they were of the last.
+    pub fn copy_to_stream(&mut self) -> u32 {
+        if !core::mem::replace(&mut self.has_backlog, true) {
+            self.begin_history();
+            self.is_promoted = false;
+        }
+        self.stream.copy(&self.databases)
+    }
+
+    /// As a replica: does what `master` told between two places of its stream.
+    ///
+    /// # Panics
+    ///
+    /// If the process is dead.
+    pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
+        assert!(self.is_running, "a dead process follows nobody");
+        let Self { databases, disk, tracked, .. } = self;
+        master.stream.apply(from, to, databases, disk, |key| match key {
+            Some(key) => tracked.note(key),
+            None => tracked.empty(),
+        });
+        (self.history, self.is_promoted) = (master.history, false);
+        self.has_backlog = true;
+        self.watched.note_all();
+    }
+
+    /// It is a replica from now on, or a master.
+    pub fn set_role(&mut self, is_replica: bool) {
+        if self.is_replica && !is_replica {
+            self.begin_history();
+            self.is_promoted = true;
+        }
+        self.is_replica = is_replica;
+    }
+
+    fn begin_history(&mut self) {
+        // The first byte of a process' first history is zero.
+        self.histories += 1;
+        self.history = self.run_id;
+        self.history[0] = 1;
+        self.history[1..5].copy_from_slice(&self.histories.to_be_bytes());
+    }
+
+    /// As a replica: has the keys of `leader` in the place of its own, or none.
+    pub fn resynchronise(&mut self, leader: Option<&Self>) {
+        self.flush(drop);
+        let Self { databases, disk, stream, .. } = self;
+        for (database, key, entry) in leader.iter().flat_map(|it| it.databases.iter()) {
+            databases.at(database).load(key, Some(entry));
+            disk.record(database, key, Some(entry));
+            stream.record(database, key, Some(entry));
+        }
+        self.watched.note_all();
+        self.has_backlog = true;
+        if let Some(leader) = leader {
+            (self.history, self.is_promoted) = (leader.history, false);
+        }
+    }
+
+    /// Whether it calls itself a replica.
+    #[must_use]
+    pub fn is_replica(&self) -> bool {
+        self.is_replica
+    }
+
+    /// `master_replid`, and whether it was another one before its promotion.
+    #[must_use]
+    pub fn history(&self) -> ([u8; 20], bool) {
+        (self.history, self.is_promoted)
+    }
+}

@@ -1,0 +1,129 @@
+//! Rules about what happens to servers.
+
+use super::super::{Check, Hosts};
+use crate::scenario::model::{
+    At, Demotion, Fault, Flush, HostNames, Persistence, Restarting, Stopwatch, Swap,
+};
+use crate::scenario::names;
+use crate::scenario::span::Span;
+
+/// Databases of a server, as Redis has them by default.
+const DATABASES: u8 = 16;
+
+impl Check<'_> {
+    pub(super) fn attaching(&mut self, at: &str, names: &HostNames) {
+        self.all_hosts(at, names, Hosts::NodesAndReplicas);
+        if let Some(node) = names.0.iter().find(|name| self.scenario.cluster.nodes.contains(name)) {
+            let message = format!("`{node}` follows nobody");
+            self.wrong(at, &message, "expected a replica");
+        }
+    }
+
+    pub(super) fn flush(&mut self, at: &str, it: &Flush) {
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
+        if let Some(database) = it.database {
+            self.database(&format!("{at}.database"), database);
+        }
+    }
+
+    pub(super) fn swap(&mut self, at: &str, it: &Swap) {
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
+        let [one, other] = it.databases;
+        self.database(&format!("{at}.databases.0"), one);
+        self.database(&format!("{at}.databases.1"), other);
+        if one == other {
+            let message = format!("database {one} changes places with itself");
+            self.wrong(&format!("{at}.databases.1"), &message, "expected another number");
+        }
+    }
+
+    fn database(&mut self, at: &str, database: u8) {
+        if database >= DATABASES {
+            let message = format!("no database {database}");
+            self.wrong(at, &message, &format!("expected less than {DATABASES}"));
+        }
+    }
+
+    /// A server gets the keys of its own replica, or keeps its own.
+    pub(super) fn demotion(&mut self, at: &str, it: &Demotion) {
+        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
+        let Some(leader) = &it.of else { return };
+        let replicas = self.scenario.cluster.replicas.iter();
+        let own = replicas.filter(|replica| it.host.0 == [replica.of.as_str()]);
+        let candidates: Vec<&str> = own.map(|replica| replica.id.as_str()).collect();
+        if !candidates.contains(&leader.as_str()) {
+            let help = names::suggestion(leader, candidates);
+            let message = format!("`{leader}` is no replica of `{}`", it.host);
+            self.wrong(&format!("{at}.of"), &message, "expected a replica of the one node").help =
+                help;
+        }
+        if it.keeps_keys {
+            let message = "a server that gets the keys of another keeps none of its own";
+            self.wrong_key(&format!("{at}.keeps-keys"), message, "only without `of`");
+        }
+    }
+
+    pub(super) fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting, which: Hosts) {
+        self.all_hosts(&format!("{at}.host"), &it.host, which);
+        if let Some(after) = it.restart_after {
+            self.span(&format!("{at}.restart-after"), after);
+        }
+        if it.measured_on != Stopwatch::True && it.restart_after.is_none() {
+            let message = "there is no delay to measure";
+            self.wrong_key(&format!("{at}.measured-on"), message, "only with `restart-after`");
+        }
+        if it.torn && fault.power.is_none() {
+            let message = "the kernel lives and tears nothing";
+            self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
+        }
+        if it.behind_a_proxy && it.restart_after.is_none() {
+            let message = "a proxy hides a restart, and there is none";
+            self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
+        }
+        let clients = self.names(Hosts::Clients);
+        if it.behind_a_proxy
+            && let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str()))
+        {
+            let message = format!("`{client}` is a client");
+            let expected = "only for a node or a replica";
+            self.wrong_key(&format!("{at}.behind-a-proxy"), &message, expected);
+        }
+        if let Some(backup) = it.backup_of {
+            self.backup(&format!("{at}.backup-of"), fault, it, backup);
+        }
+    }
+
+    /// A backup was made, of a disk, before it is put back.
+    fn backup(&mut self, at: &str, fault: &Fault, it: &Restarting, backup: Span) {
+        self.span(at, backup);
+        match fault.at {
+            At::Time(begin) if backup > begin => {
+                let message = "a backup of the future";
+                self.wrong(at, message, &format!("expected at most {begin}"));
+            }
+            At::Time(_) => {}
+            At::Point(_) => {
+                let message = "`backup-of` is for faults that begin at a time";
+                self.wrong_key(at, message, "expected `at`, a time");
+            }
+        }
+        let clients = self.names(Hosts::Clients);
+        if let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str())) {
+            let message = format!("`{client}` keeps nothing on a disk");
+            self.wrong_key(at, &message, "only for a node or a replica");
+        }
+    }
+
+    /// Whether a restart of each of these nodes loads its last snapshot.
+    pub(super) fn loads_snapshots(&mut self, at: &str, names: &HostNames) {
+        let cluster = &self.scenario.cluster;
+        let other = names.0.iter().find(|name| {
+            let own = cluster.node.get(*name).and_then(|node| node.persistence);
+            own.unwrap_or(cluster.persistence) != Persistence::Rdb
+        });
+        if let Some(name) = other {
+            let message = format!("`{name}` does not load snapshots");
+            self.wrong(at, &message, "expected a node whose persistence is `rdb`");
+        }
+    }
+}
