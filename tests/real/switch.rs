@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 pub(crate) struct Switch {
     address: SocketAddr,
     server: Arc<AtomicU16>,
+    /// Connections to servers so far.
+    opened: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -21,17 +23,24 @@ impl Switch {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let server = Arc::new(AtomicU16::new(port));
-        let of_all = Arc::clone(&server);
+        let opened = Arc::new(AtomicUsize::new(0));
+        let (of_all, opened_by_all) = (Arc::clone(&server), Arc::clone(&opened));
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(serve(client, Arc::clone(&of_all)));
+                let (port, opened) = (Arc::clone(&of_all), Arc::clone(&opened_by_all));
+                tokio::spawn(serve(client, port, opened));
             }
         });
-        Self { address, server, accepting }
+        Self { address, server, opened, accepting }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("redis://{}", self.address)
+    }
+
+    /// How many connections to servers there have been.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened.load(Ordering::SeqCst)
     }
 
     /// New connections to a server, from a client's and from those that lost theirs, lead there.
@@ -47,7 +56,7 @@ impl Drop for Switch {
 }
 
 /// Until the client is gone.
-async fn serve(mut client: TcpStream, port: Arc<AtomicU16>) {
+async fn serve(mut client: TcpStream, port: Arc<AtomicU16>, opened: Arc<AtomicUsize>) {
     let (mut from_client, mut to_client) = client.split();
     loop {
         let Ok(mut server) = TcpStream::connect(("127.0.0.1", port.load(Ordering::SeqCst))).await
@@ -55,6 +64,7 @@ async fn serve(mut client: TcpStream, port: Arc<AtomicU16>) {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        opened.fetch_add(1, Ordering::SeqCst);
         let (mut from_server, mut to_server) = server.split();
         let up = async {
             let mut chunk = [0; 4_096];
