@@ -128,7 +128,7 @@ fn is_about_credentials(text: &[u8]) -> bool {
 
 /// Whether servers of this version can crash when the table of what they track overflows (redis issue
 /// 11715).
-pub(crate) fn crashes_when_tracking(version: (u32, u32, u32)) -> bool {
+fn crashes_when_tracking(version: (u32, u32, u32)) -> bool {
     matches!(version, (6, 2, 7..=10) | (7, 0, 0..=8))
 }
 

@@ -79,7 +79,7 @@ fn fields(info: &[u8]) -> Option<Introduction> {
 
 /// Whether a canary cannot be had whenever it is asked for: the user may not, or the key is somebody
 /// else's. A disk that is full, or memory, is another matter.
-pub(crate) fn is_refused_for_good(why: &[u8]) -> bool {
+fn is_refused_for_good(why: &[u8]) -> bool {
     let is_for_good = |part: &[u8]| why.windows(part.len()).any(|it| it == part);
     [&b"NOPERM"[..], b"WRONGTYPE", b"somebody else"].iter().any(|part| is_for_good(part))
 }

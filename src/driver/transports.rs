@@ -120,7 +120,7 @@ impl Driver {
         epoch: u32,
         received: &mut Decoder,
     ) -> Result<(), Malformed> {
-        self.turn(|state, now| {
+        self.turn(|state, _| {
             loop {
                 let State { nodes, names, .. } = state;
                 let entry = &mut nodes[node.get()];
@@ -131,8 +131,9 @@ impl Driver {
                     return Ok(());
                 };
                 if frame == Frame::Forgot {
-                    state.machine.handle_forgot(node, epoch, now.max(state.clock));
-                    self.pump(state, now.max(state.clock));
+                    let now = state.clock;
+                    state.machine.handle_forgot(node, epoch, now);
+                    self.pump(state, now);
                     continue;
                 }
                 let Node { pipeline, outgoing, last_error, .. } = entry;

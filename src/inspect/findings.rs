@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::{NodeInspection, NodeReport};
 use crate::builder::Settings;
-use crate::protocol::{RestartGuard, RunId};
+use crate::protocol::{RestartGuard, RunId, quarantine};
 
 /// Clocks further apart than this are worth a word: one of them is going to be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;
@@ -204,8 +204,7 @@ fn judge_knowledge(
         );
         find(Severity::Note, &place, text);
     }
-    let quarantine =
-        settings.fleet_max_ttl.saturating_add(settings.drift.of(settings.fleet_max_ttl));
+    let quarantine = quarantine(settings.fleet_max_ttl, settings.drift);
     if let Some(ttl) = report.backlog_ttl.filter(|it| !it.is_zero() && *it < quarantine) {
         let text = format!(
             "{name} forgets its replication history after {ttl:?} (repl-backlog-ttl): promoted, it looks \

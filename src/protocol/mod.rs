@@ -37,8 +37,8 @@ pub use lock::{
 };
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
-pub(crate) use restart::Eligibility;
 pub use restart::{Canary, Introduction, RestartGuard, RunId, Standing};
+pub(crate) use restart::{Eligibility, quarantine};
 pub use retry::RetryDelay;
 pub use time::BootInstant;
 pub use token::Token;

@@ -89,6 +89,11 @@ enum News {
     Forgot { restarted: bool },
 }
 
+/// How long a node that may have forgotten keys does not vote.
+pub(crate) fn quarantine(fleet_max_ttl: Duration, drift: Drift) -> Duration {
+    fleet_max_ttl.saturating_add(drift.of(fleet_max_ttl))
+}
+
 /// From which instant on a node's votes count. Keeps what is known of it across connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eligibility {
@@ -105,7 +110,7 @@ impl Eligibility {
     /// the nodes uses.
     #[must_use]
     pub(crate) fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
-        let quarantine = fleet_max_ttl.saturating_add(drift.of(fleet_max_ttl));
+        let quarantine = quarantine(fleet_max_ttl, drift);
         Self { guard, quarantine, fleet_max_ttl, known: None, from: None }
     }
 

@@ -55,7 +55,7 @@ impl Form {
 }
 
 /// Whether an error is about the state that the server is in, whatever it is asked.
-pub(crate) fn is_of_server(error: &[u8]) -> bool {
+fn is_of_server(error: &[u8]) -> bool {
     [&b"BUSY"[..], b"NOAUTH"].iter().any(|it| error.starts_with(it)) || is_not_serving(error)
 }
 

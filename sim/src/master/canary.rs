@@ -15,8 +15,8 @@ use crate::history::Writer;
 pub const CANARY_KEY: &[u8] = b"redlock-client:canary";
 
 impl Master {
-    /// What the script answers when the node's wall clock reads `wall_us`, and what it did to the key;
-    /// no canary from a server that calls itself a replica, or lets nothing be written.
+    /// The introduction and the canary at the wall clock's reading `wall_us`; a canary that does not fit
+    /// is rewritten. No canary on a replica, or where nothing can be written.
     ///
     /// # Panics
     ///
@@ -106,7 +106,7 @@ fn text(run: &str, history: &str, memory: &str, written_us: u64) -> String {
     format!("{run} {history} {memory} {written_us}")
 }
 
-/// What a client wrote.
+/// The parts of a canary.
 #[derive(Clone, Copy)]
 struct Written<'a> {
     run: &'a [u8],
@@ -115,7 +115,7 @@ struct Written<'a> {
     at_us: u64,
 }
 
-/// What the value of a canary says; `None` if it is somebody else's.
+/// Splits the value of a canary; `None` if no client of ours wrote it.
 fn parse(value: &[u8]) -> Option<Written<'_>> {
     let mut words = value.split(|&byte| byte == b' ');
     let mut word = || words.next().filter(|it| !it.is_empty() && !it.iter().any(is_space));

@@ -1,7 +1,6 @@
-//! A node's server becomes a replica under live connections, and a master again.
+//! A node's server becomes a replica under live connections, and later a master again.
 
 use super::Stage;
-use super::nodes::{key_ended, key_returned};
 use super::plan::Plan;
 use super::replication::Role;
 use crate::history::KeyEnd;
@@ -73,27 +72,9 @@ impl Stage {
     /// Changes the keys of the server of `node`, and records the end or the return of the lock's.
     pub(super) fn change_keys(&mut self, plan: &Plan, node: u8, change: impl FnOnce(&mut Server)) {
         let server = self.masters[usize::from(node)];
-        let wall_ms = self.node_wall_ms(plan, server);
-        let Self { nodes, recorder, now_ns, returned, .. } = self;
-        let master = &mut nodes[usize::from(server)].master;
+        let master = &mut self.nodes[usize::from(server)].master;
         let before = master.keyspace().clone();
         change(master);
-        before.compare(
-            master.keyspace(),
-            wall_ms,
-            KeyEnd::Flushed,
-            |ended| {
-                if *ended.key == plan.key[..] {
-                    recorder.record(*now_ns, key_ended(node, &ended));
-                }
-            },
-            |key, entry| {
-                let lives = entry.expires_wall_ms.is_none_or(|when| wall_ms <= when);
-                if *key == plan.key[..] && lives {
-                    *returned = Some(key_returned(node, entry));
-                }
-            },
-        );
-        self.record_returned();
+        self.tell_of_keys(plan, (node, server), &before, KeyEnd::Flushed);
     }
 }

@@ -5,6 +5,7 @@ use super::plan::Plan;
 use super::replication::Role;
 use super::{Input, Stage};
 use crate::history::{EventKind, KeyEnd};
+use crate::master::Keyspace;
 use crate::world::ConnectionState;
 
 impl Stage {
@@ -25,7 +26,8 @@ impl Stage {
         self.assume_role(old);
         let host = plan.nodes[usize::from(to)].host;
         self.record(EventKind::FailedOver { node, host });
-        self.tell_of_keys(plan, node, old, to);
+        let before = self.nodes[usize::from(old)].master.keyspace().clone();
+        self.tell_of_keys(plan, (node, to), &before, KeyEnd::FailedOver);
         if !old_runs {
             self.node_is_up(node);
         }
@@ -76,15 +78,21 @@ impl Stage {
         }
     }
 
-    /// Which of the lock's keys end by the failover, and which are there again.
-    fn tell_of_keys(&mut self, plan: &Plan, node: u8, old: u8, to: u8) {
-        let wall_ms = self.node_wall_ms(plan, to);
+    /// Records which of the lock's keys are not on `server`, the node's master now, as they were
+    /// `before`: those that end by `cause`, and those that are there again.
+    pub(super) fn tell_of_keys(
+        &mut self,
+        plan: &Plan,
+        (node, server): (u8, u8),
+        before: &Keyspace,
+        cause: KeyEnd,
+    ) {
+        let wall_ms = self.node_wall_ms(plan, server);
         let Self { nodes, recorder, now_ns, returned, .. } = self;
-        let (old, new) = (&nodes[usize::from(old)].master, &nodes[usize::from(to)].master);
-        old.keyspace().compare(
-            new.keyspace(),
+        before.compare(
+            nodes[usize::from(server)].master.keyspace(),
             wall_ms,
-            KeyEnd::FailedOver,
+            cause,
             |ended| {
                 if *ended.key == plan.key[..] {
                     recorder.record(*now_ns, key_ended(node, &ended));

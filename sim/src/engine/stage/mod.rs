@@ -126,7 +126,7 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) clocks: Vec<HostClocks>,
     /// The servers: those of the nodes, and the replicas after them.
     pub(in crate::engine) nodes: Vec<NodeHost>,
-    /// What each node's master begins with.
+    /// The canary of each node's master at the beginning of a run.
     canaries: Vec<SeededCanary>,
     /// Which server is each node's master.
     pub(in crate::engine) masters: [u8; 9],

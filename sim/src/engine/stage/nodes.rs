@@ -195,7 +195,7 @@ impl Stage {
         clocks.read(ClockKind::Wall, self.now_ns)
     }
 
-    /// What a server says of itself to a client that reads its canary.
+    /// The introduction of a server, with its canary.
     pub(in crate::engine) fn introduction(&mut self, plan: &Plan, server: u8) -> Introduction {
         // Whole milliseconds: so a fleet begins every run at the same age.
         let wall_us = self.node_wall_ms(plan, server) * 1_000;

@@ -215,7 +215,7 @@ fn is_form_refused(value: &Value) -> bool {
     matches!(value, Value::Error(text) if refusals.iter().any(|it| text.starts_with(it.as_bytes())))
 }
 
-/// Whether an error is that of a server that serves nobody for now.
+/// Whether an error says that the server is a replica or loads its data.
 fn is_not_serving(text: &[u8]) -> bool {
     [&b"READONLY"[..], b"LOADING", b"MASTERDOWN"].iter().any(|it| text.starts_with(it))
 }

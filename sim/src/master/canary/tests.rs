@@ -1,4 +1,4 @@
-//! What masters do natively with a canary, against the script that the production client sends.
+//! The native canary against the production client's script.
 
 use bytes::Bytes;
 use proptest::prelude::*;
