@@ -46,7 +46,7 @@ impl Form {
             Self::Delex | Self::Delifeq if is_unknown => Some(Self::Named),
             Self::Showing if is_unknown => Some(Self::Bare),
             Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
-            Self::Named | Self::Text if *op == Op::Introduce && !is_of_server(error) => {
+            Self::Named | Self::Text if *op == Op::Introduce && is_not_taken(error) => {
                 Some(Self::Info)
             }
             _ => None,
@@ -54,9 +54,24 @@ impl Form {
     }
 }
 
-/// Whether an error is about the state that the server is in, whatever it is asked.
-fn is_of_server(error: &[u8]) -> bool {
-    [&b"BUSY"[..], b"NOAUTH"].iter().any(|it| error.starts_with(it)) || is_not_serving(error)
+/// Whether an error says that the server, or a proxy before it, does not let this user run scripts, or
+/// our script run its commands. Any other one may be over at the next attempt, and an introduction
+/// without the canary is the weaker one.
+fn is_not_taken(error: &[u8]) -> bool {
+    let has = |part: &[u8]| error.windows(part.len()).any(|it| it.eq_ignore_ascii_case(part));
+    [
+        &b"NOPERM"[..],
+        b"unknown",
+        b"unsupported",
+        b"not supported",
+        b"not allowed from script",
+        b"syntax error",
+        // Of a command inside of the script, from version 7.0 on and before.
+        b"ACL failure in script",
+        b"can't run this command",
+    ]
+    .iter()
+    .any(|part| has(part))
 }
 
 /// Whether an error says that the server serves nobody for now.
@@ -317,11 +332,26 @@ mod tests {
         let after = |form: Form, error: &[u8]| form.instead(&Op::Introduce, Frame::Error(error));
         assert_eq!(after(Form::Named, b"NOSCRIPT No matching script."), Some(Form::Text));
         for form in [Form::Named, Form::Text] {
-            for refusal in [&b"NOPERM this user"[..], b"ERR unknown command 'EVALSHA'"] {
+            for refusal in [
+                &b"NOPERM this user"[..],
+                b"ERR unknown command 'EVALSHA'",
+                b"ERR Unknown Redis command called from script script: f_1, on @user_script:1.",
+                b"ERR This Redis command is not allowed from script",
+                b"ERR ACL failure in script: User x has no permissions to run the 'info' command",
+                b"ERR The user executing the script can't run this command or subcommand",
+            ] {
                 assert_eq!(after(form, refusal), Some(Form::Info));
             }
-            for state in [&b"LOADING Redis"[..], b"MASTERDOWN Link", b"BUSY Redis", b"READONLY"] {
-                assert_eq!(after(form, state), None);
+            for passing in [
+                &b"LOADING Redis"[..],
+                b"MASTERDOWN Link",
+                b"BUSY Redis",
+                b"READONLY",
+                b"OOM command not allowed when used memory > 'maxmemory'.",
+                b"TRYAGAIN",
+                b"ERR upstream failure",
+            ] {
+                assert_eq!(after(form, passing), None);
             }
         }
         assert_eq!(after(Form::Info, b"NOPERM this user"), None);
