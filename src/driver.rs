@@ -371,9 +371,10 @@ impl Driver {
                     failures,
                 });
             }
-            Event::GaveUp { lock, reason } => {
+            Event::GaveUp { lock, reason, taken_for } => {
                 self.tell_failed(state, lock, reason.into(), now);
-                let ended = state.uses.gave_up(lock, reason.into(), &mut state.wakes);
+                let taken_until = taken_for.map(|left| now.after(left));
+                let ended = state.uses.gave_up(lock, reason.into(), taken_until, &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));
             }
             Event::Lost { lock, reason } => {

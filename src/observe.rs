@@ -190,6 +190,8 @@ pub enum Operation {
     Release,
     /// Sets a key if there is none: asks for a vote.
     Set,
+    /// Asks how long a key lives that is in the way.
+    TimeLeft,
 }
 
 /// What a node answered.

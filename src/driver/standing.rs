@@ -9,25 +9,16 @@ use crate::health::{Health, NodeHealth};
 use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
 
 impl Driver {
-    pub(super) fn acquire_error(
-        &self,
-        state: &State,
-        kind: AcquireErrorKind,
-        attempts: u32,
-        ballot: Option<Ballot>,
-        now: BootInstant,
-    ) -> AcquireError {
-        let nodes = ballot.map_or_else(Vec::new, |ballot| {
-            let answer = |node| {
-                let (verdict, after) = ballot.of(node);
-                self.node_answer(state, node, verdict, after)
-            };
-            state.machine.nodes().iter().map(answer).collect()
-        });
-        let quarantined = kind == AcquireErrorKind::Quarantined;
-        let quorum_from = state.machine.quorum_from().filter(|_| quarantined);
-        let retry_after = quorum_from.map(|from| from.since(now));
-        AcquireError::new(kind).after_attempts(attempts, nodes).until(retry_after)
+    /// What each node said to an attempt; nothing if there was none.
+    pub(super) fn node_answers(&self, state: &State, ballot: Option<Ballot>) -> Vec<NodeAnswer> {
+        let Some(ballot) = ballot else {
+            return Vec::new();
+        };
+        let answer = |node| {
+            let (verdict, after) = ballot.of(node);
+            self.node_answer(state, node, verdict, after)
+        };
+        state.machine.nodes().iter().map(answer).collect()
     }
 
     /// The nodes that have not confirmed a release.
@@ -134,7 +125,8 @@ impl Driver {
             if away.len() > nodes.tolerated() {
                 return AcquireError::new(AcquireErrorKind::TooFewNodes).after_attempts(0, away);
             }
-            self.acquire_error(state, AcquireErrorKind::Quarantined, 0, None, now)
+            let retry_at = state.machine.quorum_from();
+            AcquireError::new(AcquireErrorKind::Quarantined).until(retry_at.map(|at| at.since(now)))
         })
     }
 

@@ -233,6 +233,7 @@ fn operation(op: &Op) -> Operation {
         Op::Introduce => Operation::Introduce,
         Op::Release { .. } => Operation::Release,
         Op::Set { .. } => Operation::Set,
+        Op::TimeLeft { .. } => Operation::TimeLeft,
     }
 }
 

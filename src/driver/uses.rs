@@ -38,6 +38,8 @@ struct Use {
     /// How many attempts have failed, and what the nodes said to the last of them.
     failures: u32,
     ballot: Option<Ballot>,
+    /// Until when the keys in the way of the last one live, as far as is known.
+    taken_until: Option<BootInstant>,
     /// Who waits for the acquisition, or for the release.
     waiter: Option<Waker>,
     /// Who waits for the end of the lease.
@@ -86,6 +88,7 @@ impl Uses {
             lost: None,
             failures: 0,
             ballot: None,
+            taken_until: None,
             waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
@@ -204,9 +207,11 @@ impl Uses {
         &mut self,
         lock: LockId,
         kind: AcquireErrorKind,
+        taken_until: Option<BootInstant>,
         wakes: &mut Wakes,
     ) -> Option<ResourceId> {
         let entry = self.table.get_mut(&lock)?;
+        entry.taken_until = taken_until;
         let resource = entry.resource;
         if !matches!(entry.stage, Stage::GaveUp(_)) {
             entry.stage = Stage::GaveUp(kind);
@@ -273,9 +278,16 @@ impl Driver {
             let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
-                let (failures, ballot) = (entry.failures, entry.ballot);
+                let (attempts, ballot) = (entry.failures, entry.ballot);
+                let retry_at = match kind {
+                    AcquireErrorKind::Quarantined => machine.quorum_from(),
+                    AcquireErrorKind::Taken => entry.taken_until,
+                    _ => None,
+                };
                 uses.table.remove(&lock);
-                return Poll::Ready(Err(self.acquire_error(state, kind, failures, ballot, now)));
+                let nodes = self.node_answers(state, ballot);
+                let error = AcquireError::new(kind).after_attempts(attempts, nodes);
+                return Poll::Ready(Err(error.until(retry_at.map(|at| at.since(now)))));
             }
             entry.waiter = Some(context.waker().clone());
             if entry.stage == Stage::Decided {

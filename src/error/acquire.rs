@@ -106,8 +106,15 @@ impl AcquireError {
         &self.nodes
     }
 
-    /// When a majority will count again, if nothing else happens to the nodes: known only if the
-    /// kind is [`AcquireErrorKind::Quarantined`].
+    /// In how long another attempt can succeed, if nothing else happens until then.
+    ///
+    /// - [`AcquireErrorKind::Quarantined`]: a majority of the nodes counts again.
+    /// - [`AcquireErrorKind::Taken`]: the keys in the way have expired on a majority of the nodes,
+    ///   unless their owner releases them earlier or extends them. Known if a majority of the nodes
+    ///   told (`PTTL`, asked behind the last attempt), or if another task of this client holds the
+    ///   lease.
+    ///
+    /// `None` with any other kind.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -160,7 +167,7 @@ impl fmt::Display for AcquireError {
         if let Some(why) = &self.not_started {
             write!(formatter, ": {why}")?;
         }
-        if let Some(left) = self.retry_after {
+        if let Some(left) = self.retry_after.filter(|left| !left.is_zero()) {
             write!(formatter, ", for another {left:.1?}")?;
         }
         if self.attempts > 1 {

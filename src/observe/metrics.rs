@@ -321,6 +321,7 @@ fn name_of(operation: Operation) -> &'static str {
         Operation::Introduce => "introduce",
         Operation::Release => "release",
         Operation::Set => "set",
+        Operation::TimeLeft => "time_left",
     }
 }
 

@@ -109,6 +109,7 @@ pub(super) enum Meaning {
     Set,
     Extension,
     Release,
+    TimeLeft,
 }
 
 impl NodeSet {

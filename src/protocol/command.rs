@@ -65,6 +65,13 @@ pub enum Op {
         /// The time to live, whole milliseconds.
         ttl: Duration,
     },
+    /// `PTTL key`: how long the key lives, whosever it is.
+    TimeLeft {
+        /// The key.
+        resource: ResourceId,
+        /// The attempt that the key is in the way of.
+        token: Token,
+    },
 }
 
 impl Op {
@@ -74,7 +81,8 @@ impl Op {
         match *self {
             Self::Extend { resource, .. }
             | Self::Release { resource, .. }
-            | Self::Set { resource, .. } => Some(resource),
+            | Self::Set { resource, .. }
+            | Self::TimeLeft { resource, .. } => Some(resource),
             Self::Introduce => None,
         }
     }
@@ -83,9 +91,10 @@ impl Op {
     #[must_use]
     pub fn token(&self) -> Option<Token> {
         match *self {
-            Self::Extend { token, .. } | Self::Release { token, .. } | Self::Set { token, .. } => {
-                Some(token)
-            }
+            Self::Extend { token, .. }
+            | Self::Release { token, .. }
+            | Self::Set { token, .. }
+            | Self::TimeLeft { token, .. } => Some(token),
             Self::Introduce => None,
         }
     }

@@ -284,7 +284,7 @@ impl Link {
         let Send { id, op, key_ttl, .. } = send;
         let pending = Pending::of_lock(send, now);
         match op {
-            Op::Extend { .. } | Op::Introduce | Op::Set { .. } => {
+            Op::Extend { .. } | Op::Introduce | Op::Set { .. } | Op::TimeLeft { .. } => {
                 if let Some(why) = self.refuses_new_work(now) {
                     notes.push_back(Note { node, id, outcome: Err(why) });
                     return false;
@@ -716,7 +716,7 @@ fn matches(op: Op, reply: Reply) -> bool {
         Op::Introduce => {
             matches!(reply, Reply::Introduction(_) | Reply::NotServing | Reply::Error)
         }
-        Op::Extend { .. } | Op::Release { .. } => {
+        Op::Extend { .. } | Op::Release { .. } | Op::TimeLeft { .. } => {
             matches!(reply, Reply::Integer(_) | Reply::NotServing | Reply::Error)
         }
         Op::Set { .. } => !matches!(reply, Reply::Integer(_) | Reply::Introduction(_)),

@@ -7,6 +7,7 @@ mod extension;
 mod refusal;
 mod renewal;
 mod terms;
+mod time_left;
 
 use core::time::Duration;
 
@@ -17,6 +18,7 @@ use self::renewal::Renewal;
 pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
 };
+use self::time_left::TimeLeft;
 
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
@@ -31,6 +33,8 @@ pub(crate) enum Happened {
     Settled(Result<(), AttemptError>),
     /// The round of extension was settled: it counted these nodes, or failed.
     Extended(Result<NodeMask, ExtendError>),
+    /// No further attempt follows, and how long the keys in the way live is known as far as it will be.
+    GaveUp,
     /// The lease is over; `extending`: and with it the round that was under way.
     Lost { reason: LostReason, extending: bool },
 }
@@ -52,6 +56,8 @@ pub(crate) enum Phase {
         until: BootInstant,
     },
     Releasing(ReleaseOutcome),
+    /// The last attempt has failed, and the nodes are asked how long the keys in its way live.
+    AskingTimeLeft,
     Ended,
 }
 
@@ -92,6 +98,7 @@ pub(crate) struct Lock {
     /// What the nodes have said to the current attempt.
     ballot: Ballot,
     in_the_way: InTheWay,
+    time_left: TimeLeft,
     /// Why a use that waits behind this one does not get the lock, as far as is known.
     why_behind: AttemptError,
     /// Serial of the current attempt's SET to the first node; the others follow.
@@ -124,6 +131,7 @@ impl Lock {
             renewal: Renewal::default(),
             ballot: Ballot::default(),
             in_the_way: InTheWay::NOTHING,
+            time_left: TimeLeft::UNKNOWN,
             why_behind: AttemptError::TooFewNodes,
             first_set: 0,
             next_serial: 0,
@@ -202,7 +210,11 @@ impl Lock {
 
     /// Whether the next use in line need not wait for this one any more.
     pub(crate) fn is_out_of_the_way(&self) -> bool {
-        matches!(self.phase, Phase::Releasing(_) | Phase::Ended | Phase::Held { lost: Some(_) })
+        match self.phase {
+            Phase::AskingTimeLeft | Phase::Ended | Phase::Releasing(_) => true,
+            Phase::Held { lost } => lost.is_some(),
+            _ => false,
+        }
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -245,7 +257,7 @@ impl Lock {
         self.crowded = NodeMask::EMPTY;
         self.in_the_way = InTheWay::NOTHING;
         self.first_set = self.next_serial;
-        self.next_serial += 2 * self.config.nodes.get() as u32;
+        self.next_serial += 3 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();
     }
 
@@ -261,6 +273,9 @@ impl Lock {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             self.confirm(node, outcome);
             return None;
+        }
+        if self.is_time_left(node, id) {
+            return self.handle_time_left(node, outcome);
         }
         if outcome == Err(NoAnswer::Crowded) {
             self.crowded.insert(node);
@@ -356,7 +371,9 @@ impl Lock {
                 self.confirming = self.to_release;
                 self.phase = Phase::Releasing(ReleaseOutcome::default());
             }
-            Phase::Queued | Phase::Due | Phase::Waiting { .. } => self.phase = Phase::Ended,
+            Phase::Queued | Phase::Due | Phase::Waiting { .. } | Phase::AskingTimeLeft => {
+                self.phase = Phase::Ended;
+            }
             Phase::Releasing(_) | Phase::Ended => {}
         }
     }
@@ -381,7 +398,9 @@ impl Lock {
             let id = self.command(self.set_serial(node));
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }
-        let node = self.to_release.pop()?;
+        let Some(node) = self.to_release.pop() else {
+            return self.ask_time_left();
+        };
         let unanswered = matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown);
         let after = unanswered.then(|| self.command(self.set_serial(node)));
         let id = self.command(self.release_serial(node));
@@ -457,7 +476,7 @@ impl Lock {
             Limit::Until(end) => until < end,
             Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
         };
-        self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
+        self.phase = if again { Phase::Waiting { until } } else { self.after_last_attempt(reason) };
     }
 
     /// What the nodes had said to the attempt; a node that had not said anything is pending.

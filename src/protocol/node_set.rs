@@ -300,7 +300,8 @@ impl NodeSet {
                 (Phase::Queued, Phase::Ended) => {
                     let head = self.lines.head(resource).and_then(|head| self.lock(head));
                     let reason = head.expect("somebody is ahead of who waits").why_behind();
-                    self.events.push_back(Event::GaveUp { lock: id, reason });
+                    let taken_for = self.held_here_for(resource);
+                    self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
                 }
                 _ => {}
             }
@@ -446,9 +447,9 @@ impl NodeSet {
                 let reason = AttemptError::Cancelled;
                 self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
             }
-            Phase::Queued | Phase::Due | Phase::Waiting { .. } => {
+            Phase::Queued | Phase::Due | Phase::Waiting { .. } | Phase::AskingTimeLeft => {
                 let reason = AttemptError::Cancelled;
-                self.events.push_back(Event::GaveUp { lock, reason });
+                self.events.push_back(Event::GaveUp { lock, reason, taken_for: None });
             }
             _ => {}
         }

@@ -373,6 +373,10 @@ impl FakeNode {
                 Reply::Integer(1)
             }
             Op::Release { .. } => Reply::Integer(0),
+            Op::TimeLeft { .. } => Reply::Integer(match self.key {
+                Some(_) => self.expires.since(now).as_millis() as i64,
+                None => -2,
+            }),
             Op::Set { token, ttl, .. } => match self.key {
                 Some(holder) => Reply::Held(Holder::of(holder.as_bytes())),
                 None => {

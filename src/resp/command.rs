@@ -29,6 +29,8 @@ pub(crate) enum Form {
     Look,
     /// `INFO`: an introduction by a server that runs no script for us.
     Info,
+    /// The one form of what every server takes.
+    Only,
 }
 
 impl Form {
@@ -103,6 +105,7 @@ impl Forms {
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
             (Op::Introduce, _) => self.introduce,
+            (Op::TimeLeft { .. }, _) => Form::Only,
         }
     }
 
@@ -144,6 +147,7 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
             Form::Info => write(buffer, &[b"INFO"]),
             _ => script(buffer, INTRODUCE, form, resource, &[]),
         },
+        Op::TimeLeft { .. } => write(buffer, &[b"PTTL", resource]),
         Op::Set { token, ttl, .. } => {
             let ttl_ms = decimal_ms(*ttl);
             let (token, ttl_ms) = (token.as_bytes(), ttl_ms.as_bytes());

@@ -207,6 +207,14 @@ impl Node {
                 self.keys.insert(arguments[1].clone(), (arguments[2].clone(), until));
                 if shows { b"$-1\r\n".to_vec() } else { b"+OK\r\n".to_vec() }
             }
+            "PTTL" => {
+                let left = match self.keys.get(&arguments[1]) {
+                    Some(&(_, Duration::MAX)) => -1,
+                    Some(&(_, until)) if until > now => (until - now).as_millis() as i64,
+                    _ => -2,
+                };
+                format!(":{left}\r\n").into_bytes()
+            }
             "GET" => self.value(&arguments[1], now).map_or_else(|| b"$-1\r\n".to_vec(), bulk),
             "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
             "EVAL" | "EVALSHA" => {

@@ -43,6 +43,27 @@ fn taken_is_said_only_where_one_holder_has_a_majority() {
 }
 
 #[test]
+fn taken_says_in_how_long_the_lock_is_free() {
+    let world = World::new();
+    let (holder, other) = (world.client(), world.client());
+    let lease = world.block_on(holder.acquire("res").ttl(2 * SECOND)).expect("it is free");
+    let lock = other.acquire("res").attempts(1);
+    let error = world.block_on(lock).unwrap_err();
+    let left = error.retry_after().expect("all nodes have told");
+    assert!(left > SECOND && left <= 2 * SECOND, "{left:?}");
+    assert!(error.to_string().starts_with("the lock is taken, for another "), "{error}");
+    // Another task of the same client need not ask.
+    let error = world.block_on(holder.acquire("res").attempts(1)).unwrap_err();
+    let left = error.retry_after().expect("it is our own lease");
+    assert!(left > SECOND && left < 2 * SECOND, "{left:?}");
+    world.block_on(lease.release());
+    // A key without an end says nothing.
+    let world = self::world(VERSIONS[0], ["x"; 5]);
+    let error = world.block_on(world.client().acquire("res").attempts(1)).unwrap_err();
+    assert_eq!((error.kind(), error.retry_after()), (AcquireErrorKind::Taken, None));
+}
+
+#[test]
 fn nodes_that_cannot_be_asked_may_hold_anything() {
     for version in VERSIONS {
         let world = world(version, ["x", "x", "", "", ""]);

@@ -86,6 +86,8 @@ async fn a_holder_of_another_library_is_a_holder() {
     }
     let error = redlock.try_acquire("res").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (AcquireErrorKind::Taken, 1), "{error}");
+    let left = error.retry_after().expect("every node told");
+    assert!(left > Duration::from_secs(50) && left <= Duration::from_secs(60), "{error}");
     for (place, server) in fleet.iter().enumerate() {
         server.ask::<()>(&format!("SET res worker-{place} PX 60000"));
     }

@@ -166,6 +166,8 @@ pub enum OpKind {
     Set,
     /// WAIT: how many replicas have what this connection wrote.
     Wait,
+    /// PTTL: how long a key lives, whosever it is.
+    TimeLeft,
 }
 
 /// What a node answered.

@@ -18,6 +18,7 @@ pub(super) const fn op(op: OpKind) -> &'static str {
         OpKind::Release => "release",
         OpKind::Delete => "DEL",
         OpKind::Set => "SET",
+        OpKind::TimeLeft => "PTTL",
         OpKind::Wait => "WAIT",
     }
 }

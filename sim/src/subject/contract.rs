@@ -55,6 +55,8 @@ pub enum Ask {
         /// When it expires.
         wall_ms: u64,
     },
+    /// Say how long the key lives (`PTTL`).
+    TimeLeft,
     /// Wait until so many replicas have what this connection wrote, and say how many have.
     Wait {
         /// How many.
@@ -89,6 +91,7 @@ impl Ask {
             | Self::SetAndCount { .. }
             | Self::SetOrShow { .. }
             | Self::SetUntil { .. } => OpKind::Set,
+            Self::TimeLeft => OpKind::TimeLeft,
             Self::Wait { .. } => OpKind::Wait,
         }
     }

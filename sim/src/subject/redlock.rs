@@ -241,6 +241,7 @@ impl RedlockClient {
                     Op::Set { token, ttl, .. } => {
                         (Ask::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
                     }
+                    Op::TimeLeft { token, .. } => (Ask::TimeLeft, token),
                 };
                 let attempt = attempt_of(self.client, &token);
                 Action::Write { route: route(node, epoch), attempt, ask, token }

@@ -504,7 +504,11 @@ fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
     }
     world.events();
     let lock = world.acquire(lock_config(1), 1);
-    assert!(world.events().contains(&Event::GaveUp { lock, reason: AttemptError::TooFewNodes }));
+    assert!(world.events().contains(&Event::GaveUp {
+        lock,
+        reason: AttemptError::TooFewNodes,
+        taken_for: None
+    }));
     assert_eq!(world.client.owed(node(0)), 0);
 }
 

@@ -30,6 +30,7 @@ impl Lock {
             Phase::Releasing(_) => out.word(5),
             Phase::Ended => out.word(6),
             Phase::Queued => out.word(7),
+            Phase::AskingTimeLeft => out.word(8),
         }
         out.word(u64::from(self.failures));
         out.word(self.why_behind as u64);
@@ -52,6 +53,9 @@ impl Lock {
             out.flag(outcome.absent.contains(node));
             out.flag(outcome.unconfirmed.contains(node));
         }
+        if self.phase == Phase::AskingTimeLeft {
+            self.time_left.encode_node(node, out);
+        }
         self.extension.encode_node(node, out);
     }
 
@@ -59,6 +63,8 @@ impl Lock {
     pub(in crate::protocol) fn meaning(&self, node: NodeIndex, id: CommandId) -> Meaning {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             Meaning::Release
+        } else if self.is_time_left(node, id) {
+            Meaning::TimeLeft
         } else if self.is_of_round(node, id.serial) {
             Meaning::Extension
         } else if id.serial == self.set_serial(node)

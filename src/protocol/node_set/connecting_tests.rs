@@ -72,7 +72,7 @@ fn a_release_while_connections_open_ends_the_use() {
     let mut world = World::cold(3);
     let lock = open(&mut world, lock_config(3));
     world.release(lock);
-    let cancelled = Event::GaveUp { lock, reason: AttemptError::Cancelled };
+    let cancelled = Event::GaveUp { lock, reason: AttemptError::Cancelled, taken_for: None };
     assert_eq!(world.events(), [cancelled]);
     (0..3).for_each(|node| world.accept(node));
     assert_eq!(world.events(), []);

@@ -66,7 +66,8 @@ fn a_limit_of_attempts_asks_the_nodes_whoever_is_ahead() {
     assert_eq!(due(&world.events()), [hasty]);
     world.begin(hasty, 3);
     (0..2).for_each(|index| world.answer(index));
-    let gave_up = Event::GaveUp { lock: hasty, reason: AttemptError::Taken };
+    let taken_for = Some(world.client.deadline(holder).expect("held").since(world.now));
+    let gave_up = Event::GaveUp { lock: hasty, reason: AttemptError::Taken, taken_for };
     assert_eq!(world.events().last(), Some(&gave_up));
     world.release(holder);
     assert_eq!(due(&world.events()), [next], "its end has moved nobody");
@@ -174,7 +175,7 @@ fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
         other => panic!("{other:?}"),
     };
     assert_eq!(ballot.of(NodeIndex::new(0)).0, crate::protocol::NodeVerdict::Granted);
-    let gave_up = Event::GaveUp { lock: head, reason: AttemptError::TooSlow };
+    let gave_up = Event::GaveUp { lock: head, reason: AttemptError::TooSlow, taken_for: None };
     assert_eq!(events[1..], [gave_up, Event::AttemptDue(next)]);
     assert!(world.nodes.iter().all(|node| node.written.contains(&World::del(1))));
     assert_eq!(world.client.deliver(head, world.now), Err(AttemptError::Cancelled));
@@ -182,14 +183,15 @@ fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
 
 #[test]
 fn who_waits_is_told_when_its_time_is_over_and_nobody_is_asked() {
-    let (mut world, _, next) = one_waits();
+    let (mut world, holder, next) = one_waits();
     let config = LockConfig { limit: Limit::Until(world.now.after(ms(20))), ..lock_config(3) };
     let hurried = open(&mut world, config);
     world.pass(ms(19));
     assert_eq!(world.events(), []);
     world.pass(ms(1));
+    let taken_for = Some(world.client.deadline(holder).expect("held").since(world.now));
     let reason = AttemptError::Taken;
-    assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason }]);
+    assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason, taken_for }]);
     assert!(world.client.uses(RESOURCE) && world.client.token(next).is_some());
 }
 
@@ -214,7 +216,10 @@ fn who_waits_in_vain_is_told_why_the_head_failed() {
         (0..2).for_each(|index| world.answer_with(index, reply));
         assert_eq!(failed(&world.events()), Some(reason));
         world.pass(ms(20));
-        assert!(world.events().contains(&Event::GaveUp { lock: hurried, reason }), "{reply:?}");
+        assert!(
+            world.events().contains(&Event::GaveUp { lock: hurried, reason, taken_for: None }),
+            "{reply:?}"
+        );
     }
 }
 
@@ -224,7 +229,7 @@ fn while_the_head_knows_nothing_those_behind_it_do_not_either() {
     let (_, hurried) = hurried_behind(&mut world);
     world.pass(ms(20));
     let reason = AttemptError::TooFewNodes;
-    assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason }]);
+    assert_eq!(world.events(), [Event::GaveUp { lock: hurried, reason, taken_for: None }]);
 }
 
 #[test]
@@ -253,8 +258,8 @@ fn who_is_too_late_for_its_turn_is_passed_over() {
     assert_eq!(
         world.events(),
         [
-            Event::GaveUp { lock: next, reason },
-            Event::GaveUp { lock: late, reason: taken },
+            Event::GaveUp { lock: next, reason, taken_for: None },
+            Event::GaveUp { lock: late, reason: taken, taken_for: None },
             Event::AttemptDue(last),
         ]
     );
@@ -267,7 +272,7 @@ fn who_cancels_while_it_waits_leaves_the_line() {
     let last = open(&mut world, config);
     world.release(next);
     let reason = AttemptError::Cancelled;
-    assert_eq!(world.events(), [Event::GaveUp { lock: next, reason }]);
+    assert_eq!(world.events(), [Event::GaveUp { lock: next, reason, taken_for: None }]);
     world.release(holder);
     assert_eq!(due(&world.events()), [last]);
 }

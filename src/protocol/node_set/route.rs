@@ -1,7 +1,9 @@
 //! The routes between the links and the locks.
 
 use super::{Command, Event, NodeSet};
-use crate::protocol::command::LockId;
+use core::time::Duration;
+
+use crate::protocol::command::{LockId, ResourceId};
 use crate::protocol::link::{Link, LinkCommand, Note};
 use crate::protocol::lock::{AttemptError, ExtendError, Happened, Lock, Phase};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex};
@@ -84,6 +86,7 @@ impl NodeSet {
                 Event::Decided { lock, token, counted: machine.counted(), deadline }
             }
             Happened::Settled(Err(reason)) => return self.fail(lock, token, reason),
+            Happened::GaveUp => return self.give_up(lock),
             Happened::Extended(Ok(counted)) => Event::Extended { lock, token, counted, deadline },
             Happened::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
             Happened::Lost { reason, extending } => {
@@ -104,14 +107,33 @@ impl NodeSet {
         let quarantined = reason == AttemptError::Quarantined;
         let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
         let now = self.clock;
+        let resource = self.lock(lock).expect("it has just failed").resource();
+        let held_here = self.held_here_for(resource).is_some();
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
         machine.fail(reason, round_trip, not_before, now);
+        if held_here {
+            machine.know_time_left();
+        }
         let gave_up = machine.phase() == Phase::Ended;
         self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
         if gave_up {
-            self.events.push_back(Event::GaveUp { lock, reason });
+            self.give_up(lock);
         }
+    }
+
+    /// No further attempt of `lock` follows.
+    fn give_up(&mut self, lock: LockId) {
+        let machine = self.lock(lock).expect("it has just ended");
+        let (reason, told) = (machine.why_behind(), machine.taken_for());
+        let taken_for = told.or_else(|| self.held_here_for(machine.resource()));
+        self.events.push_back(Event::GaveUp { lock, reason, taken_for });
+    }
+
+    /// How long the lease on `resource` lives that another use of this client holds.
+    pub(super) fn held_here_for(&self, resource: ResourceId) -> Option<Duration> {
+        let head = self.lock(self.lines.head(resource)?)?;
+        if head.has_lease() { Some(head.deadline().since(self.clock)) } else { None }
     }
 
     /// Corrects why the attempt of `lock` failed: the nodes may not show what this client knows, that
@@ -171,7 +193,7 @@ impl NodeSet {
                 return self.first_attempt_is_due(lock, now);
             }
             let resource = machine.resource();
-            self.events.push_back(Event::GaveUp { lock, reason: why });
+            self.events.push_back(Event::GaveUp { lock, reason: why, taken_for: None });
             self.slots[lock.slot as usize].in_line = false;
             head = self.lines.leave(resource, lock);
             self.carry(lock, now);

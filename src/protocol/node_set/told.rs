@@ -1,5 +1,7 @@
 //! What a driver is told: what to do to the transports, and what became of the locks.
 
+use core::time::Duration;
+
 use crate::protocol::command::{CommandId, LockId, Op};
 use crate::protocol::link::GivenUp;
 use crate::protocol::lock::{AttemptError, Ballot, ExtendError, LostReason, ReleaseOutcome};
@@ -73,6 +75,9 @@ pub enum Event {
         lock: LockId,
         /// Why the last attempt failed.
         reason: AttemptError,
+        /// In how long a majority of the nodes has no key in the way any more if nobody releases or
+        /// extends it; `None` unless somebody has the lock and that is known.
+        taken_for: Option<Duration>,
     },
     /// The lease was extended.
     Extended {

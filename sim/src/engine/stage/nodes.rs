@@ -295,6 +295,7 @@ impl Stage {
                 KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Get => KeyCommand::Get,
+            Ask::TimeLeft => KeyCommand::Pttl,
             Ask::GetSet => KeyCommand::Set {
                 value,
                 condition: SetCondition::Always,

@@ -249,7 +249,8 @@ fn ask_of(operation: Operation) -> Ask {
         Operation::Introduce => Ask::Introduce,
         Operation::Release => Ask::CompareAndDelete,
         Operation::Set => Ask::Set { ttl_ms: None },
-        _ => unreachable!("the client has four operations"),
+        Operation::TimeLeft => Ask::TimeLeft,
+        _ => unreachable!("the client has five operations"),
     }
 }
 

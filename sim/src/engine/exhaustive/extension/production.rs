@@ -160,7 +160,9 @@ impl Production {
         let request = match op {
             Op::Extend { .. } => Request::Extend { round: self.rounds },
             Op::Set { .. } => Request::Set,
-            Op::Introduce | Op::Release { .. } => unreachable!("nothing is released here"),
+            Op::Introduce | Op::Release { .. } | Op::TimeLeft { .. } => {
+                unreachable!("nothing is released here, and no attempt fails")
+            }
         };
         let over = now > 0 && !self.is_alive(now);
         assert!(!over, "{request:?} is written although the lease is over");

@@ -1,0 +1,233 @@
+//! How long the keys in the way of a last attempt live, so that its caller can be told.
+
+use core::time::Duration;
+
+use super::{AttemptError, Happened, Lock, Phase};
+use crate::protocol::command::{CommandId, NoAnswer, Op, Reply, Send};
+use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
+
+/// What the nodes have said of the time that their keys have left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeLeft {
+    /// Nodes that are to be asked.
+    to_ask: NodeMask,
+    /// Nodes whose answer is outstanding.
+    asked: NodeMask,
+    of: [Option<Duration>; MAX_NODES],
+}
+
+impl TimeLeft {
+    pub(super) const UNKNOWN: Self =
+        Self { to_ask: NodeMask::EMPTY, asked: NodeMask::EMPTY, of: [None; MAX_NODES] };
+
+    /// What is known of `node`, as the canonical state tells it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(super) fn encode_node(
+        &self,
+        node: NodeIndex,
+        out: &mut crate::protocol::canonical::Encoder,
+    ) {
+        out.flag(self.asked.contains(node));
+        out.word(self.of[node.get()].map_or(0, |left| 1 + left.as_nanos() as u64));
+    }
+}
+
+impl Lock {
+    /// The phase behind the last attempt, which failed for `reason`. Every node that took part is asked
+    /// how long the key lives that it holds behind the release.
+    pub(super) fn after_last_attempt(&mut self, reason: AttemptError) -> Phase {
+        if reason != AttemptError::Taken || self.to_release.is_empty() {
+            return Phase::Ended;
+        }
+        let asked = self.to_release;
+        self.time_left = TimeLeft { to_ask: asked, asked, ..TimeLeft::UNKNOWN };
+        Phase::AskingTimeLeft
+    }
+
+    /// Nobody need be asked: the client knows of itself.
+    pub(in crate::protocol) fn know_time_left(&mut self) {
+        if self.phase == Phase::AskingTimeLeft {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    /// In how long a majority of the nodes is free, if no key is released or extended before;
+    /// `None` while fewer have told.
+    pub(in crate::protocol) fn taken_for(&self) -> Option<Duration> {
+        let mut known: [Option<Duration>; MAX_NODES] = self.time_left.of;
+        // `None` would come first.
+        known.sort_unstable_by_key(|left| left.unwrap_or(Duration::MAX));
+        known[self.config.nodes.quorum() - 1]
+    }
+
+    /// The question to the next node that is to be asked.
+    pub(super) fn ask_time_left(&mut self) -> Option<Send> {
+        let node = self.time_left.to_ask.pop().filter(|_| self.phase == Phase::AskingTimeLeft)?;
+        let id = self.command(self.time_left_serial(node));
+        let op = Op::TimeLeft { resource: self.resource, token: self.fresh.token };
+        Some(Send { node, id, op, after: None, write_before: None, key_ttl: self.key_ttl })
+    }
+
+    /// Whether `id` is the question to `node` how long its key lives, and unanswered.
+    pub(super) fn is_time_left(&self, node: NodeIndex, id: CommandId) -> bool {
+        self.phase == Phase::AskingTimeLeft
+            && self.time_left.asked.contains(node)
+            && id.serial == self.time_left_serial(node)
+    }
+
+    /// Takes in what `node` said. The nodes that have not answered cost no waiting once a majority
+    /// has told: its keys were set together.
+    pub(super) fn handle_time_left(
+        &mut self,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+    ) -> Option<Happened> {
+        self.time_left.asked.remove(node);
+        self.time_left.of[node.get()] = match outcome {
+            // It is gone.
+            Ok(Reply::Integer(-2)) => Some(Duration::ZERO),
+            // One of -1 never expires.
+            Ok(Reply::Integer(left_ms)) => u64::try_from(left_ms).ok().map(Duration::from_millis),
+            _ => None,
+        };
+        if self.taken_for().is_none() && !self.time_left.asked.is_empty() {
+            return None;
+        }
+        self.phase = Phase::Ended;
+        Some(Happened::GaveUp)
+    }
+
+    fn time_left_serial(&self, node: NodeIndex) -> u32 {
+        self.first_set + (2 * self.config.nodes.get() + node.get()) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::command::LockId;
+    use crate::protocol::lock::{Limit, LockConfig};
+    use crate::protocol::node_set::Event;
+    use crate::protocol::testing::{
+        NODE_TIMEOUT, TTL, World, held_by_three, lock_config, ms, token,
+    };
+
+    /// Five nodes; the first ones hold another attempt's keys, which live for so long.
+    fn taken(left_ms: &[u64]) -> World {
+        let mut world = World::warm(5);
+        for (node, &left_ms) in world.nodes.iter_mut().zip(left_ms) {
+            (node.key, node.expires) = (Some(token(9)), world.now.after(ms(left_ms)));
+        }
+        world
+    }
+
+    /// An attempt to which all nodes have answered; the releases and the questions are under way.
+    fn refused(world: &mut World, limit: Limit) -> LockId {
+        let lock = world.acquire(LockConfig { limit, ..lock_config(5) }, 1);
+        (0..5).for_each(|index| world.answer(index));
+        lock
+    }
+
+    fn answer_all(world: &mut World) {
+        for index in (0..world.nodes.len()).rev() {
+            (0..world.nodes[index].inbox.len()).for_each(|_| world.answer(index));
+        }
+    }
+
+    fn gave_up(world: &mut World) -> Option<(AttemptError, Option<Duration>)> {
+        world.events().into_iter().find_map(|event| match event {
+            Event::GaveUp { reason, taken_for, .. } => Some((reason, taken_for)),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_lock_is_taken_until_a_majority_of_the_keys_has_expired() {
+        let known = |left_ms| Some((AttemptError::Taken, Some(ms(left_ms))));
+        for limit in [Limit::Attempts(1), Limit::AT_ONCE, Limit::Until(World::warm(5).now)] {
+            let mut world = taken(&[6_000, 5_000, 4_000]);
+            refused(&mut world, limit);
+            assert_eq!(gave_up(&mut world), None, "the nodes are still asked");
+            answer_all(&mut world);
+            assert_eq!(gave_up(&mut world), known(4_000), "two are free again");
+        }
+        let mut world = taken(&[4_000, 6_000, 5_000, 8_000, 7_000]);
+        refused(&mut world, Limit::AT_ONCE);
+        answer_all(&mut world);
+        assert_eq!(gave_up(&mut world), known(8_000), "of the three that told first");
+    }
+
+    #[test]
+    fn a_majority_that_told_is_enough() {
+        let mut world = taken(&[4_000; 5]);
+        refused(&mut world, Limit::AT_ONCE);
+        for index in 0..3 {
+            assert_eq!(gave_up(&mut world), None);
+            (0..2).for_each(|_| world.answer(index));
+        }
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Taken, Some(ms(4_000)))));
+    }
+
+    #[test]
+    fn nodes_that_do_not_tell_are_given_up_after_their_timeout() {
+        let mut world = taken(&[4_000; 5]);
+        refused(&mut world, Limit::AT_ONCE);
+        (0..2).for_each(|index| (0..2).for_each(|_| world.answer(index)));
+        world.pass(NODE_TIMEOUT);
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Taken, None)));
+    }
+
+    #[test]
+    fn a_key_that_never_expires_tells_nothing_and_one_that_is_gone_is_no_obstacle() {
+        let mut world = taken(&[4_000; 5]);
+        refused(&mut world, Limit::AT_ONCE);
+        for (index, left) in [-1, 3_000, -2, 2_000, -1].into_iter().enumerate() {
+            world.answer(index);
+            world.answer_with(index, Reply::Integer(left));
+        }
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Taken, Some(ms(3_000)))));
+    }
+
+    #[test]
+    fn nobody_is_asked_before_another_attempt_nor_for_another_reason() {
+        let mut world = taken(&[4_000; 5]);
+        refused(&mut world, Limit::Attempts(2));
+        let asks = |world: &World| {
+            let written = world.nodes.iter().flat_map(|node| &node.written);
+            written.filter(|op| matches!(op, Op::TimeLeft { .. })).count()
+        };
+        assert_eq!(asks(&world), 0, "another attempt follows");
+        let mut world = taken(&[4_000, 4_000]);
+        world.nodes[2].key = Some(token(8));
+        world.nodes[2].expires = world.now.after(TTL);
+        world.nodes[3].key = world.nodes[2].key;
+        world.nodes[3].expires = world.now.after(TTL);
+        refused(&mut world, Limit::Attempts(1));
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Split, None)));
+        assert_eq!(asks(&world), 0);
+    }
+
+    #[test]
+    fn a_caller_who_leaves_is_not_kept() {
+        let mut world = taken(&[4_000; 5]);
+        let lock = refused(&mut world, Limit::AT_ONCE);
+        world.release(lock);
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Cancelled, None)));
+        answer_all(&mut world);
+        assert_eq!(gave_up(&mut world), None);
+    }
+
+    #[test]
+    fn a_lease_of_this_client_is_known_without_asking() {
+        let (mut world, holder) = held_by_three();
+        let deadline = world.client.deadline(holder).expect("it is held");
+        world.pass(ms(1_000));
+        world.acquire(lock_config(3), 2);
+        (0..2).for_each(|index| world.answer(index));
+        let left = Some(deadline.since(world.now));
+        assert_eq!(gave_up(&mut world), Some((AttemptError::Taken, left)));
+        assert!(
+            world.nodes.iter().all(|it| !matches!(it.written.last(), Some(Op::TimeLeft { .. })))
+        );
+    }
+}
