@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
 
     fn add(&mut self, played: Played, which: &str) {
         let result = &played.result;
-        if result.runs == 0 {
+        if result.runs == 0 && result.failures.is_empty() {
             return;
         }
         self.exit(exit_of(result));
@@ -172,14 +172,16 @@ pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupporte
 
 /// What the result of one case means for the command.
 pub(super) fn exit_of(result: &CaseResult) -> Exit {
-    let differs = |failure: &Failure| matches!(failure, Failure::Nondeterminism { .. });
+    let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
     // What the scenario speaks of must be judged; silence is no verdict.
     let is_named = |property| result.case.scenario.expect.contains_key(&property);
     let unjudged = result
         .properties
         .iter()
         .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
-    if result.failures.iter().any(differs) {
+    if has(|it| matches!(it, Failure::Panicked { .. })) {
+        Exit::Internal
+    } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
         Exit::Nondeterminism
     } else if !result.is_met() {
         Exit::Failed

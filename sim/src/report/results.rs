@@ -159,6 +159,9 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
         Failure::Nondeterminism { seed } => {
             format!("two runs by seed {seed} differed: the harness is not deterministic")
         }
+        Failure::Panicked { seed, message } => {
+            format!("the run by seed {seed} panicked: {message}")
+        }
         Failure::NothingHappened => String::from("no lease was asked for in any run"),
     }
 }

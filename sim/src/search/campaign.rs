@@ -4,7 +4,9 @@ use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
 
@@ -108,7 +110,7 @@ impl fmt::Debug for Campaign<'_> {
     }
 }
 
-impl Campaign<'_> {
+impl<'a> Campaign<'a> {
     /// Plays the seeds on all threads of the current pool. The result is the same on any number of
     /// threads, as long as nobody stops it.
     ///
@@ -136,12 +138,19 @@ impl Campaign<'_> {
     }
 
     /// Plays the seeds that begin `offset` after the first.
-    fn play_chunk(&self, player: &mut Player<'_>, offset: u64) -> Result<Tally, Unsupported> {
+    fn play_chunk(&self, player: &mut Player<'a>, offset: u64) -> Result<Tally, Unsupported> {
         let mut tally = Tally::default();
         let start = self.seeds.start + offset;
         let end = self.seeds.end.min(start.saturating_add(self.engine.seeds_at_once()));
         for seed in start..end {
-            let outcome = player.play(seed)?;
+            let outcome = match catch_unwind(AssertUnwindSafe(|| player.play(seed))) {
+                Ok(outcome) => outcome?,
+                Err(panic) => {
+                    tally.panicked(seed, message_of(&*panic));
+                    *player = Player::new(self.case, self.engine)?;
+                    continue;
+                }
+            };
             if seed.is_multiple_of(TWICE_EVERY) && player.play(seed)? != outcome {
                 tally.differs(seed);
             }
@@ -185,6 +194,12 @@ pub fn replay(
         Engine::Turmoil => turmoil::run(case, seed, Some(&mut events))?,
     };
     Ok((outcome, events))
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    String::from(text.unwrap_or("without a message"))
 }
 
 /// An engine at work on one case.
@@ -234,6 +249,20 @@ mod tests {
             assert_eq!(alone.runs, 497);
             assert!(alone.distinct_histories > 100);
         }
+    }
+
+    #[test]
+    fn a_run_that_panics_fails_its_case() {
+        let panic = catch_unwind(|| assert_eq!(1 + 1, 3, "so it is")).unwrap_err();
+        let message = message_of(&*panic);
+        assert!(message.contains("so it is"), "{message}");
+        let mut tally = Tally::default();
+        tally.panicked(8, String::from("later"));
+        tally.panicked(3, message.clone());
+        let [case, ..] = &clock_jump(&[])[..] else { panic!("it has cases") };
+        let result = compare::result(case, "event", 3..9, &tally.merge(Tally::default()));
+        assert_eq!(result.failures, [Failure::Panicked { seed: 3, message }]);
+        assert!(result.kept_seeds().is_empty());
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub(super) fn result(
     if let Some(seed) = tally.nondeterministic {
         failures.push(Failure::Nondeterminism { seed });
     }
+    if let Some((seed, message)) = tally.panicked.clone() {
+        failures.push(Failure::Panicked { seed, message });
+    }
     if tally.runs > 1 && tally.distinct_histories() == 1 {
         failures.push(Failure::OneHistory);
     }

@@ -53,7 +53,7 @@ impl PropertyResult {
 }
 
 /// Why a case as a whole failed, beyond its properties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A fault that is enabled began in no run.
     FaultNeverBegan {
@@ -66,6 +66,13 @@ pub enum Failure {
     Nondeterminism {
         /// The seed.
         seed: u64,
+    },
+    /// A run panicked: a bug of the client that is played, or of the simulator.
+    Panicked {
+        /// The smallest such seed.
+        seed: u64,
+        /// What the panic said.
+        message: String,
     },
     /// No lease was asked for in any run.
     NothingHappened,
@@ -108,13 +115,16 @@ impl CaseResult {
     }
 
     /// The seeds whose histories are worth keeping: the first violating seed of each property,
-    /// else the first seed. In order, each once.
+    /// else the first seed, unless its run panicked. In order, each once.
     #[must_use]
     pub fn kept_seeds(&self) -> Vec<u64> {
         let firsts = self.properties.iter().filter_map(|it| it.first.as_ref());
         let mut seeds: Vec<u64> = firsts.map(|(seed, _)| *seed).collect();
-        if seeds.is_empty() {
-            seeds.push(self.seeds.start);
+        let start = self.seeds.start;
+        let panicked =
+            |it: &Failure| matches!(it, Failure::Panicked { seed, .. } if *seed == start);
+        if seeds.is_empty() && !self.failures.iter().any(panicked) {
+            seeds.push(start);
         }
         seeds.sort_unstable();
         seeds.dedup();

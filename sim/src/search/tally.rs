@@ -28,6 +28,8 @@ pub(super) struct Tally {
     pub(super) properties: [PropertyTally; Property::ALL.len()],
     /// The smallest seed whose second run was not like the first.
     pub(super) nondeterministic: Option<u64>,
+    /// The smallest seed whose run panicked, and the message.
+    pub(super) panicked: Option<(u64, String)>,
 }
 
 /// What was found of one property in some runs.
@@ -67,6 +69,10 @@ impl Tally {
         self.nondeterministic = smaller(self.nondeterministic, Some(seed));
     }
 
+    pub(super) fn panicked(&mut self, seed: u64, message: String) {
+        self.panicked = smaller(self.panicked.take(), Some((seed, message)));
+    }
+
     pub(super) fn merge(mut self, other: Self) -> Self {
         self.runs += other.runs;
         for hash in other.hashes {
@@ -79,6 +85,7 @@ impl Tally {
             own.merge(other);
         }
         self.nondeterministic = smaller(self.nondeterministic, other.nondeterministic);
+        self.panicked = smaller(self.panicked, other.panicked);
         self
     }
 
