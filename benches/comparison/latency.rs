@@ -11,6 +11,8 @@ use crate::report::{Demand, Report, Rounds, heading, quantile};
 use crate::servers::Servers;
 
 const SAMPLES: usize = 2_000;
+/// Where many processes are compared.
+const SHORT: usize = 700;
 const WARM_UP: usize = 200;
 
 /// What the rounds of one subject brought, in microseconds.
@@ -39,7 +41,7 @@ pub(crate) fn round<C: Client, F: Future<Output = C>>(
     servers.pin(Some(0));
     process::pin(None, Some(1));
     let (mut figures, urls) = (Figures::default(), servers.urls(5));
-    measure(1, 5, servers, connect(urls), &mut figures);
+    measure((1, 5), SHORT, servers, connect(urls), &mut figures);
     process::pin(None, None);
     servers.pin(None);
     figures.p50.median()
@@ -49,9 +51,9 @@ fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {
     let [mut ours, mut peer, mut raw] = [(); 3].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         let (urls, ports) = (servers.urls(nodes), servers.ports(nodes));
-        measure(round, nodes, servers, Ours::connect(urls.clone()), &mut ours);
-        measure(round, nodes, servers, Peer::connect(urls), &mut peer);
-        measure(round, nodes, servers, Raw::connect(&ports, 1), &mut raw);
+        measure((round, nodes), SAMPLES, servers, Ours::connect(urls.clone()), &mut ours);
+        measure((round, nodes), SAMPLES, servers, Peer::connect(urls), &mut peer);
+        measure((round, nodes), SAMPLES, servers, Raw::connect(&ports, 1), &mut raw);
     }
     let row = |of: fn(&Figures) -> &Rounds| [&ours, &peer, &raw].map(|it| of(it).to_string());
     report.row(format!("acquire p50, n = {nodes}, µs"), row(|it| &it.p50));
@@ -63,8 +65,8 @@ fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {
 }
 
 fn measure<C: Client>(
-    round: usize,
-    nodes: usize,
+    (round, nodes): (usize, usize),
+    count: usize,
     servers: &mut Servers,
     connect: impl Future<Output = C>,
     figures: &mut Figures,
@@ -77,8 +79,8 @@ fn measure<C: Client>(
         for _ in 0..WARM_UP {
             sample(&client).await;
         }
-        let mut samples = Vec::with_capacity(SAMPLES);
-        for _ in 0..SAMPLES {
+        let mut samples = Vec::with_capacity(count);
+        for _ in 0..count {
             samples.push(sample(&client).await.as_secs_f64() * 1e6);
         }
         samples.sort_by(f64::total_cmp);

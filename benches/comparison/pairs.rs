@@ -20,7 +20,7 @@ use crate::{latency, throughput};
 const PAIRS: usize = 10;
 
 /// Processes of each build in a pair, one after the other in turn.
-const PROCESSES: usize = 5;
+const PROCESSES: usize = 11;
 
 /// One process: throughput in cycles a second, p50 of an acquisition in µs; n = 5.
 pub(crate) fn alone(servers: &mut Servers) {

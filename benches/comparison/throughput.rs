@@ -21,6 +21,9 @@ const TASKS: usize = 64;
 const WORKERS: usize = 2;
 const WARM_UP: Duration = Duration::from_millis(200);
 const MEASURED: Duration = Duration::from_millis(1_200);
+/// Where many processes are compared: what differs between two of one build is more than what a longer
+/// round would smooth.
+const SHORT: Duration = Duration::from_millis(400);
 const COUNTED: Duration = Duration::from_millis(200);
 
 /// What the rounds of one subject brought.
@@ -41,6 +44,7 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     let [mut ours, mut peer, mut raw] = [(); 3].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         let urls = servers.urls(NODES);
+        let round = (round, MEASURED);
         measure(round, servers, Ours::connect(urls.clone()), &mut ours);
         measure(round, servers, Peer::connect(urls), &mut peer);
         let ports = servers.ports(NODES);
@@ -63,13 +67,13 @@ pub(crate) fn round<C: Client, F: Future<Output = C>>(
     connect: impl FnOnce(Vec<String>) -> F,
 ) -> f64 {
     let (mut figures, urls) = (Figures::default(), servers.urls(NODES));
-    measure(1, servers, connect(urls), &mut figures);
+    measure((1, SHORT), servers, connect(urls), &mut figures);
     figures.cycles.median()
 }
 
 /// One round of one subject, in a runtime of its own.
 fn measure<C: Client>(
-    round: usize,
+    (round, measured): (usize, Duration),
     servers: &mut Servers,
     connect: impl Future<Output = C>,
     figures: &mut Figures,
@@ -81,7 +85,7 @@ fn measure<C: Client>(
     let client = Arc::new(runtime.block_on(connect));
     cycle_for(&runtime, &client, WARM_UP);
     let (cpu, server_cpu, began) = (process::cpu(), servers.cpu(), Instant::now());
-    let cycles = cycle_for(&runtime, &client, MEASURED) as f64;
+    let cycles = cycle_for(&runtime, &client, measured) as f64;
     let took = began.elapsed();
     let cpu = (process::cpu() - cpu).as_secs_f64() * 1e6 / cycles;
     let server_cpu = (servers.cpu() - server_cpu).as_secs_f64() * 1e6 / cycles;

@@ -300,7 +300,7 @@ impl NodeSet {
                 (Phase::Queued, Phase::Ended) => {
                     let head = self.lines.head(resource).and_then(|head| self.lock(head));
                     let reason = head.expect("somebody is ahead of who waits").why_behind();
-                    let taken_for = self.held_here_for(resource);
+                    let taken_for = self.held_here_for(id);
                     self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
                 }
                 _ => {}

@@ -1,9 +1,9 @@
 //! The routes between the links and the locks.
 
-use super::{Command, Event, NodeSet};
 use core::time::Duration;
 
-use crate::protocol::command::{LockId, ResourceId};
+use super::{Command, Event, NodeSet};
+use crate::protocol::command::LockId;
 use crate::protocol::link::{Link, LinkCommand, Note};
 use crate::protocol::lock::{AttemptError, ExtendError, Happened, Lock, Phase};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex};
@@ -102,13 +102,13 @@ impl NodeSet {
 
     /// The attempt of `lock` failed; the next one is arranged for, if there is to be one.
     pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
-        let reason = self.as_known_here(lock, reason);
+        // The nodes may not show what this client knows.
+        let held_here = self.held_here_for(lock).is_some();
+        let reason = if held_here { AttemptError::Taken } else { reason };
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
         let quarantined = reason == AttemptError::Quarantined;
         let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
         let now = self.clock;
-        let resource = self.lock(lock).expect("it has just failed").resource();
-        let held_here = self.held_here_for(resource).is_some();
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
         machine.fail(reason, round_trip, not_before, now);
@@ -126,25 +126,15 @@ impl NodeSet {
     fn give_up(&mut self, lock: LockId) {
         let machine = self.lock(lock).expect("it has just ended");
         let (reason, told) = (machine.why_behind(), machine.taken_for());
-        let taken_for = told.or_else(|| self.held_here_for(machine.resource()));
+        let taken_for = told.or_else(|| self.held_here_for(lock));
         self.events.push_back(Event::GaveUp { lock, reason, taken_for });
     }
 
-    /// How long the lease on `resource` lives that another use of this client holds.
-    pub(super) fn held_here_for(&self, resource: ResourceId) -> Option<Duration> {
-        let head = self.lock(self.lines.head(resource)?)?;
-        if head.has_lease() { Some(head.deadline().since(self.clock)) } else { None }
-    }
-
-    /// Corrects why the attempt of `lock` failed: the nodes may not show what this client knows, that
-    /// another use of its own holds the lease.
-    fn as_known_here(&self, lock: LockId, reason: AttemptError) -> AttemptError {
-        let resource = self.lock(lock).expect("it has just failed").resource();
-        let head = self.lines.head(resource).filter(|&head| head != lock);
-        match head.and_then(|head| self.lock(head)) {
-            Some(head) if head.has_lease() => AttemptError::Taken,
-            _ => reason,
-        }
+    /// How long the lease lives that another use of this client holds on the resource of `lock`.
+    pub(super) fn held_here_for(&self, lock: LockId) -> Option<Duration> {
+        let head = self.lines.head(self.lock(lock)?.resource()).filter(|&head| head != lock)?;
+        let head = self.lock(head).filter(|head| head.has_lease())?;
+        Some(head.deadline().since(self.clock))
     }
 
     /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
