@@ -5,8 +5,8 @@
 //! ```
 //!
 //! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout. Each
-//! round of either is a process of its own, `OTHER alone`, and prints two figures. A round of a pair is
-//! the median of several, in turn with those of the other build: where a process lies in memory moves its
+//! round of either is a process of its own, `OTHER alone`, and prints three figures. A round of a pair is
+//! the best of several, in turn with those of the other build: where a process lies in memory moves its
 //! figures by more than most changes do.
 
 use std::process::{Command, ExitCode, Stdio};
@@ -22,18 +22,19 @@ const PAIRS: usize = 10;
 /// Processes of each build in a pair, one after the other in turn.
 const PROCESSES: usize = 11;
 
-/// One process: throughput in cycles a second, p50 of an acquisition in µs; n = 5.
+/// One process, n = 5: throughput in cycles a second, CPU time a cycle in µs, p50 of an acquisition in
+/// µs.
 pub(crate) fn alone(servers: &mut Servers) {
-    let cycles = throughput::round(servers, Ours::connect);
+    let [cycles, cpu_us] = throughput::round(servers, Ours::connect);
     let p50_us = latency::round(servers, Ours::connect);
-    println!("figures {cycles} {p50_us}");
+    println!("figures {cycles} {cpu_us} {p50_us}");
 }
 
 /// Compares this program with `other`; a ratio above 1 is an improvement.
 pub(crate) fn run(other: &str) -> ExitCode {
     let this = std::env::current_exe().expect("the program has a path");
     let this = this.to_string_lossy().into_owned();
-    let (mut throughputs, mut latencies) = (Vec::new(), Vec::new());
+    let mut ratios = [const { Vec::new() }; 3];
     for pair in 0..PAIRS {
         let order = if pair % 2 == 0 { [&*this, other] } else { [other, &*this] };
         let mut rounds = in_turn(order);
@@ -44,42 +45,48 @@ pub(crate) fn run(other: &str) -> ExitCode {
             eprintln!("`{other}` is no build of this benchmark, or a round failed");
             return ExitCode::FAILURE;
         };
-        let ratios = [after[0] / before[0], before[1] / after[1]];
+        let of_pair = [after[0] / before[0], before[1] / after[1], before[2] / after[2]];
         println!(
-            "pair {pair}: {:.0} and {:.0} cycles/s ({:.3}); p50 {:.1} and {:.1} µs ({:.3})",
-            after[0], before[0], ratios[0], after[1], before[1], ratios[1],
+            "pair {pair}: {:.0} and {:.0} cycles/s ({:.3}); CPU {:.1} and {:.1} µs ({:.3}); \
+             p50 {:.1} and {:.1} µs ({:.3})",
+            after[0],
+            before[0],
+            of_pair[0],
+            after[1],
+            before[1],
+            of_pair[1],
+            after[2],
+            before[2],
+            of_pair[2],
         );
-        throughputs.push(ratios[0]);
-        latencies.push(ratios[1]);
+        ratios.iter_mut().zip(of_pair).for_each(|(all, it)| all.push(it));
     }
-    for (figure, ratios) in [("throughput", throughputs), ("p50", latencies)] {
+    for (figure, ratios) in ["throughput", "CPU time a cycle", "p50"].into_iter().zip(ratios) {
         println!("{figure}: {}", median_with_interval(ratios));
     }
     ExitCode::SUCCESS
 }
 
-/// The medians of throughput and p50 of each program; `None` if one of its processes fails.
-fn in_turn(programs: [&str; 2]) -> [Option<[f64; 2]>; 2] {
+/// The best of each figure of each program; `None` if one of its processes fails. What else
+/// runs on the machine, or on its host, only ever slows a process down.
+fn in_turn(programs: [&str; 2]) -> [Option<[f64; 3]>; 2] {
     let rounds: Vec<_> = (0..PROCESSES).map(|_| programs.map(figures)).collect();
     [0, 1].map(|program| {
         let figures: Option<Vec<_>> = rounds.iter().map(|round| round[program]).collect();
-        figures.map(|figures| [0, 1].map(|figure| median(figures.iter().map(|it| it[figure]))))
+        let figures = figures?;
+        let least = |at: usize| figures.iter().map(|it| it[at]).fold(f64::INFINITY, f64::min);
+        let most = figures.iter().map(|it| it[0]).fold(0.0, f64::max);
+        Some([most, least(1), least(2)])
     })
 }
 
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
-    let mut figures: Vec<_> = figures.collect();
-    figures.sort_by(f64::total_cmp);
-    quantile(&figures, 0.5)
-}
-
 /// Runs one process of `program` and returns its throughput and p50; `None` if it fails.
-fn figures(program: &str) -> Option<[f64; 2]> {
+fn figures(program: &str) -> Option<[f64; 3]> {
     let output = Command::new(program).arg("alone").stderr(Stdio::inherit()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("figures "))?;
-    let (cycles, p50_us) = line.split_once(' ')?;
-    Some([cycles.parse().ok()?, p50_us.parse().ok()?])
+    let figures: Vec<f64> = line.split(' ').map_while(|figure| figure.parse().ok()).collect();
+    figures.try_into().ok()
 }
 
 /// The median of ten, between their second and ninth: by the binomial distribution the true median
