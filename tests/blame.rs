@@ -47,7 +47,7 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
 /// delays and snapshots; and the pause that makes the acquisition of catalogue C1 slow, as the
 /// entry has it.
 fn steers(case: &Case, fault: &Fault) -> bool {
-    matches!(fault.kind(), FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))
+    matches!(fault.kind, FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))
         || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
 }
 
@@ -77,7 +77,7 @@ fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
     let of = |word: &str, names: &HostNames| {
         names.0.iter().any(|name| blames(&format!("{word}({})", node(name))))
     };
-    match fault.kind() {
+    match &fault.kind {
         FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => of("clock", &it.host),
         FaultKind::ClockRate(it) => of("clock", &it.host),
         FaultKind::Delay(_) => blames("delayed-write"),

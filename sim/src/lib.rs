@@ -17,4 +17,5 @@ pub mod scenario;
 pub mod search;
 pub mod serve;
 pub mod subject;
+mod text;
 pub mod world;

@@ -30,7 +30,6 @@ mod staged;
 mod story;
 mod svg;
 mod table;
-mod text;
 mod timeline;
 mod versions;
 mod words;

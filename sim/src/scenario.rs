@@ -30,10 +30,11 @@ pub use file::File;
 pub use library::{embedded, load};
 pub use model::{
     Acquire, ActiveExpiry, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate,
-    ClockSpec, Cluster, Connections, Delay, Demotion, Disk, Drift, Enter, Extend, Failover, Fault,
-    FaultKind, Flush, Hold, HostAt, HostNames, LinkSpec, Lock, Lost, Message, Network, NodeSpec,
-    Nothing, OneHost, Partition, Persistence, Point, Replica, RestartGuard, Restarting, Retry, Run,
-    Scenario, Server, Start, Step, Stopwatch, Store, Swap, WhichAttempt, Write,
+    ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends, Enter, Extend,
+    Failover, Family, Fault, FaultKind, Flush, Hold, HostAt, HostNames, Hosts, LinkSpec, Lock,
+    Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point, Replica,
+    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
+    Time, WhichAttempt, Write,
 };
 pub(crate) use names::is_name;
 pub use names::{SUBJECTS, WORKER, nearest, slug};

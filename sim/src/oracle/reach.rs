@@ -13,7 +13,7 @@
 
 use super::leases::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
-use crate::scenario::{Connections, FaultKind, Lost, Message, Scenario, SpanRange};
+use crate::scenario::{Connections, Fault, FaultKind, Lost, Message, Scenario, SpanRange};
 
 /// The first pause between retransmissions, twice: it adds to what the doubling makes of it.
 const RETRANSMISSION_NS: u64 = 400_000_000;
@@ -115,11 +115,11 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
-        let cut = |kind| cut_of(scenario, setting, kind);
+        let cut = |fault: &Fault| cut_of(scenario, setting, &fault.kind);
         // A cold connection is one that can be dialled from the first nanosecond on.
         let at_first_ns = u64::from(!setting.warm);
         Self {
-            faults: scenario.faults.iter().map(|fault| cut(fault.kinds().next()?)).collect(),
+            faults: scenario.faults.iter().map(cut).collect(),
             down: 0,
             stalled: 0,
             node_since_ns: [0; NODES_MAX],
@@ -260,7 +260,7 @@ impl Reach {
     }
 }
 
-fn cut_of(scenario: &Scenario, setting: &Setting, kind: FaultKind<'_>) -> Option<Cut> {
+fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cut> {
     let across = |from, to| across(scenario, setting, from, to);
     let (requests, answers, resets, aftermath) = match kind {
         FaultKind::Partition(it) => {

@@ -1,11 +1,11 @@
 //! What a terminal shows of a violation.
 
 use super::story::{self, Clause};
-use super::text;
 use super::timeline::Timeline;
 use crate::history::Event;
 use crate::oracle::Violation;
 use crate::scenario::{Case, Property};
+use crate::text;
 
 /// The most lines of a block, and their width.
 const LINES_MAX: usize = 25;

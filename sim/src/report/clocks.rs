@@ -3,9 +3,9 @@
 use plotters::prelude::*;
 
 use super::svg::tick_label;
-use super::text;
 use super::timeline::Timeline;
 use crate::history::{ClockKind, HostIndex, Segment};
+use crate::text;
 
 /// A clock this near to true time is not worth a line: masters tick in milliseconds.
 const NOTABLE_NS: i64 = 2_000_000;

@@ -1,11 +1,11 @@
 //! Who held what from when to when, drawn to scale in true time.
 
-use super::faults;
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
-use super::text;
 use super::timeline::{Key, Timeline, Trouble};
 use crate::history::{HostIndex, Writer};
 use crate::oracle::Violation;
+use crate::scenario::FaultKind;
+use crate::text;
 
 mod clients;
 mod nodes;
@@ -95,7 +95,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
 
     fn end_of(&self, trouble: &Trouble) -> i64 {
         let fault = self.timeline.scenario.faults.get(trouble.fault);
-        let lasts = fault.is_some_and(|fault| fault.clock_rate.is_some());
+        let lasts = fault.is_some_and(|fault| matches!(fault.kind, FaultKind::ClockRate(_)));
         match trouble.ended {
             Some(ended) => self.scale.x(ended.at_ns),
             None if lasts => RIGHT,
@@ -216,7 +216,7 @@ fn label_x(x: i64, width: i64) -> i64 {
 
 fn lane_label(timeline: &Timeline<'_>, trouble: &Trouble) -> String {
     match timeline.scenario.faults.get(trouble.fault) {
-        Some(fault) => format!("{}: {}", fault.id, faults::summary(fault)),
+        Some(fault) => format!("{}: {}", fault.id, fault.kind.summary()),
         None => String::from("a fault"),
     }
 }

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{Played, page, text};
+use super::{Played, page};
 use crate::scenario::Property;
 use crate::search::Observed;
+use crate::text;
 
 pub(super) fn draw(played: &[Played]) -> String {
     let met = played.iter().filter(|one| one.result.is_met()).count();

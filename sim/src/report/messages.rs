@@ -2,9 +2,9 @@
 //! follow the order of events, not their duration.
 
 use super::svg::{Area, PX, Svg, width_of};
-use super::text;
 use super::timeline::Timeline;
 use crate::oracle::Violation;
+use crate::text;
 
 mod lifelines;
 mod select;

@@ -2,9 +2,10 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Played, results, text};
+use super::{Played, results};
 use crate::scenario::{Scenario, Verdict};
 use crate::search::{Observed, PropertyResult};
+use crate::text;
 
 mod fit;
 mod run;

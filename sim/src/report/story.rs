@@ -1,12 +1,12 @@
 //! The story of a run in words: who held what from when to when, at which node a key ended early,
 //! and because of which fault.
 
-use super::text;
 use super::timeline::{Absence, Attempt, Moment, Timeline};
 use super::words;
 use crate::history::{AttemptId, Settlement};
 use crate::oracle::{Blame, Violation};
 use crate::scenario::Property;
+use crate::text;
 
 mod because;
 mod continuity;

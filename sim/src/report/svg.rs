@@ -131,7 +131,7 @@ impl Scale {
 
 /// A tick's label: `2 s`, `250 ms`, as short as it can be said.
 pub(super) fn tick_label(at_ns: u64) -> String {
-    super::text::length(at_ns)
+    crate::text::length(at_ns)
 }
 
 #[cfg(test)]

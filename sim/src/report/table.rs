@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::text;
 use super::timeline::Timeline;
 use super::words;
 use crate::history::EventKind;
+use crate::text;
 
 /// The rows that are shown of a history.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! Events in words, for the table of a page.
 
 use super::story;
-use super::text;
 use super::timeline::Timeline;
 use crate::history::{
     Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Writer,
 };
+use crate::text;
 
 /// What a command is called in pictures.
 pub(super) const fn op(op: OpKind) -> &'static str {
@@ -136,7 +136,7 @@ fn down(power: bool) -> String {
 
 fn fault_name(timeline: &Timeline<'_>, fault: u16, what: &str) -> String {
     match timeline.scenario.faults.get(usize::from(fault)) {
-        Some(known) => format!("fault `{}` {what}: {}", known.id, super::faults::summary(known)),
+        Some(known) => format!("fault `{}` {what}: {}", known.id, known.kind.summary()),
         None => format!("fault {fault} {what}"),
     }
 }

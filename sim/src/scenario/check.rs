@@ -7,7 +7,7 @@ mod cluster;
 mod expect;
 mod fault;
 
-use super::model::{CLIENTS_MAX, Scenario};
+use super::model::{CLIENTS_MAX, Hosts, Scenario};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
@@ -82,29 +82,6 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
 struct Check<'s> {
     scenario: &'s Scenario,
     found: Vec<Complaint>,
-}
-
-/// Kinds of hosts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hosts {
-    Clients,
-    Nodes,
-    NodesAndReplicas,
-    /// Every host that has clocks and processes of its own.
-    Machines,
-    All,
-}
-
-impl Hosts {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Clients => "a client",
-            Self::Nodes => "a node",
-            Self::NodesAndReplicas => "a node or a replica",
-            Self::Machines => "a client, a node or a replica",
-            Self::All => "a client, a node, a replica or `store`",
-        }
-    }
 }
 
 impl<'s> Check<'s> {

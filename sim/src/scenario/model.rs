@@ -13,8 +13,8 @@ pub use cluster::{
     Server, Start,
 };
 pub use fault::{
-    ClockBy, ClockRate, Delay, Demotion, Failover, Fault, FaultKind, Flush, HostNames, Lost,
-    Message, OneHost, Partition, Restarting, Stopwatch, Swap,
+    ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault, FaultKind,
+    Flush, HostNames, Hosts, Lost, Message, OneHost, Partition, Restarting, Stopwatch, Swap, Time,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 

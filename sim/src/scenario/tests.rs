@@ -37,6 +37,14 @@ fn complaint(from: &str, to: &str) -> String {
     cases_of("scenarios/clock-jump.toml", &text, &[]).expect_err("it is wrong").to_string()
 }
 
+/// What the scenario of these tests does to a clock.
+fn jump(case: &Case) -> &ClockBy {
+    match &case.scenario.faults[1].kind {
+        FaultKind::ClockJump(by) => by,
+        other => panic!("{other:?}"),
+    }
+}
+
 fn names(cases: &[Case]) -> Vec<String> {
     cases.iter().map(Case::full_name).collect()
 }
@@ -52,7 +60,7 @@ fn a_file_is_its_base_and_its_cases() {
             "clock-jump::five-votes-survive-one-forgetful-node",
         ]
     );
-    let jumps = cases.iter().map(|case| case.scenario.faults[1].clock_jump.as_ref().unwrap().by);
+    let jumps = cases.iter().map(|case| jump(case).by);
     let seconds = |ms: i64| SignedSpan(ms * 1_000_000);
     assert_eq!(jumps.collect::<Vec<_>>(), [seconds(10_000), seconds(90), seconds(10_000)]);
     assert_eq!(cases[0].scenario.expect.len(), 2);
@@ -111,7 +119,7 @@ fn an_override_comes_last_and_is_remembered() {
     for case in cases {
         assert_eq!(case.scenario.lock.ttl, Span::from_ms(5_000));
         assert_eq!(case.scenario.run.seeds, SeedRange(0..3));
-        assert_eq!(case.scenario.faults[1].clock_jump.as_ref().unwrap().by.to_string(), "-2s");
+        assert_eq!(jump(&case).by.to_string(), "-2s");
         assert_eq!(case.overrides, overrides);
     }
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::engine::{Outcome, Unsupported, event};
 use crate::oracle::{Blamed, Judgement};
 use crate::scenario::{
-    At, Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, complaints,
+    Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, Time, complaints,
 };
 
 /// How far things are moved: a tick for the beginning, one for the way and one for the end.
@@ -196,19 +196,12 @@ impl<'a> Shifts<'a> {
     }
 
     fn fault(&mut self, fault: &mut Fault) {
-        if let At::Time(at) = &mut fault.at {
-            self.instant(at);
-        }
-        fault.until.iter_mut().for_each(|until| self.instant(until));
-        fault.lasts.iter_mut().for_each(|length| self.length(length));
-        fault.delay.iter_mut().for_each(|delay| self.length(&mut delay.by));
-        for clock in [&mut fault.clock_jump, &mut fault.clock_slew].into_iter().flatten() {
-            clock.by.0 += self.by_length_ns();
-        }
-        for death in [&mut fault.kill, &mut fault.power, &mut fault.shutdown].into_iter().flatten()
-        {
-            death.restart_after.iter_mut().for_each(|length| self.length(length));
-            death.backup_of.iter_mut().for_each(|at| self.instant(at));
+        for time in fault.times() {
+            match time {
+                Time::Instant(at) => self.instant(at),
+                Time::Length(length) => self.length(length),
+                Time::Shift(by) => by.0 += self.by_length_ns(),
+            }
         }
     }
 
@@ -244,7 +237,7 @@ impl<'a> Shifts<'a> {
 mod tests {
     use super::super::testing::clock_jump;
     use super::*;
-    use crate::scenario::Network;
+    use crate::scenario::{At, Network};
 
     fn case(settings: &[&str]) -> Case {
         clock_jump(settings).remove(0)

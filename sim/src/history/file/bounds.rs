@@ -27,10 +27,7 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     if clients == 0 || clients > CLIENTS_MAX {
         return Err(format!("a scenario has 1 to {CLIENTS_MAX} clients, not {clients}"));
     }
-    match scenario.faults.iter().find(|fault| fault.kinds().count() != 1) {
-        Some(fault) => Err(format!("the fault `{}` is not of exactly one kind", fault.id)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether `event` can follow `previous` in a run of `scenario`.

@@ -3,9 +3,9 @@
 use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
 use crate::report::story;
 use crate::report::svg::{Area, PX, width_of};
-use crate::report::text;
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
+use crate::text;
 
 const BAR_TOP: i64 = 6 * PX;
 const BAR: i64 = 28 * PX;

@@ -3,8 +3,8 @@
 use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
 use crate::history::{KeyEnd, Writer};
 use crate::report::svg::{Area, PX, width_of};
-use crate::report::text;
 use crate::report::timeline::{Key, Timeline};
+use crate::text;
 
 const BAR_TOP: i64 = 5 * PX;
 const BAR: i64 = 16 * PX;

@@ -2,7 +2,6 @@
 
 use super::{PX, STEP, Sheet, WIDTH};
 use crate::history::{KeyEnd, Writer};
-use crate::report::faults;
 use crate::report::svg::Area;
 use crate::report::timeline::{Attempt, Timeline};
 
@@ -48,7 +47,7 @@ fn troubles(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
     for trouble in &timeline.troubles {
         let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { continue };
-        let begun = (trouble.began.at_ns, format!("{}: {}", fault.id, faults::summary(fault)));
+        let begun = (trouble.began.at_ns, format!("{}: {}", fault.id, fault.kind.summary()));
         let lasted = trouble.ended.filter(|ended| ended.at_ns > trouble.began.at_ns);
         let ended = lasted.map(|at| (at.at_ns, format!("{} ends", fault.id)));
         for (at_ns, label) in [Some(begun), ended].into_iter().flatten() {

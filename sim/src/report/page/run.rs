@@ -7,8 +7,9 @@ use crate::oracle::Violation;
 use crate::report::story::{self, Clause, Story};
 use crate::report::table::{self, Window};
 use crate::report::timeline::Timeline;
-use crate::report::{Played, clocks, gantt, messages, replay_command, text};
+use crate::report::{Played, clocks, gantt, messages, replay_command};
 use crate::scenario::Property;
+use crate::text;
 
 /// The run of `played` by `seed`, if its history was kept.
 pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {

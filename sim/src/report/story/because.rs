@@ -4,9 +4,10 @@
 use super::{Clause, stop_before};
 use crate::history::{AttemptId, KeyEnd, OpKind, Writer};
 use crate::oracle::Violation;
-use crate::report::faults::{self, Family};
-use crate::report::text;
+use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
+use crate::scenario::Family;
+use crate::text;
 
 /// Every node that both leases counted, and why it could vote twice.
 pub(super) fn shared_nodes(

@@ -2,8 +2,8 @@
 
 use super::{Clause, because};
 use crate::oracle::Violation;
-use crate::report::text;
 use crate::report::timeline::{Attempt, Moment, Timeline};
+use crate::text;
 
 /// The headline, and what led to it.
 pub(super) fn tell(

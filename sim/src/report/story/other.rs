@@ -4,10 +4,11 @@ use super::continuity::made_again;
 use super::{Clause, because, settled, stop_before};
 use crate::history::{AttemptId, EventKind, Writer};
 use crate::oracle::Violation;
-use crate::report::faults::{self, Family};
-use crate::report::text;
+use crate::report::faults;
 use crate::report::timeline::{Extension, Timeline, Write};
+use crate::scenario::Family;
 use crate::scenario::Property;
+use crate::text;
 
 /// The headline, and what led to it.
 pub(super) fn tell(

@@ -2,21 +2,12 @@
 
 mod server;
 
-use super::client::joined;
-use super::{Check, FAULTS_MAX, Hosts};
+use super::{Check, FAULTS_MAX};
 use crate::scenario::model::{
-    At, ClockBy, Failover, Fault, FaultKind, HostAt, HostNames, Point, WhichAttempt,
+    At, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, HostAt, Hosts, Point, WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
-
-/// Whether a kind of fault has an end of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    Always,
-    Never,
-    Perhaps,
-}
 
 impl Check<'_> {
     pub(super) fn faults(&mut self) {
@@ -34,44 +25,23 @@ impl Check<'_> {
                 let message = format!("two faults are called `{}`", fault.id);
                 self.wrong(&id, &message, "expected another name");
             }
-            let kinds: Vec<FaultKind<'_>> = fault.kinds().collect();
-            let [kind] = kinds[..] else {
-                let names: Vec<&str> = kinds.iter().map(|kind| name_of(*kind)).collect();
-                self.not_one_kind(&at, &names);
-                continue;
-            };
-            self.times(&at, fault, kind);
-            self.kind(&format!("{at}.{}", name_of(kind)), fault, kind);
+            self.times(&at, fault);
+            self.kind(&format!("{at}.{}", fault.kind.descriptor().name), fault);
         }
     }
 
-    fn not_one_kind(&mut self, at: &str, kinds: &[&str]) {
-        let expected = "expected exactly one of `pause`, `suspend`, `kill`, `power`, `stall`, \
-                        `partition`, `delay`, `clock-jump`, `clock-rate`, `clock-slew`, `evict`, \
-                        `flush`, `delete`, `memory-full`, `disk-stall`, `snapshot`, `shutdown`, \
-                        `failover`, `demote`, `swap`, `attach`";
-        match kinds {
-            [] => self.wrong(&format!("{at}.id"), "a fault of no kind", expected),
-            [_, second, ..] => {
-                let message = format!("a fault that is {} at once", joined(kinds));
-                self.wrong_key(&format!("{at}.{second}"), &message, expected)
-            }
-            [_] => unreachable!("one kind is right"),
-        };
-    }
-
-    fn times(&mut self, at: &str, fault: &Fault, kind: FaultKind<'_>) {
-        let ends = ends(kind);
+    fn times(&mut self, at: &str, fault: &Fault) {
+        let Descriptor { name, ends, .. } = fault.kind.descriptor();
         let given = fault.until.map(|_| "until").or(fault.lasts.map(|_| "lasts"));
         match (ends, given) {
             (Ends::Never, Some(key)) => {
-                let message = format!("`{}` has no end", name_of(kind));
+                let message = format!("`{name}` has no end");
                 self.wrong_key(&format!("{at}.{key}"), &message, "it happens at one instant");
                 return;
             }
             (Ends::Always, None) => {
-                let message = format!("`{}` needs an end", name_of(kind));
-                self.wrong_key(&format!("{at}.{}", name_of(kind)), &message, "add `until`");
+                let message = format!("`{name}` needs an end");
+                self.wrong_key(&format!("{at}.{name}"), &message, "add `until`");
             }
             _ => {}
         }
@@ -129,65 +99,52 @@ impl Check<'_> {
         }
     }
 
-    fn kind(&mut self, at: &str, fault: &Fault, kind: FaultKind<'_>) {
+    fn kind(&mut self, at: &str, fault: &Fault) {
         let host = format!("{at}.host");
-        match kind {
-            FaultKind::Pause(it) | FaultKind::Suspend(it) => {
-                self.all_hosts(&host, &it.host, Hosts::Clients);
-            }
-            FaultKind::Delete(it)
-            | FaultKind::DiskStall(it)
-            | FaultKind::Evict(it)
-            | FaultKind::MemoryFull(it)
-            | FaultKind::Stall(it) => {
-                self.all_hosts(&host, &it.host, Hosts::Nodes);
-            }
-            FaultKind::Snapshot(it) => {
-                self.all_hosts(&host, &it.host, Hosts::Nodes);
-                if fault.enabled {
-                    self.loads_snapshots(&host, &it.host);
-                }
-            }
-            FaultKind::Attach(it) => self.attaching(&host, &it.host),
-            FaultKind::Demote(it) => self.demotion(at, it),
-            FaultKind::Flush(it) => self.flush(at, it),
-            FaultKind::Swap(it) => self.swap(at, it),
-            FaultKind::Failover(it) => self.failover(at, it),
-            FaultKind::Kill(it) => self.restarting(at, fault, it, Hosts::Machines),
-            FaultKind::Power(it) => self.restarting(at, fault, it, Hosts::Machines),
-            FaultKind::Shutdown(it) => self.restarting(at, fault, it, Hosts::NodesAndReplicas),
+        match &fault.kind {
             FaultKind::Partition(it) => {
                 let [first, second] = &it.between;
-                self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
+                return self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
             }
             FaultKind::Delay(it) => {
                 self.groups(at, [&it.from, &it.to], ["from", "to"]);
-                self.positive(&format!("{at}.by"), it.by);
+                return self.positive(&format!("{at}.by"), it.by);
             }
+            FaultKind::Failover(it) => return self.failover(at, it),
+            _ => self.hosts(&host, &fault.kind),
+        }
+        match &fault.kind {
+            FaultKind::Attach(it) => self.attaching(&host, &it.host),
             FaultKind::ClockJump(it) => self.clock_by(at, it),
+            FaultKind::ClockRate(it) => self.rate(&format!("{at}.ppm"), it.ppm),
             FaultKind::ClockSlew(it) => {
                 self.clock_by(at, it);
                 self.slew(&format!("{at}.by"), fault, it);
             }
-            FaultKind::ClockRate(it) => {
-                self.all_hosts(&host, &it.host, Hosts::Machines);
-                self.rate(&format!("{at}.ppm"), it.ppm);
+            FaultKind::Demote(it) => self.demotion(at, it),
+            FaultKind::Flush(it) => self.flush(at, it),
+            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+                self.restarting(at, fault, it);
             }
+            FaultKind::Snapshot(it) if fault.enabled => self.loads_snapshots(&host, &it.host),
+            FaultKind::Swap(it) => self.swap(at, it),
+            _ => {}
         }
     }
 
     /// Each of them is known, and none is named twice.
-    fn all_hosts(&mut self, at: &str, names: &HostNames, which: Hosts) {
-        let place = |place: usize| match names.0.len() {
+    fn hosts(&mut self, at: &str, kind: &FaultKind) {
+        let (names, which) = (kind.hosts(), kind.descriptor().hosts);
+        let place = |place: usize| match names.len() {
             1 => at.to_owned(),
             _ => format!("{at}.{place}"),
         };
-        if names.0.is_empty() {
+        if names.is_empty() {
             self.wrong(at, "no host", "expected at least one name");
         }
-        for (number, name) in names.0.iter().enumerate() {
+        for (number, name) in names.iter().enumerate() {
             self.host(&place(number), name, which);
-            if names.0[..number].contains(name) {
+            if names[..number].contains(name) {
                 let message = format!("`{name}` is named twice");
                 self.wrong(&place(number), &message, "expected each host once");
             }
@@ -211,7 +168,6 @@ impl Check<'_> {
     }
 
     fn clock_by(&mut self, at: &str, it: &ClockBy) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Machines);
         let by = format!("{at}.by");
         self.shift(&by, it.by);
         if it.by.0 == 0 {
@@ -231,57 +187,5 @@ impl Check<'_> {
             let message = format!("{} cannot be slewed within {length}", it.by);
             self.wrong(at, &message, &format!("expected at most {}", Span(most)));
         }
-    }
-}
-
-fn name_of(kind: FaultKind<'_>) -> &'static str {
-    match kind {
-        FaultKind::Attach(_) => "attach",
-        FaultKind::ClockJump(_) => "clock-jump",
-        FaultKind::ClockRate(_) => "clock-rate",
-        FaultKind::ClockSlew(_) => "clock-slew",
-        FaultKind::Delay(_) => "delay",
-        FaultKind::Delete(_) => "delete",
-        FaultKind::Demote(_) => "demote",
-        FaultKind::DiskStall(_) => "disk-stall",
-        FaultKind::Evict(_) => "evict",
-        FaultKind::Failover(_) => "failover",
-        FaultKind::Flush(_) => "flush",
-        FaultKind::Kill(_) => "kill",
-        FaultKind::MemoryFull(_) => "memory-full",
-        FaultKind::Partition(_) => "partition",
-        FaultKind::Pause(_) => "pause",
-        FaultKind::Power(_) => "power",
-        FaultKind::Shutdown(_) => "shutdown",
-        FaultKind::Snapshot(_) => "snapshot",
-        FaultKind::Stall(_) => "stall",
-        FaultKind::Suspend(_) => "suspend",
-        FaultKind::Swap(_) => "swap",
-    }
-}
-
-fn ends(kind: FaultKind<'_>) -> Ends {
-    match kind {
-        FaultKind::ClockSlew(_) => Ends::Always,
-        FaultKind::Attach(_)
-        | FaultKind::ClockJump(_)
-        | FaultKind::Delete(_)
-        | FaultKind::Evict(_)
-        | FaultKind::Flush(_)
-        | FaultKind::Kill(_)
-        | FaultKind::Power(_)
-        | FaultKind::Shutdown(_)
-        | FaultKind::Snapshot(_)
-        | FaultKind::Swap(_) => Ends::Never,
-        FaultKind::ClockRate(_)
-        | FaultKind::Delay(_)
-        | FaultKind::Demote(_)
-        | FaultKind::DiskStall(_)
-        | FaultKind::Failover(_)
-        | FaultKind::MemoryFull(_)
-        | FaultKind::Partition(_)
-        | FaultKind::Pause(_)
-        | FaultKind::Stall(_)
-        | FaultKind::Suspend(_) => Ends::Perhaps,
     }
 }

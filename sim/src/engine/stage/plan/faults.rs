@@ -32,7 +32,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
             (None, Some(lasts)) => End::After(lasts.0),
             (None, None) => End::Never,
         };
-        let (doings, end) = planned_doings(scenario, fault.kind(), begin, end)?;
+        let (doings, end) = planned_doings(scenario, &fault.kind, begin, end)?;
         let last = doings.len().saturating_sub(1);
         for (number, doing) in doings.into_iter().enumerate() {
             let (opens, closes) = (number == 0, number == last);
@@ -45,7 +45,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
 /// What a fault does at each of its hosts, and when it ends.
 fn planned_doings(
     scenario: &Scenario,
-    kind: FaultKind<'_>,
+    kind: &FaultKind,
     begin: Begin,
     end: End,
 ) -> Result<(Vec<Doing>, End), Unsupported> {
@@ -115,7 +115,7 @@ fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>
 /// What a fault does to the clocks of each of its hosts, and when it ends.
 fn planned_clock_fault(
     scenario: &Scenario,
-    kind: FaultKind<'_>,
+    kind: &FaultKind,
     begin: Begin,
     end: End,
 ) -> Result<(Vec<Doing>, End), Unsupported> {

@@ -1,8 +1,9 @@
 //! Rules about what happens to servers.
 
-use super::super::{Check, Hosts};
+use super::super::Check;
 use crate::scenario::model::{
-    At, Demotion, Fault, Flush, HostNames, Persistence, Restarting, Stopwatch, Swap,
+    At, Demotion, Fault, FaultKind, Flush, HostNames, Hosts, Persistence, Restarting, Stopwatch,
+    Swap,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -12,7 +13,6 @@ const DATABASES: u8 = 16;
 
 impl Check<'_> {
     pub(super) fn attaching(&mut self, at: &str, names: &HostNames) {
-        self.all_hosts(at, names, Hosts::NodesAndReplicas);
         if let Some(node) = names.0.iter().find(|name| self.scenario.cluster.nodes.contains(name)) {
             let message = format!("`{node}` follows nobody");
             self.wrong(at, &message, "expected a replica");
@@ -20,14 +20,12 @@ impl Check<'_> {
     }
 
     pub(super) fn flush(&mut self, at: &str, it: &Flush) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
         if let Some(database) = it.database {
             self.database(&format!("{at}.database"), database);
         }
     }
 
     pub(super) fn swap(&mut self, at: &str, it: &Swap) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
         let [one, other] = it.databases;
         self.database(&format!("{at}.databases.0"), one);
         self.database(&format!("{at}.databases.1"), other);
@@ -46,7 +44,6 @@ impl Check<'_> {
 
     /// A server gets the keys of its own replica, or keeps its own.
     pub(super) fn demotion(&mut self, at: &str, it: &Demotion) {
-        self.all_hosts(&format!("{at}.host"), &it.host, Hosts::Nodes);
         let Some(leader) = &it.of else { return };
         let replicas = self.scenario.cluster.replicas.iter();
         let own = replicas.filter(|replica| it.host.0 == [replica.of.as_str()]);
@@ -63,8 +60,7 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting, which: Hosts) {
-        self.all_hosts(&format!("{at}.host"), &it.host, which);
+    pub(super) fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting) {
         if let Some(after) = it.restart_after {
             self.span(&format!("{at}.restart-after"), after);
         }
@@ -72,7 +68,7 @@ impl Check<'_> {
             let message = "there is no delay to measure";
             self.wrong_key(&format!("{at}.measured-on"), message, "only with `restart-after`");
         }
-        if it.torn && fault.power.is_none() {
+        if it.torn && !matches!(fault.kind, FaultKind::Power(_)) {
             let message = "the kernel lives and tears nothing";
             self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
         }

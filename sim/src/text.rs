@@ -2,19 +2,19 @@
 //! byte.
 
 /// An instant to the millisecond, rounded down: `1.102 s`.
-pub(super) fn instant(at_ns: u64) -> String {
+pub(crate) fn instant(at_ns: u64) -> String {
     let ms = at_ns / 1_000_000;
     format!("{}.{:03} s", ms / 1_000, ms % 1_000)
 }
 
 /// An instant to the nanosecond, in groups: `1.102 345 678`.
-pub(super) fn exact(at_ns: u64) -> String {
+pub(crate) fn exact(at_ns: u64) -> String {
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
     format!("{s}.{:03} {:03} {:03}", ns / 1_000_000, ns / 1_000 % 1_000, ns % 1_000)
 }
 
 /// How long something takes, in the unit that suits it, rounded down to three places.
-pub(super) fn length(ns: u64) -> String {
+pub(crate) fn length(ns: u64) -> String {
     let (unit, name) = match ns {
         0 => return String::from("0 s"),
         1_000_000_000.. => (1_000_000_000, "s"),
@@ -36,13 +36,13 @@ fn decimals(thousandths: u64) -> String {
 }
 
 /// A signed amount of time: `+10 s`.
-pub(super) fn signed(ns: i64) -> String {
+pub(crate) fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "−" } else { "+" };
     format!("{sign}{}", length(ns.unsigned_abs()))
 }
 
 /// A rate as a share: `+10 %`, `−0.05 %`.
-pub(super) fn percent(ppm: i32) -> String {
+pub(crate) fn percent(ppm: i32) -> String {
     let sign = if ppm < 0 { "−" } else { "+" };
     let size = ppm.unsigned_abs();
     let digits = format!("{}.{:04}", size / 10_000, size % 10_000);
@@ -50,7 +50,7 @@ pub(super) fn percent(ppm: i32) -> String {
 }
 
 /// Ties every number to its unit, so that no line breaks between them.
-pub(super) fn tied(text: &str) -> String {
+pub(crate) fn tied(text: &str) -> String {
     const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
     let mut tied = String::with_capacity(text.len());
     for (nth, word) in text.split(' ').enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn tied(text: &str) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn list<S: AsRef<str>>(items: &[S]) -> String {
+pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::from("nobody"),
         [one] => one.as_ref().to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn list<S: AsRef<str>>(items: &[S]) -> String {
 }
 
 /// `1 run`, `2 runs`.
-pub(super) fn count(number: u64, what: &str) -> String {
+pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 

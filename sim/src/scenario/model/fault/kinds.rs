@@ -1,0 +1,244 @@
+//! The kinds of faults, and everything that is to be known of one before it is played. An engine adds
+//! what happens at its beginning and its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::details::{
+    ClockBy, ClockRate, Delay, Demotion, Failover, Flush, OneHost, Partition, Restarting, Swap,
+};
+use super::hosts::Hosts;
+use crate::scenario::span::{SignedSpan, Span};
+
+/// What goes wrong. In a file its name is a key of the fault, and its details are the value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// A client takes no step; the world goes on.
+    Pause(OneHost),
+    /// The same, and the host sleeps: its monotonic clock stops.
+    Suspend(OneHost),
+    /// The process dies, its host lives.
+    Kill(Restarting),
+    /// The host dies.
+    Power(Restarting),
+    /// A node executes nothing.
+    Stall(OneHost),
+    /// Nothing passes between two groups.
+    Partition(Partition),
+    /// Messages take longer.
+    Delay(Delay),
+    /// The wall clock is set.
+    ClockJump(ClockBy),
+    /// All three clocks run at another rate, until the end.
+    ClockRate(ClockRate),
+    /// The clocks are slewed by an amount between the beginning and the end.
+    ClockSlew(ClockBy),
+    /// The lock's key is evicted.
+    Evict(OneHost),
+    /// Every key of a node is deleted, or of one of its databases.
+    Flush(Flush),
+    /// An operator deletes the lock's key on a node.
+    Delete(OneHost),
+    /// A node's memory is full and its policy is `noeviction`: it refuses to set, and nothing else.
+    MemoryFull(OneHost),
+    /// Syncs of a node's disk that are under way or begin do not finish until the end.
+    DiskStall(OneHost),
+    /// A node writes a snapshot, done at this instant.
+    Snapshot(OneHost),
+    /// A node's process is told to stop: it writes what its persistence says, and closes.
+    Shutdown(Restarting),
+    /// A replica takes the place of its master.
+    Failover(Failover),
+    /// A node's server becomes a replica under live connections, and a master again at the end.
+    Demote(Demotion),
+    /// Two databases of a node change places.
+    Swap(Swap),
+    /// A replica is new: it begins to follow its node at this instant.
+    Attach(OneHost),
+}
+
+/// Whether a kind of fault has an end of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// It must be given one.
+    Always,
+    /// It happens at one instant.
+    Never,
+    /// It lasts until the end of the run if it is given none.
+    Perhaps,
+}
+
+/// What a fault can be the reason of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// A clock that is wrong.
+    Clock,
+    /// A key that is gone, or cannot be set.
+    Memory,
+    /// A process that is away or stands still.
+    Process,
+}
+
+/// What is to be known of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor {
+    /// Its name in files.
+    pub name: &'static str,
+    /// The hosts that it may name.
+    pub hosts: Hosts,
+    /// Whether it has an end.
+    pub ends: Ends,
+    /// What it can be the reason of.
+    pub explains: &'static [Family],
+}
+
+/// A time among the details of a fault.
+#[derive(Debug)]
+pub enum Time<'a> {
+    /// An instant of the run.
+    Instant(&'a mut Span),
+    /// How long something takes.
+    Length(&'a mut Span),
+    /// By how much a clock is moved.
+    Shift(&'a mut SignedSpan),
+}
+
+impl FaultKind {
+    /// The names of all kinds.
+    pub const NAMES: [&'static str; 21] = [
+        "pause",
+        "suspend",
+        "kill",
+        "power",
+        "stall",
+        "partition",
+        "delay",
+        "clock-jump",
+        "clock-rate",
+        "clock-slew",
+        "evict",
+        "flush",
+        "delete",
+        "memory-full",
+        "disk-stall",
+        "snapshot",
+        "shutdown",
+        "failover",
+        "demote",
+        "swap",
+        "attach",
+    ];
+
+    /// What is to be known of the kind.
+    #[must_use]
+    pub const fn descriptor(&self) -> Descriptor {
+        use Ends::{Always, Never, Perhaps};
+        use Family::{Clock, Memory, Process};
+        use Hosts::{All, Clients, Machines, Nodes, NodesAndReplicas};
+        let (name, hosts, ends, explains): (_, _, _, &[Family]) = match self {
+            Self::Attach(_) => ("attach", NodesAndReplicas, Never, &[]),
+            Self::ClockJump(_) => ("clock-jump", Machines, Never, &[Clock]),
+            Self::ClockRate(_) => ("clock-rate", Machines, Perhaps, &[Clock]),
+            Self::ClockSlew(_) => ("clock-slew", Machines, Always, &[Clock]),
+            Self::Delay(_) => ("delay", All, Perhaps, &[]),
+            Self::Delete(_) => ("delete", Nodes, Never, &[Memory]),
+            Self::Demote(_) => ("demote", Nodes, Perhaps, &[Memory]),
+            Self::DiskStall(_) => ("disk-stall", Nodes, Perhaps, &[]),
+            Self::Evict(_) => ("evict", Nodes, Never, &[Memory]),
+            Self::Failover(_) => ("failover", Nodes, Perhaps, &[Memory]),
+            Self::Flush(_) => ("flush", Nodes, Never, &[Memory]),
+            Self::Kill(_) => ("kill", Machines, Never, &[Memory, Process]),
+            Self::MemoryFull(_) => ("memory-full", Nodes, Perhaps, &[Memory]),
+            Self::Partition(_) => ("partition", All, Perhaps, &[]),
+            Self::Pause(_) => ("pause", Clients, Perhaps, &[Process]),
+            Self::Power(_) => ("power", Machines, Never, &[Memory, Process]),
+            Self::Shutdown(_) => ("shutdown", NodesAndReplicas, Never, &[Memory, Process]),
+            Self::Snapshot(_) => ("snapshot", Nodes, Never, &[]),
+            Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process]),
+            Self::Suspend(_) => ("suspend", Clients, Perhaps, &[Process]),
+            Self::Swap(_) => ("swap", Nodes, Never, &[Memory]),
+        };
+        Descriptor { name, hosts, ends, explains }
+    }
+
+    /// The hosts that it happens to; none if it is about what is between hosts.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        match self {
+            Self::Attach(it)
+            | Self::Delete(it)
+            | Self::DiskStall(it)
+            | Self::Evict(it)
+            | Self::MemoryFull(it)
+            | Self::Pause(it)
+            | Self::Snapshot(it)
+            | Self::Stall(it)
+            | Self::Suspend(it) => &it.host.0,
+            Self::ClockJump(it) | Self::ClockSlew(it) => &it.host.0,
+            Self::ClockRate(it) => &it.host.0,
+            Self::Delay(_) | Self::Partition(_) => &[],
+            Self::Demote(it) => &it.host.0,
+            Self::Failover(it) => core::slice::from_ref(&it.node),
+            Self::Flush(it) => &it.host.0,
+            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => &it.host.0,
+            Self::Swap(it) => &it.host.0,
+        }
+    }
+
+    /// Every time among its details.
+    pub fn times(&mut self) -> Vec<Time<'_>> {
+        match self {
+            Self::ClockJump(it) | Self::ClockSlew(it) => vec![Time::Shift(&mut it.by)],
+            Self::Delay(it) => vec![Time::Length(&mut it.by)],
+            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => {
+                let restart = it.restart_after.as_mut().map(Time::Length);
+                restart.into_iter().chain(it.backup_of.as_mut().map(Time::Instant)).collect()
+            }
+            Self::Attach(_)
+            | Self::ClockRate(_)
+            | Self::Delete(_)
+            | Self::Demote(_)
+            | Self::DiskStall(_)
+            | Self::Evict(_)
+            | Self::Failover(_)
+            | Self::Flush(_)
+            | Self::MemoryFull(_)
+            | Self::Partition(_)
+            | Self::Pause(_)
+            | Self::Snapshot(_)
+            | Self::Stall(_)
+            | Self::Suspend(_)
+            | Self::Swap(_) => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_names_is_that_of_the_format() {
+        let unknown = serde_json::from_str::<FaultKind>(r#"{"x": {}}"#).unwrap_err().to_string();
+        let names = FaultKind::NAMES.map(|name| format!("`{name}`")).join(", ");
+        assert!(unknown.contains(&format!("expected one of {names} ")), "{unknown}");
+    }
+
+    #[test]
+    fn a_kind_describes_itself_by_its_name_in_files() {
+        let details = [
+            r#"{"host": "A"}"#,
+            r#"{"host": "A", "by": "1s"}"#,
+            r#"{"host": "A", "ppm": 1}"#,
+            r#"{"host": "A", "databases": [0, 1]}"#,
+            r#"{"node": "A", "to": "R"}"#,
+            r#"{"between": [["A"], ["B"]]}"#,
+            r#"{"from": ["A"], "to": ["B"], "by": "1s"}"#,
+        ];
+        for name in FaultKind::NAMES {
+            let parse = |it: &&str| serde_json::from_str(&format!(r#"{{"{name}": {it}}}"#)).ok();
+            let kind: FaultKind = details.iter().find_map(parse).expect("one of them fits");
+            assert_eq!(kind.descriptor().name, name);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a fault is, in words.
+
+use super::details::{Demotion, Flush, Restarting};
+use super::kinds::FaultKind;
+use crate::text;
+
+impl FaultKind {
+    /// What it does, for a heading: `C’s wall clock is set by +10 s`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Attach(one) => format!("{} begins to follow its node", one.host),
+            Self::ClockJump(by) => {
+                format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
+            }
+            Self::ClockRate(rate) => {
+                format!("{}’s clocks run at {}", rate.host, text::percent(rate.ppm))
+            }
+            Self::ClockSlew(by) => {
+                format!("{}’s clocks are slewed by {}", by.host, text::signed(by.by.0))
+            }
+            Self::Delay(delay) => {
+                let (from, to) = (text::list(&delay.from), text::list(&delay.to));
+                format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
+            }
+            Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
+            Self::Demote(it) => format!("{} is made a replica{}", it.host, leader(it)),
+            Self::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
+            Self::Evict(one) => format!("{} evicts the key", one.host),
+            Self::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
+            Self::Flush(it) => format!("{}{} is flushed", database(it), it.host),
+            Self::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
+            Self::MemoryFull(one) => format!("the memory of {} is full", one.host),
+            Self::Partition(partition) => {
+                let [left, right] = &partition.between;
+                let arrow = if partition.one_way { "nothing passes to" } else { "cut off from" };
+                format!("{} {arrow} {}", text::list(left), text::list(right))
+            }
+            Self::Pause(one) => format!("{} is stopped", one.host),
+            Self::Power(it) => format!("{} loses power{}", it.host, proxy(it)),
+            Self::Shutdown(it) => format!("{} is shut down{}", it.host, proxy(it)),
+            Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
+            Self::Stall(one) => format!("{} executes nothing", one.host),
+            Self::Suspend(one) => format!("{} is suspended", one.host),
+            Self::Swap(it) => {
+                let [one, other] = it.databases;
+                format!("databases {one} and {other} of {} change places", it.host)
+            }
+        }
+    }
+
+    /// What the fault `id` did `at` an instant or for a `span` of time, behind "because".
+    #[must_use]
+    pub fn because(&self, id: &str, at: &str, span: &str) -> String {
+        match self {
+            Self::ClockJump(by) => {
+                let by_ns = text::signed(by.by.0);
+                format!("fault `{id}` moved {}’s clock by {by_ns} {at}", by.host)
+            }
+            Self::ClockRate(rate) => {
+                let percent = text::percent(rate.ppm);
+                format!("fault `{id}` made {}’s clocks run at {percent} {span}", rate.host)
+            }
+            Self::ClockSlew(by) => {
+                let by_ns = text::signed(by.by.0);
+                format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
+            }
+            Self::Delete(one) => format!("fault `{id}` deleted the key on {} {at}", one.host),
+            Self::Demote(it) => {
+                format!("fault `{id}` made {} a replica{} {span}", it.host, leader(it))
+            }
+            Self::Evict(one) => format!("fault `{id}` evicted the key on {} {at}", one.host),
+            Self::Failover(it) => {
+                format!("fault `{id}` put {} in the place of {} {at}", it.to, it.node)
+            }
+            Self::Flush(it) => format!("fault `{id}` flushed {}{} {at}", database(it), it.host),
+            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, proxy(it)),
+            Self::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
+            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, proxy(it)),
+            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, proxy(it)),
+            Self::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
+            Self::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
+            Self::Swap(it) => {
+                let [one, other] = it.databases;
+                format!("fault `{id}` swapped databases {one} and {other} of {} {at}", it.host)
+            }
+            Self::Attach(_)
+            | Self::Delay(_)
+            | Self::DiskStall(_)
+            | Self::MemoryFull(_)
+            | Self::Partition(_)
+            | Self::Snapshot(_) => format!("of fault `{id}` ({}) {span}", self.summary()),
+        }
+    }
+}
+
+/// The server that a demoted one follows, if it is in the scenario.
+fn leader(it: &Demotion) -> String {
+    it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
+}
+
+/// The database that is emptied, if it is not all of them.
+fn database(it: &Flush) -> String {
+    it.database.map(|number| format!("database {number} of ")).unwrap_or_default()
+}
+
+/// What hides the death from clients.
+fn proxy(it: &Restarting) -> &'static str {
+    if it.behind_a_proxy { " behind a proxy" } else { "" }
+}
