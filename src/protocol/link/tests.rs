@@ -1,6 +1,7 @@
 //! The rules of one connection, seen through the client that owns it.
 
 use super::*;
+use crate::protocol::Drift;
 use crate::protocol::command::LockId;
 use crate::protocol::lock::{AttemptError, Fresh, Limit, LockConfig, ReleaseOutcome};
 use crate::protocol::node_set::Event;

@@ -90,7 +90,9 @@ impl Visitor<'_> for Key<'_> {
             None => Ok(name),
             Some(known) => {
                 let first = known.descriptor().name;
-                Err(E::custom(format!("a fault that is `{first}` and `{name}` at once, expected one of them")))
+                Err(E::custom(format!(
+                    "a fault that is `{first}` and `{name}` at once, expected one of them"
+                )))
             }
         }
     }

@@ -1,0 +1,136 @@
+//! The life of a link's connections: dialled, introduced, open, lost, dialled again.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::introductions::Introductions;
+use super::pending::Pending;
+use super::{GivenUp, Link, Note};
+use crate::protocol::command::{NoAnswer, Op};
+use crate::protocol::time::BootInstant;
+
+/// Waits between two dials: the first, and the longest that doubling reaches.
+pub(super) const REDIAL_FIRST: Duration = Duration::from_millis(10);
+const REDIAL_LONGEST: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not needed so far.
+    Idle,
+    /// To be dialled as soon as the driver polls.
+    DialWanted,
+    Dialing {
+        since: BootInstant,
+    },
+    /// Connected; only the introduction may be written.
+    Introducing,
+    Open,
+    /// The connection is gone; dial again at `until`.
+    Backoff {
+        until: BootInstant,
+    },
+}
+
+impl Link {
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Whether the first connection that there will have been is still to be opened.
+    pub(crate) fn opens_first(&self) -> bool {
+        let opens = !matches!(self.state, State::Open | State::Backoff { .. });
+        self.epoch <= 1 && opens
+    }
+
+    /// How long a connection may take to open.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.config.connect_timeout
+    }
+
+    /// Opens the connection if nobody has asked for it yet.
+    pub(crate) fn connect(&mut self) {
+        if self.state == State::Idle {
+            self.state = State::DialWanted;
+        }
+    }
+
+    /// The connection dialled as `epoch` is open.
+    pub(crate) fn handle_connected(&mut self, epoch: u32, now: BootInstant) {
+        if epoch != self.epoch || !matches!(self.state, State::Dialing { .. }) {
+            return;
+        }
+        self.state = State::Introducing;
+        self.writable = true;
+        let id = self.own_id();
+        self.introductions.ask(now);
+        self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+    }
+
+    /// The transport of `epoch` takes bytes again, or takes none for now.
+    pub(crate) fn handle_writable(&mut self, epoch: u32, writable: bool) {
+        if epoch == self.epoch {
+            self.writable = writable;
+        }
+    }
+
+    /// The transport of `epoch` is gone: refused, closed or reset by the other side.
+    pub(crate) fn handle_closed(
+        &mut self,
+        epoch: u32,
+        now: BootInstant,
+        notes: &mut VecDeque<Note>,
+    ) {
+        if epoch == self.epoch && self.has_transport() {
+            self.drop_connection(now, notes);
+        }
+    }
+
+    pub(super) fn has_transport(&self) -> bool {
+        matches!(self.state, State::Dialing { .. } | State::Introducing | State::Open)
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        matches!(self.state, State::Backoff { .. })
+    }
+
+    /// Gives the connection up and says so to the transport.
+    pub(super) fn reset(&mut self, why: GivenUp, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.reset_wanted = Some(why);
+        self.drop_connection(now, notes);
+    }
+
+    pub(super) fn drop_connection(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        let written = core::mem::take(&mut self.written);
+        for place in 0..self.pipeline.len() {
+            let pending = self.pipeline[place];
+            if let Op::Release { resource, token } = pending.op
+                && pending.id.lock.is_some()
+            {
+                self.debts.owe(resource, token, now.after(pending.key_ttl));
+            }
+            if pending.id.lock.is_some() && !pending.overdue {
+                let sent = place < written || matches!(pending.op, Op::Release { .. });
+                let why = if sent { NoAnswer::Unknown } else { NoAnswer::NotSent };
+                notes.push_back(Note { node: self.node, id: pending.id, outcome: Err(why) });
+            }
+        }
+        self.pipeline.clear();
+        while let Some(id) = self.introductions.give_up(|_| true) {
+            notes.push_back(Note { node: self.node, id, outcome: Err(NoAnswer::Unknown) });
+        }
+        self.introductions = Introductions::default();
+        self.debts.connection_lost();
+        (self.writable, self.refused_at) = (false, None);
+        let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
+        self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
+        self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);
+    }
+}
+
+/// A share of `most`, another one for each connection.
+fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
+    // An odd factor for each epoch: one draw serves all dials until the next attempt.
+    let mixed = jitter.wrapping_mul(2 * u64::from(epoch) + 1);
+    let share = (most.as_nanos() * u128::from(mixed)) >> 64;
+    Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,104 @@
+//! What becomes of commands that wait for too long.
+
+use std::collections::VecDeque;
+
+use super::connection::State;
+use super::pending::Pending;
+use super::{GivenUp, Link, Note};
+use crate::protocol::command::{NoAnswer, Op};
+use crate::protocol::time::BootInstant;
+
+impl Link {
+    /// Some instant that [`Link::poll_timeout`] named has come.
+    pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        self.debts.forget_until(now);
+        match self.state {
+            State::Backoff { until } if until <= now => self.state = State::DialWanted,
+            State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
+                return self.reset(GivenUp::NoAnswer, now, notes);
+            }
+            _ => {}
+        }
+        if self.gives_up_at().is_some_and(|at| at <= now) {
+            return self.reset(GivenUp::NoAnswer, now, notes);
+        }
+        self.expire(now, notes);
+        self.expire_withheld(now, notes);
+        self.pay(now);
+    }
+
+    /// The earliest instant at which [`Link::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let idle = self.pipeline.is_empty() && self.debts.len() == 0;
+        if idle && matches!(self.state, State::Open | State::Idle) {
+            return None;
+        }
+        let connection = match self.state {
+            State::Backoff { until } => Some(until),
+            State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
+            _ => None,
+        };
+        // In the order of their taking, except that the connection's first introduction comes first.
+        // Those that are overdue were taken before all others: a node that hangs leaves hundreds.
+        let opens =
+            matches!(self.state, State::Introducing).then(|| self.pipeline.front()).flatten();
+        let opens = opens.map(|it| it.id);
+        let is_past = |it: &Pending| it.overdue || Some(it.id) == opens;
+        let first_live = self.pipeline.get(self.pipeline.partition_point(is_past));
+        let overdue = [self.pipeline.front().filter(|it| !it.overdue), first_live];
+        let overdue = overdue.into_iter().flatten().map(|it| it.since).min();
+        let overdue = overdue.map(|since| since.after(self.config.node_timeout));
+        let unwritten = self.pipeline.range(self.written..);
+        let stale = unwritten.filter_map(|it| it.write_before).min();
+        // Without room nothing is paid when it is due, but with the answers that make room.
+        let debts = self.debts.next_timeout().filter(|_| self.has_room());
+        let withheld = self.introductions.oldest_withheld();
+        let withheld = withheld.map(|since| since.after(self.config.node_timeout));
+        let timeouts = [self.gives_up_at(), overdue, stale, debts, withheld];
+        timeouts.into_iter().fold(connection, |first, other| match (first, other) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        })
+    }
+
+    /// Whether the node owes an answer beyond the node timeout. One that was asked late, for other
+    /// commands were ahead, is given its time.
+    pub(super) fn is_stuck(&self, now: BootInstant) -> bool {
+        let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
+        let oldest = self.pipeline.front();
+        oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))
+    }
+
+    /// When the oldest command without an answer has been written for too long.
+    pub(super) fn gives_up_at(&self) -> Option<BootInstant> {
+        Some(self.pipeline.front()?.written_at?.after(self.config.patience()))
+    }
+
+    /// Tells the senders of commands that have waited for the node timeout, and of those that it has
+    /// become too late to write. What is neither a release nor written leaves the pipeline; what
+    /// was written stays, because its reply will come first.
+    pub(super) fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+        let (node, mut place) = (self.node, 0);
+        while let Some(pending) = self.pipeline.get_mut(place) {
+            let unwritten = place >= self.written;
+            let due = pending.since.after(self.config.node_timeout) <= now
+                || unwritten && pending.is_stale(now);
+            if !due || pending.overdue {
+                place += 1;
+                continue;
+            }
+            let id = pending.id;
+            if unwritten && !matches!(pending.op, Op::Release { .. } | Op::Introduce) {
+                let crowded = self.is_open() && self.writable && !self.is_stuck(now);
+                let why = if crowded { NoAnswer::Crowded } else { NoAnswer::NotSent };
+                self.drop_unwritten(place, why, notes);
+            } else {
+                pending.overdue = true;
+                place += 1;
+                if id.lock.is_some() {
+                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                }
+            }
+        }
+    }
+}
