@@ -1,16 +1,19 @@
 //! One use of the lock: attempts until one is granted, then the lease, then its release.
 
+mod attempt;
 mod ballot;
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod extension;
 mod refusal;
+mod release;
 mod renewal;
 mod terms;
 mod time_left;
 
 use core::time::Duration;
 
+use self::attempt::Vote;
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
 use self::refusal::InTheWay;
@@ -24,7 +27,7 @@ use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use super::time::BootInstant;
 use super::token::Token;
-use super::validity::{deadline, remaining};
+use super::validity::remaining;
 
 /// What an answer, or its absence, has brought about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +62,6 @@ pub(crate) enum Phase {
     /// The last attempt has failed, and the nodes are asked how long the keys in its way live.
     AskingTimeLeft,
     Ended,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Vote {
-    /// No SET of this attempt can have been executed.
-    NotSent,
-    Pending,
-    /// Refused: another attempt's key is there.
-    Refused,
-    /// Granted by a node that counts.
-    Counted,
-    /// Granted by a node in quarantine: it blocks others and decides nothing.
-    Ineligible,
-    /// Written, and unanswered in time: the key may be there.
-    Unknown,
-    /// Answered by an error: nothing was set, and nothing is on its way.
-    Failed,
 }
 
 /// The machine of one use of the lock. [`NodeSet`](super::NodeSet) carries its wishes to the links.
@@ -226,11 +212,6 @@ impl Lock {
         self.renewal.round()
     }
 
-    /// The nodes whose votes count for the current attempt.
-    pub(crate) fn counted(&self) -> NodeMask {
-        self.voting(Vote::Counted)
-    }
-
     /// What is left of the lease at `now`, or why it is over; a use of the lock that has no lease
     /// counts as past its deadline.
     pub(crate) fn remaining(&self, now: BootInstant) -> Result<Duration, LostReason> {
@@ -239,26 +220,6 @@ impl Lock {
             Phase::Held { lost: Some(reason) } => Err(reason),
             _ => Err(LostReason::DeadlinePassed),
         }
-    }
-
-    /// Begins an attempt. `now` is T1: it is read before any command of the attempt exists
-    /// (specification, step 1).
-    pub(crate) fn begin(&mut self, fresh: Fresh, now: BootInstant) {
-        assert_eq!(self.phase, Phase::Due, "an attempt begins when it is due");
-        assert!(self.to_release.is_empty(), "the last attempt's releases go out first");
-        self.phase = Phase::Trying;
-        self.fresh = fresh;
-        self.t1 = now;
-        self.deadline = deadline(now, self.config.ttl, self.config.drift);
-        self.votes = [Vote::Pending; MAX_NODES];
-        self.key_ttl = self.config.ttl;
-        self.extension = Extension::NONE;
-        self.ballot = Ballot::default();
-        self.crowded = NodeMask::EMPTY;
-        self.in_the_way = InTheWay::NOTHING;
-        self.first_set = self.next_serial;
-        self.next_serial += 3 * self.config.nodes.get() as u32;
-        self.to_set = self.all_nodes();
     }
 
     /// A node's outcome for one of this lock's commands. `eligible_from` is the node's, now.
@@ -355,29 +316,6 @@ impl Lock {
         Ok(Grant { deadline: self.deadline, token: self.fresh.token })
     }
 
-    /// Lets the keys live until they expire by themselves.
-    pub(crate) fn leave(&mut self) {
-        assert!(matches!(self.phase, Phase::Held { .. }), "only a lease can be left");
-        self.cancel_round();
-        self.phase = Phase::Ended;
-    }
-
-    /// Gives back whatever the current attempt has or may have, and tries no more.
-    pub(crate) fn release(&mut self) {
-        self.cancel_round();
-        match self.phase {
-            Phase::Trying | Phase::Decided | Phase::Held { .. } => {
-                self.release_everywhere();
-                self.confirming = self.to_release;
-                self.phase = Phase::Releasing(ReleaseOutcome::default());
-            }
-            Phase::Queued | Phase::Due | Phase::Waiting { .. } | Phase::AskingTimeLeft => {
-                self.phase = Phase::Ended;
-            }
-            Phase::Releasing(_) | Phase::Ended => {}
-        }
-    }
-
     /// The next command that a node is to be sent.
     pub(crate) fn poll_send(&mut self) -> Option<Send> {
         let (resource, token, key_ttl) = (self.resource, self.fresh.token, self.key_ttl);
@@ -425,111 +363,6 @@ impl Lock {
         }
     }
 
-    /// The finished release, once every node's word is in or given up.
-    pub(crate) fn poll_released(&mut self) -> Option<ReleaseOutcome> {
-        match self.phase {
-            Phase::Releasing(outcome) if self.confirming.is_empty() => {
-                self.phase = Phase::Ended;
-                Some(outcome)
-            }
-            _ => None,
-        }
-    }
-
-    /// Settles the attempt as soon as its outcome is certain: what the remaining nodes may still say
-    /// to a grant costs no waiting.
-    fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
-        let quorum = self.config.nodes.quorum();
-        let counted = self.voting(Vote::Counted).len();
-        if counted >= quorum {
-            // `now` is T2: it is read after the last answer that counts (specification, step 3).
-            if self.is_worth_having(now) {
-                self.phase = Phase::Decided;
-                self.why_behind = AttemptError::Taken;
-                return Some(Ok(()));
-            }
-            return Some(Err(AttemptError::TooSlow));
-        }
-        if counted + self.voting(Vote::Pending).len() >= quorum {
-            return None;
-        }
-        self.why_not().map(Err)
-    }
-
-    /// Ends the attempt: everything that it may have set is released, on *every* node that may
-    /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
-    /// That is `not_before` an instant, if one is known before which it cannot succeed.
-    pub(crate) fn fail(
-        &mut self,
-        reason: AttemptError,
-        round_trip: Duration,
-        not_before: Option<BootInstant>,
-        now: BootInstant,
-    ) {
-        self.release_everywhere();
-        self.failures += 1;
-        self.why_behind = reason;
-        let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
-        let again = match self.config.limit {
-            Limit::Attempts(most) => self.failures < most,
-            Limit::Until(end) => until < end,
-            Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
-        };
-        self.phase = if again { Phase::Waiting { until } } else { self.after_last_attempt(reason) };
-    }
-
-    /// What the nodes had said to the attempt; a node that had not said anything is pending.
-    pub(crate) fn ballot(&self) -> Ballot {
-        let mut ballot = self.ballot;
-        for node in self.voting(Vote::Pending).iter() {
-            ballot.record(node, NodeVerdict::Pending);
-        }
-        ballot
-    }
-
-    fn record_answer(
-        &mut self,
-        node: NodeIndex,
-        outcome: Result<Reply, NoAnswer>,
-        now: BootInstant,
-    ) {
-        let verdict = match (self.votes[node.get()], outcome) {
-            (Vote::Counted, _) => NodeVerdict::Granted,
-            (Vote::Ineligible, _) => NodeVerdict::NotCounted,
-            (Vote::Refused, _) => NodeVerdict::Taken,
-            (_, Ok(_)) => NodeVerdict::Error,
-            (_, Err(NoAnswer::Crowded | NoAnswer::NotSent)) => NodeVerdict::NotAsked,
-            (_, Err(NoAnswer::Unknown)) => NodeVerdict::Silent,
-        };
-        self.ballot.record(node, verdict);
-        self.ballot.heard(node, self.t1, now);
-    }
-
-    fn release_everywhere(&mut self) {
-        let never_sent = self.voting(Vote::NotSent);
-        self.to_release = self.all_nodes();
-        for node in never_sent.iter() {
-            self.to_release.remove(node);
-        }
-    }
-
-    fn confirm(&mut self, node: NodeIndex, outcome: Result<Reply, NoAnswer>) {
-        self.confirming.remove(node);
-        let Phase::Releasing(releasing) = &mut self.phase else {
-            return;
-        };
-        match outcome {
-            Ok(Reply::Integer(1..)) => releasing.deleted.insert(node),
-            Ok(Reply::Integer(_)) | Err(NoAnswer::NotSent) => releasing.absent.insert(node),
-            _ => releasing.unconfirmed.insert(node),
-        }
-    }
-
-    fn is_worth_having(&self, now: BootInstant) -> bool {
-        remaining(self.deadline, now).is_some_and(|left| left > self.config.min_validity)
-    }
-
     /// A margin before the deadline, so that a timer that fires a little late is still in time.
     fn lost_at(&self) -> BootInstant {
         self.deadline.before((self.config.ttl / 100).min(Duration::from_millis(2)))
@@ -539,25 +372,8 @@ impl Lock {
         self.config.nodes.all()
     }
 
-    fn voting(&self, vote: Vote) -> NodeMask {
-        let mut mask = NodeMask::EMPTY;
-        for node in self.config.nodes.iter().filter(|node| self.votes[node.get()] == vote) {
-            mask.insert(node);
-        }
-        mask
-    }
-
     fn command(&self, serial: u32) -> CommandId {
         CommandId { lock: Some(self.id), serial }
-    }
-
-    /// The serial of the last SET to `node`.
-    fn set_serial(&self, node: NodeIndex) -> u32 {
-        self.extension.repair_serial(node).unwrap_or(self.first_set + node.get() as u32)
-    }
-
-    fn release_serial(&self, node: NodeIndex) -> u32 {
-        self.first_set + (self.config.nodes.get() + node.get()) as u32
     }
 }
 

@@ -1,6 +1,8 @@
 //! All the links of a client and all its locks, and the routes between them.
 
 mod connecting;
+mod getters;
+mod handle;
 mod route;
 mod told;
 
@@ -9,17 +11,15 @@ use core::time::Duration;
 use std::collections::{BinaryHeap, VecDeque};
 
 pub use self::told::{Command, Event};
-use super::command::{LockId, Reply, ResourceId};
+use super::command::{LockId, ResourceId};
 use super::lines::Lines;
 use super::link::{Link, LinkConfig, Note};
 use super::lock::{
     AttemptError, ExtendError, Fresh, Grant, Happened, Limit, Lock, LockConfig, LostReason, Phase,
 };
-use super::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
-use super::restart::Standing;
+use super::quorum::{MAX_NODES, NodeCount, NodeMask};
 use super::time::BootInstant;
 use super::timers::Timers;
-use super::token::Token;
 
 /// The protocol of one client: a value that is told what happened and says what to do.
 ///
@@ -111,206 +111,6 @@ impl NodeSet {
         self.clock = idle.clock;
         self.touched = idle.touched;
         self.timeouts = idle.timeouts;
-    }
-
-    /// How many nodes are configured.
-    #[must_use]
-    pub fn nodes(&self) -> NodeCount {
-        self.nodes
-    }
-
-    /// Whether the lease of `lock` has more than `need` left at `now`.
-    ///
-    /// # Errors
-    ///
-    /// Says why not; a use of the lock that has no lease counts as past its deadline.
-    pub fn check(&self, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
-        let left =
-            self.lock(lock).map_or(Err(LostReason::DeadlinePassed), |it| it.remaining(now))?;
-        if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
-    }
-
-    /// When the lease of `lock` is over; `None` while it has none.
-    #[must_use]
-    pub fn deadline(&self, lock: LockId) -> Option<BootInstant> {
-        let lock = self.lock(lock)?;
-        matches!(lock.phase(), Phase::Held { .. }).then(|| lock.deadline())
-    }
-
-    /// The longest of the recent round trips to `node`; zero while there was none.
-    #[must_use]
-    pub fn round_trip(&self, node: NodeIndex) -> Duration {
-        self.links[node.get()].round_trip()
-    }
-
-    /// T1 of the current attempt of `lock`.
-    #[must_use]
-    pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
-        self.lock(lock).map(Lock::t1)
-    }
-
-    /// T1 and TTL of the last extension by which the lease of `lock` was kept alive
-    /// ([`LockConfig::keep_alive`]), whatever became of it; `None` while there was none.
-    #[must_use]
-    pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
-        self.lock(lock).and_then(Lock::renewed)
-    }
-
-    /// The token of the current attempt of `lock`.
-    #[must_use]
-    pub fn token(&self, lock: LockId) -> Option<Token> {
-        self.lock(lock).map(Lock::token)
-    }
-
-    /// Since when the votes of `node` count; `None` while they do not.
-    #[must_use]
-    pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
-        self.links[node.get()].eligible_from()
-    }
-
-    /// Whether the votes of `node` count for an attempt that begins at `now`.
-    #[must_use]
-    pub fn standing(&self, node: NodeIndex, now: BootInstant) -> Standing {
-        match self.eligible_from(node) {
-            None => Standing::NotKnown,
-            Some(from) if from > now => Standing::Quarantined(from.since(now)),
-            Some(_) => Standing::Counts,
-        }
-    }
-
-    /// Whether so many nodes are connected and count at `now` that an attempt can succeed.
-    #[must_use]
-    pub fn has_quorum(&self, now: BootInstant) -> bool {
-        let counts =
-            |&node: &NodeIndex| self.is_open(node) && self.standing(node, now) == Standing::Counts;
-        self.nodes.iter().filter(counts).count() >= self.nodes.quorum()
-    }
-
-    /// Whether commands to `node` can be written.
-    #[must_use]
-    pub fn is_open(&self, node: NodeIndex) -> bool {
-        self.links[node.get()].is_open()
-    }
-
-    /// How many releases `node` is owed from connections that were lost.
-    #[must_use]
-    pub fn owed(&self, node: NodeIndex) -> usize {
-        self.links[node.get()].owes()
-    }
-
-    /// Names every resource that a use of the lock speaks of, or a command or debt of a link; some
-    /// more than once.
-    pub fn for_each_resource(&self, mut mark: impl FnMut(ResourceId)) {
-        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
-        locks.for_each(|lock| mark(lock.resource()));
-        self.links.iter().for_each(|link| link.for_each_resource(&mut mark));
-    }
-
-    /// Whether [`NodeSet::for_each_resource`] names `resource`.
-    #[must_use]
-    pub fn uses(&self, resource: ResourceId) -> bool {
-        let mut used = false;
-        self.for_each_resource(|it| used |= it == resource);
-        used
-    }
-
-    /// Whether no answer is awaited from `node`, and it is owed no release.
-    #[must_use]
-    pub fn is_settled(&self, node: NodeIndex) -> bool {
-        self.links[node.get()].is_idle()
-    }
-
-    /// Whether no answer is awaited from any node and none is owed a release.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.links.iter().all(Link::is_idle)
-    }
-
-    /// The connection to `node` dialled as `epoch` is open.
-    pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
-        self.advance(now);
-        self.touch(node).handle_connected(epoch, now);
-    }
-
-    /// The transport takes bytes again (`true`), or takes none for now.
-    pub fn handle_writable(
-        &mut self,
-        node: NodeIndex,
-        epoch: u32,
-        writable: bool,
-        now: BootInstant,
-    ) {
-        self.advance(now);
-        self.touch(node).handle_writable(epoch, writable);
-    }
-
-    /// The node says on the connection `epoch` that keys are gone: all, or those of one database.
-    pub fn handle_forgot(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
-        self.advance(now);
-        self.touch(node).handle_forgot(epoch, now);
-    }
-
-    /// The connection could not be opened, was closed, or was reset by the other side.
-    pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
-        self.advance(now);
-        self.touched.insert(node);
-        self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
-        self.look_for_connections();
-        self.route(now);
-    }
-
-    /// The next reply on the connection. `now` is read after the reply was.
-    pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
-        self.advance(now);
-        self.touched.insert(node);
-        self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
-        self.look_for_connections();
-        self.route(now);
-    }
-
-    /// The instant that [`NodeSet::poll_timeout`] named has come. Harmless at any other time.
-    pub fn handle_timeout(&mut self, now: BootInstant) {
-        self.nodes.iter().for_each(|node| self.handle_node_timeout(node, now));
-        self.handle_lock_timeout(now);
-    }
-
-    /// The instant that [`NodeSet::node_timeout`] named has come. A driver that can look for answers
-    /// of the node that have arrived does so first. Harmless at any other time.
-    pub fn handle_node_timeout(&mut self, node: NodeIndex, now: BootInstant) {
-        self.advance(now);
-        if self.node_timeout(node).is_some_and(|at| at <= now) {
-            self.touched.insert(node);
-            self.links[node.get()].handle_timeout(now, &mut self.notes);
-            self.look_for_connections();
-            self.route(now);
-        }
-    }
-
-    /// The instant that [`NodeSet::lock_timeout`] named has come. Harmless at any other time.
-    pub fn handle_lock_timeout(&mut self, now: BootInstant) {
-        self.advance(now);
-        while let Some(slot) = self.timers.take_due(now) {
-            let lock = self.slots[slot as usize].lock.as_mut();
-            let lock = lock.expect("a slot without a lock waits for nothing");
-            let (id, before, token) = (lock.id(), lock.phase(), lock.token());
-            let resource = lock.resource();
-            let happened = lock.handle_timeout(now);
-            match (before, lock.phase()) {
-                (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
-                (Phase::Queued, Phase::Ended) => {
-                    let head = self.lines.head(resource).and_then(|head| self.lock(head));
-                    let reason = head.expect("somebody is ahead of who waits").why_behind();
-                    let taken_for = self.held_here_for(id);
-                    self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
-                }
-                _ => {}
-            }
-            if let Some(happened) = happened {
-                self.tell(id, token, happened);
-            }
-            self.carry(id, now);
-            self.route(now);
-        }
     }
 
     /// Opens every connection that nobody has needed so far.
@@ -455,27 +255,6 @@ impl NodeSet {
         }
         self.carry(lock, now);
         self.route(now);
-    }
-
-    /// Whether nothing is left to be polled or routed.
-    #[cfg(any(test, feature = "simulation"))]
-    pub(super) fn is_drained(&self) -> bool {
-        self.touched.is_empty() && self.notes.is_empty() && self.events.is_empty()
-    }
-
-    #[cfg(any(test, feature = "simulation"))]
-    pub(super) fn link(&self, node: NodeIndex) -> &Link {
-        &self.links[node.get()]
-    }
-
-    #[cfg(any(test, feature = "simulation"))]
-    pub(super) fn locks(&self) -> impl Iterator<Item = Option<&Lock>> {
-        self.slots.iter().map(|slot| slot.lock.as_ref())
-    }
-
-    #[cfg(any(test, feature = "simulation"))]
-    pub(super) fn place_in_line(&self, lock: &Lock) -> Option<usize> {
-        self.lines.place_of(lock.resource(), lock.id())
     }
 
     fn advance(&mut self, now: BootInstant) {

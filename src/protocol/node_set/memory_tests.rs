@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::protocol::command::Op;
+use crate::protocol::command::Reply;
 use crate::protocol::digest::Digest;
 use crate::protocol::restart::Introduction;
 use crate::protocol::restart::{Canary, RestartGuard, RunId};

@@ -1,6 +1,8 @@
 //! The rules of the line in which uses of one resource wait for each other, one a test.
 
 use super::*;
+use crate::protocol::command::Reply;
+use crate::protocol::quorum::NodeIndex;
 use crate::protocol::testing::{
     RESOURCE, TTL, World, decided, failed, fresh, held_by, held_by_three, lock_config, mask, ms,
     token,

@@ -4,9 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::protocol::command::Op;
+use crate::protocol::command::Reply;
 use crate::protocol::lock::Limit;
+use crate::protocol::quorum::NodeIndex;
 use crate::protocol::restart::RunId;
 use crate::protocol::testing::{NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
+use crate::protocol::token::Token;
 
 const NODES: usize = 3;
 

@@ -1,7 +1,9 @@
 //! The rules of the protocol, one a test, at the face that drivers see.
 
 use super::*;
+use crate::protocol::command::Reply;
 use crate::protocol::lock::Limit;
+use crate::protocol::quorum::NodeIndex;
 use crate::protocol::restart::{Canary, Introduction, RunId};
 use crate::protocol::testing::{
     NODE_TIMEOUT, RESOURCE, TTL, World, at_ms, canary, decided, failed, fresh, held, held_by,

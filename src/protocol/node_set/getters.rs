@@ -1,0 +1,148 @@
+//! What a client's protocol can be asked.
+
+use core::time::Duration;
+
+use super::NodeSet;
+use crate::protocol::command::{LockId, ResourceId};
+use crate::protocol::link::Link;
+use crate::protocol::lock::{Lock, LostReason, Phase};
+use crate::protocol::quorum::{NodeCount, NodeIndex};
+use crate::protocol::restart::Standing;
+use crate::protocol::time::BootInstant;
+use crate::protocol::token::Token;
+
+impl NodeSet {
+    /// How many nodes are configured.
+    #[must_use]
+    pub fn nodes(&self) -> NodeCount {
+        self.nodes
+    }
+
+    /// Whether the lease of `lock` has more than `need` left at `now`.
+    ///
+    /// # Errors
+    ///
+    /// Says why not; a use of the lock that has no lease counts as past its deadline.
+    pub fn check(&self, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
+        let left =
+            self.lock(lock).map_or(Err(LostReason::DeadlinePassed), |it| it.remaining(now))?;
+        if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
+    }
+
+    /// When the lease of `lock` is over; `None` while it has none.
+    #[must_use]
+    pub fn deadline(&self, lock: LockId) -> Option<BootInstant> {
+        let lock = self.lock(lock)?;
+        matches!(lock.phase(), Phase::Held { .. }).then(|| lock.deadline())
+    }
+
+    /// The longest of the recent round trips to `node`; zero while there was none.
+    #[must_use]
+    pub fn round_trip(&self, node: NodeIndex) -> Duration {
+        self.links[node.get()].round_trip()
+    }
+
+    /// T1 of the current attempt of `lock`.
+    #[must_use]
+    pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
+        self.lock(lock).map(Lock::t1)
+    }
+
+    /// T1 and TTL of the last extension by which the lease of `lock` was kept alive
+    /// ([`LockConfig::keep_alive`]), whatever became of it; `None` while there was none.
+    #[must_use]
+    pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
+        self.lock(lock).and_then(Lock::renewed)
+    }
+
+    /// The token of the current attempt of `lock`.
+    #[must_use]
+    pub fn token(&self, lock: LockId) -> Option<Token> {
+        self.lock(lock).map(Lock::token)
+    }
+
+    /// Since when the votes of `node` count; `None` while they do not.
+    #[must_use]
+    pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
+        self.links[node.get()].eligible_from()
+    }
+
+    /// Whether the votes of `node` count for an attempt that begins at `now`.
+    #[must_use]
+    pub fn standing(&self, node: NodeIndex, now: BootInstant) -> Standing {
+        match self.eligible_from(node) {
+            None => Standing::NotKnown,
+            Some(from) if from > now => Standing::Quarantined(from.since(now)),
+            Some(_) => Standing::Counts,
+        }
+    }
+
+    /// Whether so many nodes are connected and count at `now` that an attempt can succeed.
+    #[must_use]
+    pub fn has_quorum(&self, now: BootInstant) -> bool {
+        let counts =
+            |&node: &NodeIndex| self.is_open(node) && self.standing(node, now) == Standing::Counts;
+        self.nodes.iter().filter(counts).count() >= self.nodes.quorum()
+    }
+
+    /// Whether commands to `node` can be written.
+    #[must_use]
+    pub fn is_open(&self, node: NodeIndex) -> bool {
+        self.links[node.get()].is_open()
+    }
+
+    /// How many releases `node` is owed from connections that were lost.
+    #[must_use]
+    pub fn owed(&self, node: NodeIndex) -> usize {
+        self.links[node.get()].owes()
+    }
+
+    /// Names every resource that a use of the lock speaks of, or a command or debt of a link; some
+    /// more than once.
+    pub fn for_each_resource(&self, mut mark: impl FnMut(ResourceId)) {
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        locks.for_each(|lock| mark(lock.resource()));
+        self.links.iter().for_each(|link| link.for_each_resource(&mut mark));
+    }
+
+    /// Whether [`NodeSet::for_each_resource`] names `resource`.
+    #[must_use]
+    pub fn uses(&self, resource: ResourceId) -> bool {
+        let mut used = false;
+        self.for_each_resource(|it| used |= it == resource);
+        used
+    }
+
+    /// Whether no answer is awaited from `node`, and it is owed no release.
+    #[must_use]
+    pub fn is_settled(&self, node: NodeIndex) -> bool {
+        self.links[node.get()].is_idle()
+    }
+
+    /// Whether no answer is awaited from any node and none is owed a release.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.links.iter().all(Link::is_idle)
+    }
+
+    /// Whether nothing is left to be polled or routed.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(in crate::protocol) fn is_drained(&self) -> bool {
+        self.touched.is_empty() && self.notes.is_empty() && self.events.is_empty()
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(in crate::protocol) fn link(&self, node: NodeIndex) -> &Link {
+        &self.links[node.get()]
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(in crate::protocol) fn locks(&self) -> impl Iterator<Item = Option<&Lock>> {
+        self.slots.iter().map(|slot| slot.lock.as_ref())
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(in crate::protocol) fn place_in_line(&self, lock: &Lock) -> Option<usize> {
+        self.lines.place_of(lock.resource(), lock.id())
+    }
+}
