@@ -46,7 +46,14 @@ fn play_all() -> Vec<Played> {
     let play = |case: scenario::Case| {
         let engine = Engine::Event;
         let seeds = engine.seeds(&case).0;
-        let campaign = Campaign { case: &case, engine, seeds, stop: &never, progress: &|_| {} };
+        let campaign = Campaign {
+            case: &case,
+            engine,
+            seeds,
+            is_checked: false,
+            stop: &never,
+            progress: &|_| {},
+        };
         command::keep(&campaign).expect("every case runs on `event`")
     };
     cases.map(play).collect()

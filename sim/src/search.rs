@@ -11,7 +11,7 @@ mod tally;
 mod testing;
 
 pub use agreement::disagreements;
-pub use campaign::{Campaign, Engine, replay};
+pub use campaign::{Campaign, Engine, replay, replay_checked};
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
 pub use single::judge_one;
 pub use tally::DISTINCT_MAX;

@@ -94,6 +94,7 @@ impl<'a> Session<'a> {
             case: &selected.case,
             engine: self.arguments.engine,
             seeds: seeds(self.arguments, selected),
+            is_checked: false,
             stop: &STOPPED,
             progress: &|done| bar.inc(done),
         };
@@ -164,7 +165,7 @@ pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupporte
     let mut kept = Vec::new();
     if result.runs > 0 {
         for seed in result.kept_seeds() {
-            kept.push((seed, search::replay(campaign.case, campaign.engine, seed)?.1));
+            kept.push((seed, search::replay_checked(campaign.case, campaign.engine, seed)?.1));
         }
     }
     Ok(Played { result, kept })

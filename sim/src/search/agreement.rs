@@ -42,8 +42,14 @@ mod tests {
     fn result(by: &str) -> CaseResult {
         let case = clock_jump(&[&format!("fault.jump.clock-jump.by={by}")]).remove(0);
         let (engine, stop) = (Engine::Event, AtomicBool::new(false));
-        let campaign =
-            Campaign { case: &case, engine, seeds: 0..2, stop: &stop, progress: &|_| {} };
+        let campaign = Campaign {
+            case: &case,
+            engine,
+            seeds: 0..2,
+            is_checked: false,
+            stop: &stop,
+            progress: &|_| {},
+        };
         campaign.play().unwrap()
     }
 

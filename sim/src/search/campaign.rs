@@ -97,6 +97,8 @@ pub struct Campaign<'a> {
     pub engine: Engine,
     /// The seeds; each is played once, and some once more to see whether it plays the same.
     pub seeds: Range<u64>,
+    /// Whether [`Engine::check`] has said that the engine can play it: it takes much longer than a run.
+    pub is_checked: bool,
     /// When it is set no further seeds are begun.
     pub stop: &'a AtomicBool,
     /// Told how many more seeds are done.
@@ -119,7 +121,9 @@ impl<'a> Campaign<'a> {
     /// If the case asks for what the engine cannot do.
     pub fn play(&self) -> Result<CaseResult, Unsupported> {
         let Self { case, engine, ref seeds, .. } = *self;
-        engine.check(case)?;
+        if !self.is_checked {
+            engine.check(case)?;
+        }
         let size = engine.seeds_at_once();
         let chunks = (seeds.end - seeds.start).div_ceil(size);
         let mut tally = (0..chunks)
@@ -188,6 +192,19 @@ pub fn replay(
     seed: u64,
 ) -> Result<(Outcome, Vec<Event>), Unsupported> {
     engine.check(case)?;
+    replay_checked(case, engine, seed)
+}
+
+/// The same where [`Engine::check`] has said that the engine can play it.
+///
+/// # Errors
+///
+/// If it cannot after all.
+pub fn replay_checked(
+    case: &Case,
+    engine: Engine,
+    seed: u64,
+) -> Result<(Outcome, Vec<Event>), Unsupported> {
     let mut events = Vec::new();
     let outcome = match engine {
         Engine::Event => event::Engine::new(case)?.run(seed, Some(&mut events)),
@@ -235,8 +252,14 @@ mod tests {
 
     fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
         let stop = AtomicBool::new(false);
-        let campaign =
-            Campaign { case, engine: Engine::Event, seeds, stop: &stop, progress: &|_| {} };
+        let campaign = Campaign {
+            case,
+            engine: Engine::Event,
+            seeds,
+            is_checked: false,
+            stop: &stop,
+            progress: &|_| {},
+        };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| campaign.play()).unwrap()
     }
@@ -351,8 +374,14 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
         };
         let engine = Engine::Event;
-        let campaign =
-            Campaign { case, engine, seeds: 0..u64::MAX, stop: &stop, progress: &progress };
+        let campaign = Campaign {
+            case,
+            engine,
+            seeds: 0..u64::MAX,
+            is_checked: false,
+            stop: &stop,
+            progress: &progress,
+        };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let result = pool.install(|| campaign.play()).unwrap();
         assert_eq!((result.runs, told.load(Ordering::Relaxed)), (64, 64));

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::oracle::{Counters, Violation};
-use crate::scenario::{Case, Expectation, Property};
+use crate::scenario::{Case, Expectation, Property, Verdict};
 
 /// What was found of one property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,19 @@ impl CaseResult {
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.failures.is_empty() && self.properties.iter().all(|it| it.failures.is_empty())
+    }
+
+    /// The same of fewer seeds than the scenario asks for: that a property is violated by *some* seed,
+    /// and that a fault begins in some, is nothing that they can fail to show.
+    #[must_use]
+    pub fn of_a_sample(mut self) -> Self {
+        self.failures.retain(|it| !matches!(it, Failure::FaultNeverBegan { .. }));
+        for found in &mut self.properties {
+            if found.expected.verdict == Verdict::Sometimes && found.violating_seeds == 0 {
+                found.failures.clear();
+            }
+        }
+        self
     }
 
     /// The seeds whose histories are worth keeping: the first violating seed of each property,
