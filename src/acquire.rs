@@ -91,6 +91,52 @@ enum Stop {
     ByDefault,
 }
 
+impl Redlock {
+    /// Acquires the lock on `resource`, trying again until the configured wait is over.
+    ///
+    /// ```no_run
+    /// # use core::time::Duration;
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it fails with an [`AcquireError`](crate::AcquireError) if the wait ended without a
+    /// lease. The error tells a taken lock from nodes that are away, and has what each node said.
+    pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
+        Acquire::new(self, resource.into())
+    }
+
+    /// Acquires the lock on `resource` without waiting for whoever has it.
+    ///
+    /// One attempt, unless the votes are split between clients that ask at the same time: then nobody
+    /// has the lock, and up to four more attempts follow, each after a random delay of a few
+    /// milliseconds. [`Acquire::attempts`] takes the number of attempts literally.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::AcquireErrorKind;
+    ///
+    /// match redlock.try_acquire("invoice/42").await {
+    ///     Ok(lease) => drop(lease.release().await),
+    ///     Err(error) if error.kind() == AcquireErrorKind::Taken => println!("somebody has it"),
+    ///     Err(error) => return Err(error.into()), // nobody knows whether somebody has it
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As with [`Redlock::acquire`].
+    pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
+        self.acquire(resource).at_once()
+    }
+}
+
 impl<'a> Acquire<'a> {
     pub(crate) fn new(redlock: &'a Redlock, resource: Resource<'a>) -> Self {
         let ttl = redlock.settings().ttl;

@@ -11,6 +11,7 @@ use crate::observe::{Observer, Observers};
 use crate::protocol::{
     Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
 };
+use crate::settings::{Settings, TTL_MAX};
 #[cfg(feature = "tls")]
 use crate::tls::TlsConfig;
 
@@ -48,20 +49,11 @@ pub struct Builder {
     observers: Vec<Arc<dyn Observer>>,
 }
 
-/// What acquisitions start from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    pub(crate) nodes: NodeCount,
-    pub(crate) ttl: Duration,
-    pub(crate) fleet_max_ttl: Duration,
-    pub(crate) node_timeout: Duration,
-    pub(crate) wait: Option<Duration>,
-    pub(crate) min_validity: Option<Duration>,
-    pub(crate) drift: Drift,
-    pub(crate) retry: RetryDelay,
-    pub(crate) extensions_max: u32,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) guards: [RestartGuard; MAX_NODES],
+impl Redlock {
+    /// Configures a client.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
 }
 
 impl Builder {
@@ -325,58 +317,8 @@ const CANARY_KEY_BYTES_MAX: usize = 4_096;
 const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
 /// For how long an introduction is good for, unless every vote is verified.
 const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);
-/// The longest TTL that is taken for meant.
-const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
 /// Extensions that one lease may be given by its holder, unless it is said otherwise.
 const DEFAULT_EXTENSIONS_MAX: u32 = 1_000;
-
-impl Settings {
-    /// What an acquisition with `ttl` demands of its lease, unless it says otherwise.
-    pub(crate) fn min_validity(&self, ttl: Duration) -> Duration {
-        self.min_validity.unwrap_or(ttl / 4)
-    }
-
-    /// How long an acquisition with `ttl` tries, unless it says otherwise.
-    pub(crate) fn wait(&self, ttl: Duration) -> Duration {
-        self.wait.unwrap_or(ttl.saturating_add(Duration::from_secs(1)))
-    }
-
-    /// Refuses what cannot be safe, or can never succeed.
-    pub(crate) fn validate(
-        &self,
-        ttl: Duration,
-        min_validity: Duration,
-    ) -> Result<(), OptionError> {
-        self.validate_ttl(ttl)?;
-        let node_timeout = self.node_timeout;
-        if node_timeout.is_zero() || node_timeout >= ttl / 4 {
-            return Err(OptionError::NodeTimeout { node_timeout, ttl });
-        }
-        let worth_at_most = ttl.saturating_sub(self.drift.of(ttl));
-        if min_validity >= worth_at_most {
-            return Err(OptionError::MinValidity { min_validity, worth_at_most, ttl });
-        }
-        Ok(())
-    }
-
-    /// Refuses a TTL that Redis or the fleet cannot keep.
-    pub(crate) fn validate_ttl(&self, ttl: Duration) -> Result<(), OptionError> {
-        let why = if ttl.is_zero() {
-            TtlError::Zero
-        } else if ttl > TTL_MAX {
-            TtlError::Absurd
-        } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
-            TtlError::SubMillisecond
-        } else if ttl > self.fleet_max_ttl {
-            TtlError::BeyondFleet
-        } else if ttl <= self.drift.of(ttl) {
-            TtlError::WithinDrift
-        } else {
-            return Ok(());
-        };
-        Err(OptionError::Ttl { ttl, why })
-    }
-}
 
 #[cfg(test)]
 mod tests {

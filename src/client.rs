@@ -5,12 +5,10 @@ use core::future::poll_fn;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::acquire::{Acquire, Resource};
-use crate::builder::{Builder, Settings};
 use crate::driver::Driver;
 use crate::error::{AcquireError, Closed};
 use crate::health::Health;
-use crate::inspect::{self, Inspection};
+use crate::settings::Settings;
 
 /// A Redlock client of a fixed list of nodes. Clones share connections.
 ///
@@ -28,57 +26,8 @@ struct Handle {
 }
 
 impl Redlock {
-    /// Configures a client.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(crate) fn new(driver: Driver, settings: Settings) -> Self {
         Self { handle: Arc::new(Handle { driver: Arc::new(driver), settings }) }
-    }
-
-    /// Acquires the lock on `resource`, trying again until the configured wait is over.
-    ///
-    /// ```no_run
-    /// # use core::time::Duration;
-    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
-    /// let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Awaited, it fails with an [`AcquireError`](crate::AcquireError) if the wait ended without a
-    /// lease. The error tells a taken lock from nodes that are away, and has what each node said.
-    pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
-        Acquire::new(self, resource.into())
-    }
-
-    /// Acquires the lock on `resource` without waiting for whoever has it.
-    ///
-    /// One attempt, unless the votes are split between clients that ask at the same time: then nobody
-    /// has the lock, and up to four more attempts follow, each after a random delay of a few
-    /// milliseconds. [`Acquire::attempts`] takes the number of attempts literally.
-    ///
-    /// ```no_run
-    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
-    /// use redlock_client::AcquireErrorKind;
-    ///
-    /// match redlock.try_acquire("invoice/42").await {
-    ///     Ok(lease) => drop(lease.release().await),
-    ///     Err(error) if error.kind() == AcquireErrorKind::Taken => println!("somebody has it"),
-    ///     Err(error) => return Err(error.into()), // nobody knows whether somebody has it
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As with [`Redlock::acquire`].
-    pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
-        self.acquire(resource).at_once()
     }
 
     /// Opens every connection, and waits until a lock can be had: a majority of the nodes is connected
@@ -114,28 +63,6 @@ impl Redlock {
     #[must_use]
     pub fn health(&self) -> Health {
         self.driver().health()
-    }
-
-    /// Asks every node what an operator should know before anybody relies on it: who it is, whether it
-    /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
-    /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
-    /// half a second. While no lock can be had, the first finding is that, and until when.
-    ///
-    /// A node that has not answered everything within the connect timeout and eight node timeouts is
-    /// reported as hanging: with the defaults the inspection takes 0.9 s at most.
-    ///
-    /// ```no_run
-    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
-    /// let inspection = redlock.inspect().await;
-    /// print!("{inspection}"); // in words that an operator can act on
-    /// if inspection.findings.iter().any(|it| it.severity == redlock_client::Severity::Error) {
-    ///     return Err("the lock is not safe, or cannot be had".into());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn inspect(&self) -> Inspection {
-        inspect::inspect(self.driver(), self.settings()).await
     }
 
     /// Ends every lease and acquisition of this client and all its clones, and waits until every

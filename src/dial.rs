@@ -1,11 +1,13 @@
 //! From a node's endpoint to a connection on which the machines may speak.
 
+mod handshake;
+
 use std::io;
 use std::sync::Arc;
 
+use self::handshake::handshake;
 use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Stream};
-use crate::handshake::handshake;
 use crate::printable::printable;
 use crate::resp::{Decoder, Malformed};
 

@@ -6,10 +6,12 @@
 
 mod extensions;
 mod names;
+mod node_task;
 mod pipeline;
 mod standing;
 mod telling;
 mod timeouts;
+mod timer_task;
 mod transports;
 mod uses;
 mod waiters;
@@ -21,22 +23,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) use self::extensions::Extender;
 use self::names::Names;
+use self::node_task::NodeTask;
+use self::timer_task::TimerTask;
 use self::transports::Node;
 use self::uses::Uses;
 pub(crate) use self::uses::Watch;
 pub(crate) use self::waiters::Waiter;
 use self::waiters::Waiters;
 use self::wakes::Wakes;
+use crate::deadline::Deadline;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
-use crate::lease::Deadline;
-use crate::node::NodeTask;
 use crate::observe::{Event as Told, Instant, Nodes, Observers};
 use crate::protocol::{
     BootInstant, Command, Event, Fresh, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet, Token,
 };
 use crate::resp::Encoder;
-use crate::timer::TimerTask;
 
 /// The machines of one client, and the world around them.
 pub(crate) struct Driver {

@@ -14,11 +14,11 @@ use std::sync::Arc;
 #[cfg(feature = "tls")]
 use tokio_rustls::TlsConnector;
 
-#[cfg(feature = "tls")]
-use crate::environment::Stream;
 use crate::error::{BuildError, EndpointError};
 use crate::printable::printable;
 use crate::protocol::Token;
+#[cfg(feature = "tls")]
+use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::{Security, TlsError};
 

@@ -7,20 +7,13 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
 
-use tokio::io::{AsyncRead, AsyncWrite};
-
 pub use self::on_tokio::TokioEnvironment;
 pub use crate::endpoint::{Address, Endpoint};
 use crate::protocol::BootInstant;
+pub use crate::stream::Stream;
 
 /// A future on the heap.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// A connection's bytes, both ways. Dropping it resets the connection: what was not sent by then
-/// is not sent any more.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
 
 /// A timer that can be set any number of times.
 pub trait Timer: Send + 'static {

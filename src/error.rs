@@ -4,8 +4,10 @@ mod acquire;
 mod build;
 mod extend;
 mod lease;
+mod node;
 
-pub use self::acquire::{AcquireError, AcquireErrorKind, NodeAnswer, WithError};
+pub use self::acquire::{AcquireError, AcquireErrorKind, WithError};
 pub use self::build::{BuildError, EndpointError, OptionError, TtlError};
 pub use self::extend::{ExtendError, ExtendErrorKind};
 pub use self::lease::{Closed, LostReason, Released};
+pub use self::node::NodeAnswer;

@@ -1,7 +1,6 @@
 //! The pre-flight check: what an operator should know of the nodes before anybody relies on them.
 
 mod findings;
-mod memory;
 mod probe;
 
 use core::fmt;
@@ -15,9 +14,10 @@ use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
 use self::probe::probe;
-use crate::builder::Settings;
+use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::protocol::{BootInstant, Eligibility, Introduction, NodeIndex, RestartGuard, Standing};
+use crate::settings::Settings;
 
 /// What the nodes said of themselves, and what follows from it. Printed, it is a report in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +86,32 @@ pub struct NodeReport {
     pub(crate) epoch_us: Option<i64>,
 }
 
+impl Redlock {
+    /// Asks every node what an operator should know before anybody relies on it: who it is, whether it
+    /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
+    /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
+    /// half a second. While no lock can be had, the first finding is that, and until when.
+    ///
+    /// A node that has not answered everything within the connect timeout and eight node timeouts is
+    /// reported as hanging: with the defaults the inspection takes 0.9 s at most.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let inspection = redlock.inspect().await;
+    /// print!("{inspection}"); // in words that an operator can act on
+    /// if inspection.findings.iter().any(|it| it.severity == redlock_client::Severity::Error) {
+    ///     return Err("the lock is not safe, or cannot be had".into());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn inspect(&self) -> Inspection {
+        inspect(self.driver(), self.settings()).await
+    }
+}
+
 /// Asks every node at once, each on a connection of its own.
-pub(crate) async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
+async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
     let asked: Vec<_> = settings.nodes.iter().map(|node| ask(driver, settings, node)).collect();
     let mut nodes = Vec::with_capacity(asked.len());
     for (node, report) in settings.nodes.iter().zip(asked) {

@@ -8,11 +8,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::client::Redlock;
+use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{ExtendError, LostReason, Released};
-use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome};
-
-pub use crate::protocol::Token as OwnerToken;
+use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -24,25 +23,6 @@ pub struct Lease {
     redlock: Redlock,
     lock: LockId,
     grant: Grant,
-}
-
-/// The instant at which a lease is over, on this process's own clock. It means nothing to any other
-/// process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Deadline(BootInstant);
-
-impl Deadline {
-    pub(crate) fn new(instant: BootInstant) -> Self {
-        Self(instant)
-    }
-
-    /// The reading of the client's clock.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn instant(self) -> BootInstant {
-        self.0
-    }
 }
 
 impl Lease {

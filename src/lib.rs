@@ -122,6 +122,7 @@
 mod acquire;
 mod builder;
 mod client;
+mod deadline;
 mod dial;
 mod driver;
 #[cfg_attr(
@@ -130,16 +131,15 @@ mod driver;
 )]
 mod endpoint;
 mod error;
-mod handshake;
 mod health;
 mod inspect;
 mod introduction;
 mod lease;
-mod node;
 pub mod observe;
 mod printable;
 mod resp;
-mod timer;
+mod settings;
+mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -171,13 +171,14 @@ mod protocol;
 pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
 pub use client::Redlock;
+pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, Closed, EndpointError, ExtendError,
     ExtendErrorKind, LostReason, NodeAnswer, OptionError, Released, TtlError, WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
 pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
-pub use lease::{Deadline, Lease, Lost, OwnerToken};
-pub use protocol::{NodeVerdict, RestartGuard};
+pub use lease::{Lease, Lost};
+pub use protocol::{NodeVerdict, RestartGuard, Token as OwnerToken};
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};

@@ -37,11 +37,12 @@ use std::sync::Arc;
 
 pub use self::terms::{Instant, Nodes};
 pub(crate) use self::tracing::TracingObserver;
+use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
-use crate::lease::{Deadline, OwnerToken};
 pub use crate::protocol::AttemptError;
+use crate::protocol::Token as OwnerToken;
 
 /// Sees everything that a client does, in the order in which its protocol machines see it.
 ///

@@ -7,6 +7,7 @@ mod scan;
 mod script;
 
 pub(crate) use self::command::{Encoder, Form, Forms, encode, is_not_serving};
-pub(crate) use self::decode::{Decoder, Frame, Malformed};
+pub(crate) use self::decode::{Decoder, Frame};
 pub(crate) use self::frame::write;
+pub(crate) use self::scan::Malformed;
 pub(crate) use self::script::{EXTEND, INTRODUCE, RELEASE};

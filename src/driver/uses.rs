@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::extensions::Extenders;
 use super::wakes::Wakes;
 use super::{Driver, State};
+use crate::deadline::Deadline;
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
-use crate::lease::Deadline;
 use crate::observe::Event as Told;
 use crate::protocol::{
     Ballot, BootInstant, ExtendError, Grant, LockId, ReleaseOutcome, ResourceId, Token,

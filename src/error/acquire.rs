@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use super::{LostReason, OptionError};
-use crate::protocol::{AttemptError, NodeVerdict};
+use super::{LostReason, NodeAnswer, OptionError};
+use crate::protocol::AttemptError;
 
 /// Why the lock was not acquired, with what each node said to the last attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,22 +49,6 @@ pub enum AcquireErrorKind {
     TooFewNodes,
     /// A majority answered, too late for the lease to be worth anything.
     TooSlow,
-}
-
-/// What one node said, or did not say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NodeAnswer {
-    /// Its place in the configured list.
-    pub place: usize,
-    /// Its address, without credentials.
-    pub node: String,
-    /// What it said.
-    pub verdict: NodeVerdict,
-    /// How long after the beginning that was known.
-    pub after: Duration,
-    /// The last error of the node or its connection, in its own words.
-    pub error: Option<Arc<str>>,
 }
 
 impl AcquireError {
@@ -181,29 +165,6 @@ impl fmt::Display for AcquireError {
 }
 
 impl std::error::Error for AcquireError {}
-
-impl fmt::Display for NodeAnswer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = match self.verdict {
-            NodeVerdict::NotAsked => "not asked",
-            NodeVerdict::Pending => "no answer yet",
-            NodeVerdict::Granted => "granted",
-            NodeVerdict::NotCounted => "granted, not counted",
-            NodeVerdict::Taken => "taken",
-            NodeVerdict::Error => "error",
-            NodeVerdict::Silent => "no answer in time",
-        };
-        write!(formatter, "{} {said}", self.node)?;
-        if !self.after.is_zero() {
-            write!(formatter, " after {:.1?}", self.after)?;
-        }
-        let is_fault = !matches!(self.verdict, NodeVerdict::Granted | NodeVerdict::Taken);
-        match &self.error {
-            Some(error) if is_fault => write!(formatter, " ({error})"),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// Why work under the lock was not done, or may not have been done alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

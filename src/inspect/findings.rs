@@ -4,8 +4,8 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{NodeInspection, NodeReport};
-use crate::builder::Settings;
 use crate::protocol::{RestartGuard, RunId, quarantine};
+use crate::settings::Settings;
 
 /// Clocks further apart than this are worth a word: one of them is going to be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;

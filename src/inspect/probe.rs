@@ -1,12 +1,14 @@
 //! The questions that one node is asked.
 
+mod memory;
+
 use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{NodeReport, memory};
+use super::NodeReport;
 use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};

@@ -13,7 +13,7 @@ use super::{Event, Observer};
 use crate::environment::Endpoint;
 use crate::error::ExtendErrorKind;
 use crate::health::Standing;
-use crate::lease::OwnerToken;
+use crate::protocol::Token as OwnerToken;
 
 /// The one target of all events.
 const TARGET: &str = "redlock_client";

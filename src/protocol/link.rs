@@ -12,7 +12,7 @@ mod timeouts;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use self::connection::{REDIAL_FIRST, State};
+use self::connection::REDIAL_FIRST;
 use self::debt::Debts;
 use self::introductions::Introductions;
 use self::pending::Pending;
@@ -33,6 +33,24 @@ const IN_FLIGHT_MAX: usize = 512;
 /// New SETs stop at half of it, so that there is room for the releases of leases; a release that finds
 /// none is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not needed so far.
+    Idle,
+    /// To be dialled as soon as the driver polls.
+    DialWanted,
+    Dialing {
+        since: BootInstant,
+    },
+    /// Connected; only the introduction may be written.
+    Introducing,
+    Open,
+    /// The connection is gone; dial again at `until`.
+    Backoff {
+        until: BootInstant,
+    },
+}
 
 /// The FIFO of unanswered commands of one connection, and what outlives connections: the node's
 /// eligibility and the releases it is owed.

@@ -4,15 +4,10 @@ use bytes::{Buf, BytesMut};
 use redis_protocol::resp3::decode::complete::decode_range;
 use redis_protocol::resp3::types::RangeFrame;
 
-use super::scan::Scan;
+use super::scan::{Malformed, Scan};
 
 /// There is room for so many bytes to be read at once.
 const CHUNK: usize = 4_096;
-
-/// The server sent what no server sends, or more than we take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a reply to anything that was asked")]
-pub(crate) struct Malformed;
 
 /// A reply, as far as the client tells replies apart. Both versions of the protocol are understood
 /// at any time: the second one's frames are frames of the third, but for its two nulls.

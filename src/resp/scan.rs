@@ -1,6 +1,9 @@
 //! Finds where a frame ends, within limits, before anything decodes it.
 
-use super::decode::Malformed;
+/// The server sent what no server sends, or more than we take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a reply to anything that was asked")]
+pub(crate) struct Malformed;
 
 /// How deep aggregates may nest. The decoder recurses, so this bounds its stack.
 pub(super) const DEPTH_MAX: usize = 8;

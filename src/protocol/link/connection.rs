@@ -5,31 +5,13 @@ use std::collections::VecDeque;
 
 use super::introductions::Introductions;
 use super::pending::Pending;
-use super::{GivenUp, Link, Note};
+use super::{GivenUp, Link, Note, State};
 use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 
 /// Waits between two dials: the first, and the longest that doubling reaches.
 pub(super) const REDIAL_FIRST: Duration = Duration::from_millis(10);
 const REDIAL_LONGEST: Duration = Duration::from_secs(1);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Not needed so far.
-    Idle,
-    /// To be dialled as soon as the driver polls.
-    DialWanted,
-    Dialing {
-        since: BootInstant,
-    },
-    /// Connected; only the introduction may be written.
-    Introducing,
-    Open,
-    /// The connection is gone; dial again at `until`.
-    Backoff {
-        until: BootInstant,
-    },
-}
 
 impl Link {
     pub(crate) fn is_open(&self) -> bool {

@@ -3,9 +3,8 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::connection::State;
 use super::pending::Pending;
-use super::{Link, Note};
+use super::{Link, Note, State};
 use crate::protocol::command::{CommandId, NoAnswer, Op, Reply};
 #[cfg(any(test, feature = "simulation"))]
 use crate::protocol::link::LinkConfig;

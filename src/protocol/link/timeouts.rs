@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::connection::State;
 use super::pending::Pending;
-use super::{GivenUp, Link, Note};
+use super::{GivenUp, Link, Note, State};
 use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 

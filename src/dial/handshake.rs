@@ -8,7 +8,7 @@ use std::io;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::dial::DialError;
+use super::DialError;
 use crate::endpoint::{Credentials, Endpoint};
 use crate::resp::{self, Decoder, EXTEND, Frame, INTRODUCE, RELEASE};
 

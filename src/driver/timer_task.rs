@@ -5,7 +5,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
-use crate::driver::Driver;
+use super::Driver;
 use crate::environment::Timer;
 use crate::protocol::BootInstant;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
+use super::Driver;
 use crate::dial::{DialError, Dialed, dial};
-use crate::driver::Driver;
 use crate::environment::{BoxFuture, Stream};
 use crate::printable::printable;
 use crate::protocol::NodeIndex;

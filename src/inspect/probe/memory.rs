@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::NodeReport;
-use super::probe::{Answer, Interview, PROBE_KEY, PROBE_TTL};
+use super::{Answer, Interview, PROBE_KEY, PROBE_TTL};
 use crate::dial::DialError;
+use crate::inspect::NodeReport;
 use crate::introduction;
 use crate::resp::{self, Form};
 

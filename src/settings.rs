@@ -1,0 +1,73 @@
+//! What a client was configured to keep to.
+
+use core::time::Duration;
+
+use crate::error::{OptionError, TtlError};
+use crate::protocol::{Drift, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+
+/// The longest TTL that is taken for meant.
+pub(crate) const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
+
+/// What acquisitions start from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) nodes: NodeCount,
+    pub(crate) ttl: Duration,
+    pub(crate) fleet_max_ttl: Duration,
+    pub(crate) node_timeout: Duration,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) min_validity: Option<Duration>,
+    pub(crate) drift: Drift,
+    pub(crate) retry: RetryDelay,
+    pub(crate) extensions_max: u32,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) guards: [RestartGuard; MAX_NODES],
+}
+
+impl Settings {
+    /// What an acquisition with `ttl` demands of its lease, unless it says otherwise.
+    pub(crate) fn min_validity(&self, ttl: Duration) -> Duration {
+        self.min_validity.unwrap_or(ttl / 4)
+    }
+
+    /// How long an acquisition with `ttl` tries, unless it says otherwise.
+    pub(crate) fn wait(&self, ttl: Duration) -> Duration {
+        self.wait.unwrap_or(ttl.saturating_add(Duration::from_secs(1)))
+    }
+
+    /// Refuses what cannot be safe, or can never succeed.
+    pub(crate) fn validate(
+        &self,
+        ttl: Duration,
+        min_validity: Duration,
+    ) -> Result<(), OptionError> {
+        self.validate_ttl(ttl)?;
+        let node_timeout = self.node_timeout;
+        if node_timeout.is_zero() || node_timeout >= ttl / 4 {
+            return Err(OptionError::NodeTimeout { node_timeout, ttl });
+        }
+        let worth_at_most = ttl.saturating_sub(self.drift.of(ttl));
+        if min_validity >= worth_at_most {
+            return Err(OptionError::MinValidity { min_validity, worth_at_most, ttl });
+        }
+        Ok(())
+    }
+
+    /// Refuses a TTL that Redis or the fleet cannot keep.
+    pub(crate) fn validate_ttl(&self, ttl: Duration) -> Result<(), OptionError> {
+        let why = if ttl.is_zero() {
+            TtlError::Zero
+        } else if ttl > TTL_MAX {
+            TtlError::Absurd
+        } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
+            TtlError::SubMillisecond
+        } else if ttl > self.fleet_max_ttl {
+            TtlError::BeyondFleet
+        } else if ttl <= self.drift.of(ttl) {
+            TtlError::WithinDrift
+        } else {
+            return Ok(());
+        };
+        Err(OptionError::Ttl { ttl, why })
+    }
+}
