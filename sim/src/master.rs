@@ -10,6 +10,7 @@ mod command;
 mod commands;
 mod databases;
 mod disk;
+mod entry;
 mod keyspace;
 pub mod profile;
 pub mod resp;
@@ -28,7 +29,8 @@ pub use command::{
 };
 pub use databases::Databases;
 pub use disk::{Disk, Storage};
-pub use keyspace::{Entry, Keyspace};
+pub use entry::Entry;
+pub use keyspace::Keyspace;
 pub use stream::Stream;
 
 use crate::history::{KeyEnd, Writer};

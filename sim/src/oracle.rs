@@ -3,6 +3,7 @@
 //! An [`Oracle`] is an online fold over the events of one run. Each property is a file of its own.
 
 mod beliefs;
+mod believing;
 mod blame;
 mod continuity;
 mod counters;
@@ -13,6 +14,7 @@ mod facts;
 mod fault_tolerant;
 mod fenced_order;
 mod fold;
+mod ground;
 mod keys;
 mod leases;
 mod mutual_exclusion;

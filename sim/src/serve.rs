@@ -6,7 +6,6 @@
 //! they and the masters told becomes a history that is judged and stored like any other.
 
 mod chronicle;
-mod connection;
 mod executor;
 mod faults;
 mod hours;
@@ -16,7 +15,6 @@ mod master;
 mod meaning;
 mod node;
 mod observer;
-mod process;
 mod pushes;
 mod socket;
 mod support;
@@ -212,7 +210,7 @@ impl Fleet {
     #[must_use]
     pub fn finish(self) -> Verdict {
         let Self { world, runtime, _scripts, .. } = self;
-        let verdict = Verdict::of(&world);
+        let verdict = world.verdict();
         runtime.shutdown_background();
         verdict
     }

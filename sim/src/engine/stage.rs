@@ -2,22 +2,19 @@
 //! what happens out of its queue.
 
 mod demotion;
-mod disk;
 mod failover;
 mod faults;
 mod hidden;
 pub(crate) mod nodes;
 pub(crate) mod plan;
 pub(in crate::engine) mod recorder;
-mod replication;
 mod servers;
 pub(in crate::engine) mod wire;
 
 use std::collections::VecDeque;
 
 use self::demotion::Demoted;
-use self::disk::DiskTurn;
-use self::nodes::NodeHost;
+use self::nodes::{DiskTurn, NodeHost};
 use self::plan::{Doing, Hosts, Plan};
 use self::recorder::Recorder;
 use self::wire::Wire;

@@ -9,7 +9,7 @@ mod application;
 mod client;
 mod connection;
 mod environment;
-mod line;
+mod names;
 mod observer;
 mod server;
 mod simulation;

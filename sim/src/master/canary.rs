@@ -7,7 +7,7 @@ use redlock_client::protocol::{Canary, Digest};
 
 use super::bytes::SmallBytes;
 use super::command::KeyCommand;
-use super::keyspace::Entry;
+use super::entry::Entry;
 use super::{Change, Command, Executed, Introduction, Master, Reply, SetCondition, SetExpiry};
 use crate::history::Writer;
 

@@ -1,7 +1,7 @@
 //! What a master can be asked, and what it answers.
 
 use super::bytes::SmallBytes;
-use super::keyspace::Entry;
+use super::entry::Entry;
 use crate::history::{KeyEnd, Writer};
 
 /// A request. It borrows, so that asking allocates nothing.

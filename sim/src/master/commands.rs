@@ -6,6 +6,7 @@ mod call;
 mod client;
 mod connection;
 mod dispatch;
+mod execution;
 mod expiry;
 mod glob;
 mod info;
@@ -18,12 +19,13 @@ mod transactions;
 
 use std::sync::LazyLock;
 
-pub(in crate::master) use call::{Call, Ending, Outcome, Refusal};
-pub(in crate::master) use dispatch::{names_client_subcommand, perform};
+pub(in crate::master) use call::{Call, Ending, Outcome};
 pub(in crate::master) use glob::matches;
+pub(in crate::master) use text::Refusal;
 
 use super::keyspace::parse_integer;
 use super::profile::Feature;
+use super::server::Server;
 
 /// What a command does.
 type Run = fn(&mut Call<'_>) -> Outcome;
@@ -133,6 +135,21 @@ impl Spec {
     fn takes(&self, words: usize) -> bool {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { words >= arity } else { words == arity }
+    }
+}
+
+impl Server {
+    /// From now on it does not know the command, as after `rename-command NAME ""`; whether there
+    /// was one.
+    pub fn lack(&mut self, command: &str) -> bool {
+        let found = find(command.as_bytes());
+        self.lacking.extend(found.map(|spec| spec.name));
+        found.is_some()
+    }
+
+    /// Whether it has the command.
+    pub(in crate::master) fn has(&self, command: &Spec) -> bool {
+        self.profile().has(command.feature) && !self.lacking.contains(command.name)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The keyspaces of one master, by number.
 
 use super::bytes::SmallBytes;
-use super::keyspace::{Entry, Keyspace};
+use super::entry::Entry;
+use super::keyspace::Keyspace;
 
 /// The databases that were used so far, and the first one in any case. Those behind them are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]

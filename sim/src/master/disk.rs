@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 use super::bytes::SmallBytes;
 use super::databases::Databases;
-use super::keyspace::Entry;
+use super::entry::Entry;
 use crate::scenario::Persistence;
 
 /// A log is not rewritten before it has so many records.

@@ -15,26 +15,8 @@ use index::ExpiryIndex;
 
 use super::bytes::SmallBytes;
 use super::command::{Effect, Ended, Executed, KeyCommand};
+use super::entry::Entry;
 use crate::history::{KeyEnd, Writer};
-
-/// What a key is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
-    /// What it holds.
-    pub value: SmallBytes,
-    /// When it expires by the node's wall clock; `None`: never.
-    pub expires_wall_ms: Option<u64>,
-    /// Whose command gave it its value, whatever the value says.
-    pub writer: Writer,
-}
-
-impl Entry {
-    /// Whether the key counts as absent when the node's wall clock reads `wall_ms`.
-    #[must_use]
-    pub fn is_expired(&self, wall_ms: u64) -> bool {
-        self.expires_wall_ms.is_some_and(|when| wall_ms > when)
-    }
-}
 
 /// All the keys of a database, in order. Lock nodes hold few, and other suites millions.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,9 @@
 //! The wire: bytes to requests, values to bytes.
 
-mod inline;
 mod request;
 mod value;
 
-pub(in crate::master) use inline::words as inline_words;
+pub(in crate::master) use request::inline_words;
 pub use request::{ProtocolError, Request, Requests};
 pub use value::{Protocol, Value};
 

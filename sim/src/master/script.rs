@@ -17,14 +17,16 @@ mod number;
 mod sandbox;
 mod shebang;
 mod shelf;
+mod state;
 mod structure;
 #[cfg(test)]
 mod tests;
 
 use super::resp::{Protocol, Value};
 
-pub use machine::{MEMORY_MAX, compile, run};
+pub use machine::{compile, run};
 pub use shebang::{Flags, flags};
+pub use state::MEMORY_MAX;
 
 /// What a script runs against: the server, as `redis.call` reaches it.
 pub trait Caller {

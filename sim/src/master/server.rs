@@ -28,7 +28,6 @@ pub use session::Session;
 pub use statistics::{Calls, Statistics};
 pub use users::Users;
 
-use super::commands::{Spec, find};
 use super::profile::Profile;
 use super::resp::Value;
 use super::script::{self, Sha};
@@ -62,7 +61,7 @@ pub struct Server {
     cannot_save: bool,
     cannot_append: bool,
     /// Commands that it does not have although its profile has them.
-    lacking: BTreeSet<&'static str>,
+    pub(in crate::master) lacking: BTreeSet<&'static str>,
     saved_wall_ms: u64,
     process_id: u32,
 }
@@ -341,19 +340,6 @@ impl Server {
     /// The text of the script that `word` names, in whatever case, if it is known.
     pub(in crate::master) fn script_named(&self, word: &[u8]) -> Option<Bytes> {
         self.script(&script::named(word)?)
-    }
-
-    /// From now on it does not know the command, as after `rename-command NAME ""`; whether there
-    /// was one.
-    pub fn lack(&mut self, command: &str) -> bool {
-        let found = find(command.as_bytes());
-        self.lacking.extend(found.map(|spec| spec.name));
-        found.is_some()
-    }
-
-    /// Whether it has the command.
-    pub(in crate::master) fn has(&self, command: &Spec) -> bool {
-        self.profile.has(command.feature) && !self.lacking.contains(command.name)
     }
 
     /// Which server it takes itself for.

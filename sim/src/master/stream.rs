@@ -3,7 +3,7 @@
 use super::bytes::SmallBytes;
 use super::databases::Databases;
 use super::disk::Disk;
-use super::keyspace::Entry;
+use super::entry::Entry;
 
 /// Something that a replica does as it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

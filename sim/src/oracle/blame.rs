@@ -28,9 +28,10 @@
 //! It is found out as the overlap begins, or as the later lease is granted: keys that ended can be
 //! made again later.
 
-use super::extension::Basis;
 use super::facts::{Facts, since};
-use super::leases::{KeyLife, NEVER, just, nodes_in};
+use super::ground::{NEVER, just, nodes_in};
+use super::leases::Basis;
+use super::leases::KeyLife;
 use super::verdict::{Blame, Blamed};
 use crate::history::{AttemptId, HostIndex, KeyEnd, Writer};
 

@@ -28,7 +28,7 @@
 //! and the free ones make a majority. Else nobody but the client.
 
 use super::facts::{Facts, since};
-use super::leases::{NEVER, just, nodes_in};
+use super::ground::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Settlement, Writer};

@@ -6,51 +6,9 @@
 //! since, has succeeded without it (catalogue E3, E7).
 
 use super::facts::Facts;
-use super::leases::{Attempt, NEVER, just};
+use super::ground::{NEVER, just};
+use super::leases::{Attempt, Basis, Round};
 use crate::history::AttemptId;
-
-/// What the deadline of a lease rests on: the attempt, or the last extension that succeeded.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Basis {
-    /// T1 in true time.
-    pub began_ns: u64,
-    /// What the lease's clock read then.
-    pub t1_local_ns: u64,
-    /// What the lease gives up for drift.
-    pub drift_ns: u64,
-}
-
-impl Basis {
-    pub(super) const NOTHING: Self = Self { began_ns: NEVER, t1_local_ns: 0, drift_ns: 0 };
-}
-
-/// One extension.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Round {
-    /// What the lease will rest on if it succeeds.
-    pub basis: Basis,
-    /// How long keys live from then on.
-    pub ttl_ns: u64,
-    /// The number of the first command that can be its own.
-    first_command: u32,
-    /// The nodes that executed its command with success.
-    executed_on: u16,
-    /// Those of them whose answer came before the deadline that it is to move.
-    confirmed_by: u16,
-    /// The repaired nodes as it began: if it succeeds without them they count from then on.
-    repaired_before: u16,
-}
-
-impl Round {
-    pub(super) const NONE: Self = Self {
-        basis: Basis::NOTHING,
-        ttl_ns: 0,
-        first_command: u32::MAX,
-        executed_on: 0,
-        confirmed_by: 0,
-        repaired_before: 0,
-    };
-}
 
 impl Attempt {
     /// The nodes that confirmed the round and whose keys speak for the time since the grant.
@@ -120,19 +78,6 @@ impl Facts {
             attempt.over_when_decided |= over;
             attempt.basis = attempt.round.basis;
             attempt.looked_ns = now_ns;
-        }
-    }
-
-    /// The application heard of the new deadline.
-    pub(super) fn prolonged(&mut self, id: AttemptId, deadline_local_ns: u64) {
-        let granted_ns = self.leases.get(id).map_or(0, |it| it.decided_ns);
-        let excuses_until_ns = granted_ns.saturating_add(self.setting.held_most_ns);
-        let now_ns = self.now_ns;
-        let until = (deadline_local_ns, excuses_until_ns);
-        self.beliefs.prolong(&self.clocks, id, until, now_ns);
-        self.blame_overlaps();
-        if self.beliefs.is_believed(id, now_ns) {
-            self.looked(id);
         }
     }
 }

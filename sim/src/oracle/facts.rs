@@ -1,9 +1,9 @@
 //! What the history has told so far, kept in the form in which the properties ask for it.
 
 use super::beliefs::Beliefs;
-use super::blame;
+use super::ground::{NEVER, just};
 use super::keys::Keys;
-use super::leases::{Attempt, Leases, NEVER, just};
+use super::leases::{Attempt, Leases};
 use super::processes::Processes;
 use super::reach::Reach;
 use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
@@ -113,25 +113,6 @@ impl Facts {
         }
     }
 
-    /// A clock runs differently from now on.
-    pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
-        if host.get() < self.setting.hosts {
-            let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
-            self.clocks.set(host, clock, segment);
-            self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
-            self.blame_overlaps();
-        }
-    }
-
-    /// Whatever let beliefs overlap is known as they begin to, and may be forgotten later: a key
-    /// that ended can be made again.
-    pub(super) fn blame_overlaps(&mut self) {
-        while let Some((place, first, second)) = self.beliefs.unblamed() {
-            let blamed = blame::of_leases(self, first, second);
-            self.beliefs.blame(place, blamed);
-        }
-    }
-
     /// A client says from when on it counts a node.
     pub(super) fn eligible(&mut self, client: u8, node: u8, from_local_ns: u64) {
         if !self.can_be(client, node) {
@@ -202,18 +183,6 @@ impl Facts {
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided = over;
             attempt.looked_ns = now_ns;
-        }
-    }
-
-    /// The application got the lease of `id`.
-    pub(super) fn delivered(&mut self, id: AttemptId, clock: ClockKind, deadline_local_ns: u64) {
-        let host = self.setting.client_host(id.client);
-        let now_ns = self.now_ns;
-        self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
-        self.blame_overlaps();
-        // Who hands out a lease that is over has not looked.
-        if self.beliefs.is_believed(id, now_ns) {
-            self.looked(id);
         }
     }
 

@@ -13,7 +13,8 @@
 //! and 10 ms.
 
 use super::facts::{Facts, since};
-use super::leases::{Attempt, NEVER};
+use super::ground::NEVER;
+use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClockKind, Settlement};
 

@@ -8,7 +8,7 @@
 //! the earlier lease write so late.
 
 use super::facts::Facts;
-use super::leases::NEVER;
+use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 

@@ -1,8 +1,8 @@
 //! How the fold takes in what attempts do: the facts first, then the properties they concern.
 
 use super::Oracle;
-use super::extension::Basis;
-use super::leases::{NEVER, just};
+use super::ground::{NEVER, just};
+use super::leases::Basis;
 use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Settlement, Writer};
 
 impl Oracle {

@@ -1,6 +1,6 @@
 //! Whose key is on each node, and who has been at it.
 
-use super::leases::NEVER;
+use super::ground::NEVER;
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use crate::history::{AttemptId, Writer};
 

@@ -1,11 +1,51 @@
 //! What is known of every attempt, and of its lease if it was granted one.
 
-use super::extension::{Basis, Round};
+use super::ground::NEVER;
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use crate::history::{AttemptId, ClockKind, KeyEnd, Writer};
 
-/// It has not happened.
-pub(super) const NEVER: u64 = u64::MAX;
+/// What the deadline of a lease rests on: the attempt, or the last extension that succeeded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Basis {
+    /// T1 in true time.
+    pub began_ns: u64,
+    /// What the lease's clock read then.
+    pub t1_local_ns: u64,
+    /// What the lease gives up for drift.
+    pub drift_ns: u64,
+}
+
+impl Basis {
+    pub(super) const NOTHING: Self = Self { began_ns: NEVER, t1_local_ns: 0, drift_ns: 0 };
+}
+
+/// One extension.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// What the lease will rest on if it succeeds.
+    pub basis: Basis,
+    /// How long keys live from then on.
+    pub ttl_ns: u64,
+    /// The number of the first command that can be its own.
+    pub(super) first_command: u32,
+    /// The nodes that executed its command with success.
+    pub(super) executed_on: u16,
+    /// Those of them whose answer came before the deadline that it is to move.
+    pub(super) confirmed_by: u16,
+    /// The repaired nodes as it began: if it succeeds without them they count from then on.
+    pub(super) repaired_before: u16,
+}
+
+impl Round {
+    pub(super) const NONE: Self = Self {
+        basis: Basis::NOTHING,
+        ttl_ns: 0,
+        first_command: u32::MAX,
+        executed_on: 0,
+        confirmed_by: 0,
+        repaired_before: 0,
+    };
+}
 
 /// One attempt.
 #[derive(Clone, Copy, Debug)]
@@ -203,20 +243,4 @@ impl Leases {
 
 fn place(id: AttemptId) -> Option<usize> {
     usize::from(id.number).checked_sub(1)
-}
-
-/// The nodes in a set, bit by bit.
-pub(super) fn nodes_in(mut set: u16) -> impl Iterator<Item = u8> {
-    core::iter::from_fn(move || {
-        let node = set.trailing_zeros() as u8;
-        (set != 0).then(|| {
-            set &= set - 1;
-            node
-        })
-    })
-}
-
-/// The set of just `node`; empty if there can be no such node.
-pub(super) fn just(node: u8) -> u16 {
-    1u16.checked_shl(u32::from(node)).unwrap_or(0)
 }

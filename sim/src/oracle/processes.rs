@@ -1,6 +1,6 @@
 //! Which client processes are stopped, were stopped, are dead.
 
-use super::leases::NEVER;
+use super::ground::NEVER;
 use super::setting::CLIENTS_MAX;
 
 /// One client's process.

@@ -11,7 +11,7 @@
 //! answer for longer than its patience, and has lost it where a partition resets it or a node's
 //! process ends. Dialling again takes answers.
 
-use super::leases::{NEVER, just, nodes_in};
+use super::ground::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
 use crate::scenario::{Connections, Fault, FaultKind, Lost, Message, Scenario, SpanRange};
 

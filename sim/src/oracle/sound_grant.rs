@@ -14,7 +14,7 @@
 //! its TTL − drift, and not yet reached (catalogue E1, E3, E4, E5).
 
 use super::facts::Facts;
-use super::leases::NEVER;
+use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 

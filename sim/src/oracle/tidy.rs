@@ -17,7 +17,7 @@
 //! release. Else nobody but the client is.
 
 use super::facts::Facts;
-use super::leases::{NEVER, just, nodes_in};
+use super::ground::{NEVER, just, nodes_in};
 use super::setting::NODES_MAX;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostIndex, Writer};

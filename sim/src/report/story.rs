@@ -91,7 +91,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     let client = timeline.client_name(attempt.id.client);
     let name = timeline.name(attempt.id);
     let Some((delivered, _)) = attempt.delivered else {
-        let how = attempt.settled.map_or("never settled", |(_, how)| settled(how));
+        let how = attempt.settled.map_or("never settled", |(_, how)| words::settled(how));
         let from = text::instant(attempt.began.at_ns);
         return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
     };
@@ -161,19 +161,6 @@ fn arithmetic(attempt: &Attempt) -> String {
         None => String::new(),
     };
     format!(" (TTL {ttl}{elapsed}{drift})")
-}
-
-/// How an attempt was settled, in words.
-pub(super) const fn settled(how: Settlement) -> &'static str {
-    match how {
-        Settlement::Cancelled => "given up by its caller",
-        Settlement::Granted => "granted",
-        Settlement::Quarantined => "refused, too many nodes were in quarantine",
-        Settlement::Split => "refused, the votes were split",
-        Settlement::Taken => "refused, another’s keys were in the way",
-        Settlement::TooFewNodes => "refused, too few nodes answered",
-        Settlement::TooSlow => "refused, too little time was left after the answers",
-    }
 }
 
 fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
@@ -272,7 +259,7 @@ fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
         let attempts = text::count(times, "attempt");
         let from = if times == 1 { "at" } else { "the first at" };
         let first = text::instant(at.at_ns);
-        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {}.", settled(how)))
+        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {}.", words::settled(how)))
     };
     told.into_iter().map(clause).collect()
 }

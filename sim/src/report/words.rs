@@ -1,9 +1,8 @@
 //! Events in words, for the table of a page.
 
-use super::story;
 use super::timeline::Timeline;
 use crate::history::{
-    Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Writer,
+    Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement, Writer,
 };
 use crate::text;
 
@@ -175,7 +174,7 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             )
         }
         EventKind::AttemptSettled { attempt, outcome } => {
-            let told = format!("attempt {}: {}", attempt.number, story::settled(outcome));
+            let told = format!("attempt {}: {}", attempt.number, settled(outcome));
             (client(attempt.client), told)
         }
         EventKind::GrantDecided { attempt, counted, .. } => {
@@ -247,5 +246,18 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (store(), format!("refuses write {write} of {}: {why}", timeline.name(attempt)))
         }
         _ => (String::new(), String::new()),
+    }
+}
+
+/// How an attempt was settled, in words.
+pub(super) const fn settled(how: Settlement) -> &'static str {
+    match how {
+        Settlement::Cancelled => "given up by its caller",
+        Settlement::Granted => "granted",
+        Settlement::Quarantined => "refused, too many nodes were in quarantine",
+        Settlement::Split => "refused, the votes were split",
+        Settlement::Taken => "refused, another’s keys were in the way",
+        Settlement::TooFewNodes => "refused, too few nodes answered",
+        Settlement::TooSlow => "refused, too little time was left after the answers",
     }
 }

@@ -15,8 +15,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::hours::Hours;
 use super::identity;
+use super::node::Process;
 use super::node::{Node, Roads};
-use super::process::Process;
 use super::socket::Door;
 use crate::history::Writer;
 use crate::master::profile::Profile;

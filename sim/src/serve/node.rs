@@ -2,6 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
 
+mod connection;
+mod process;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -12,12 +15,11 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+pub(super) use self::process::Process;
 use super::chronicle::Chronicle;
-use super::connection;
 use super::executor::{Executor, begins_with};
 use super::hours::Hours;
 use super::limits::CONNECTIONS_MAX;
-use super::process::Process;
 use super::pushes::Pushes;
 use super::socket::Door;
 use super::weather::{Life, Weather};

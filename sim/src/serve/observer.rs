@@ -12,7 +12,6 @@ use tokio::sync::Semaphore;
 use super::limits::{OBSERVERS_MAX, READ_BYTES};
 use super::node::RETRY;
 use super::socket::{Door, Socket};
-use super::verdict::Verdict;
 use super::world::{Stage, World};
 use crate::master::resp::{Protocol, Requests, Value};
 
@@ -129,7 +128,7 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
 
 /// What is found so far. It may take a while, which this thread has not if others wait for it.
 fn verdict(world: &World) -> Value {
-    tokio::task::block_in_place(|| lines(world.describe(&Verdict::of(world))))
+    tokio::task::block_in_place(|| lines(world.describe(&world.verdict())))
 }
 
 /// What client libraries say to a server before they say anything.

@@ -2,15 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::support::ENGINE;
-use super::tale::{self, JUDGED, Tale};
-use super::world::World;
-use crate::engine::Outcome;
-use crate::history::{EventKind, HistoryHash};
-use crate::oracle::Oracle;
+use super::tale::JUDGED;
+use crate::history::EventKind;
 use crate::report::Played;
 use crate::scenario::Property;
-use crate::search;
 
 /// A run that is over, or its part so far.
 #[derive(Debug)]
@@ -30,29 +25,6 @@ pub fn unjudged() -> Vec<Property> {
 }
 
 impl Verdict {
-    /// Judges what happened so far in `world`.
-    pub(super) fn of(world: &World) -> Self {
-        let log = world.chronicle.copy();
-        let origin_ns = world.hours.origin_ns();
-        let now_ns = origin_ns.map_or(0, |origin_ns| world.hours.now_ns() - origin_ns);
-        let walls_ns = world.walls_at_start_ns();
-        let Tale { case, events, is_cut_short } = tale::tell(&world.case, &log, &walls_ns, now_ns);
-        let mut hash = HistoryHash::default();
-        let mut oracle = Oracle::new(&case.scenario, &unjudged());
-        for event in &events {
-            hash.add(event);
-            oracle.observe(event);
-        }
-        let verdicts = oracle.finish();
-        let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
-        let (seed, hash) = (world.seed, hash.value());
-        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun };
-        let result = search::judge_one(&case, ENGINE, &outcome);
-        let played = Played { result, kept: vec![(seed, events)] };
-        let history = world.out.join(played.history_file(seed));
-        Self { played, is_cut_short, history }
-    }
-
     /// Whether nobody asked for the lock, whatever workers may have said.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "disks are synced in real time")]
 
+mod judging;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

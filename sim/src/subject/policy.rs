@@ -1,8 +1,6 @@
 //! Most other lock clients: one machine with a few knobs.
 
-mod attempt;
 mod client;
-mod extension;
 #[cfg(test)]
 mod tests;
 

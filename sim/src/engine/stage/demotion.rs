@@ -1,8 +1,8 @@
 //! A node's server becomes a replica under live connections, and later a master again.
 
 use super::Stage;
+use super::nodes::Role;
 use super::plan::Plan;
-use super::replication::Role;
 use crate::history::KeyEnd;
 use crate::master::server::Server;
 

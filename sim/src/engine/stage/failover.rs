@@ -1,8 +1,8 @@
 //! A replica takes the place of its master.
 
+use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
 use super::plan::Plan;
-use super::replication::Role;
 use super::{Input, Stage};
 use crate::history::{EventKind, KeyEnd};
 use crate::master::Keyspace;

@@ -1,13 +1,18 @@
 //! What nodes and the protected resource do with what arrives.
 
+mod disk;
+mod replication;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use redlock_client::protocol::{Introduction, RunId, Token};
 
-use super::disk::DiskWork;
+pub(super) use self::disk::DiskTurn;
+use self::disk::DiskWork;
+use self::replication::Replication;
+pub(super) use self::replication::Role;
 use super::plan::Plan;
-use super::replication::{Replication, Role};
 use super::{Happening, Input, Packet, Stage};
 use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
 use crate::master::profile::Profile;

@@ -1,8 +1,8 @@
 //! How servers die, and when and how they come back.
 
+use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
 use super::plan::{Death, Doing, Manner, Plan};
-use super::replication::Role;
 use super::{Happening, MeasuredRestart, Stage};
 use crate::history::{ClockKind, EventKind};
 use crate::master::run_id;

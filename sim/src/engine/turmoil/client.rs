@@ -12,8 +12,8 @@ use redlock_client::{Builder, Redlock};
 
 use super::application::Application;
 use super::environment::HostEnvironment;
+use super::names::node_name;
 use super::observer::HistoryObserver;
-use super::simulation::node_name;
 use super::world::{Phase, State, World};
 use crate::engine::stage::plan::{Plan, PlannedOp};
 use crate::scenario::{self, Point};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::TcpStream;
 
-use super::line::Readable;
+use super::world::Readable;
 use super::world::World;
 
 /// How much is read at once at most.

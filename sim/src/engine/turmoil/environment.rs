@@ -11,8 +11,8 @@ use redlock_client::protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
+use super::names::{node_of, server_name};
 use super::server::PORT;
-use super::simulation::{node_of, server_name};
 use super::world::{self, Due, World};
 use crate::history::AttemptId;
 use crate::subject::token_of;

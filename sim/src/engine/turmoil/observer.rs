@@ -7,7 +7,7 @@ use redlock_client::OwnerToken;
 use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
-use super::line::Line;
+use super::world::Line;
 use super::world::{ClientHost, State, World};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, Settlement};
 use crate::scenario::{Checks, Point};

@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use turmoil::{Builder, Sim};
 
 use super::client::Process;
-use super::line::Line;
+use super::names::server_name;
 use super::server::Carrier;
-use super::world::{Phase, State, World};
+use super::world::{Line, Phase, State, World};
 use crate::engine::stage::plan::{Op, Plan, PlannedOp};
 use crate::engine::{Kept, Outcome};
 use crate::history::EventKind;
@@ -22,22 +22,6 @@ const TICK_NS: u64 = 1_000_000;
 
 /// More steps than this while time stands still is a bug of the engine or of the client.
 const STILL_STEPS_MAX: u32 = 64;
-
-/// The name of the node at `place`, for addresses.
-pub(super) fn node_name(place: usize) -> String {
-    format!("node-{place}")
-}
-
-/// The node of this name.
-pub(super) fn node_of(name: &str) -> u8 {
-    let place = name.strip_prefix("node-").and_then(|place| place.parse().ok());
-    place.expect("clients are told the names of nodes")
-}
-
-/// The name of the server at `place`, for turmoil.
-pub(super) fn server_name(place: usize) -> String {
-    format!("server-{place}")
-}
 
 /// The name of the client at `place`; the place after the last one is the probe's.
 fn client_name(place: usize) -> String {

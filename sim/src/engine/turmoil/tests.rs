@@ -3,7 +3,7 @@ use std::task::Poll;
 
 use redlock_client::scripts::RELEASE;
 
-use super::line::Readable;
+use super::world::Readable;
 use super::world::{State, World};
 use super::*;
 use crate::history::{AttemptId, Event, EventKind, OpKind, Settlement};

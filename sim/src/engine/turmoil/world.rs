@@ -1,5 +1,7 @@
 //! The world of one run, shared by all hosts: the stage, and what belongs to clients on tokio.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +10,7 @@ use std::task::Waker;
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
-use super::line::{Ending, Line};
+pub(super) use self::line::{Ending, Line, Readable};
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::wire::Wire;
 use crate::engine::stage::{Input, Stage};

@@ -1,8 +1,6 @@
 //! One command on its way.
 
-use bytes::Bytes;
-
-use super::text;
+use super::text::{self, Refusal};
 use crate::master::keyspace::parse_integer;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session, Touched, Turn};
@@ -37,28 +35,6 @@ pub(in crate::master) enum Ending {
 
 /// What a command answers.
 pub(in crate::master) type Outcome = Result<Value, Refusal>;
-
-/// An error, its kind first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::master) struct Refusal(pub(in crate::master) Bytes);
-
-impl Refusal {
-    /// A refusal in words that are always the same.
-    pub(in crate::master) const fn new(text: &'static str) -> Self {
-        Self(Bytes::from_static(text.as_bytes()))
-    }
-
-    /// A refusal in other words.
-    pub(in crate::master) fn of(text: impl Into<Bytes>) -> Self {
-        Self(text.into())
-    }
-}
-
-impl From<Refusal> for Value {
-    fn from(Refusal(text): Refusal) -> Self {
-        Self::Error(text)
-    }
-}
 
 impl<'a> Call<'a> {
     /// What follows the name.

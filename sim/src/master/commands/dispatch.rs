@@ -61,7 +61,7 @@ fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
         return Ok(Value::simple("QUEUED"));
     }
     let flags = flags_of(spec, call.words, call.server);
-    let queued_bytes = call.session.queue((spec, flags), call.words) as u64;
+    let queued_bytes = call.session.queue(flags, call.words) as u64;
     let limit = call.server.config().number("client-query-buffer-limit");
     if u64::try_from(limit).is_ok_and(|limit| queued_bytes > limit) {
         call.session.end_transaction();

@@ -1,8 +1,8 @@
 //! Keys as such: finding, naming, deleting them.
 
 use super::call::{count, integer, is};
+use super::set::plain;
 use super::set::{Comparison, digest_of};
-use super::strings::plain;
 use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, glob, text};
 use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;

@@ -6,6 +6,11 @@ use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
 use crate::master::{Change, KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
 
+/// A SET that nothing is asked of.
+pub(super) const fn plain(value: &[u8], expiry: SetExpiry) -> KeyCommand<'_> {
+    KeyCommand::Set { value, condition: SetCondition::Always, expiry, get: false }
+}
+
 /// Whose options they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extras {
@@ -227,7 +232,7 @@ fn set_if(
     let old = call.get(key);
     let holds = comparison.holds(old.as_deref());
     if holds {
-        call.on(key, super::strings::plain(value, expiry));
+        call.on(key, plain(value, expiry));
     }
     let shared = |old: Option<SmallBytes>| old.map_or(Value::Null, |it| Value::Bulk(it.share()));
     Ok(match (get, holds) {

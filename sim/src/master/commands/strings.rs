@@ -1,7 +1,7 @@
 //! Values: getting, setting, counting.
 
 use super::call::{count, integer};
-use super::set::{Extras, Options, set};
+use super::set::{Extras, Options, plain, set};
 use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
 use crate::master::profile::Feature;
 use crate::master::resp::Value;
@@ -33,11 +33,6 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("setnx", 3, WRITE | DENY_OOM, Keys::First, set_missing),
     Spec::new("strlen", 2, READ, Keys::First, length),
 ];
-
-/// A SET that nothing is asked of.
-pub(super) const fn plain(value: &[u8], expiry: SetExpiry) -> KeyCommand<'_> {
-    KeyCommand::Set { value, condition: SetCondition::Always, expiry, get: false }
-}
 
 fn append(call: &mut Call<'_>) -> Outcome {
     let &[key, more] = call.arguments() else { return Err(call.arity()) };

@@ -1,6 +1,6 @@
 //! MULTI and what belongs to it.
 
-use super::dispatch::execute_and_remember;
+use super::dispatch::{execute_and_remember, look_up};
 use super::{
     AT_ONCE, BUSY, Call, Keys, LOADING, NO_MULTI, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
 };
@@ -57,8 +57,12 @@ fn exec(call: &mut Call<'_>) -> Outcome {
     if conflict {
         return Ok(Value::NullArray);
     }
-    let queued = transaction.queued.iter().map(|(spec, words)| {
+    let queued = transaction.queued.iter().map(|words| {
         let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
+        let spec = match look_up(&words, call.server) {
+            Ok(spec) => spec,
+            Err(refusal) => return (call.session.protocol(), Value::from(refusal)),
+        };
         let mut inner = Call {
             server: call.server,
             session: call.session,

@@ -1,8 +1,11 @@
 //! Requests out of bytes that may be split anywhere.
 
+mod inline;
+
+pub(in crate::master) use self::inline::words as inline_words;
+
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::inline;
 use crate::master::keyspace::parse_integer;
 
 /// The longest line that begins something: an inline request, a length.

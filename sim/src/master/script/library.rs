@@ -9,8 +9,8 @@ use super::super::resp::{Protocol, Value};
 use super::arguments::{integer_argument, number_of};
 use super::convert::to_lua;
 use super::errors::{self, Raised};
-use super::machine::{State, with_caller};
 use super::number::{general, shortest, truncate};
+use super::state::{State, with_caller};
 
 /// Where the generator of random numbers stands in a server that has just been started: `lrand48` of
 /// POSIX before it is seeded.

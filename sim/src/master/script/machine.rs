@@ -7,15 +7,12 @@ use std::rc::Rc;
 use bytes::Bytes;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value as Lv, VmState};
-use scoped_tls_hkt::scoped_thread_local;
 
 use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
-use super::errors::{Raised, Uncaught};
-use super::{Caller, Left, Sha, Style, json, sandbox, shebang};
-
-/// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
-pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
+use super::errors::Uncaught;
+use super::state::{CALLER, MEMORY_MAX, State};
+use super::{Caller, Left, Sha, Style, sandbox, shebang};
 
 /// After how many instructions the caller is asked whether to go on.
 const INSTRUCTIONS: u32 = 10_000;
@@ -23,8 +20,6 @@ const INSTRUCTIONS: u32 = 10_000;
 /// How many compiled scripts a machine keeps, and of how many bytes of text.
 const FUNCTIONS_MAX: usize = 1_024;
 const TEXTS_BYTES_MAX: usize = 1_024 * 1_024;
-
-scoped_thread_local!(static mut CALLER: for<'a> &'a mut (dyn Caller + 'a));
 
 thread_local! {
     static MACHINES: RefCell<Vec<Machine>> = const { RefCell::new(Vec::new()) };
@@ -67,11 +62,6 @@ pub fn compile(text: &Bytes, sha: &Sha, style: &'static Style) -> Result<(), Val
     with_machine(style, |machine| machine.function(text, sha).map(drop))
 }
 
-/// Reaches the server for the script that runs.
-pub(super) fn with_caller<R>(act: impl FnOnce(&mut dyn Caller) -> R) -> R {
-    CALLER.with(|caller| act(caller))
-}
-
 /// A machine is taken for its use, so that a script within a script would have one of its own.
 fn with_machine<R>(style: &'static Style, act: impl FnOnce(&mut Machine) -> R) -> R {
     let kept = MACHINES.with_borrow_mut(|machines| {
@@ -84,37 +74,6 @@ fn with_machine<R>(style: &'static Style, act: impl FnOnce(&mut Machine) -> R) -
         MACHINES.with_borrow_mut(|machines| machines.push(machine));
     }
     result
-}
-
-/// What the functions of a machine share.
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) style: &'static Style,
-    /// The version in which the script hears replies.
-    pub(super) protocol: Cell<Protocol>,
-    /// Where the generator of random numbers stands.
-    pub(super) random: Cell<u64>,
-    /// How JSON is written and read.
-    pub(super) json: Rc<Cell<json::Settings>>,
-    /// What the server said when it wanted the script to stop.
-    pub(super) stopped: RefCell<Option<String>>,
-    /// The error that ended the script.
-    uncaught: RefCell<Option<Uncaught>>,
-    /// The numbers of the objects that the script has seen the address of.
-    pub(super) addresses: RefCell<Option<Table>>,
-}
-
-impl State {
-    /// Asks the server whether to go on.
-    ///
-    /// # Errors
-    ///
-    /// If the script must stop.
-    pub(super) fn interrupt(&self) -> mlua::Result<()> {
-        let Some(text) = with_caller(|caller| caller.interrupt()) else { return Ok(()) };
-        self.stopped.replace(Some(text.clone()));
-        Err(Raised::Stop(text).into())
-    }
 }
 
 struct Machine {

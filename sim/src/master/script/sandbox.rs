@@ -18,8 +18,8 @@ use self::compiling::compiling;
 use self::tables::{changing, looking};
 use super::arguments::{any_argument, number_of};
 use super::errors::{self, Raised, type_error};
-use super::machine::State;
 use super::number::general;
+use super::state::State;
 use super::{bit, json, library, msgpack, structure};
 
 /// How much memory `collectgarbage` claims is in use, in KiB: no two runs shall differ by it.

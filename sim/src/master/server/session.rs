@@ -2,15 +2,14 @@
 
 use bytes::Bytes;
 
-use super::{Answer, Server, Turn};
+use super::Server;
 use crate::master::SmallBytes;
-use crate::master::commands::{Call, Ending, Spec, names_client_subcommand, perform};
 use crate::master::resp::{Protocol, Value};
 
 /// What the server knows of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    id: u64,
+    pub(in crate::master) id: u64,
     address: String,
     protocol: Protocol,
     database: u8,
@@ -19,10 +18,10 @@ pub struct Session {
     transaction: Option<Transaction>,
     watched: Vec<WatchedKey>,
     /// Nothing is watched any more, as soon as the server can be told so.
-    unwatches: bool,
-    replies: Replies,
+    pub(in crate::master) unwatches: bool,
+    pub(in crate::master) replies: Replies,
     /// It has said QUIT and wanted no answer: servers hear nothing more, and leave it open.
-    is_deaf: bool,
+    pub(in crate::master) is_deaf: bool,
 }
 
 /// Who speaks.
@@ -36,7 +35,7 @@ enum User {
 /// What stands between MULTI and EXEC.
 #[derive(Clone, Debug, Default)]
 pub(in crate::master) struct Transaction {
-    pub(in crate::master) queued: Vec<(&'static Spec, Vec<Bytes>)>,
+    pub(in crate::master) queued: Vec<Vec<Bytes>>,
     /// The flags that one of the commands has, and those that one of them lacks.
     has: u16,
     lacks: u16,
@@ -105,75 +104,6 @@ impl Session {
         self.user == Some(User::Unknown)
     }
 
-    /// Executes one request.
-    ///
-    /// # Panics
-    ///
-    /// If the server's process is dead, or the request is empty.
-    pub fn execute(&mut self, server: &mut Server, request: &[Bytes], turn: Turn<'_>) -> Answer {
-        assert!(server.is_running(), "a dead process executes nothing");
-        assert!(!request.is_empty(), "requests are not empty");
-        let mut few = [[].as_slice(); 8];
-        let many: Vec<&[u8]>;
-        let words = if let Some(few) = few.get_mut(..request.len()) {
-            few.iter_mut().zip(request).for_each(|(place, word)| *place = word);
-            &*few
-        } else {
-            many = request.iter().map(|word| &**word).collect();
-            &*many
-        };
-        self.execute_words(server, words, turn)
-    }
-
-    fn execute_words(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) -> Answer {
-        if self.is_deaf {
-            return Answer::Silence;
-        }
-        self.be_asked(server);
-        self.be_seen(server, turn.wall_ns);
-        if core::mem::take(&mut self.unwatches) {
-            self.unwatch(server);
-        }
-        let (replies, wall_ns) = (self.replies, turn.wall_ns);
-        if replies == Replies::SkipNext {
-            self.replies = Replies::On;
-        }
-        let (name, is_inner) = ("", false);
-        server.master.tracked.begin(self.id);
-        let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
-        let value = perform(&mut call);
-        let (name, ending) = (call.name, call.ending);
-        self.be_known(server, name, wall_ns);
-        server.master.tracked.end();
-        self.end_caching(server, words);
-        if ending == Some(Ending::Close) {
-            server.master.tracked.close(self.id);
-        }
-        // Who turns answers on is told so, whatever was to be skipped.
-        let turns_on = name == "client|reply" && value == Value::ok();
-        match ending {
-            Some(Ending::Close) if name == "quit" && replies != Replies::On => {
-                self.is_deaf = true;
-                Answer::Silence
-            }
-            Some(Ending::Close) => Answer::LastReply(value),
-            Some(Ending::Silence) => Answer::Silence,
-            Some(Ending::Wait { replicas, timeout_ms }) => Answer::Wait { replicas, timeout_ms },
-            None if self.replies == Replies::Off => Answer::Silence,
-            None if replies == Replies::SkipNext && !turns_on => Answer::Silence,
-            None => Answer::Reply(value),
-        }
-    }
-
-    /// `CLIENT CACHING` holds for one command or one transaction; subcommands of `CLIENT` do not
-    /// count.
-    fn end_caching(&self, server: &mut Server, words: &[&[u8]]) {
-        let is_reversed = server.master.tracked.listener(self.id).is_some_and(|it| it.is_reversed);
-        if is_reversed && !self.is_in_transaction() && !names_client_subcommand(words, server) {
-            server.master.tracked.reverse(self.id, false);
-        }
-    }
-
     /// A script keeps the server from executing `request`, as `busy` says: what is answered, if
     /// the connection wants answers. A transaction is spoilt as by any other refusal, and ends if it is
     /// EXEC that is refused.
@@ -219,7 +149,7 @@ impl Session {
     }
 
     /// Asks who speaks, once: everybody is the default user of a server that wants no password.
-    fn be_asked(&mut self, server: &Server) {
+    pub(in crate::master) fn be_asked(&mut self, server: &Server) {
         if self.user.is_none() {
             self.user = Some(if server.users().is_open() {
                 User::Known(SmallBytes::new(b"default"))
@@ -230,7 +160,7 @@ impl Session {
     }
 
     /// `CLIENT LIST` knows of it from its first command on.
-    fn be_seen(&self, server: &mut Server, wall_ns: u64) {
+    pub(in crate::master) fn be_seen(&self, server: &mut Server, wall_ns: u64) {
         let client = server.clients.of(self.id);
         if client.seen_ns.is_none() {
             client.seen_ns = Some((wall_ns, wall_ns));
@@ -239,7 +169,12 @@ impl Session {
         }
     }
 
-    fn be_known(&self, server: &mut Server, command: &'static str, wall_ns: u64) {
+    pub(in crate::master) fn be_known(
+        &self,
+        server: &mut Server,
+        command: &'static str,
+        wall_ns: u64,
+    ) {
         let client = server.clients.of(self.id);
         client.seen_ns = client.seen_ns.map(|(first, _)| (first, wall_ns));
         client.command = command;
@@ -314,17 +249,13 @@ impl Session {
     }
 
     /// Takes up a command, which has these flags; how many bytes the words of all of them have.
-    pub(in crate::master) fn queue(
-        &mut self,
-        (spec, flags): (&'static Spec, u16),
-        words: &[&[u8]],
-    ) -> usize {
+    pub(in crate::master) fn queue(&mut self, flags: u16, words: &[&[u8]]) -> usize {
         let transaction = self.transaction.get_or_insert_default();
         transaction.has |= flags;
         transaction.lacks |= !flags;
         transaction.bytes += words.iter().map(|word| word.len()).sum::<usize>();
         let words = words.iter().map(|word| Bytes::copy_from_slice(word)).collect();
-        transaction.queued.push((spec, words));
+        transaction.queued.push(words);
         transaction.bytes
     }
 

@@ -1,7 +1,6 @@
 //! The rows of the clients: belief, sections, attempts, writes.
 
 use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
-use crate::report::story;
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
@@ -144,7 +143,7 @@ fn refusals(gantt: &mut Gantt<'_, '_>, client: u8, top: i64) {
             continue;
         }
         taken = x;
-        let told = format!("attempt {} {}", attempt.id.number, story::settled(how));
+        let told = format!("attempt {} {}", attempt.id.number, words::settled(how));
         let area =
             Area { x: x - 2 * PX, y: top + BAR_TOP + 32 * PX, width: 5 * PX, height: 5 * PX };
         gantt.svg.rect("refused", area, &told);

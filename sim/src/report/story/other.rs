@@ -1,11 +1,11 @@
 //! The properties that are not about two overlapping intervals.
 
 use super::continuity::made_again;
-use super::{Clause, because, settled, stop_before};
+use super::{Clause, because, stop_before};
 use crate::history::{AttemptId, EventKind, Writer};
 use crate::oracle::Violation;
-use crate::report::faults;
 use crate::report::timeline::{Extension, Timeline, Write};
+use crate::report::{faults, words};
 use crate::scenario::Family;
 use crate::scenario::Property;
 use crate::text;
@@ -210,7 +210,7 @@ fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     let mut told = Vec::new();
     if let Some((at, how)) = attempt.settled {
         let when = text::instant(at.at_ns);
-        told.push(Clause::at(at, format!("the attempt was {} at {when}", settled(how))));
+        told.push(Clause::at(at, format!("the attempt was {} at {when}", words::settled(how))));
     }
     if let Some(at) = attempt.released {
         told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
@@ -248,7 +248,9 @@ fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
     let began = text::instant(attempt.began.at_ns);
     let how = match attempt.settled {
-        Some((at, how)) => format!("was settled at {}: {}", text::instant(at.at_ns), settled(how)),
+        Some((at, how)) => {
+            format!("was settled at {}: {}", text::instant(at.at_ns), words::settled(how))
+        }
         None => String::from("was never settled"),
     };
     vec![Clause::at(attempt.began, format!("it began at {began} and {how}"))]

@@ -1,10 +1,13 @@
 //! The machine that follows a policy: attempts, the lease, its release.
 
+mod attempt;
+mod extension;
+
 use std::collections::VecDeque;
 
 use redlock_client::protocol::Token;
 
-use super::extension::Rounds;
+use self::extension::Rounds;
 use super::{
     Clock, Connect, Errors, Expiry, Fencing, Lasting, Policy, Quorum, ReleaseTo, Settings, Then,
     TokenFrom, Unlock,

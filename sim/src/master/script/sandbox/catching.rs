@@ -6,7 +6,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value as Lv};
 
 use super::super::arguments::any_argument;
 use super::super::errors::{self, Raised, caught};
-use super::super::machine::State;
+use super::super::state::State;
 use super::{Kit, plain};
 
 /// What catches errors.

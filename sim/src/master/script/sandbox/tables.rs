@@ -6,7 +6,7 @@ use mlua::{Function, MultiValue, Table, Value as Lv};
 
 use super::super::arguments::{any_argument, integer_argument, table_argument};
 use super::super::errors::{self, Raised};
-use super::super::machine::State;
+use super::super::state::State;
 use super::{Kit, plain};
 
 /// After how many elements that are moved the server is asked whether to go on.

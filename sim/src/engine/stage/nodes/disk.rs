@@ -7,9 +7,9 @@
 //! `always`: the process syncs before it answers and does nothing else meanwhile. What arrives
 //! during a sync is executed after it, in one turn, and shares the next one.
 
-use super::nodes::NodeHost;
-use super::plan::Plan;
-use super::{Happening, Packet, Stage};
+use super::NodeHost;
+use crate::engine::stage::plan::Plan;
+use crate::engine::stage::{Happening, Packet, Stage};
 use crate::history::EventKind;
 use crate::scenario::Persistence;
 use crate::subject::Response;

@@ -3,9 +3,9 @@
 use redlock_client::protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
-use super::client::{State, Vote};
-use super::{Connect, PolicyClient, ReleaseTo, nanos};
+use super::{State, Vote};
 use crate::history::{OpKind, Refusal};
+use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
 use crate::subject::{Action, Ask, Now, Word};
 
 /// An extension that is under way.
@@ -18,7 +18,7 @@ struct Round {
 
 /// The extensions of one lease.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
+pub(in crate::subject::policy) struct Rounds {
     current: Option<Round>,
     votes: Vec<Vote>,
     /// Extensions that each node has yet to answer: only the answer to the last one counts.
@@ -29,40 +29,40 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(nodes: usize) -> Self {
+    pub(in crate::subject::policy) fn new(nodes: usize) -> Self {
         let (votes, unanswered) = (vec![Vote::No; nodes], vec![0; nodes]);
         Self { current: None, votes, unanswered, setting_again: NodeMask::EMPTY, succeeded: 0 }
     }
 
-    pub(super) fn reset(&mut self) {
+    pub(in crate::subject::policy) fn reset(&mut self) {
         self.unanswered.fill(0);
         self.begin_lease();
     }
 
-    pub(super) fn begin_lease(&mut self) {
+    pub(in crate::subject::policy) fn begin_lease(&mut self) {
         self.succeeded = 0;
         self.stop();
     }
 
-    pub(super) fn stop(&mut self) {
+    pub(in crate::subject::policy) fn stop(&mut self) {
         self.current = None;
     }
 
-    pub(super) fn are_under_way(&self) -> bool {
+    pub(in crate::subject::policy) fn are_under_way(&self) -> bool {
         self.current.is_some()
     }
 
-    pub(super) fn timeout_boot_ns(&self) -> Option<u64> {
+    pub(in crate::subject::policy) fn timeout_boot_ns(&self) -> Option<u64> {
         self.current.map(|round| round.timeout_boot_ns)
     }
 
     /// A connection to the node is gone, and with it the answers that were to come.
-    pub(super) fn forget(&mut self, node: usize) {
+    pub(in crate::subject::policy) fn forget(&mut self, node: usize) {
         self.unanswered[node] = 0;
     }
 
     /// An extension that nobody waits for any more was answered.
-    pub(super) fn answered_late(&mut self, node: usize) {
+    pub(in crate::subject::policy) fn answered_late(&mut self, node: usize) {
         self.unanswered[node] = self.unanswered[node].saturating_sub(1);
     }
 }
@@ -98,7 +98,13 @@ impl PolicyClient {
     }
 
     /// A node has answered the extension, or the SET that was to bring a missing key back.
-    pub(super) fn extension_answered(&mut self, node: usize, op: OpKind, word: Word, now: Now) {
+    pub(in crate::subject::policy) fn extension_answered(
+        &mut self,
+        node: usize,
+        op: OpKind,
+        word: Word,
+        now: Now,
+    ) {
         let Some(round) = self.rounds.current else { return };
         let index = NodeIndex::new(node);
         let is_awaited = if op == OpKind::Extend {
@@ -120,7 +126,7 @@ impl PolicyClient {
     }
 
     /// Looks at the clock: the extension may have taken too long, the lease may be over.
-    pub(super) fn watch(&mut self, now: Now) {
+    pub(in crate::subject::policy) fn watch(&mut self, now: Now) {
         if let Some(round) = self.rounds.current
             && round.timeout_boot_ns <= now.boot_ns
         {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Poll;
 
-use super::world::{Phase, State, World};
+use super::{Phase, State, World};
 use crate::engine::stage::Packet;
 use crate::engine::stage::plan::Plan;
 use crate::history::{Answer, AttemptId, EventKind, OpKind};
@@ -15,25 +15,25 @@ use crate::world::{Arrival, Choice, Direction, Label};
 
 /// A client's end of a connection.
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) client: u8,
-    pub(super) node: u8,
-    pub(super) server: u8,
+pub(in crate::engine::turmoil) struct Line {
+    pub(in crate::engine::turmoil) client: u8,
+    pub(in crate::engine::turmoil) node: u8,
+    pub(in crate::engine::turmoil) server: u8,
     /// It was opened, and says hello, while time stands still.
-    pub(super) still: bool,
+    pub(in crate::engine::turmoil) still: bool,
     /// The server has accepted.
-    pub(super) opened: bool,
+    pub(in crate::engine::turmoil) opened: bool,
     /// Nothing more will come.
-    pub(super) ending: Option<Ending>,
+    pub(in crate::engine::turmoil) ending: Option<Ending>,
     /// What the client said that it writes, and has not written.
-    pub(super) announced: VecDeque<Request>,
+    pub(in crate::engine::turmoil) announced: VecDeque<Request>,
     /// What it wants to write, cut into requests, each with its length.
     cut: VecDeque<(usize, resp::Request)>,
     cutter: Requests,
     /// What it has written and had no answer to.
-    pub(super) asked: VecDeque<Request>,
+    pub(in crate::engine::turmoil) asked: VecDeque<Request>,
     /// Answers that have arrived, each with its length.
-    pub(super) readable: VecDeque<(usize, Response)>,
+    pub(in crate::engine::turmoil) readable: VecDeque<(usize, Response)>,
     /// How much it has not read of the answers that it may read.
     unread: usize,
     /// How much it has not written of the requests that are on their way.
@@ -44,7 +44,7 @@ pub(super) struct Line {
 
 /// How a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::engine::turmoil) enum Ending {
     /// The server's process has let go; or the client itself.
     Closed,
     /// A kernel says that nobody holds it.
@@ -53,13 +53,13 @@ pub(super) enum Ending {
 
 /// What a client may read of a connection now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Readable {
+pub(in crate::engine::turmoil) enum Readable {
     Bytes(usize),
     End,
 }
 
 impl Line {
-    pub(super) fn new(client: u8, node: u8, server: u8, still: bool) -> Self {
+    pub(in crate::engine::turmoil) fn new(client: u8, node: u8, server: u8, still: bool) -> Self {
         Self {
             client,
             node,
@@ -79,7 +79,7 @@ impl Line {
     }
 
     /// So much was read.
-    pub(super) fn read(&mut self, length: usize) {
+    pub(in crate::engine::turmoil) fn read(&mut self, length: usize) {
         self.unread -= length;
     }
 
@@ -103,7 +103,10 @@ fn length_of(request: &resp::Request) -> usize {
 
 impl World {
     /// What the client may read; `Pending` while there is nothing, or it is stopped before it.
-    pub(super) fn poll_readable(&self, number: u16) -> Poll<io::Result<Readable>> {
+    pub(in crate::engine::turmoil) fn poll_readable(
+        &self,
+        number: u16,
+    ) -> Poll<io::Result<Readable>> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let line = state.lines.get_mut(&number).expect("a connection that is open is known");
@@ -125,7 +128,11 @@ impl World {
 
     /// How many of these bytes the client may write; `Pending` if it is stopped before them. Their
     /// requests are on their way then.
-    pub(super) fn poll_writable(&self, number: u16, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub(in crate::engine::turmoil) fn poll_writable(
+        &self,
+        number: u16,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let line = state.lines.get_mut(&number).expect("a connection that is open is known");
@@ -156,7 +163,7 @@ impl World {
 
 impl State {
     /// Faults that wait for this point begin; whether the client may go on.
-    pub(super) fn reach(
+    pub(in crate::engine::turmoil) fn reach(
         &mut self,
         plan: &Plan,
         attempt: AttemptId,
@@ -276,7 +283,12 @@ impl State {
     }
 
     /// A client dials a node: the number of the connection.
-    pub(super) fn dial(&mut self, plan: &Plan, client: u8, node: u8) -> Option<u16> {
+    pub(in crate::engine::turmoil) fn dial(
+        &mut self,
+        plan: &Plan,
+        client: u8,
+        node: u8,
+    ) -> Option<u16> {
         let still = self.clients[usize::from(client)].phase == Phase::Warming;
         let server = self.stage.server_of(plan, client, node);
         let known = self.clients[usize::from(client)].connected[usize::from(node)];
@@ -295,7 +307,7 @@ impl State {
     }
 
     /// Whether the server has accepted.
-    pub(super) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
+    pub(in crate::engine::turmoil) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
         match &self.lines[&number] {
             Line { ending: Some(_), .. } => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into()))
@@ -307,7 +319,7 @@ impl State {
 
     /// The client lets go of a connection. A process that dies leaves that to its kernel, which
     /// sends what was written.
-    pub(super) fn let_go(&mut self, number: u16) {
+    pub(in crate::engine::turmoil) fn let_go(&mut self, number: u16) {
         let Some(line) = self.lines.get_mut(&number) else { return };
         line.ending = Some(Ending::Closed);
         let (client, node) = (usize::from(line.client), usize::from(line.node));

@@ -3,9 +3,9 @@
 //! A replica dials its master as soon as there is one to dial, gets a copy of everything, and from
 //! then on each effect; it acknowledges what it has done. All of that travels over the network.
 
-use super::nodes::NodeHost;
-use super::plan::Plan;
-use super::{Happening, Packet, Stage};
+use super::NodeHost;
+use crate::engine::stage::plan::Plan;
+use crate::engine::stage::{Happening, Packet, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::Entry;
 use crate::subject::{Request, Response, Word};

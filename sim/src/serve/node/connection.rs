@@ -19,28 +19,28 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use self::held::Held;
 use self::replies::Replies;
 use self::waiting::Waiting;
-use super::chronicle::{Peer, Told};
-use super::limits::{
-    ARRIVALS_BYTES_MAX, ARRIVALS_MAX, PUSHED_BYTES_MAX, READ_BYTES, REPLIES_BYTES_MAX,
-};
-use super::meaning;
-use super::node::Node;
-use super::socket::Socket;
-use super::weather::{Life, Link};
+use super::Node;
 use crate::master::profile::Feature;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Session, Touched};
+use crate::serve::chronicle::{Peer, Told};
+use crate::serve::limits::{
+    ARRIVALS_BYTES_MAX, ARRIVALS_MAX, PUSHED_BYTES_MAX, READ_BYTES, REPLIES_BYTES_MAX,
+};
+use crate::serve::meaning;
+use crate::serve::socket::Socket;
+use crate::serve::weather::{Life, Link};
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Tells a client that there are too many.
-pub(super) fn refuse(mut socket: Socket) {
+pub(in crate::serve) fn refuse(mut socket: Socket) {
     // Whether it hears it is its own affair.
     let _ = socket.try_write(TOO_MANY);
 }
 
 /// Serves `socket`, the `id`-th connection of `node`, until it ends.
-pub(super) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
+pub(in crate::serve) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
     if socket.set_nodelay().is_err() {
         return;
     }

@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
-use super::executor::begins_with;
-use super::node::Node;
-use super::socket::Door;
-use super::tls::Settings;
+use super::Node;
 use crate::master::server::Server;
+use crate::serve::executor::begins_with;
+use crate::serve::socket::Door;
+use crate::serve::tls::Settings;
 
 /// A master's own process, which works in the directory of the master.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(in crate::serve) struct Process {
     ip: IpAddr,
     secured: Mutex<Secured>,
 }
@@ -32,12 +32,12 @@ struct Secured {
 }
 
 impl Process {
-    pub(super) fn at(ip: IpAddr) -> Self {
+    pub(in crate::serve) fn at(ip: IpAddr) -> Self {
         Self { ip, secured: Mutex::default() }
     }
 
     /// `request` is about to be executed.
-    pub(super) fn begin(&self, server: &mut Server, request: &[Bytes]) {
+    pub(in crate::serve) fn begin(&self, server: &mut Server, request: &[Bytes]) {
         if begins_with(request, b"BGSAVE") || begins_with(request, b"SAVE") {
             // Nothing is written there, but a directory in the way is a directory in the way.
             server.set_unable_to_save(Path::new("dump.rdb").is_dir());
@@ -49,7 +49,11 @@ impl Process {
     /// # Errors
     ///
     /// If that cannot be done; then it is set as before.
-    pub(super) fn configured(&self, node: &Arc<Node>, server: &mut Server) -> io::Result<()> {
+    pub(in crate::serve) fn configured(
+        &self,
+        node: &Arc<Node>,
+        server: &mut Server,
+    ) -> io::Result<()> {
         let mut secured = self.secured.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = Settings::of(server.config());
         if settings == secured.settings {

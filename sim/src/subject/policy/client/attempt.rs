@@ -2,15 +2,15 @@
 
 use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 
-use super::client::{State, Vote};
-use super::{
+use super::{State, Vote};
+use crate::history::Settlement;
+use crate::subject::policy::{
     Asking, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, Settling, Then, TokenFrom, nanos,
 };
-use crate::history::Settlement;
 use crate::subject::{Action, Ask, FreshAttempt, Now, Word};
 
 impl PolicyClient {
-    pub(super) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
+    pub(in crate::subject::policy) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
         let mut stamp = [0; Token::LENGTH];
         stamp[..8].copy_from_slice(&(now.lease_ns / 1_000_000).to_le_bytes());
         match self.policy.token {
@@ -25,7 +25,7 @@ impl PolicyClient {
     }
 
     /// Decides who is asked, and how many of them have to agree.
-    pub(super) fn choose_voters(&mut self) {
+    pub(in crate::subject::policy) fn choose_voters(&mut self) {
         self.votes.fill(Vote::Unasked);
         let mut voters = self.settings.nodes;
         if self.policy.quorum == Quorum::MajorityOfConnected {
@@ -40,7 +40,7 @@ impl PolicyClient {
         self.needed = self.quorum_of(voters);
     }
 
-    pub(super) fn ask_next(&mut self, now: Now) {
+    pub(in crate::subject::policy) fn ask_next(&mut self, now: Now) {
         let timeout_ns = match self.policy.has_node_timeout {
             true => now.boot_ns + nanos(self.settings.node_timeout),
             false => u64::MAX,
@@ -62,7 +62,7 @@ impl PolicyClient {
     }
 
     /// The command that sets the key.
-    pub(super) fn set(&self, now: Now) -> Ask {
+    pub(in crate::subject::policy) fn set(&self, now: Now) -> Ask {
         let ttl_ms = self.ttl_ms();
         match (self.policy.expiry, self.policy.fencing) {
             (Expiry::Never, _) => Ask::Set { ttl_ms: None },
@@ -76,7 +76,7 @@ impl PolicyClient {
         self.settings.ttl.as_millis() as u64
     }
 
-    pub(super) fn set_answered(&mut self, node: usize, word: Word, now: Now) {
+    pub(in crate::subject::policy) fn set_answered(&mut self, node: usize, word: Word, now: Now) {
         if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
             return;
         }
@@ -98,7 +98,7 @@ impl PolicyClient {
         }
     }
 
-    pub(super) fn vote(&mut self, node: usize, vote: Vote, now: Now) {
+    pub(in crate::subject::policy) fn vote(&mut self, node: usize, vote: Vote, now: Now) {
         if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
             return;
         }
@@ -107,7 +107,7 @@ impl PolicyClient {
     }
 
     /// Decides if that can be done, or asks on.
-    pub(super) fn settle(&mut self, refusal: Settlement, now: Now) {
+    pub(in crate::subject::policy) fn settle(&mut self, refusal: Settlement, now: Now) {
         let count = |wanted| self.votes.iter().filter(|&&vote| vote == wanted).count();
         let (yes, pending, unasked) =
             (count(Vote::Yes), count(Vote::Pending), count(Vote::Unasked));
@@ -149,12 +149,17 @@ impl PolicyClient {
     }
 
     /// When a lease is over whose keys live for `ttl_ns` from `from_ns` at least.
-    pub(super) fn deadline_from(&self, from_ns: u64, ttl_ns: u64) -> u64 {
+    pub(in crate::subject::policy) fn deadline_from(&self, from_ns: u64, ttl_ns: u64) -> u64 {
         let drift_ns = if self.policy.gives_up_drift { nanos(self.settings.drift) } else { 0 };
         (from_ns + ttl_ns).saturating_sub(drift_ns)
     }
 
-    pub(super) fn fail(&mut self, outcome: Settlement, released: ReleaseTo, now: Now) {
+    pub(in crate::subject::policy) fn fail(
+        &mut self,
+        outcome: Settlement,
+        released: ReleaseTo,
+        now: Now,
+    ) {
         self.unlock(released);
         let attempt = self.fresh.attempt;
         self.actions.push_back(Action::AttemptSettled { attempt, outcome });
@@ -177,7 +182,7 @@ impl PolicyClient {
 }
 
 /// The nodes that said yes.
-pub(super) fn mask(votes: &[Vote]) -> NodeMask {
+pub(in crate::subject::policy) fn mask(votes: &[Vote]) -> NodeMask {
     let mut agreed = NodeMask::EMPTY;
     for (node, _) in votes.iter().enumerate().filter(|(_, vote)| **vote == Vote::Yes) {
         agreed.insert(NodeIndex::new(node));

@@ -1,0 +1,51 @@
+//! What changes the times in which clients believe. An overlap is blamed as it begins.
+
+use super::blame;
+use super::facts::Facts;
+use crate::history::{AttemptId, ClockKind, HostIndex, Segment};
+
+impl Facts {
+    /// A clock runs differently from now on.
+    pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
+        if host.get() < self.setting.hosts {
+            let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
+            self.clocks.set(host, clock, segment);
+            self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
+            self.blame_overlaps();
+        }
+    }
+
+    /// The application got the lease of `id`.
+    pub(super) fn delivered(&mut self, id: AttemptId, clock: ClockKind, deadline_local_ns: u64) {
+        let host = self.setting.client_host(id.client);
+        let now_ns = self.now_ns;
+        self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
+        self.blame_overlaps();
+        // Who hands out a lease that is over has not looked.
+        if self.beliefs.is_believed(id, now_ns) {
+            self.looked(id);
+        }
+    }
+
+    /// The application heard of the new deadline.
+    pub(super) fn prolonged(&mut self, id: AttemptId, deadline_local_ns: u64) {
+        let granted_ns = self.leases.get(id).map_or(0, |it| it.decided_ns);
+        let excuses_until_ns = granted_ns.saturating_add(self.setting.held_most_ns);
+        let now_ns = self.now_ns;
+        let until = (deadline_local_ns, excuses_until_ns);
+        self.beliefs.prolong(&self.clocks, id, until, now_ns);
+        self.blame_overlaps();
+        if self.beliefs.is_believed(id, now_ns) {
+            self.looked(id);
+        }
+    }
+
+    /// Whatever let beliefs overlap is known as they begin to, and may be forgotten later: a key
+    /// that ended can be made again.
+    fn blame_overlaps(&mut self) {
+        while let Some((place, first, second)) = self.beliefs.unblamed() {
+            let blamed = blame::of_leases(self, first, second);
+            self.beliefs.blame(place, blamed);
+        }
+    }
+}
