@@ -1,5 +1,7 @@
 //! All the links of a client and all its locks, and the routes between them.
 
+#[cfg(any(test, feature = "simulation"))]
+mod canonical;
 mod connecting;
 mod getters;
 mod handle;
