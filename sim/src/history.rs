@@ -7,12 +7,12 @@ mod clock;
 mod event;
 pub mod file;
 mod hash;
-mod ids;
 
 pub use clock::{ClockSegments, Segment};
 pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement};
 pub use hash::HistoryHash;
-pub use ids::{AttemptId, ClockKind, HostIndex, Writer};
+
+pub use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
 
 /// The version of the event format.
 pub const SCHEMA: u32 = 1;

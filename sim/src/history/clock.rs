@@ -1,6 +1,6 @@
 //! Clock arithmetic: what a host's clock reads at a true instant, and the other way round.
 
-use super::ids::{ClockKind, HostIndex};
+use crate::ids::{ClockKind, HostIndex};
 
 const BILLION: i128 = 1_000_000_000;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AttemptId, ClockKind, HostIndex, Writer};
+use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
 
 /// Something that happened, and when in true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

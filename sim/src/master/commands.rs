@@ -8,7 +8,6 @@ mod connection;
 mod dispatch;
 mod execution;
 mod expiry;
-mod glob;
 mod info;
 mod keys;
 mod scripting;
@@ -20,11 +19,10 @@ mod transactions;
 use std::sync::LazyLock;
 
 pub(in crate::master) use call::{Call, Ending, Outcome};
-pub(in crate::master) use glob::matches;
-pub(in crate::master) use text::Refusal;
 
 use super::keyspace::parse_integer;
 use super::profile::Feature;
+use super::refusal::Refusal;
 use super::server::Server;
 
 /// What a command does.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::expect::{Expectation, Property};
 use super::span::{SeedRange, Span};
-use crate::history::HostIndex;
+use crate::ids::HostIndex;
 
 /// A scenario file, or one case of it as it is played.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

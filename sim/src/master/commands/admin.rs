@@ -123,7 +123,7 @@ fn refused(name: &[u8], why: &str) -> Refusal {
 
 fn set_user(call: &mut Call<'_>) -> Outcome {
     let (name, rules) = (call.words[2], &call.words[3..]);
-    match call.server.users_mut().set(name, rules) {
+    match call.server.users_mut().set(name, rules, super::is_command) {
         Ok(()) => Ok(Value::ok()),
         Err((rule, why)) => {
             let after = format!("': {why}");

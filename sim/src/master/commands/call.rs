@@ -1,7 +1,8 @@
 //! One command on its way.
 
-use super::text::{self, Refusal};
+use super::text;
 use crate::master::keyspace::parse_integer;
+use crate::master::refusal::Refusal;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session, Touched, Turn};
 use crate::master::{KeyCommand, Reply, SmallBytes};

@@ -3,7 +3,8 @@
 use super::call::{count, integer, is};
 use super::set::plain;
 use super::set::{Comparison, digest_of};
-use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, glob, text};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
+use crate::master::glob;
 use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
 use crate::master::server::Touched;

@@ -1,31 +1,7 @@
 //! Errors as Redis words them.
 
-use bytes::Bytes;
-
 use crate::master::keyspace::parse_integer;
-use crate::master::resp::Value;
-
-/// An error, its kind first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::master) struct Refusal(pub(in crate::master) Bytes);
-
-impl Refusal {
-    /// A refusal in words that are always the same.
-    pub(in crate::master) const fn new(text: &'static str) -> Self {
-        Self(Bytes::from_static(text.as_bytes()))
-    }
-
-    /// A refusal in other words.
-    pub(in crate::master) fn of(text: impl Into<Bytes>) -> Self {
-        Self(text.into())
-    }
-}
-
-impl From<Refusal> for Value {
-    fn from(Refusal(text): Refusal) -> Self {
-        Self::Error(text)
-    }
-}
+use crate::master::refusal::Refusal;
 
 pub(super) const NOT_AN_INTEGER: Refusal =
     Refusal::new("ERR value is not an integer or out of range");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::master::commands::matches;
+use crate::master::glob::matches;
 use crate::scenario::Persistence;
 
 /// The parameters of a server by name. A parameter may have an older name, too.

@@ -1,7 +1,7 @@
 //! Refusals of writes that could not be kept, or that are not the server's to do.
 
 use super::Server;
-use crate::master::commands::Refusal;
+use crate::master::refusal::Refusal;
 
 const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
 const NO_REPLICAS: Refusal = Refusal::new("NOREPLICAS Not enough good replicas to write.");

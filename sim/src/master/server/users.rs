@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::master::SmallBytes;
-use crate::master::commands::{is_command, matches};
+use crate::master::glob::matches;
 
 /// Who speaks if nobody says so.
 const DEFAULT: &[u8] = b"default";
@@ -59,7 +59,8 @@ impl Users {
         }
     }
 
-    /// Changes what a user may do, or makes one (`ACL SETUSER`): all of the rules or none.
+    /// Changes what a user may do, or makes one (`ACL SETUSER`): all of the rules or none. `is_command`
+    /// says which commands there are.
     ///
     /// # Errors
     ///
@@ -68,10 +69,11 @@ impl Users {
         &mut self,
         name: &[u8],
         rules: &[&'a [u8]],
+        is_command: fn(&str) -> bool,
     ) -> Result<(), (&'a [u8], &'static str)> {
         let mut user = self.users.get(name).cloned().unwrap_or_default();
         for rule in rules {
-            user.apply(rule).map_err(|why| (*rule, why))?;
+            user.apply(rule, is_command).map_err(|why| (*rule, why))?;
         }
         self.users.insert(SmallBytes::new(name), user);
         Ok(())
@@ -115,7 +117,7 @@ impl User {
         self.patterns.iter().any(|pattern| matches(pattern, key))
     }
 
-    fn apply(&mut self, rule: &[u8]) -> Result<(), &'static str> {
+    fn apply(&mut self, rule: &[u8], is_command: fn(&str) -> bool) -> Result<(), &'static str> {
         let lower = rule.to_ascii_lowercase();
         match (lower.as_slice(), rule) {
             (b"on", _) => self.is_on = true,

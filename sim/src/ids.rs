@@ -1,4 +1,4 @@
-//! How a history names things.
+//! The names of what a run is made of: on the ground floor, so that everything else can use them.
 
 use serde::{Deserialize, Serialize};
 
