@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::span::Span;
 
-/// What the oracle judges. `docs/architecture.md` defines each in true time.
+/// What the oracle judges. `docs/simulator.md` defines each in true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Property {
