@@ -1,7 +1,7 @@
-//! How many runs a second one core plays.
+//! Number of runs per second on one core.
 //!
-//! `event`: two clients, five masters, one acquisition each, oracle and hash on.
-//! `turmoil`: the same cast for one simulated second, over the real client and simulated TCP.
+//! `event`: two clients, five masters, one acquisition each, oracle and hash on. `turmoil`: the
+//! same set-up for one simulated second, with the real client over simulated TCP.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use redlock_sim::engine::{event, turmoil};

@@ -1,8 +1,9 @@
-//! How much a served master does on one core, and whether it does so for a minute without error.
+//! Throughput of a served master on one core, and a check that it serves for a minute without
+//! error.
 //!
 //! `cargo bench -p redlock-sim --bench serve [-- SECONDS]`: first `SET NX PX`, 16 in a pipeline, on
-//! four connections, the master's threads on a core of their own where there are two; then the same
-//! on fifty connections to five masters for SECONDS (60).
+//! four connections, with the master's threads on their own core if there are two; then the same on
+//! fifty connections to five masters for SECONDS (60).
 
 #![expect(clippy::disallowed_methods, reason = "real time and real sockets are measured")]
 #![expect(clippy::disallowed_types, reason = "real time and real sockets are measured")]
@@ -20,12 +21,12 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// Requests in a pipeline.
 const PIPELINE: usize = 16;
 
-/// `+OK` and a null, as they are sent.
+/// Encoded replies: `+OK` and a null.
 const ANSWERS: [&[u8]; 2] = [b"+OK\r\n", b"$-1\r\n"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` passes no `--bench` and only checks that the program runs.
     let is_test = !arguments.iter().any(|it| it == "--bench");
     let asked = arguments.iter().find_map(|it| it.parse().ok());
     let seconds = asked.unwrap_or(if is_test { 1 } else { 60 });
@@ -72,7 +73,7 @@ fn fleet(nodes: usize) -> Fleet {
     Fleet::start(&setup).expect("free ports")
 }
 
-/// Requests a second that `connections` had answered, over `time`.
+/// Runs `connections` clients for `time`. Returns the number of answered requests per second.
 fn load(addresses: &[SocketAddr], connections: usize, time: Duration) -> u64 {
     let began = Instant::now();
     let clients = (0..connections).map(|number| {
@@ -94,7 +95,7 @@ fn client(address: SocketAddr, number: usize, time: Duration) -> u64 {
     while began.elapsed() < time {
         requests.clear();
         for _ in 0..PIPELINE {
-            // Keys come and go: some thousands are there at a time.
+            // Keys expire and are set again; some thousands exist at a time.
             let key = format!("{number}:{}", done % 4_096);
             let token = "0123456789abcdef0123";
             let length = key.len();

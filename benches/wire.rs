@@ -1,8 +1,9 @@
-//! What a lock cycle costs a master byte by byte: `SET NX PX`, then the release script by its hash.
+//! Cost of a lock cycle on a master, from bytes to bytes: `SET NX PX`, then the release script by
+//! its hash.
 //!
-//! `wire`: encoded requests are cut, executed by a session, the script in Lua, and the replies are
-//! encoded, as `turmoil` and `serve` have it. `script`: the release alone, without its bytes.
-//! `native`: the same cycle as the `event` engine has it, without bytes and without Lua.
+//! `wire`: encoded requests are split and executed by a session, with the script in Lua, and the
+//! replies are encoded, as in `turmoil` and `serve`. `script`: the release alone, without encoding.
+//! `native`: the same cycle as in the `event` engine, without bytes and without Lua.
 
 use core::hint::black_box;
 
@@ -56,7 +57,7 @@ impl Node {
         }
     }
 
-    /// Takes in what came, and appends what is said to it.
+    /// Executes the requests in `bytes`, and appends the encoded replies to `out`.
     fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.requests.push(bytes);
         while let Some(request) = self.requests.next_request().expect("well-formed") {

@@ -1,8 +1,9 @@
-//! A nightly job that several machines begin at the same time, and that one of them does.
+//! A nightly job that several machines start at the same time and that only one of them runs.
 //!
 //! The lease is not released when the job is done: a machine whose clock is behind would find the
-//! lock free and do the job again. It is left until it expires, so the TTL is longer than the
-//! machines' clocks are apart, and shorter than the time to the next run.
+//! lock free and run the job again. Instead the lease is left until it expires. So the TTL must be
+//! longer than the difference between the machines' clocks, and shorter than the time to the next
+//! run.
 //!
 //! ```console
 //! $ cargo run --example cron -- redis://a:6379 redis://b:6379 redis://c:6379
@@ -17,7 +18,7 @@ use redlock_client::{AcquireErrorKind, Redlock};
 
 const TTL: Duration = Duration::from_secs(60);
 
-/// What runs on every machine.
+/// The code that every machine runs.
 async fn nightly(machine: &str) -> Result<(), Box<dyn Error>> {
     let redlock = Redlock::builder()
         .nodes(common::nodes())
@@ -26,19 +27,20 @@ async fn nightly(machine: &str) -> Result<(), Box<dyn Error>> {
         .restart_guard(common::restart_guard())
         .build()?;
 
-    // One second: enough for a node that stumbles, too little for the job of another machine.
+    // One second is long enough for a node that is briefly slow, and too short for another machine
+    // to finish the job.
     let lease = match redlock.acquire("nightly-report").wait(Duration::from_secs(1)).await {
         Ok(lease) => lease,
         Err(error) if error.kind() == AcquireErrorKind::Taken => {
             println!("{machine}: another machine has it");
             return Ok(());
         }
-        // A split vote that lasts, or too few nodes: nobody knows whether another machine has it, and
-        // that is for people to see.
+        // After a lasting split vote, or with too few nodes, nobody knows whether another machine
+        // has the lock. A person must look at that.
         Err(error) => return Err(error.into()),
     };
 
-    // If the job fails, the lease is dropped, hence released, and another machine may try.
+    // If the job fails, the lease is dropped and so released, and another machine may try.
     let pages = lease.guard(report()).await??;
     println!("{machine}: reported {pages} pages");
 

@@ -1,10 +1,9 @@
-//! A holder whose lease has ended without its noticing, and a table that loses no update all the
-//! same.
+//! A holder whose lease ends without its knowledge, and a table that loses no update all the same.
 //!
-//! No lock that ends by itself can stop a write that is under way when it ends: the process may be
-//! stopped between its last look at the lease and the write. So the table checks: each row has a
-//! version, and a write names the version that was read under the lock. The lock keeps two holders
-//! from doing the same work; the version keeps the data right.
+//! No lock that expires can stop a write that is under way when the lock expires: the process may
+//! be stopped between its last check of the lease and the write. So the table does the checking:
+//! each row has a version, and a write names the version that was read under the lock. The lock
+//! keeps two holders from doing the same work; the version keeps the data right.
 //!
 //! ```console
 //! $ cargo run --example fenced_sqlite -- redis://a:6379 redis://b:6379 redis://c:6379
@@ -18,7 +17,7 @@ use std::time::Duration;
 use redlock_client::Redlock;
 use rusqlite::{Connection, params};
 
-/// Both workers open the same database.
+/// In-memory database that both workers open.
 const DATABASE: &str = "file:accounts?mode=memory&cache=shared";
 
 struct Account {
@@ -26,7 +25,7 @@ struct Account {
     version: i64,
 }
 
-/// One of several processes: it has a client and a database connection of its own.
+/// Stands for one of several processes: each worker has its own client and database connection.
 struct Worker {
     redlock: Redlock,
     database: Connection,
@@ -53,14 +52,16 @@ impl Worker {
         self.database.query_row(query, [], account)
     }
 
-    /// Whether the write was applied: only if nobody has written since `read`.
+    /// Writes the balance. Returns true if the write was applied, that is, if nobody has written
+    /// since `read`.
     fn write(&self, balance: i64, read: &Account) -> rusqlite::Result<bool> {
         let update = "UPDATE account SET balance = ?1, version = version + 1 \
                       WHERE id = 1 AND version = ?2";
         Ok(self.database.execute(update, params![balance, read.version])? == 1)
     }
 
-    /// Reads, computes, writes, under the lock. `pause` is where the process may be stopped.
+    /// Reads, computes and writes under the lock. `pause` marks the place where the process may be
+    /// stopped.
     async fn deposit(
         &self,
         amount: i64,
@@ -68,7 +69,7 @@ impl Worker {
     ) -> Result<bool, Box<dyn Error>> {
         let lease = self.redlock.acquire("account/1").await?;
         let account = self.read()?;
-        // This look saves work that would be in vain. It does not save the data.
+        // This check avoids useless work. It does not protect the data.
         lease.check(Duration::from_millis(100))?;
         pause(&lease).await;
         let applied = self.write(account.balance + amount, &account)?;
@@ -85,7 +86,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
          INSERT INTO account VALUES (1, 0, 0);",
     )?;
 
-    // The slow worker stands still from its last look at the lease until the quick one is done.
+    // The slow worker is stopped from its last check of the lease until the quick one is done.
     let stopped = async |lease: &redlock_client::Lease| {
         println!("slow: read version 0, stopped: {}", lease.lost().await);
         let applied = quick.deposit(50, async |_| ()).await;

@@ -1,4 +1,4 @@
-//! Work that takes longer than the TTL, under a lease that is kept alive while it goes on.
+//! Work that takes longer than the TTL, under a lease that is kept alive meanwhile.
 //!
 //! ```console
 //! $ cargo run --example keep_alive -- redis://a:6379 redis://b:6379 redis://c:6379
@@ -24,16 +24,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .restart_guard(common::restart_guard())
         .build()?;
 
-    // A holder that hangs must not keep everybody out for ever: the limit has no default.
+    // A holder that hangs must not keep everybody out for ever, so the limit has no default.
     let keep_alive = KeepAlive::at_most(Duration::from_secs(60));
 
-    // The work is dropped as soon as the lease is over: it never goes on beside another holder's.
+    // The work is dropped as soon as the lease is over, so it never runs beside another holder's
+    // work.
     let lease = redlock.acquire("import").keep_alive(keep_alive).await?;
     let rows = lease.guard(import()).await?;
     println!("imported {rows} rows under one lease, {:.1?} left", lease.remaining());
     lease.release().await;
 
-    // The same in one step: acquired, done, released.
+    // The same in one step: acquire, work, release.
     let acquire = redlock.acquire("import").keep_alive(keep_alive);
     match acquire.with(async |_: &Lease| import().await).await {
         Ok(rows) => println!("imported {rows} rows again"),

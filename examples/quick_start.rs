@@ -1,4 +1,4 @@
-//! Acquires a lock, looks at the lease before an effect, and gives the lock back.
+//! Acquires a lock, checks the lease before an effect, and releases the lock.
 //!
 //! ```console
 //! $ cargo run --example quick_start -- redis://a:6379 redis://b:6379 redis://c:6379
@@ -20,19 +20,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .restart_guard(common::restart_guard())
         .build()?;
 
-    // Before anybody relies on the nodes: what an operator should know of them.
+    // Report problems of the nodes that an operator should know before anybody relies on them.
     print!("{}", redlock.inspect().await);
 
     let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
     println!("acquired, {:.1?} left", lease.remaining());
 
-    // Asked before each effect: is there enough time left for it?
+    // Before each effect, check that enough time is left for it.
     lease.check(Duration::from_secs(1))?;
     println!("invoice 42 is being sent");
 
     match lease.release().await {
         Released::Unconfirmed(nodes) => {
-            // Not a fault of ours: the key is there until it expires.
+            // No error of this program: the key stays until it expires.
             nodes.iter().for_each(|node| println!("released, but not confirmed by {node}"));
         }
         released => println!("released: {released:?}"),

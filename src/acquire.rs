@@ -1,4 +1,4 @@
-//! Acquiring the lock.
+//! Acquisition of a lock.
 
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
@@ -11,10 +11,10 @@ use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
 use crate::protocol::{BootInstant, Limit, LockConfig, LockId};
 
-/// The longest name of a resource, in bytes: every command carries it to every node.
+/// Longest name of a resource, in bytes: every command carries it to every node.
 pub const RESOURCE_BYTES_MAX: usize = 4_096;
 
-/// What is locked: the name of a key, any bytes.
+/// Name of a resource to lock: the name of its key, any bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource<'a>(Cow<'a, [u8]>);
 
@@ -36,10 +36,10 @@ impl<'a> From<&'a [u8]> for Resource<'a> {
     }
 }
 
-/// Keeps a lease alive while its holder works: extensions that begin by themselves whenever about a
-/// third of the TTL has passed.
+/// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
+/// TTL has passed.
 ///
-/// A limit is required: without one a holder that hangs keeps everybody out for ever (catalogue E8).
+/// A limit is required: without one a holder that hangs blocks all others for ever (catalogue E8).
 ///
 /// ```no_run
 /// # use core::time::Duration;
@@ -59,9 +59,9 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// For at most this long from the grant on. Then the lease ends, with
-    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded). If too few nodes confirm the
-    /// extensions it ends before, with
+    /// Keeps a lease alive for at most this long after the grant. Then the lease ends with
+    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded). If too few nodes confirm
+    /// the extensions, the lease ends earlier, with
     /// [`LostReason::KeepAliveFailed`](crate::LostReason::KeepAliveFailed).
     #[must_use]
     pub const fn at_most(at_most: Duration) -> Self {
@@ -71,7 +71,7 @@ impl KeepAlive {
 
 /// An acquisition that has not begun: add options, then `.await` it.
 ///
-/// Dropping the future while it runs gives back whatever it may have acquired.
+/// Dropping the future while it runs releases every key that it may have set.
 #[derive(Clone, Debug)]
 #[must_use = "an acquisition does nothing until it is awaited"]
 pub struct Acquire<'a> {
@@ -92,7 +92,7 @@ enum Stop {
 }
 
 impl Redlock {
-    /// Acquires the lock on `resource`, trying again until the configured wait is over.
+    /// Acquires the lock on `resource`, retrying until the configured wait is over.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -104,15 +104,16 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// Awaited, it fails with an [`AcquireError`](crate::AcquireError) if the wait ended without a
-    /// lease. The error tells a taken lock from nodes that are away, and has what each node said.
+    /// The awaited acquisition fails with an [`AcquireError`](crate::AcquireError) if the wait
+    /// ended without a lease. The error distinguishes a taken lock from missing nodes, and has each
+    /// node's answer.
     pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         Acquire::new(self, resource.into())
     }
 
-    /// Acquires the lock on `resource` without waiting for whoever has it.
+    /// Acquires the lock on `resource` without waiting for its current holder.
     ///
-    /// One attempt, unless the votes are split between clients that ask at the same time: then nobody
+    /// Makes one attempt. If the votes are split between clients that ask at the same time, nobody
     /// has the lock, and up to four more attempts follow, each after a random delay of a few
     /// milliseconds. [`Acquire::attempts`] takes the number of attempts literally.
     ///
@@ -131,7 +132,7 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// As with [`Redlock::acquire`].
+    /// Same as for [`Redlock::acquire`].
     pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         self.acquire(resource).at_once()
     }
@@ -143,51 +144,53 @@ impl<'a> Acquire<'a> {
         Self { redlock, resource, ttl, min_validity: None, stop: Stop::ByDefault, keep_alive: None }
     }
 
-    /// How long the keys live, instead of the client's TTL.
+    /// Sets the time to live of the keys, instead of the client's TTL.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// No attempt begins later than `wait` from the first poll on.
+    /// Limits the time for retries: no attempt begins later than `wait` after the first poll.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.stop = Stop::Wait(wait);
         self
     }
 
-    /// Stops at the first attempt that fails for another reason than a split vote.
+    /// Stops at the first attempt that fails for a reason other than a split vote.
     pub(crate) fn at_once(mut self) -> Self {
         self.stop = Stop::AtOnce;
         self
     }
 
-    /// At most `attempts` attempts, however long they take.
+    /// Limits the number of attempts, however long they take.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.stop = Stop::Attempts(attempts);
         self
     }
 
-    /// A lease with no more than this left is not handed out. Less than the TTL less 1 % and 2 ms for
-    /// drift.
+    /// Sets the smallest useful lease: a lease with no more than this left is not handed out. Must
+    /// be less than the TTL less 1 % and 2 ms for drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self
     }
 
-    /// Keeps the lease alive by itself.
+    /// Extends the lease automatically, within the limit of `keep_alive`.
     ///
-    /// The extensions are sent where the connections live (see [the crate's documentation](crate#runtime)).
-    /// While that runtime is blocked, or after it has ended, nothing is extended, and the lease ends in
-    /// time; [`Builder::background_thread`](crate::Builder::background_thread) keeps them apart from it.
+    /// The extensions are sent where the connections live (see [the crate's
+    /// documentation](crate#runtime)). While that runtime is blocked, or after it has ended, no
+    /// extension is sent, and the lease ends at its deadline.
+    /// [`Builder::background_thread`](crate::Builder::background_thread) makes extensions
+    /// independent of that runtime.
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.keep_alive = Some(keep_alive);
         self
     }
 
-    /// Acquires the lock, does `work` under it, and releases it.
+    /// Acquires the lock, runs `work` under it, and releases it.
     ///
     /// The work is dropped as soon as the lease is over. Dropping the future drops the work and
-    /// releases the lease, and so does a panic.
+    /// releases the lease; so does a panic in the work.
     ///
     /// ```no_run
     /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
@@ -208,8 +211,8 @@ impl<'a> Acquire<'a> {
     ///
     /// # Errors
     ///
-    /// If the lock was not acquired, or the lease ended before the work did. Work that was done too
-    /// late is handed back as [`WithError::LostAfter`].
+    /// If the lock was not acquired, or the lease ended before the work did. The output of work
+    /// that finished too late is returned in [`WithError::LostAfter`].
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         let lease = self.await.map_err(WithError::Acquire)?;
         let attended = lease.attend(work(&lease)).await;
@@ -246,7 +249,7 @@ impl<'a> Acquire<'a> {
         self.min_validity.unwrap_or_else(|| self.redlock.settings().min_validity(self.ttl))
     }
 
-    /// Refuses options that are not safe or cannot be met.
+    /// Rejects options that are not safe or cannot be met.
     fn validate(&self) -> Result<(), OptionError> {
         let (ttl, bytes) = (self.ttl, self.resource.0.len());
         if bytes == 0 {
@@ -280,7 +283,7 @@ impl<'a> IntoFuture for Acquire<'a> {
     }
 }
 
-/// An acquisition that is awaited. Dropping it gives back whatever it may have acquired.
+/// An acquisition in progress. Dropping it releases every key that it may have set.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquiring<'a> {
@@ -292,7 +295,7 @@ pub struct Acquiring<'a> {
 enum Stage {
     New,
     UnderWay(LockId),
-    /// The outcome was handed over.
+    /// The outcome was returned to the caller.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! How a client is configured.
+//! Configuration of a client.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -80,121 +80,123 @@ impl Builder {
         }
     }
 
-    /// The nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`
-    /// (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. What else is in a user, a
-    /// password or a path than letters, digits, `-`, `_`, `.` and `~` is written `%` and two
-    /// hexadecimal digits.
+    /// Sets the nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with
+    /// `rediss://` (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. In a user, a
+    /// password or a path, every character other than letters, digits, `-`, `_`, `.` and `~` is
+    /// written as `%` and two hexadecimal digits.
     ///
-    /// They must be independent masters, an odd number of them, at most nine. Every client must be
-    /// given the same ones.
+    /// The nodes must be independent masters, an odd number of them, at most nine. Every client
+    /// must be given the same nodes.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// How long a key lives: after that long a crashed holder is in nobody's way any more. Whole
-    /// milliseconds.
+    /// Sets the time to live of a key, in whole milliseconds. The lock of a crashed holder is free
+    /// after that time.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// The longest TTL that *any* client of the nodes uses: a node that has restarted does not
-    /// vote for that long.
+    /// Sets the longest TTL that *any* client of the nodes uses. A restarted node does not vote for
+    /// that long.
     pub fn fleet_max_ttl(mut self, ttl: Duration) -> Self {
         self.fleet_max_ttl = Some(ttl);
         self
     }
 
-    /// For how long an acquisition tries, unless it says otherwise.
+    /// Sets the default time after which an acquisition begins no further attempt.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// How long a node may take to answer before it counts as missing. Less than a quarter of the
-    /// TTL.
+    /// Sets the time that a node has to answer before it counts as missing. Less than a quarter of
+    /// the TTL.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.node_timeout = Some(timeout);
         self
     }
 
-    /// How long a connection may take to open.
+    /// Sets the time that a connection may take to open.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// A lease with no more than this left is not handed out. Less than a lease is worth at most:
-    /// the TTL less 1 % and 2 ms for drift.
+    /// Sets the smallest useful lease: a lease with no more than this left is not handed out. Must
+    /// be less than the longest possible validity, the TTL less 1 % and 2 ms for drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self
     }
 
-    /// What you promise of every node's memory. The default promises nothing; the others are safe
-    /// only as far as the promise is true (catalogue K3, D2).
+    /// Sets the promise about every node's memory. The default promises nothing; the others are
+    /// safe only as far as the promise is true (catalogue K3, D2).
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = guard;
         self
     }
 
-    /// What you promise of the memory of the node at `place` in the list, instead of what
-    /// [`Builder::restart_guard`] says of all.
+    /// Sets the promise about the memory of the node at `place` in the list; overrides
+    /// [`Builder::restart_guard`] for that node.
     pub fn restart_guard_of(mut self, place: usize, guard: RestartGuard) -> Self {
         self.guards.push((place, guard));
         self
     }
 
-    /// How often the holder of one lease may extend it. What keeps it alive by itself does not
-    /// count: that has a limit of its own.
+    /// Sets how often the holder of one lease may extend it. Automatic keep-alive extensions do not
+    /// count: keep-alive has a limit of its own.
     pub fn extensions_max(mut self, most: u32) -> Self {
         self.extensions_max = most;
         self
     }
 
-    /// The name of the key by which a node's memory is known: `redlock-client:canary` by default.
+    /// Sets the name of the canary, the key that identifies a node's memory:
+    /// `redlock-client:canary` by default.
     ///
-    /// Each node has one, without a time to live. A node whose canary is younger than `fleet_max_ttl`
-    /// does not vote for a client that meets it for the first time, unless something is promised of its
-    /// memory: whoever deletes it, or renames it for some clients only, keeps clients from locking for
-    /// that long, and does no other harm. No lock can have this name.
+    /// Each node has one canary, without a time to live. A node whose canary is younger than
+    /// `fleet_max_ttl` does not vote for a client that meets the node for the first time, unless
+    /// the client was given a promise about the node's memory. Deleting the canary, or renaming it
+    /// for some clients only, therefore keeps clients from locking for that long, and does no other
+    /// harm. No lock can have this name.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self
     }
 
-    /// Behind every SET a node is asked who it is, in the same write, and its vote counts once it has
-    /// answered.
+    /// Verifies the node's identity with every vote: an introduction request follows every SET in
+    /// the same write, and the vote counts once the node has answered it.
     ///
-    /// By default that is done only if it was asked more than a second ago. Where clients reach the
-    /// nodes through proxies that keep a connection while the server behind them is another one, a
-    /// server that lost its keys can vote within that second.
+    /// By default the request is sent only if the last one is more than a second old. A proxy can
+    /// keep a connection open while the server behind it is replaced. Behind such a proxy, a server
+    /// that lost its keys can vote within that second.
     pub fn verify_every_vote(mut self) -> Self {
         self.introduction_max_age = Duration::ZERO;
         self
     }
 
-    /// How the nodes of which the URL says `rediss://` are spoken to. By default, whom the system
-    /// trusts is trusted.
+    /// Sets the TLS configuration of the nodes with a `rediss://` URL. By default, the system's
+    /// trust store is used.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: TlsConfig) -> Self {
         self.tls = tls;
         self
     }
 
-    /// Runs everything of the client on a thread of its own, apart from the application's scheduler.
+    /// Runs the whole client on a thread of its own, apart from the application's scheduler.
     ///
-    /// By default the connections live in the runtime that uses the client first: while that runtime
-    /// is blocked, nothing is sent, so leases are neither extended nor released, and end in time.
-    /// With a thread of its own the client needs no runtime of the caller's at all. Each acquisition
-    /// then pays two switches between threads.
+    /// By default the connections live in the runtime that uses the client first. While that
+    /// runtime is blocked, nothing is sent: leases are neither extended nor released, and end at
+    /// their deadlines. With a thread of its own the client needs no runtime of the caller. Each
+    /// acquisition then costs two thread switches.
     pub fn background_thread(mut self) -> Self {
         self.environment = Arc::new(TokioEnvironment::in_background());
         self
     }
 
-    /// The world that the client lives in.
+    /// Sets the environment: clock, randomness, network and task spawning.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
@@ -202,13 +204,14 @@ impl Builder {
         self
     }
 
-    /// Who is told what the client does. May be given several times: all of them are told.
+    /// Adds an observer of the client's events. May be called several times; all observers see
+    /// them.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// What leases give up for drift, and the wait between attempts.
+    /// Sets the drift allowance of leases, and the delay between attempts.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
     pub fn tuning(mut self, drift: Drift, retry: RetryDelay) -> Self {
@@ -217,11 +220,11 @@ impl Builder {
         self
     }
 
-    /// The client. It opens no connection and starts no task before its first use.
+    /// Builds the client. It opens no connection and starts no task before its first use.
     ///
     /// # Errors
     ///
-    /// If something required is missing, or what is given cannot be safe.
+    /// If a required setting is missing, or a setting cannot be met safely.
     pub fn build(self) -> Result<Redlock, BuildError> {
         let mut endpoints = self.endpoints()?;
         let nodes = match NodeCount::new(endpoints.len()) {
@@ -280,7 +283,7 @@ impl Builder {
         Ok(Redlock::new(driver, settings))
     }
 
-    /// What is promised of each node.
+    /// Returns the promise about each node's memory, by place.
     fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
         let mut guards = [self.restart_guard; MAX_NODES];
         for &(place, guard) in &self.guards {
@@ -312,12 +315,12 @@ impl Builder {
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
-/// The longest name of a canary: every introduction carries it.
+/// Longest name of a canary, in bytes: every introduction carries it.
 const CANARY_KEY_BYTES_MAX: usize = 4_096;
 const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
-/// For how long an introduction is good for, unless every vote is verified.
+/// Time for which an introduction is valid, unless every vote is verified.
 const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);
-/// Extensions that one lease may be given by its holder, unless it is said otherwise.
+/// Default for [`Builder::extensions_max`].
 const DEFAULT_EXTENSIONS_MAX: u32 = 1_000;
 
 #[cfg(test)]

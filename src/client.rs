@@ -13,13 +13,13 @@ use crate::settings::Settings;
 /// A Redlock client of a fixed list of nodes. Clones share connections.
 ///
 /// When the last clone and the last lease are gone, the client sends the releases that are owed and
-/// ends.
+/// stops.
 #[derive(Clone)]
 pub struct Redlock {
     handle: Arc<Handle>,
 }
 
-/// What keeps the client's tasks alive.
+/// Shared by all clones and leases. Once it is dropped, the client's tasks may end.
 struct Handle {
     driver: Arc<Driver>,
     settings: Settings,
@@ -30,9 +30,10 @@ impl Redlock {
         Self { handle: Arc::new(Handle { driver: Arc::new(driver), settings }) }
     }
 
-    /// Opens every connection, and waits until a lock can be had: a majority of the nodes is connected
-    /// and counts. For when a service starts. An acquisition that comes first opens the connections,
-    /// too, and waits for a majority of them, but no longer than the connect timeout.
+    /// Opens every connection, and waits until a lock can be acquired: a majority of the nodes is
+    /// connected and their votes count. Meant for the start of a service. A first acquisition also
+    /// opens the connections and waits for a majority of them, but no longer than the connect
+    /// timeout.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -44,9 +45,10 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// If it is not so `within` that time: [`AcquireErrorKind::Quarantined`] with the time that is left
-    /// if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with those that are not,
-    /// and why. [`AcquireErrorKind::Closed`] and [`AcquireErrorKind::NoRuntime`] come at once.
+    /// If that is not so `within` that time: [`AcquireErrorKind::Quarantined`] with the time that
+    /// is left if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with the nodes
+    /// that are not connected, and why. [`AcquireErrorKind::Closed`] and
+    /// [`AcquireErrorKind::NoRuntime`] are returned at once.
     ///
     /// [`AcquireErrorKind::Closed`]: crate::AcquireErrorKind::Closed
     /// [`AcquireErrorKind::NoRuntime`]: crate::AcquireErrorKind::NoRuntime
@@ -59,7 +61,7 @@ impl Redlock {
         poll_fn(|context| driver.serve(|it| it.poll_ready(&mut waiter, until, context))).await
     }
 
-    /// What the client knows of its nodes. Neither asks them nor waits.
+    /// Returns the known state of the nodes. Sends nothing and never waits.
     #[must_use]
     pub fn health(&self) -> Health {
         self.driver().health()
@@ -69,7 +71,7 @@ impl Redlock {
     /// node has confirmed, but no longer than `within`.
     ///
     /// Leases are over at once, with [`LostReason::Closed`](crate::LostReason::Closed); later
-    /// acquisitions are refused. Dropping the future leaves the rest to the background.
+    /// acquisitions are refused. If the future is dropped, releasing goes on in the background.
     ///
     /// ```no_run
     /// # use core::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::protocol::BootInstant;
 
-/// The instant at which a lease is over, on this process's own clock. It means nothing to any other
-/// process.
+/// The instant at which a lease is over, on this process's own clock. It has no meaning in any
+/// other process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deadline(pub(crate) BootInstant);
 
@@ -12,7 +12,7 @@ impl Deadline {
         Self(instant)
     }
 
-    /// The reading of the client's clock.
+    /// Returns the reading of the client's clock.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
     #[must_use]

@@ -1,4 +1,4 @@
-//! From a node's endpoint to a connection on which the machines may speak.
+//! Opens a connection to a node's endpoint and makes it ready for the machines.
 
 mod handshake;
 
@@ -11,27 +11,27 @@ use crate::environment::{Environment, Stream};
 use crate::printable::printable;
 use crate::resp::{Decoder, Malformed};
 
-/// A connection that is ready.
+/// A connection that is ready for commands.
 pub(crate) struct Dialed {
     pub(crate) stream: Box<dyn Stream>,
-    /// What was received so far.
+    /// Decoder with the bytes received so far.
     pub(crate) decoder: Decoder,
 }
 
-/// Why there is none.
+/// Reason why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The server's own words, fit to be shown.
+    /// Error text of the server, in printable form.
     #[error("{0}")]
     Refused(Arc<str>),
 }
 
 impl DialError {
-    /// The reason, fit to be shown.
+    /// Returns the reason in printable form.
     pub(crate) fn text(&self) -> Arc<str> {
         match self {
             Self::Refused(text) => Arc::clone(text),
@@ -40,7 +40,7 @@ impl DialError {
     }
 }
 
-/// Opens a connection and says who we are.
+/// Opens a connection and performs the handshake.
 pub(crate) async fn dial(
     environment: &dyn Environment,
     endpoint: &Endpoint,

@@ -1,8 +1,8 @@
-//! Drives the protocol machines: one mutex around them and what belongs to them.
+//! Drives the protocol machines: one mutex guards them and the state that belongs to them.
 //!
-//! Whatever happens is one [`Driver::turn`]: lock, read the clock, tell the machines, carry out
-//! what they say, unlock, wake. The clock is read while the lock is held, so readings never go back
-//! from one turn to the next. Nothing is decided here.
+//! Every input is handled in one [`Driver::turn`]: lock, read the clock, pass the input to the
+//! machines, carry out their commands, unlock, wake. The clock is read while the lock is held, so
+//! readings never go back from one turn to the next. The driver itself makes no protocol decision.
 
 mod extensions;
 mod names;
@@ -40,19 +40,19 @@ use crate::protocol::{
 };
 use crate::resp::Encoder;
 
-/// The machines of one client, and the world around them.
+/// The machines of one client, with their environment.
 pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
     observers: Observers,
     endpoints: Vec<Endpoint>,
-    /// The name of the key that tells a node's memory from another.
+    /// Name of the canary, the key that identifies a node's memory.
     canary_key: Box<[u8]>,
-    /// Every task runs, as far as can be told without the lock.
+    /// True if every task is running, as far as is known without the lock.
     all_run: AtomicBool,
     state: Mutex<State>,
 }
 
-/// What the mutex guards.
+/// State shared by the tasks of one client; guarded by the mutex.
 pub(crate) struct State {
     pub(crate) machine: NodeSet,
     names: Names,
@@ -60,19 +60,20 @@ pub(crate) struct State {
     nodes: Vec<Node>,
     encoder: Encoder,
     timer: Task,
-    /// The last reading of the clock.
+    /// Last reading of the clock.
     clock: BootInstant,
-    /// What the timer task waits for.
+    /// Instant that the timer task waits for.
     armed: Option<BootInstant>,
-    /// The last handle is gone: the tasks end once nothing is owed any more.
+    /// True once the last handle is gone or the client was closed: the tasks end once no release is
+    /// owed and no reply is awaited.
     closing: bool,
-    /// Nothing more is to be acquired.
+    /// True once the client was closed: later acquisitions are refused.
     closed: bool,
     waiters: Waiters,
     wakes: Wakes,
 }
 
-/// A background task, as far as others see it.
+/// A background task: its state and its waker.
 #[derive(Debug, Default)]
 struct Task {
     running: bool,
@@ -127,11 +128,12 @@ impl Driver {
         &self.endpoints[node.get()]
     }
 
-    /// Tells the machines something, and does what follows from it.
+    /// Handles one input: runs `act` on the locked state, then carries out the machines' commands
+    /// and events.
     ///
     /// # Panics
     ///
-    /// If a machine has panicked before: what it believes is then in doubt.
+    /// If a machine has panicked before: its state is then unreliable.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
         let mut state = self.lock();
         let now = self.read_clock(&mut state);
@@ -143,19 +145,19 @@ impl Driver {
         result
     }
 
-    /// The same for destructors, which must not panic.
+    /// Same as [`Driver::turn`] for destructors, which must not panic: does nothing after a panic.
     pub(crate) fn last_turn(&self, act: impl FnOnce(&mut State, BootInstant)) {
         if !self.state.is_poisoned() {
             self.turn(act);
         }
     }
 
-    /// Starts the tasks that do not run: at first use, and after their runtime has ended. Called
-    /// only from inside a poll.
+    /// Starts the tasks that are not running: at first use, and after their runtime has ended.
+    /// Called only from inside a poll.
     ///
     /// # Errors
     ///
-    /// If tasks cannot be started from here. Those that run go on.
+    /// If tasks cannot be started from here. Running tasks go on.
     fn start_tasks(self: &Arc<Self>) -> Result<(), AcquireError> {
         if self.all_run.load(Ordering::Acquire) {
             return Ok(());
@@ -180,17 +182,18 @@ impl Driver {
         Ok(())
     }
 
-    /// Does what may make a caller wait, and sees to it then that the tasks run: one that ended before
-    /// the caller waited could not wake it, and nobody else would start it again.
+    /// Runs `act`, which may make a caller wait, and then starts the tasks that are not running.
+    /// The order matters: a task that ended before the caller waited could not wake it, and nothing
+    /// else would start the task again.
     pub(crate) fn serve<T>(self: &Arc<Self>, act: impl FnOnce(&Self) -> T) -> T {
         let result = act(self);
-        // Where no task can be started the timer still ends what waits, in its time.
+        // If no task can be started, the timer still ends the caller's wait at its deadline.
         let _ = self.start_tasks();
         result
     }
 
-    /// The timer task's turn: what is due is done, and the instant to wait for is returned; `None`
-    /// when the task is to end. A timer that is `armed` for an earlier instant may stay so.
+    /// Runs the timer task's turn: handles due timeouts and returns the instant to wait for; `None`
+    /// when the task is to end. A timer already `armed` for an earlier instant may stay so.
     pub(crate) fn tick(
         &self,
         armed: Option<BootInstant>,
@@ -215,21 +218,22 @@ impl Driver {
         });
     }
 
-    /// A task has ended, perhaps with its runtime: those who wait for anything start it again when
-    /// they are polled. Nobody else would.
+    /// Records the end of a task, perhaps with its runtime. Wakes all waiting callers: their next
+    /// polls start the task again, and nothing else would.
     fn task_ended(&self, state: &mut State) {
         self.all_run.store(false, Ordering::Release);
         state.uses.wake_all(&mut state.wakes);
         state.waiters.wake_all(&mut state.wakes);
     }
 
-    /// The last handle is gone.
+    /// Lets the tasks end: the last handle is gone.
     pub(crate) fn close(&self) {
         self.last_turn(|state, _| state.closing = true);
     }
 
-    /// Opens a use of the lock on `resource`; its first attempt begins at once, and the caller is
-    /// woken when there is an outcome. `config` is given the instant from which on waiting counts.
+    /// Opens a use of the lock on `resource`. Its first attempt begins at once, and the caller is
+    /// woken when there is an outcome. `config` is called with the instant from which the wait
+    /// counts.
     ///
     /// # Errors
     ///
@@ -262,7 +266,7 @@ impl Driver {
         })
     }
 
-    /// Asks every connection to open.
+    /// Requests that every connection opens.
     ///
     /// # Errors
     ///
@@ -287,7 +291,7 @@ impl Driver {
         state.clock
     }
 
-    /// Does what the machines say, until they have nothing more to say.
+    /// Carries out the machines' commands and handles their events until there are no more.
     fn pump(&self, state: &mut State, now: BootInstant) {
         self.tell_eligibility(state, now);
         loop {
@@ -300,7 +304,7 @@ impl Driver {
             self.hear(state, event, now);
         }
         let next = state.next_timeout();
-        // A timer that fires before there is something to do does no harm; it is set again then.
+        // A timer that fires early does no harm: it is set again then.
         let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
         if is_earlier || state.is_finished() {
             state.timer.wake(&mut state.wakes);
@@ -398,7 +402,7 @@ impl Driver {
         }
     }
 
-    /// Draws what is random of an attempt, then reads T1, then begins it.
+    /// Draws the token and jitter of an attempt, then reads T1, then begins the attempt.
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
         let drawn = self.environment.fill_random(&mut random);
@@ -421,7 +425,7 @@ impl Driver {
 }
 
 impl State {
-    /// Whether the tasks may end.
+    /// Returns true if the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()
     }

@@ -1,4 +1,4 @@
-//! Where a node listens, and as whom the client speaks to it.
+//! Address of a node, and the credentials for it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -22,14 +22,14 @@ use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::{Security, TlsError};
 
-/// The port of Redis where none is given.
+/// Default port of Redis.
 const DEFAULT_PORT: u16 = 6_379;
 
-/// How long a connection may take to open, and how long the kernel tries to deliver what was written,
-/// unless the client says otherwise.
+/// Default time to open a connection, and default time for which the kernel retries to deliver
+/// written bytes.
 const DEFAULT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where a node listens, and as whom the client speaks to it. Shows no user, password or query.
+/// Address of a node, and the credentials for it. Displays no user, password or query.
 #[derive(Clone)]
 pub struct Endpoint {
     address: Address,
@@ -42,7 +42,7 @@ pub struct Endpoint {
     security: Option<Security>,
 }
 
-/// What a connection is opened to.
+/// Address that a connection is opened to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host and a port.
@@ -52,14 +52,14 @@ pub enum Address {
         /// The port.
         port: u16,
     },
-    /// The path of a socket on this host.
+    /// Path of a Unix socket on this host.
     Unix(PathBuf),
 }
 
-/// Who the client is to the node.
+/// User and password of the client on a node.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
-    /// `None`: the default user.
+    /// `None` for the default user.
     pub(crate) user: Option<Vec<u8>>,
     pub(crate) password: Vec<u8>,
 }
@@ -71,13 +71,14 @@ impl fmt::Debug for Credentials {
 }
 
 impl Endpoint {
-    /// What a connection is opened to.
+    /// Returns the address that a connection is opened to.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The host's name or address, without brackets, and the port; `None` for a socket with a path.
+    /// Returns the host's name or address, without brackets, and the port; `None` for a Unix
+    /// socket.
     #[must_use]
     pub fn tcp(&self) -> Option<(&str, u16)> {
         match &self.address {
@@ -86,13 +87,13 @@ impl Endpoint {
         }
     }
 
-    /// How long bytes that were written may stay unacknowledged before the connection is dead.
+    /// Returns the time that written bytes may stay unacknowledged before the connection is dead.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// How long a connection may take to open.
+    /// Returns the time that a connection may take to open.
     #[must_use]
     pub fn connect_timeout(&self) -> Duration {
         self.connect_timeout
@@ -102,13 +103,13 @@ impl Endpoint {
         (self.connect_timeout, self.patience) = (connect_timeout, patience);
     }
 
-    /// Whether TLS is to be laid over the connection.
+    /// Returns true if the connection uses TLS.
     #[cfg(feature = "tls")]
     pub(crate) fn is_tls(&self) -> bool {
         self.tls
     }
 
-    /// Prepares for TLS, if there is to be any.
+    /// Prepares the TLS parameters, if the node uses TLS.
     #[cfg(feature = "tls")]
     pub(crate) fn set_tls(&mut self, connector: &TlsConnector) -> Result<(), TlsError> {
         if let Address::Tcp { host, .. } = &self.address
@@ -119,7 +120,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Lays TLS over a connection to this node, if there is to be any.
+    /// Performs the TLS handshake on a connection to this node, if the node uses TLS.
     #[cfg(feature = "tls")]
     pub(crate) async fn secure(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
         match &self.security {
@@ -133,8 +134,8 @@ impl Endpoint {
         self.credentials.as_ref()
     }
 
-    /// What the server said, fit to be shown: without the user and the password that the client
-    /// gave, and without the `token` of a command.
+    /// Returns the server's text in printable form, without the client's user and password, and
+    /// without the `token` of a command.
     pub(crate) fn printable(&self, text: &[u8], token: Option<Token>) -> Arc<str> {
         let credentials = self.credentials.as_ref();
         let user = credentials.and_then(|it| it.user.as_deref()).unwrap_or_default();
@@ -147,7 +148,7 @@ impl Endpoint {
         self.database
     }
 
-    /// Whether both lead to the same server. Another user or another database is no other server.
+    /// Returns true if both addresses are the same. The user and the database make no difference.
     pub(crate) fn is_same_node(&self, other: &Self) -> bool {
         self.address == other.address
     }
@@ -156,7 +157,7 @@ impl Endpoint {
 impl FromStr for Endpoint {
     type Err = BuildError;
 
-    /// Reads `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`, and
+    /// Parses `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://`, and
     /// `unix://[user[:password]@]/path[?db=database]`.
     fn from_str(url: &str) -> Result<Self, BuildError> {
         parse(url).map_err(|why| BuildError::Endpoint { url: redacted(url), why })
@@ -222,7 +223,7 @@ fn tcp(authority: &str) -> Result<Address, EndpointError> {
     Ok(Address::Tcp { host, port: port.ok_or(EndpointError::Port)? })
 }
 
-/// An IPv6 address in its one normal form, with its zone if there is one.
+/// Parses an IPv6 address into its canonical form, with its zone if there is one.
 fn ipv6(text: &str) -> Option<String> {
     let (address, zone) = text.split_at(text.find('%').unwrap_or(text.len()));
     let address: Ipv6Addr = address.parse().ok()?;
@@ -238,7 +239,7 @@ fn unix(host: &str, path: &str) -> Result<Address, EndpointError> {
     Ok(Address::Unix(PathBuf::from(OsString::from_vec(path))))
 }
 
-/// The number in `db=number`, the only option that there is.
+/// Returns the number in `db=number`, the only valid option.
 fn database_option(query: &str) -> Result<&str, EndpointError> {
     query.strip_prefix("db=").ok_or(EndpointError::Option)
 }
@@ -249,7 +250,7 @@ fn database(digits: &str) -> Result<u32, EndpointError> {
     plain.then(|| digits.parse().ok()).flatten().ok_or(EndpointError::Database)
 }
 
-/// What `user[:password]` means; `None` for nobody.
+/// Parses `user[:password]`; `None` if both are empty.
 fn credentials(user_info: &str) -> Result<Option<Credentials>, EndpointError> {
     let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
     let (user, password) = (decoded(user)?, decoded(password)?);
@@ -258,7 +259,7 @@ fn credentials(user_info: &str) -> Result<Option<Credentials>, EndpointError> {
     Ok((!nobody).then_some(Credentials { user, password }))
 }
 
-/// `text` with every `%` and its two digits replaced by the byte that they stand for.
+/// Replaces every `%` and its two digits by the byte that they encode.
 fn decoded(text: &str) -> Result<Vec<u8>, EndpointError> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -273,8 +274,9 @@ fn decoded(text: &str) -> Result<Vec<u8>, EndpointError> {
     Ok(bytes)
 }
 
-/// The scheme, host, port and path of a URL that was refused. Everything that may be part of a user,
-/// a password or a query is `…`: who forgot to escape a password has written it anywhere.
+/// Returns the scheme, host, port and path of a rejected URL. Everything that may be part of a
+/// user, a password or a query is replaced by `…`: an unescaped password may have ended up
+/// anywhere.
 fn redacted(url: &str) -> String {
     let is_scheme = |it: &&str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let split = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme));
@@ -298,7 +300,7 @@ fn redacted(url: &str) -> String {
     format!("{scheme}{hidden}{host}{port}{path}{query}")
 }
 
-/// The URL of the node without its user information and query.
+/// Displays the URL of the node without its user information and query.
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "rediss" } else { "redis" };
@@ -322,7 +324,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A path as it stands in a URL.
+/// Displays a path as it is written in a URL.
 struct Escaped<'a>(&'a Path);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,4 +1,5 @@
-//! What the client takes from the world: connections, one clock, timers, tasks and entropy.
+//! Interface between the client and its environment: connections, one clock, timers, tasks and
+//! entropy.
 
 mod on_tokio;
 
@@ -12,46 +13,46 @@ pub use crate::endpoint::{Address, Endpoint};
 use crate::protocol::BootInstant;
 pub use crate::stream::Stream;
 
-/// A future on the heap.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A timer that can be set any number of times.
 pub trait Timer: Send + 'static {
-    /// Ready when [`Environment::now`] reads at least `at`: perhaps late, never early. What it was
-    /// asked for before is forgotten.
+    /// Ready when [`Environment::now`] reads at least `at`: perhaps late, never early. Each call
+    /// replaces the previous instant.
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()>;
 }
 
-/// The world as the client sees it. The client does nothing that does not go through here.
+/// The client's environment. The client reaches the outside world only through this trait.
 pub trait Environment: Send + Sync + 'static {
-    /// Resolves the name and opens a connection.
+    /// Resolves the host name and opens a connection.
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>>;
 
-    /// The client's clock: it counts time asleep and never goes back.
+    /// Returns the reading of the client's clock, which counts time asleep and never goes back.
     fn now(&self) -> BootInstant;
 
-    /// A timer on the same clock, for the task that polls it first.
+    /// Creates a timer on the same clock, for the task that polls it first.
     fn timer(&self) -> Box<dyn Timer>;
 
-    /// Returns whether tasks can be started from here. Called from inside a poll, before
+    /// Returns `Ok` if tasks can be started from here. Called from inside a poll, before
     /// [`Environment::spawn`] and [`Environment::spawn_apart`].
     ///
     /// # Errors
     ///
-    /// If they cannot, and why: no runtime, no network in it, no thread to be had.
+    /// The reason why tasks cannot be started: no runtime, no network in it, no thread available.
     fn can_spawn(&self) -> io::Result<()>;
 
     /// Runs `task` in the background, where connections are polled: by default on the caller's
     /// runtime.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
-    /// Runs `task` where no task of the application can hold it up.
+    /// Runs `task` where no task of the application can delay it.
     fn spawn_apart(&self, task: BoxFuture<'static, ()>);
 
     /// Fills `bytes` from a source that no other client shares.
     ///
     /// # Errors
     ///
-    /// If there is no entropy to be had.
+    /// If no entropy is available.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and how a lease can end.
+//! Errors, and reasons for the end of a lease.
 
 mod acquire;
 mod build;

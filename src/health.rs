@@ -1,4 +1,4 @@
-//! How the nodes are, as far as a client knows without asking.
+//! State of the nodes, as far as a client knows it without asking.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,37 +6,37 @@ use std::sync::Arc;
 
 pub use crate::protocol::Standing;
 
-/// A snapshot of what a client knows of its nodes. Taking it costs no network and never waits.
+/// A snapshot of a client's knowledge of its nodes. Taking it sends nothing and never waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// The nodes, as they are configured.
+    /// The nodes, in the configured order.
     pub nodes: Vec<NodeHealth>,
-    /// Whether a majority is connected and counts: an acquisition can succeed. A client that has
-    /// not been used yet is connected to nobody.
+    /// True if a majority of the nodes is connected and their votes count, so that an acquisition
+    /// can succeed. False for a client that has not been used yet: it has no connections.
     pub has_quorum: bool,
-    /// Whether the client was closed.
+    /// True if the client was closed.
     pub is_closed: bool,
 }
 
-/// What a client knows of one node.
+/// A client's knowledge of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeHealth {
-    /// Its place in the configured list.
+    /// Place of the node in the configured list.
     pub place: usize,
-    /// Its address, without credentials.
+    /// Address of the node, without credentials.
     pub node: String,
-    /// Whether commands to it can be written.
+    /// True if commands to the node can be written.
     pub connected: bool,
-    /// Whether its votes count, or did when it was connected last.
+    /// Standing of the node's votes now or, without a connection, when it was last connected.
     pub standing: Standing,
-    /// The longest of the recent round trips.
+    /// Longest of the recent round trips.
     pub round_trip: Option<Duration>,
-    /// Releases that it is owed from connections that were lost.
+    /// Number of releases that the node is owed from lost connections.
     pub releases_owed: usize,
-    /// The last error of the node or its connection, in its own words. It may be over: a node that is
-    /// connected may have answered since.
+    /// Last error of the node or its connection, as the server or system worded it. It may be over:
+    /// a connected node may have answered since.
     pub last_error: Option<Arc<str>>,
     /// Time since that error.
     pub last_error_age: Option<Duration>,

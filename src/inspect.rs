@@ -1,4 +1,4 @@
-//! The pre-flight check: what an operator should know of the nodes before anybody relies on them.
+//! The pre-flight check: what an operator should know of the nodes before relying on them.
 
 mod findings;
 mod probe;
@@ -19,81 +19,85 @@ use crate::driver::Driver;
 use crate::protocol::{BootInstant, Eligibility, Introduction, NodeIndex, RestartGuard, Standing};
 use crate::settings::Settings;
 
-/// What the nodes said of themselves, and what follows from it. Printed, it is a report in words.
+/// Reports of the nodes, and findings drawn from them. `Display` prints a report in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// The nodes, as they are configured.
+    /// The nodes, in the configured order.
     pub nodes: Vec<NodeInspection>,
-    /// What is wrong or worth knowing, the worst first. While no lock can be had, the first one is
-    /// that, and until when.
+    /// Problems and remarks, the worst first. While no lock can be acquired, the first finding says
+    /// so, and until when.
     pub findings: Vec<Finding>,
-    /// Equal for two services that lock on the same server processes, in whatever order and under
-    /// whatever names; `None` unless every node has said who it is.
+    /// Fingerprint of the set of server processes: equal for two services that lock on the same
+    /// ones, in whatever order and under whatever names. `None` unless every node has identified
+    /// itself.
     pub fingerprint: Option<u64>,
 }
 
-/// What one node said of itself.
+/// Report of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeInspection {
-    /// Its place in the configured list.
+    /// Place of the node in the configured list.
     pub place: usize,
-    /// Its address, without credentials.
+    /// Address of the node, without credentials.
     pub node: String,
-    /// What is promised of its memory.
+    /// Promise about the node's memory.
     pub restart_guard: RestartGuard,
-    /// What it said, or why it said nothing.
+    /// The node's answers, or why there are none.
     pub report: Result<NodeReport, Arc<str>>,
 }
 
-/// The answers of a node that could be reached.
+/// Answers of a node that could be reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeReport {
-    /// The kind of server and its version, as in `redis 7.0.15`.
+    /// Kind of server and its version, as in `redis 7.0.15`.
     pub server: Option<String>,
-    /// Whether it is a replica of another server.
+    /// True if the server is a replica of another server.
     pub is_replica: bool,
-    /// Whether it is part of a cluster, which may move keys elsewhere.
+    /// True if the server is part of a cluster, which may move keys elsewhere.
     pub is_cluster: bool,
-    /// How long its process has run.
+    /// Time since the server's process started.
     pub uptime: Option<Duration>,
-    /// What it does when its memory is full (`maxmemory-policy`).
+    /// Eviction policy of the server when its memory is full (`maxmemory-policy`).
     pub eviction: Option<String>,
-    /// Whether it writes an append-only file.
+    /// True if the server writes an append-only file.
     pub appends: Option<bool>,
     /// When that file reaches the disk (`appendfsync`).
     pub fsync: Option<String>,
-    /// For how long nothing of its memory was lost, as far as its canary knows; `None` if it does not let
-    /// this user have one.
+    /// Time for which no data of the node's memory was lost, according to its canary; `None` if the
+    /// server does not let this user have a canary.
     pub memory_age: Option<Duration>,
-    /// Whether it says at once when its keys are gone; `None` if this user may not try.
+    /// True if the server reports at once that its keys are gone; `None` if this user may not try
+    /// it.
     pub tells_losses: Option<bool>,
-    /// How long it remembers its replication history without a replica (`repl-backlog-ttl`).
+    /// Time for which the server keeps its replication backlog without a replica
+    /// (`repl-backlog-ttl`).
     pub backlog_ttl: Option<Duration>,
-    /// How far its wall clock is ahead of the median node's, in microseconds; give or take half a
+    /// Lead of the node's wall clock over the median node's, in microseconds; accurate to half a
     /// round trip.
     pub clock_offset_us: Option<i64>,
-    /// The round trip of the slowest question.
+    /// Round trip of the slowest query.
     pub round_trip: Duration,
-    /// Commands of the lock that it refused, and its words.
+    /// Commands of the lock that the server refused, each with the server's error.
     pub refused: Vec<(&'static str, Arc<str>)>,
-    /// Why it has no canary, in its words.
+    /// Error of the server where it has no canary.
     pub canary_refused: Option<Arc<str>>,
     pub(crate) introduction: Option<Introduction>,
-    /// Its wall clock at the client's instant zero.
+    /// The node's wall clock at the client's instant zero.
     pub(crate) epoch_us: Option<i64>,
 }
 
 impl Redlock {
-    /// Asks every node what an operator should know before anybody relies on it: who it is, whether it
-    /// is a master, keeps its memory as promised, evicts keys, tells the time, and lets this client do
-    /// what a lock takes. Uses connections of its own, and sets a key `redlock-client:inspect` for
-    /// half a second. While no lock can be had, the first finding is that, and until when.
+    /// Queries every node for what an operator should know before relying on it: its identity,
+    /// whether it is a master, keeps its memory as promised, evicts keys, has a correct clock, and
+    /// permits the commands that a lock needs. Uses connections of its own, and sets a key
+    /// `redlock-client:inspect` for half a second. While no lock can be acquired, the first finding
+    /// says so, and until when.
     ///
-    /// A node that has not answered everything within the connect timeout and eight node timeouts is
-    /// reported as hanging: with the defaults the inspection takes 0.9 s at most.
+    /// A node that has not answered everything within the connect timeout and eight node timeouts
+    /// is reported as hanging: with the defaults the inspection takes 0.9 s at most.
     ///
     /// ```no_run
     /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
@@ -110,7 +114,7 @@ impl Redlock {
     }
 }
 
-/// Asks every node at once, each on a connection of its own.
+/// Queries all nodes at once, each on a connection of its own.
 async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
     let asked: Vec<_> = settings.nodes.iter().map(|node| ask(driver, settings, node)).collect();
     let mut nodes = Vec::with_capacity(asked.len());
@@ -138,8 +142,8 @@ async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
 }
 
 impl NodeInspection {
-    /// How long it is until the node's votes count for this client, if nothing else happens to it;
-    /// `None`: for ever. `standing` is what the client knew before it asked.
+    /// Returns the time until the node's votes count for this client, if nothing else happens to
+    /// the node; `None` if they never will. `standing` is the client's knowledge before the query.
     fn votes_in(
         &self,
         standing: Standing,
@@ -167,14 +171,15 @@ impl NodeInspection {
 
 type Report = Result<NodeReport, Arc<str>>;
 
-/// Asks one node, in a task where connections can be polled.
+/// Queries one node, in a task where connections can be polled.
 fn ask(
     driver: &Arc<Driver>,
     settings: &Settings,
     node: NodeIndex,
 ) -> io::Result<oneshot::Receiver<Report>> {
     driver.environment().can_spawn()?;
-    // Several questions in a row, each worth a node timeout; a node that hangs is let go.
+    // Several queries in a row, each with a node timeout of its own; a node that hangs is
+    // abandoned.
     let patience = settings.connect_timeout.saturating_add(settings.node_timeout * 8);
     let (sender, receiver) = oneshot::channel();
     let asking = Arc::clone(driver);
@@ -189,7 +194,7 @@ fn ask(
             }
             ready => ready,
         });
-        // Nobody is told who does not wait any more.
+        // The receiver may be gone; the report is then dropped.
         let _ = sender.send(report.await);
     }));
     Ok(receiver)

@@ -1,24 +1,24 @@
-//! Reads what a node says of itself: its answer to `INFO`, and what its canary says behind that.
+//! Parses a node's introduction: its reply to `INFO`, followed by the content of its canary.
 
 use core::time::Duration;
 
 use crate::protocol::{Canary, Digest, Introduction, RunId};
 use crate::resp::{Form, Forms};
 
-/// From which version on Valkey has `DELIFEQ`, Redis `DELEX`, and both `SET … NX … GET`.
+/// First versions with `DELIFEQ` (Valkey), `DELEX` (Redis), and `SET … NX … GET` (both).
 const DELIFEQ_SINCE: Version = (9, 0);
 const DELEX_SINCE: Version = (8, 4);
 const NX_GET_SINCE: Version = (7, 0);
 
-/// The fields of `INFO` that name a version without naming another server.
+/// Version fields of `INFO` that do not reveal another server.
 const OWN_VERSIONS: [&[u8]; 3] = [b"redis_version", b"valkey_version", b"gcc_version"];
 
-/// The first two numbers of a version.
+/// First two numbers of a version.
 type Version = (u32, u32);
 
-/// The forms that the server takes best. It may turn out not to take them.
+/// Returns the best forms for the server's version. The server may still not accept them.
 pub(crate) fn preferred_forms(info: &[u8]) -> Forms {
-    // Valkey gives the version of Redis that it is compatible with, too.
+    // Valkey also reports the version of Redis that it is compatible with.
     let (valkey, redis) = (version(info, b"valkey_version"), version(info, b"redis_version"));
     let compare = match (valkey, redis) {
         (Some(version), _) if version >= DELIFEQ_SINCE => Form::Delifeq,
@@ -30,9 +30,10 @@ pub(crate) fn preferred_forms(info: &[u8]) -> Forms {
     Forms { compare, set, ..Forms::ANYWHERE }
 }
 
-/// Whether another server gives the version of Redis that it imitates. What a null means is reversed
-/// in [`Form::Showing`]: a server that took the command and not its last word would give a lock away
-/// that is held. Those that we do not know are not trusted with that.
+/// Returns true if the server is not Redis or Valkey but reports the version of Redis that it
+/// imitates. [`Form::Showing`] reverses the meaning of a null. A server that accepts this command
+/// but ignores its last word would seem to grant a lock that is held. Unknown servers are therefore
+/// not sent it.
 fn is_imitation(info: &[u8]) -> bool {
     let names = info.split(|&byte| byte == b'\n').filter_map(|line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
@@ -48,12 +49,12 @@ fn version(info: &[u8], name: &[u8]) -> Option<Version> {
     Some((number()?, number()?))
 }
 
-/// The fields of `info` that matter.
+/// Parses the relevant fields of `info`.
 ///
 /// # Errors
 ///
-/// Why there is no introduction: a field is not there or makes no sense, or the canary could not be
-/// written for now.
+/// The reason why there is no introduction: a field is missing or invalid, or the canary could not
+/// be written for now.
 pub(crate) fn parse(info: &[u8]) -> Result<Introduction, &[u8]> {
     let refused = field(info, b"canary_refused");
     if let Some(why) = refused.filter(|&why| !is_refused_for_good(why)) {
@@ -77,8 +78,8 @@ fn fields(info: &[u8]) -> Option<Introduction> {
     Some(Introduction { run_id, uptime, is_master, canary })
 }
 
-/// Whether a canary cannot be had whenever it is asked for: the user may not, or the key is somebody
-/// else's. A disk that is full, or memory, is another matter.
+/// Returns true if no later request for the canary can succeed: the user has no permission, or the
+/// key belongs to somebody else. A full disk or full memory, in contrast, may be temporary.
 fn is_refused_for_good(why: &[u8]) -> bool {
     let is_for_good = |part: &[u8]| why.windows(part.len()).any(|it| it == part);
     [&b"NOPERM"[..], b"WRONGTYPE", b"somebody else"].iter().any(|part| is_for_good(part))
@@ -95,7 +96,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The value of the first line `name:value`.
+/// Returns the value of the first line `name:value`.
 pub(crate) fn field<'a>(info: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     info.split(|&byte| byte == b'\n').find_map(|line| {
         let value = line.strip_prefix(name)?.strip_prefix(b":")?;

@@ -1,4 +1,4 @@
-//! The lock, while it is held.
+//! A granted lock.
 
 use core::fmt;
 use core::future::{Future, IntoFuture, poll_fn};
@@ -15,9 +15,9 @@ use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome, Token as
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
-/// It ends by itself: whoever works under it asks [`Lease::check`] before each effect, or stops
-/// when [`Lease::lost`] is ready. It cannot protect a resource from an effect that was under way
-/// when it ended: no lease can.
+/// A lease ends by itself. Work under a lease must call [`Lease::check`] before each effect, or
+/// stop when [`Lease::lost`] is ready. A lease cannot protect a resource from an effect that was
+/// already under way when the lease ended: no lease can.
 #[must_use = "dropping a lease releases it"]
 pub struct Lease {
     redlock: Redlock,
@@ -30,13 +30,13 @@ impl Lease {
         Self { redlock, lock, grant }
     }
 
-    /// When the lease is over.
+    /// Returns the instant at which the lease is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         Deadline(self.driver().deadline(self.lock).unwrap_or(self.grant.deadline))
     }
 
-    /// How much is left of the lease: a snapshot that is too long as soon as it is looked at.
+    /// Returns the time left. The value is a snapshot: it is outdated as soon as it is returned.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         if !self.is_valid() {
@@ -46,13 +46,13 @@ impl Lease {
         deadline.since(self.driver().environment().now())
     }
 
-    /// Whether the lease is alive at this instant.
+    /// Returns true if the lease is alive at this instant.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.check(Duration::ZERO).is_ok()
     }
 
-    /// Whether the lease has more than `need` left. To be asked before each effect.
+    /// Checks that the lease has more than `need` left. Call it before each effect.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -65,13 +65,14 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// Says why not.
+    /// The reason why the lease is over or has too little time left.
     pub fn check(&self, need: Duration) -> Result<(), LostReason> {
         self.driver().check(self.lock, need)
     }
 
-    /// Ready when the lease is over. Needs no network: while this process runs, that is before
-    /// any counted key can expire; after a pause, at the next poll.
+    /// Returns a future that is ready when the lease is over. It needs no network. While this
+    /// process runs, it is ready before any key of a counted vote can expire; after a pause, at the
+    /// next poll.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
@@ -84,8 +85,8 @@ impl Lease {
         Lost { driver: Arc::clone(self.driver()), lock: self.lock, watch: None }
     }
 
-    /// Does `work` as long as the lease is alive; the work is dropped when the lease is over. Dropping
-    /// the future drops the work and keeps the lease.
+    /// Runs `work` as long as the lease is alive; the work is dropped when the lease is over.
+    /// Dropping the future drops the work and keeps the lease.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
@@ -99,13 +100,14 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// If the lease was over before the work was done.
+    /// If the lease was over before the work finished.
     pub async fn guard<F: IntoFuture>(&self, work: F) -> Result<F::Output, LostReason> {
         let (value, alive) = self.attend(work.into_future()).await?;
         alive.map(|()| value)
     }
 
-    /// Does `work` until the lease is over, and says whether it still was alive behind the work.
+    /// Runs `work` until the lease is over. Returns its output with the state of the lease after
+    /// it.
     pub(crate) async fn attend<F: Future>(
         &self,
         work: F,
@@ -121,11 +123,11 @@ impl Lease {
         .await
     }
 
-    /// Makes the lease end `ttl` from now, less drift. It succeeds if a majority has had the key all
-    /// the time and says so before the lease is over; it never shortens the lease.
+    /// Extends the lease to `ttl` from now, less drift. Succeeds if a majority has had the key all
+    /// the time and confirms that before the lease is over; never shortens the lease.
     ///
-    /// If another extension is under way, this one begins after it. Dropped half-way, keys may live
-    /// longer; the deadline moves only if the nodes' answers come in time.
+    /// If another extension is under way, this one begins after it. If the future is dropped
+    /// half-way, keys may live longer; the deadline moves only if the nodes' answers come in time.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -143,7 +145,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// The lease is then what it was: its deadline has not moved, unless it was lost meanwhile.
+    /// The lease is unchanged: its deadline has not moved, unless the lease was lost meanwhile.
     pub async fn extend(&self, ttl: Duration) -> Result<Deadline, ExtendError> {
         self.redlock.settings().validate_ttl(ttl)?;
         let mut extending = Extending { lease: self, ttl, extender: None };
@@ -154,8 +156,8 @@ impl Lease {
         })
     }
 
-    /// Lets the lease end by itself: its keys live until they expire. For work that must not be done
-    /// again before its time, done or not.
+    /// Keeps the keys until they expire, without releasing them. For work that must not be repeated
+    /// before that time, whether it succeeded or not.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -181,18 +183,19 @@ impl Lease {
         deadline
     }
 
-    /// What the nodes hold for this lease.
+    /// Returns the token that the nodes store for this lease.
     #[must_use]
     pub fn owner(&self) -> &OwnerToken {
         &self.grant.token
     }
 
-    /// Gives the lock back, and says what the nodes answered. Dropped half-way it goes on in the
-    /// background.
+    /// Releases the lock and returns the nodes' answers. If the future is dropped half-way, the
+    /// release goes on in the background.
     ///
-    /// The releases are written at once. Ready when every node that can have the key has answered,
-    /// and after one node timeout at the latest: a node that has been silent for so long is named in
-    /// [`Released::Unconfirmed`]. Dropping the lease releases it without waiting for anybody.
+    /// The releases are written at once. The future is ready when every node that can have the key
+    /// has answered, and after one node timeout at the latest. [`Released::Unconfirmed`] names the
+    /// nodes that were silent for that long. Dropping the lease releases it without waiting for any
+    /// node.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
@@ -240,7 +243,7 @@ impl Drop for Lease {
     }
 }
 
-/// An extension that is asked for, or waits for its turn.
+/// An extension that was requested, or waits for its turn.
 struct Extending<'a> {
     lease: &'a Lease,
     ttl: Duration,
@@ -262,7 +265,7 @@ impl Drop for Extending<'_> {
     }
 }
 
-/// The end of a lease. May be polled again after it was ready.
+/// Future of the end of a lease. May be polled again after it was ready.
 #[must_use = "futures do nothing unless polled"]
 pub struct Lost {
     driver: Arc<Driver>,

@@ -1,7 +1,7 @@
-//! What a client tells of itself while it works.
+//! Events that a client reports while it works.
 //!
-//! An [`Observer`] is the client's one hook. What it writes to `tracing` and, with the feature
-//! `metrics`, to the `metrics` facade are two observers of the same events.
+//! An [`Observer`] is the client's one hook. The logs written to `tracing` and, with the feature
+//! `metrics`, the metrics on the `metrics` facade come from two observers of the same events.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -44,21 +44,22 @@ use crate::health::Standing;
 pub use crate::protocol::AttemptError;
 use crate::protocol::Token as OwnerToken;
 
-/// Sees everything that a client does, in the order in which its protocol machines see it.
+/// Receives every event of a client, in the order in which its protocol machines see them.
 ///
-/// It is called while the client's state is locked, on whatever thread something happened, often on
-/// the one that keeps time for every client of the process: it must neither block nor call back into
-/// the client or a lease of it. If it panics, the client goes on.
+/// An observer is called while the client's state is locked, on the thread where the event
+/// happened, often the timer thread shared by all clients of the process. The observer must neither
+/// block nor call back into the client or one of its leases. If the observer panics, the client
+/// goes on.
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened.
+    /// Called with each event.
     fn event(&self, event: &Event<'_>);
 }
 
-/// What can happen. Instants are readings of the client's own clock.
+/// An event. Instants are readings of the client's own clock.
 ///
-/// `node` is a place in the configured list. `owner` names one attempt and the lease that it becomes;
-/// `resource` is the name of what is locked, and empty where nobody holds a handle of the use any
-/// more, or where the command is about no key.
+/// `node` is a place in the configured list. `owner` names one attempt and the lease that it
+/// becomes. `resource` is the name of the locked resource. It is empty where nobody holds a handle
+/// of the acquisition or lease any more, or where the command concerns no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's documentation names its fields")]
@@ -70,7 +71,7 @@ pub enum Event<'a> {
     /// An acquisition was dropped before it had an outcome.
     #[non_exhaustive]
     AcquireCancelled { resource: &'a [u8], attempts: u32, waited: Duration },
-    /// The answer to the oldest unanswered command on the connection to `node` came.
+    /// The oldest unanswered command on the connection to `node` was answered.
     #[non_exhaustive]
     Answered {
         node: usize,
@@ -80,19 +81,20 @@ pub enum Event<'a> {
         answer: Answer,
         at: Instant,
     },
-    /// An attempt read `t1`; nothing of it has been written.
+    /// An attempt read its start time `t1`; none of its commands has been written.
     #[non_exhaustive]
     AttemptBegan { owner: OwnerToken, resource: &'a [u8], t1: Instant, ttl: Duration },
-    /// An attempt failed; whatever it may have set is being released.
+    /// An attempt failed; every key that it may have set is being released.
     #[non_exhaustive]
     AttemptFailed { owner: OwnerToken, resource: &'a [u8], reason: AttemptError },
-    /// A connection to `node` could not be had, for the reason that the system or the server gave.
+    /// A connection to `node` could not be opened; `error` is the reason from the system or the
+    /// server.
     #[non_exhaustive]
     ConnectFailed { node: usize, error: &'a str },
-    /// There is a connection to `node`.
+    /// A connection to `node` was opened.
     #[non_exhaustive]
     Connected { node: usize },
-    /// The attempt was granted at `t2` by the nodes `counted`.
+    /// The attempt was granted at `t2` by the votes of the nodes `counted`.
     #[non_exhaustive]
     Decided {
         owner: OwnerToken,
@@ -101,7 +103,7 @@ pub enum Event<'a> {
         t2: Instant,
         deadline: Deadline,
     },
-    /// The caller has the lease, `waited` after the acquisition had begun and after `attempts`
+    /// The caller received the lease, `waited` after the acquisition had begun and after `attempts`
     /// attempts that failed.
     #[non_exhaustive]
     Delivered {
@@ -111,15 +113,17 @@ pub enum Event<'a> {
         attempts: u32,
         waited: Duration,
     },
-    /// The connection to `node` is gone, for the reason that the system or the server gave; `None`:
-    /// the client has ended, or its runtime. Commands unanswered on it stay unanswered.
+    /// The connection to `node` was lost. `error` is the reason from the system or the server;
+    /// `None` if the client or its runtime has ended. Commands unanswered on the connection stay
+    /// unanswered.
     #[non_exhaustive]
     Disconnected { node: usize, error: Option<&'a str> },
-    /// The votes of `node` count for attempts that begin at `from` or later; `None`: for none.
-    /// `standing` says what that means now.
+    /// The votes of `node` count for attempts that begin at `from` or later; for none if `from` is
+    /// `None`. `standing` is the meaning of that now.
     #[non_exhaustive]
     Eligible { node: usize, from: Option<Instant>, standing: Standing },
-    /// The lease was extended by the nodes `counted`, after as many `failures` in a row.
+    /// The lease was extended by the votes of the nodes `counted`, after `failures` failures in a
+    /// row.
     #[non_exhaustive]
     Extended {
         owner: OwnerToken,
@@ -128,11 +132,11 @@ pub enum Event<'a> {
         deadline: Deadline,
         failures: u32,
     },
-    /// An extension read `t1`, the caller's or one that keeps the lease alive; nothing of it has been
-    /// written. It asks for `ttl` from then on.
+    /// An extension, of the caller or of keep-alive, read its start time `t1`; none of its commands
+    /// has been written. It requests `ttl` from `t1` on.
     #[non_exhaustive]
     ExtensionBegan { owner: OwnerToken, resource: &'a [u8], t1: Instant, ttl: Duration },
-    /// The lease was not extended; it is what it was. `failures`: so many in a row, with this one.
+    /// An extension failed; the lease is unchanged. `failures` in a row, including this one.
     #[non_exhaustive]
     ExtensionFailed {
         owner: OwnerToken,
@@ -140,17 +144,19 @@ pub enum Event<'a> {
         reason: ExtendErrorKind,
         failures: u32,
     },
-    /// The caller let the lease end by itself, after `held`. `lost`: it had ended before.
+    /// The caller left the lease to expire, after `held`. `lost` is the reason if it had ended
+    /// before.
     #[non_exhaustive]
     LeftToExpire { owner: OwnerToken, resource: &'a [u8], held: Duration, lost: Option<LostReason> },
-    /// The lease is over by itself, `held` after it was delivered.
+    /// The lease ended without a release, `held` after it was delivered.
     #[non_exhaustive]
     Lost { owner: OwnerToken, resource: &'a [u8], reason: LostReason, held: Duration },
-    /// The quarantine of `node` is over: its votes count. Told at the client's first step after
+    /// The quarantine of `node` is over: its votes count. Reported at the client's first step after
     /// that.
     #[non_exhaustive]
     QuarantineEnded { node: usize },
-    /// The caller gave the lease back, or dropped it, after `held`. `lost`: it had ended before.
+    /// The caller released or dropped the lease, after `held`. `lost` is the reason if it had ended
+    /// before.
     #[non_exhaustive]
     ReleaseCalled {
         owner: OwnerToken,
@@ -159,7 +165,7 @@ pub enum Event<'a> {
         lost: Option<LostReason>,
     },
     /// The nodes `deleted` had the key and deleted it, `absent` had none, `unconfirmed` did not
-    /// answer in time, or by an error: the client goes on trying.
+    /// answer in time or answered with an error; for these the client goes on trying.
     #[non_exhaustive]
     Released {
         owner: OwnerToken,
@@ -168,7 +174,8 @@ pub enum Event<'a> {
         absent: Nodes,
         unconfirmed: Nodes,
     },
-    /// A command was handed to the connection to `node`. `owner` is whose it is, if anybody's.
+    /// A command was handed to the connection to `node`. `owner` is the owner of the command, if
+    /// any.
     #[non_exhaustive]
     Written {
         node: usize,
@@ -179,42 +186,43 @@ pub enum Event<'a> {
     },
 }
 
-/// What a command does.
+/// Purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Lets a key live for longer if it is the owner's.
+    /// Extends a key's time to live if the key is the owner's.
     Extend,
-    /// Asks a node who it is.
+    /// Asks a node to identify itself.
     Introduce,
-    /// Deletes a key if it is the owner's.
+    /// Deletes a key if the key is the owner's.
     Release,
-    /// Sets a key if there is none: asks for a vote.
+    /// Sets a key if there is none: requests a vote.
     Set,
-    /// Asks how long a key lives that is in the way.
+    /// Asks for the remaining time to live of a blocking key.
     TimeLeft,
 }
 
-/// What a node answered.
+/// A node's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
     /// An error.
     Error,
-    /// The key is there already, or is not the owner's.
+    /// Negative: the key exists already, or is not the owner's.
     No,
-    /// Set, deleted, or introduced.
+    /// Positive: set, extended, deleted, or introduced, or the key has time left.
     Yes,
 }
 
-/// Everybody who is told what one client does.
+/// All observers of one client.
 pub(crate) struct Observers {
     tracing: TracingObserver,
     others: Vec<Arc<dyn Observer>>,
 }
 
 impl Observers {
-    /// `others`, and what every client writes to `tracing` and, if it was built so, to `metrics`.
+    /// Combines `others` with the `tracing` observer and, with that feature, the `metrics`
+    /// observer.
     pub(crate) fn new(others: Vec<Arc<dyn Observer>>, endpoints: &[Endpoint]) -> Self {
         let tracing = TracingObserver::new(endpoints);
         #[cfg(feature = "metrics")]
@@ -225,7 +233,7 @@ impl Observers {
         Self { tracing, others }
     }
 
-    /// Tells everybody. Where nobody listens the event is not even made.
+    /// Passes the event to all observers. Without any observer the event is not even built.
     pub(crate) fn tell<'a>(&self, event: impl FnOnce() -> Event<'a>) {
         let is_traced = TracingObserver::is_heard();
         if !is_traced && self.others.is_empty() {
@@ -241,8 +249,8 @@ impl Observers {
     }
 }
 
-/// Runs code of the application while the client's state is locked: its panic must not cost the
-/// client that state. The panic hook has reported it.
+/// Runs application code while the client's state is locked. A panic in it must not poison that
+/// state. The panic hook has already reported the panic.
 fn contain(act: impl FnOnce()) {
     let _ = panic::catch_unwind(AssertUnwindSafe(act));
 }

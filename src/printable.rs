@@ -1,22 +1,23 @@
-//! What a server said, made fit to be shown to people.
+//! Converts server texts into printable form.
 
 use std::sync::Arc;
 
-/// The longest text that is kept, in bytes.
+/// Longest text that is kept, in bytes.
 const LENGTH_MAX: usize = 200;
 
 /// Bytes of the longest escape, as in `\x1b`.
 const LONGEST_ESCAPE: usize = 4;
 
-/// Stands for what is not shown.
+/// Replacement for hidden text.
 const HIDDEN: char = '…';
 
-/// Servers repeat the arguments of a command that they do not know: names of keys, tokens, and the
-/// password, if it is `HELLO`.
+/// Start of the arguments that servers repeat for an unknown command: key names, tokens, and, for
+/// `HELLO`, the password.
 const ECHO: &[u8] = b", with args beginning with";
 
-/// `text` in printable characters, without what repeats a command. `…` stands for each of `secrets`,
-/// and for `user` where it is a word of its own: a short name is part of ordinary words.
+/// Returns `text` in printable characters, without repeated arguments of a command. `…` replaces
+/// each of `secrets`, and `user` where it is a word of its own: a short user name may be part of
+/// ordinary words.
 pub(crate) fn printable(text: &[u8], user: &[u8], secrets: &[&[u8]]) -> Arc<str> {
     let text = &text[..find(text, ECHO).unwrap_or(text.len())];
     let mut shown = String::new();
@@ -44,7 +45,7 @@ pub(crate) fn printable(text: &[u8], user: &[u8], secrets: &[&[u8]]) -> Arc<str>
     shown.into()
 }
 
-/// Whether the word of `text` that begins at `at` is `word`.
+/// Returns true if the word of `text` that begins at `at` is `word`.
 fn is_word(text: &[u8], at: usize, word: &[u8]) -> bool {
     let (before, from) = text.split_at(at);
     let rest = from.strip_prefix(word).filter(|_| !word.is_empty());

@@ -1,10 +1,11 @@
 //! The Redlock protocol as synchronous state machines.
 //!
-//! Events go in (a reply, a timer, a clock reading), commands come out. Nothing here owns a socket,
+//! Inputs are replies, timers and clock readings; outputs are commands. Nothing here owns a socket,
 //! a clock, randomness or a task, so the same machines run in production and under every simulator.
-//! [`NodeSet`] is the face of it; its documentation states the calling order and the clock contract.
+//! [`NodeSet`] is the entry point; its documentation states the calling order and the clock
+//! contract.
 //!
-//! Nothing outside this module compares a time, counts a vote or chooses a connection.
+//! No code outside this module compares times, counts votes or chooses connections.
 
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;

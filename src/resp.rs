@@ -1,4 +1,4 @@
-//! Redis' wire protocol: commands out, replies of version 2 and 3 in.
+//! Redis wire protocol: sends commands, and receives replies of protocol version 2 or 3.
 
 mod command;
 mod decode;

@@ -1,14 +1,14 @@
-//! What a client was configured to keep to.
+//! Settings of a client.
 
 use core::time::Duration;
 
 use crate::error::{OptionError, TtlError};
 use crate::protocol::{Drift, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
 
-/// The longest TTL that is taken for meant.
+/// Longest accepted TTL: ten years. A longer one is taken for a mistake.
 pub(crate) const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// What acquisitions start from.
+/// Settings that apply to every acquisition, unless the acquisition overrides them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) nodes: NodeCount,
@@ -25,17 +25,17 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What an acquisition with `ttl` demands of its lease, unless it says otherwise.
+    /// Returns the default minimum validity of a lease with `ttl`.
     pub(crate) fn min_validity(&self, ttl: Duration) -> Duration {
         self.min_validity.unwrap_or(ttl / 4)
     }
 
-    /// How long an acquisition with `ttl` tries, unless it says otherwise.
+    /// Returns the default time for which an acquisition with `ttl` tries.
     pub(crate) fn wait(&self, ttl: Duration) -> Duration {
         self.wait.unwrap_or(ttl.saturating_add(Duration::from_secs(1)))
     }
 
-    /// Refuses what cannot be safe, or can never succeed.
+    /// Rejects settings that cannot be safe, or can never succeed.
     pub(crate) fn validate(
         &self,
         ttl: Duration,
@@ -53,7 +53,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Refuses a TTL that Redis or the fleet cannot keep.
+    /// Rejects a TTL that Redis or the fleet cannot keep.
     pub(crate) fn validate_ttl(&self, ttl: Duration) -> Result<(), OptionError> {
         let why = if ttl.is_zero() {
             TtlError::Zero

@@ -2,8 +2,8 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A connection's bytes, both ways. Dropping it resets the connection: what was not sent by then
-/// is not sent any more.
+/// Both directions of a connection's bytes. Dropping it resets the connection: bytes not sent by
+/// then are never sent.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}

@@ -1,4 +1,4 @@
-//! TLS, laid over the connections to nodes of which the URL says `rediss://`.
+//! TLS for the connections to nodes with a `rediss://` URL.
 
 use core::fmt;
 use std::io;
@@ -12,9 +12,9 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::stream::Stream;
 
-/// Whom the client trusts, and how it proves who it is itself.
+/// Certificate authorities that the client trusts, and its own certificate.
 ///
-/// A node's certificate is always verified, for the host of its URL: a name or an IP address.
+/// A node's certificate is always verified for the host of its URL: a name or an IP address.
 ///
 /// ```
 /// # fn build(root: Vec<u8>, chain: Vec<u8>, key: Vec<u8>) {
@@ -38,25 +38,25 @@ struct ClientPem {
 }
 
 impl TlsConfig {
-    /// Trusts whom the system trusts, and shows no certificate.
+    /// Trusts the system's authorities, and presents no client certificate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Trusts the authorities in `pem`, and no longer the system's. May be called several times.
+    /// Trusts the authorities in `pem` instead of the system's. May be called several times.
     pub fn with_root_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
         self
     }
 
-    /// Shows the certificate at the head of `chain`, whose private key is `key`, to nodes that ask
-    /// for one. Both are PEM.
+    /// Presents the certificate at the head of `chain`, whose private key is `key`, to nodes that
+    /// request one. Both are PEM.
     pub fn with_client_pem(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.client = Some(ClientPem { chain: chain.into(), key: key.into() });
         self
     }
 
-    /// Reads everything that was given.
+    /// Parses the configured certificates and keys.
     pub(crate) fn connector(&self) -> Result<TlsConnector, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
@@ -94,7 +94,7 @@ impl TlsConfig {
     }
 }
 
-/// All certificates in `pem`, of which there must be one.
+/// Returns all certificates in `pem`; there must be at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {
@@ -114,26 +114,26 @@ impl fmt::Debug for TlsConfig {
     }
 }
 
-/// What is wrong with a [`TlsConfig`].
+/// Fault in a [`TlsConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// The client's certificate cannot be read.
     #[error("the client's certificate: {0}")]
     ClientCertificate(String),
-    /// The client's key cannot be read, or is not that of its certificate.
+    /// The client's key cannot be read, or does not belong to its certificate.
     #[error("the client's private key: {0}")]
     ClientKey(String),
-    /// No authority that the system trusts can be read.
+    /// None of the system's trusted authorities can be read.
     #[error("the authorities that the system trusts: {0}")]
     NoSystemRoots(String),
     /// An authority's certificate cannot be read.
     #[error("the certificate of an authority: {0}")]
     Root(String),
-    /// No certificate can be for this host.
+    /// The host is not a valid name for a certificate.
     #[error("`{0}` is no name that a certificate can be for")]
     ServerName(String),
-    /// What the library says.
+    /// Error of the TLS library.
     #[error("{0}")]
     Other(String),
 }
@@ -144,7 +144,7 @@ impl TlsError {
     }
 }
 
-/// How one node is spoken to.
+/// TLS parameters of one node.
 #[derive(Clone)]
 pub(crate) struct Security {
     connector: TlsConnector,
@@ -153,14 +153,14 @@ pub(crate) struct Security {
 
 impl Security {
     pub(crate) fn new(connector: &TlsConnector, host: &str) -> Result<Self, TlsError> {
-        // The zone of an address means something on this host alone.
+        // The zone of an address has a meaning on this host alone.
         let name = host.split('%').next().unwrap_or(host);
         let name = ServerName::try_from(String::from(name));
         let name = name.map_err(|_| TlsError::ServerName(host.into()))?;
         Ok(Self { connector: connector.clone(), name })
     }
 
-    /// Lays TLS over `stream`.
+    /// Performs the TLS handshake on `stream`.
     pub(crate) async fn secure(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
         Ok(Box::new(self.connector.connect(self.name.clone(), stream).await?))
     }

@@ -1,7 +1,7 @@
-//! The list of the cases that the engine `turmoil` plays. That each line of it is true, and that the
-//! engines agree, is asserted where the cases are played, by the tests `turmoil::…` of `scenarios.rs`.
+//! The list of the cases that the engine `turmoil` can play. The tests `turmoil::…` of
+//! `scenarios.rs`, which play the cases, check that each line is true and that the engines agree.
 //!
-//! `BLESS=1` writes the list anew.
+//! `BLESS=1` rewrites the list.
 
 use std::path::Path;
 use std::{env, fs};

@@ -1,4 +1,4 @@
-//! Once warm, the `event` engine allocates nothing: not for an event, not for a whole run.
+//! Once warm, the `event` engine does not allocate: neither for an event nor for a whole run.
 
 use redlock_sim::engine::event::Engine;
 use redlock_sim::scenario::{Case, Scenario};

@@ -1,8 +1,8 @@
-//! Blame is checked by taking faults away, on every violation that a scenario expects.
+//! Checks blame by removing faults, for every violation that a scenario expects.
 //!
-//! Without any one of the blamed faults the verdict flips; without all the others that could have
-//! been blamed it stays. (Where nobody but the client is to blame, the pair of the scenario shows
-//! that the missing rule makes it hold.)
+//! Without any one of the blamed faults, the verdict flips. Without all the other faults that could
+//! have been blamed, it stays. (Where only the client is to blame, the scenario has a second case,
+//! in which the missing rule makes the property hold.)
 
 use std::path::Path;
 
@@ -43,15 +43,15 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
     assert!(checked > 20, "only {checked} violations were found");
 }
 
-/// Whether the fault only brings about the situation in which another one does harm: partitions,
-/// delays and snapshots; and the pause that makes the acquisition of catalogue C1 slow, as the
-/// entry has it.
+/// Returns true if the fault only sets up the situation in which another fault does harm:
+/// partitions, delays and snapshots, and the pause that makes the acquisition of catalogue C1 slow,
+/// as the entry describes.
 fn steers(case: &Case, fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))
         || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
 }
 
-/// Every violation that is expected for all seeds and blamed on something, with its blame.
+/// Returns every violation that is expected for all seeds and blamed on something, with its blame.
 fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
     let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
@@ -68,7 +68,7 @@ fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
 
 fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
     let blames = |word: &str| fault.enabled && blame.iter().any(|it| it == word);
-    // What a replica forgets its node forgets.
+    // If a replica forgets keys, its node is blamed.
     let replicas = &case.scenario.cluster.replicas;
     let node = |name: &String| {
         let replica = replicas.iter().find(|replica| replica.id == *name);

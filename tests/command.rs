@@ -1,4 +1,4 @@
-//! What the command does and says, as a person meets it: output, exit codes, files.
+//! Behaviour of the command as its user sees it: output, exit codes, files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ const GOOD: &str = include_str!("../sim/src/scenario/testdata/clock-jump.toml");
 
 const NODE_CLOCK_JUMP: &str = include_str!("../scenarios/exchange/node-clock-jump.toml");
 
-/// A folder of its own for a test, with these scenarios in it.
+/// Creates a folder for one test, with these scenarios in it.
 fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -115,7 +115,7 @@ fn the_replay_of_a_file_names_the_file() {
 "#]]);
 }
 
-/// Every file below `folder`, and its content.
+/// Returns every file below `folder`, with its content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -134,7 +134,7 @@ fn a_full_disk_leaves_the_reports_as_they_were() {
     let folder = folder("full", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "--seeds", "0..2"]).code(0);
     let before = files(&folder);
-    // The largest file that a process may write stands in for a disk: 16 KiB.
+    // A limit of 16 KiB on the size of files stands in for a full disk.
     let limited = "trap '' XFSZ; ulimit -f 32; exec \"$0\" \"$@\"";
     let arguments = ["-c", limited, env!("CARGO_BIN_EXE_redlock-sim"), "run", "--seeds", "5..7"];
     let run = Command::new("sh").current_dir(&folder).args(arguments).assert();
@@ -180,7 +180,7 @@ fn a_list_that_cannot_be_printed_is_an_error() {
 fn a_replay_of_another_history_than_the_stored_one_is_inconclusive() {
     let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
-    // What a change of the code would do to it: the same case, another history.
+    // Simulate a change of the code: the same case, another history.
     let at = |seed: u64| folder.join(format!("reports/clock-jump/base.{seed}.jsonl"));
     fs::write(at(5), fs::read(at(0)).unwrap()).unwrap();
     let replay = ["replay", "clock-jump", "--seed", "5"];

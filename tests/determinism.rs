@@ -1,8 +1,8 @@
 //! A run depends on scenario, seed and build, and on nothing else.
 //!
-//! The hashes of the first seeds of every scenario are stored in `tests/golden/hashes.txt`. A
-//! change of behaviour changes them, on purpose: `BLESS=1 cargo test --test determinism` writes
-//! the file anew (never in CI).
+//! The hashes of the first seeds of every scenario are stored in `tests/golden/hashes.txt`. An
+//! intended change of behaviour changes them: `BLESS=1 cargo test --test determinism` rewrites the
+//! file (never in CI).
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use redlock_sim::scenario::{self, Case};
 const GOLDEN: &str = "../tests/golden/hashes.txt";
 const SEEDS: u64 = 3;
 
-/// The base case of every scenario.
+/// Returns the base case of every scenario.
 fn bases() -> Vec<Case> {
     let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let first = |file: &scenario::File| file.cases(&[]).expect("valid cases").swap_remove(0);

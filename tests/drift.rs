@@ -1,6 +1,6 @@
-//! The event engine's verdict flips where the closed form says, for every combination of rates and
-//! of what a lease gives up: within the millisecond that masters count in, and the time that C2
-//! asks before C1 stops believing.
+//! The event engine's verdict flips where the closed form says, for every combination of clock
+//! rates and of the share that a lease gives up. The tolerance is the millisecond in which masters
+//! count, plus the time by which C2 asks before C1 stops believing.
 
 #[path = "drift/grid.rs"]
 mod grid;
@@ -13,7 +13,7 @@ const SEEDS: u64 = 6;
 /// Rates from a good quartz to antirez's "10 % error", and beyond.
 const PPM: [u32; 8] = [0, 50, 500, 2_500, 5_000, 10_000, 50_000, 107_000];
 
-/// The smallest share that the closed form accepts.
+/// Returns the smallest share that the closed form accepts.
 fn enough_ppm(client_ppm: u32, node_ppm: u32) -> u32 {
     let is_covered = |&share_ppm: &u32| Rates { client_ppm, node_ppm, share_ppm }.is_covered();
     let (mut too_little, mut enough) = (None, 1_000_000 - 1_000);
@@ -48,7 +48,7 @@ fn a_little_beyond_the_edge_it_is_violated_by_every_seed() {
     let mut checked = 0;
     for client_ppm in PPM {
         for node_ppm in PPM {
-            // From TTL − 1 ms to the latest end of a key, and what C2 needs.
+            // Time from TTL − 1 ms to the latest end of a key, and the time that C2 needs.
             let slack_ns = 2 * TICK_NS + BEFORE_NS + TICK_NS / 10;
             let slack_ppm = (slack_ns * 1_000_000).div_ceil(TTL_NS) as u32;
             let enough = enough_ppm(client_ppm, node_ppm);
@@ -67,7 +67,7 @@ fn a_little_beyond_the_edge_it_is_violated_by_every_seed() {
 
 #[test]
 fn where_it_flips_depends_on_the_masters_phase_alone() {
-    // Between the two bounds seeds differ, and none of them flips back.
+    // Between the two bounds the seeds differ, and no seed flips back.
     let (client_ppm, node_ppm) = (5_000, 5_000);
     let enough = enough_ppm(client_ppm, node_ppm);
     let mut edges = std::collections::BTreeSet::new();

@@ -1,13 +1,13 @@
-//! The rule by which a lease is extended, through every schedule within bounds.
+//! The extension rule, explored through every schedule within bounds.
 //!
-//! `docs/extension.md` shows what is found here: its counterexamples are compared.
+//! `docs/extension.md` contains the counterexamples found here; a test compares them.
 
 use redlock_sim::engine::exhaustive::extension::{
     Both, Bounds, Extension, Holder, Policy, Production, Step, Wording, story, violations,
 };
 use redlock_sim::engine::exhaustive::{Counterexample, Explored, search};
 
-/// More than any search here visits.
+/// More states than any search here visits.
 const STATES_MAX: usize = 2_000_000;
 
 const BOUNDS: Bounds = Bounds { ttl: 3, rounds: 4, forgets: 2, cuts: 0 };
@@ -16,7 +16,8 @@ fn explore(holder: impl Holder, bounds: Bounds) -> Explored<Step> {
     search(&Extension { bounds, holder }, STATES_MAX)
 }
 
-/// The rule as built, by the machines of the client and by its wording side by side.
+/// Explores the rule as built, with the client's own state machines and the rule's wording side by
+/// side.
 fn explore_as_built(bounds: Bounds) -> Explored<Step> {
     let policy = Policy::new(Wording::AS_BUILT, bounds.ttl);
     explore(Both::new(policy, Production::new(bounds.ttl, bounds.rounds)), bounds)
@@ -50,7 +51,7 @@ fn to_set_a_key_again_at_once_is_safe_as_long_as_it_counts_late() {
     assert_safe(&explore(policy, Bounds { forgets: 1, ..BOUNDS }), [365_520, 1_417_201, 26]);
 }
 
-/// What breaks each of the weaker wordings, with as little as possible going wrong.
+/// Returns a counterexample to each weaker wording, with as few faults as possible.
 fn weaker() -> impl Iterator<Item = (&'static str, Bounds, Explored<Step>)> {
     Wording::WEAKER.into_iter().map(|(name, wording)| {
         let faults = [(0, 0), (1, 0), (1, 1)];
@@ -64,7 +65,7 @@ fn weaker() -> impl Iterator<Item = (&'static str, Bounds, Explored<Step>)> {
     })
 }
 
-/// A weaker wording's section of the page.
+/// Renders the page's section for a weaker wording.
 fn section(name: &str, bounds: Bounds, found: &Counterexample<Step>) -> String {
     let faults = match (bounds.forgets, bounds.cuts) {
         (0, 0) => "Nothing is forgotten",

@@ -1,7 +1,7 @@
-//! What is committed of the results is what the runs give: the gallery, the README's table and its
-//! pictures, compared byte for byte.
+//! The committed results must equal the results of the runs: the gallery, the README's table and
+//! its pictures, compared byte for byte.
 //!
-//! `BLESS=1 cargo test --test gallery` writes them anew, and lists what changed (never in CI).
+//! `BLESS=1 cargo test --test gallery` rewrites them, and lists the changes (never in CI).
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ const PICTURE: &str = "../docs/pause-sweep.svg";
 const README: &str = "../README.md";
 const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
-/// The pages that show the exchange of 2016 and one of each other kind.
+/// Scenarios of the gallery's pages: those of the debate of 2016, and one of each other kind.
 const PAGES: [&str; 12] = [
     "asynchronous-replica",
     "canonical",
@@ -90,7 +90,7 @@ fn the_history_of_versions_is_what_the_runs_give() {
     assert_eq!(std::fs::read_to_string(HISTORY).unwrap_or_default(), page, "{HISTORY} differs");
 }
 
-/// The README with `table` between its marks.
+/// Returns the README with `table` between its marks.
 fn with_table(readme: &str, table: &str) -> String {
     let [begin, end] = TABLE;
     let (before, rest) = readme.split_once(begin).expect("the README marks its table");

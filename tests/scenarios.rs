@@ -1,9 +1,10 @@
-//! Every case of every scenario, a test under its own name: `scenario::case` on the engine `event`,
-//! `turmoil::scenario::case` on the engine `turmoil`, ignored where that engine cannot play it, and
-//! where it can both engines must agree. `tests/golden/turmoil.txt` says which cases that engine
-//! plays: a case that leaves the list is red, and so is one that joins it unseen.
+//! Every case of every scenario as a test with its own name: `scenario::case` on the engine
+//! `event`, and `turmoil::scenario::case` on the engine `turmoil`. The latter is ignored if that
+//! engine cannot play the case; otherwise both engines must agree. `tests/golden/turmoil.txt` lists
+//! the cases that `turmoil` plays: a case that leaves the list fails, and so does a case that can
+//! be played but is not listed.
 //!
-//! Few seeds of each case: by all of them `gallery.rs` plays them, and so does `redlock-sim run`.
+//! These tests use few seeds of each case. `gallery.rs` and `redlock-sim run` play all seeds.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +15,7 @@ use redlock_sim::report::Played;
 use redlock_sim::scenario::{self, Case, File};
 use redlock_sim::search::{Campaign, Engine, disagreements};
 
-/// How many seeds are played of each case.
+/// Number of seeds for each case.
 const SEEDS: u64 = 10;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -72,8 +73,8 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
     }
 }
 
-/// Whether it is measured here that the engine `turmoil` can play the case, or cannot: many hundred
-/// runs. One case in eight; all of them with `MARGINS=all`.
+/// Returns true if the test measures whether the engine `turmoil` can play the case, which takes
+/// many hundred runs. One case in eight; all cases with `MARGINS=all`.
 fn is_measured(name: &str) -> bool {
     let sum = name.bytes().fold(0_u8, u8::wrapping_add);
     sum.is_multiple_of(8) || std::env::var("MARGINS").is_ok_and(|it| it == "all")

@@ -1,4 +1,4 @@
-//! The subjects, behind one face: ours and the peer. (The bound is in `raw`.)
+//! The clients under test, behind one trait: ours and the peer. (The bound is in `raw`.)
 
 use core::future::Future;
 use core::time::Duration;
@@ -6,26 +6,27 @@ use core::time::Duration;
 use redlock_client::{Lease, Redlock, Released, RestartGuard};
 use rslock::{Lock, LockManager};
 
-/// How long the keys live.
+/// Time to live of the keys.
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
-/// What takes and gives back a lock.
+/// A client that acquires and releases a lock.
 pub(crate) trait Client: Send + Sync + 'static {
     const NAME: &str;
     type Held: Send;
 
-    /// Takes the lock on `key` for the task numbered `task`.
+    /// Acquires the lock on `key` for the task numbered `task`.
     fn acquire(&self, task: usize, key: &str) -> impl Future<Output = Self::Held> + Send;
 
-    /// Gives it back; ready when every node has answered.
+    /// Releases the lock; completes when every node has replied.
     fn release(&self, held: Self::Held) -> impl Future<Output = ()> + Send;
 }
 
-/// Ours. One for all tasks.
+/// Our client. All tasks share one.
 pub(crate) struct Ours(pub(crate) Redlock);
 
 impl Ours {
-    /// As patient with a node as the peer is, so that no stall of this machine counts as a fault.
+    /// Connects with the peer's node timeout, so that a stall of this machine does not count as a
+    /// fault.
     pub(crate) async fn connect(urls: Vec<String>) -> Self {
         Self::with_node_timeout(urls, Duration::from_millis(500)).await
     }
@@ -36,7 +37,8 @@ impl Ours {
             .ttl(TTL)
             .fleet_max_ttl(TTL)
             .node_timeout(node_timeout)
-            // The servers have just been started by this program, and hold nothing.
+            // This program has just started the servers, so they hold no locks that could be
+            // forgotten.
             .restart_guard(RestartGuard::DelayedRestart)
             .build()
             .expect("a valid configuration");
@@ -60,8 +62,8 @@ impl Client for Ours {
     }
 }
 
-/// The peer. Its best arrangement is one manager for all tasks: one multiplexed connection a node,
-/// on which the commands of many tasks are written together.
+/// The peer. Its best arrangement is one manager for all tasks: it has one multiplexed connection
+/// for each node, on which the commands of many tasks are written together.
 pub(crate) struct Peer(LockManager);
 
 impl Peer {
@@ -69,7 +71,7 @@ impl Peer {
         Self::with_retry_delay(urls, Duration::from_millis(200)).await
     }
 
-    /// Draws the wait between two attempts below `delay`.
+    /// Connects with random waits below `delay` between two attempts.
     pub(crate) async fn with_retry_delay(urls: Vec<String>, delay: Duration) -> Self {
         let mut manager = LockManager::new(urls);
         manager.set_retry(u32::MAX, delay);

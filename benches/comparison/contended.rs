@@ -1,8 +1,8 @@
 //! Separate clients that all want one lock, and tasks of one client that do.
 //!
-//! Whoever has the lock holds it for 5 ms by a timer, gives it back, and pauses for between 0.5 and
-//! 5.5 ms after the release was answered. Somebody always waits, so the ceiling is a lock that is
-//! handed over in no time: one over the hold as it was measured (timers fire a little late).
+//! The holder of the lock waits 5 ms on a timer, releases, and pauses for between 0.5 and 5.5 ms
+//! after the reply to the release. Some task is always waiting, so the ceiling is a lock that is
+//! handed over in no time: one lock per hold time, as measured (timers fire a little late).
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -26,10 +26,11 @@ const HOLD: Duration = Duration::from_millis(5);
 const PAUSE_FROM_US: u64 = 500;
 const PAUSE_SPAN_US: u64 = 5_000;
 const MEASURED: Duration = Duration::from_millis(1_500);
-/// The bounds of the peer's waits: ours begins at the first and doubles up to the last.
+/// Upper bounds of the peer's waits. Our client's waits begin at the first value and double up to
+/// the last.
 const PEER_DELAYS_MS: [u64; 3] = [5, 20, 200];
 
-/// What the rounds of one arrangement brought.
+/// Figures of all rounds of one arrangement.
 #[derive(Default)]
 struct Figures {
     share: Rounds,
@@ -38,7 +39,7 @@ struct Figures {
     commands: Rounds,
 }
 
-/// What one client saw.
+/// Measurements of one taker.
 #[derive(Default)]
 struct Seen {
     waits_ms: Vec<f64>,
@@ -127,7 +128,8 @@ fn measure<C: Client, F: Future<Output = Vec<Arc<C>>>>(
     });
     let locks: usize = seen.iter().map(|it| it.waits_ms.len()).sum();
     let held: Duration = seen.iter().map(|it| it.held).sum();
-    // The last hold of each may end after the time is up; so the time runs until the last has ended.
+    // The last hold of a taker may end after `end`, so the measured time lasts until the last hold
+    // has ended.
     let share = held.as_secs_f64() / began.elapsed().as_secs_f64();
     let commands = servers.commands() as f64 / locks as f64;
     let counts: Vec<f64> = seen.iter().map(|it| it.waits_ms.len() as f64).collect();
@@ -149,7 +151,7 @@ fn measure<C: Client, F: Future<Output = Vec<Arc<C>>>>(
     figures.commands.push(commands);
 }
 
-/// Takes the lock again and again until `end`.
+/// Acquires and releases the lock until `end`.
 async fn take<C: Client>(client: Arc<C>, number: usize, end: Instant) -> Seen {
     let (mut seen, mut timer, mut pause) = (Seen::default(), Timer::new(), Pauses(number as u64));
     while Instant::now() < end {
@@ -167,18 +169,18 @@ async fn take<C: Client>(client: Arc<C>, number: usize, end: Instant) -> Seen {
     seen
 }
 
-/// 1 if all have as much, 1/n if one has everything.
+/// Jain's fairness index: 1 if all have the same count, 1/n if one has everything.
 fn jain(counts: &[f64]) -> f64 {
     let sum: f64 = counts.iter().sum();
     let squares: f64 = counts.iter().map(|it| it * it).sum();
     sum * sum / (squares * counts.len() as f64)
 }
 
-/// Pauses of one taker: the same ones for every subject.
+/// Random pauses of one taker; the same sequence for every client under test.
 struct Pauses(u64);
 
 impl Pauses {
-    /// Steele, Lea and Flood's SplitMix64.
+    /// SplitMix64, by Steele, Lea and Flood.
     fn next(&mut self) -> Duration {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -189,7 +191,7 @@ impl Pauses {
     }
 }
 
-/// Sleeps to within tens of microseconds; tokio's own timers know whole milliseconds.
+/// A timer that is precise to tens of microseconds; tokio's own timers count whole milliseconds.
 struct Timer(AsyncFd<std::os::fd::OwnedFd>);
 
 impl Timer {
@@ -208,7 +210,7 @@ impl Timer {
         timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &setting).expect("a timer");
         loop {
             let mut ready = self.0.readable().await.expect("a timer");
-            // The expiry must be read for the timer to be unreadable again.
+            // Reading the expiry makes the timer unreadable again.
             if rustix::io::read(self.0.get_ref(), &mut [0_u8; 8]).is_ok() {
                 return;
             }

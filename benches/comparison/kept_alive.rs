@@ -1,4 +1,4 @@
-//! Many leases kept alive by one process.
+//! Many leases that one process keeps alive.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const NODES: usize = 3;
 const LEASES: usize = 10_000;
 const TASKS: usize = 64;
 const LEASE_TTL: Duration = Duration::from_secs(6);
-/// More than three periods of a third of the TTL.
+/// More than three extension periods; a period is a third of the TTL.
 const WATCHED: Duration = Duration::from_secs(7);
-/// Shorter than any period, so that no extension is missed.
+/// Shorter than any extension period, so that no extension is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Two looks at one deadline differ by how long looking takes.
+/// Two readings of the same deadline differ by up to this much, because reading takes time.
 const SAME_DEADLINE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
@@ -51,7 +51,7 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
 
 struct Seen {
     extensions: usize,
-    /// The longest time between the beginnings of two extensions.
+    /// Longest time between the beginnings of two extensions.
     latest: Duration,
     heap_bytes: i64,
     resident_bytes: i64,
@@ -93,7 +93,7 @@ async fn take(client: &Arc<Redlock>) -> Vec<Lease> {
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-/// Looks at all deadlines again and again: how often they moved, and the longest step.
+/// Reads all deadlines repeatedly. Returns the number of times they moved, and the longest step.
 async fn watch(leases: &[Lease], deadlines: &mut [Option<Instant>]) -> (usize, Duration) {
     let (mut extensions, mut latest) = (0, Duration::ZERO);
     let end = Instant::now() + WATCHED;
@@ -122,7 +122,7 @@ fn release(runtime: &Runtime, leases: Vec<Lease>) {
     runtime.block_on(async {
         let mut tasks = JoinSet::new();
         for lease in leases {
-            // Few at a time: a connection takes a bounded number of commands.
+            // Release few at a time: a connection accepts a bounded number of commands.
             if tasks.len() == TASKS {
                 tasks.join_next().await;
             }

@@ -1,4 +1,4 @@
-//! How long one task waits for a lock that is free.
+//! Time that one task needs to acquire a free lock.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -11,11 +11,11 @@ use crate::report::{Demand, Report, Rounds, heading, quantile};
 use crate::servers::Servers;
 
 const SAMPLES: usize = 2_000;
-/// Where many processes are compared.
+/// Samples in a comparison of many processes (`pairs`).
 const SHORT: usize = 700;
 const WARM_UP: usize = 200;
 
-/// What the rounds of one subject brought, in microseconds.
+/// Figures of all rounds of one client, in microseconds.
 #[derive(Default)]
 struct Figures {
     p50: Rounds,
@@ -33,7 +33,7 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     servers.pin(None);
 }
 
-/// One round of one subject on five nodes: its p50, in microseconds.
+/// Runs one round of one client on five nodes. Returns its p50, in microseconds.
 pub(crate) fn round<C: Client, F: Future<Output = C>>(
     servers: &mut Servers,
     connect: impl FnOnce(Vec<String>) -> F,

@@ -1,13 +1,13 @@
-//! The client, its peer and the bound, on the same servers.
+//! Compares our client, its peer and the bound on the same servers.
 //!
 //! ```text
 //! cargo bench -p redlock-client --bench comparison [-- PART…]
 //! ```
 //!
-//! Starts five `redis-server` processes of its own and runs the parts that are named, or all of
-//! them. Each part alternates between ours, `rslock` and a raw bound, five rounds each, prints every
-//! round and then a table of medians and ranges. A gate that is missed fails the program. `pairs`
-//! compares this build with another one.
+//! Starts five `redis-server` processes of its own and runs the named parts, or all of them. Each
+//! part alternates between ours, `rslock` and a raw bound, five rounds each. It prints every round,
+//! and then a table of medians and ranges. A missed gate fails the program. `pairs` compares this
+//! build with another one.
 
 #![expect(
     clippy::disallowed_methods,
@@ -35,7 +35,7 @@ use self::servers::Servers;
 #[global_allocator]
 static ALLOCATOR: process::Counting = process::Counting;
 
-/// Rounds of each subject in each part.
+/// Rounds of each client in each part.
 const ROUNDS: usize = 5;
 
 type Part = fn(&mut Servers, &mut Report);

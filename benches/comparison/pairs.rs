@@ -1,13 +1,13 @@
-//! This build of the client against another one, in interleaved pairs of rounds.
+//! Compares this build of the client with another one, in interleaved pairs of rounds.
 //!
 //! ```text
 //! cargo bench -p redlock-client --bench comparison -- pairs OTHER
 //! ```
 //!
-//! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout. Each
-//! round of either is a process of its own, `OTHER alone`, and prints three figures. A round of a pair is
-//! the best of several, in turn with those of the other build: where a process lies in memory moves its
-//! figures by more than most changes do.
+//! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout.
+//! Each round of either build is a process of its own, `OTHER alone`, and prints three figures. A
+//! round of a pair is the best of several processes, interleaved with those of the other build: the
+//! memory layout of a process changes its figures by more than most code changes do.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -16,21 +16,22 @@ use crate::report::{quantile, rounded};
 use crate::servers::Servers;
 use crate::{latency, throughput};
 
-/// An odd pair begins with the other build, so that neither always comes first.
+/// Number of pairs. An odd pair begins with the other build, so that neither build always comes
+/// first.
 const PAIRS: usize = 10;
 
-/// Processes of each build in a pair, one after the other in turn.
+/// Number of processes of each build in a pair. The two builds alternate.
 const PROCESSES: usize = 11;
 
-/// One process, n = 5: throughput in cycles a second, CPU time a cycle in µs, p50 of an acquisition in
-/// µs.
+/// Runs one process, n = 5. Prints throughput in cycles per second, CPU time per cycle in µs, and
+/// p50 of an acquisition in µs.
 pub(crate) fn alone(servers: &mut Servers) {
     let [cycles, cpu_us] = throughput::round(servers, Ours::connect);
     let p50_us = latency::round(servers, Ours::connect);
     println!("figures {cycles} {cpu_us} {p50_us}");
 }
 
-/// Compares this program with `other`; a ratio above 1 is an improvement.
+/// Compares this program with `other`. A ratio above 1 is an improvement.
 pub(crate) fn run(other: &str) -> ExitCode {
     let this = std::env::current_exe().expect("the program has a path");
     let this = this.to_string_lossy().into_owned();
@@ -67,8 +68,9 @@ pub(crate) fn run(other: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The best of each figure of each program; `None` if one of its processes fails. What else
-/// runs on the machine, or on its host, only ever slows a process down.
+/// Returns the best value of each figure of each program, or `None` if one of its processes fails.
+/// The best is the right measure, because other load on the machine or its host only ever slows a
+/// process down.
 fn in_turn(programs: [&str; 2]) -> [Option<[f64; 3]>; 2] {
     let rounds: Vec<_> = (0..PROCESSES).map(|_| programs.map(figures)).collect();
     [0, 1].map(|program| {
@@ -80,7 +82,7 @@ fn in_turn(programs: [&str; 2]) -> [Option<[f64; 3]>; 2] {
     })
 }
 
-/// Runs one process of `program` and returns its throughput and p50; `None` if it fails.
+/// Runs one process of `program` and returns its three figures, or `None` if it fails.
 fn figures(program: &str) -> Option<[f64; 3]> {
     let output = Command::new(program).arg("alone").stderr(Stdio::inherit()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -89,8 +91,9 @@ fn figures(program: &str) -> Option<[f64; 3]> {
     figures.try_into().ok()
 }
 
-/// The median of ten, between their second and ninth: by the binomial distribution the true median
-/// lies there with a probability of 97.9 %, whatever the noise looks like.
+/// Formats the median of ten ratios, with the second and the ninth as its interval. By the binomial
+/// distribution the true median lies in the interval with a probability of 97.9 %, whatever the
+/// distribution of the noise.
 fn median_with_interval(mut ratios: Vec<f64>) -> String {
     ratios.sort_by(f64::total_cmp);
     let (least, most) = (ratios[1], ratios[PAIRS - 2]);

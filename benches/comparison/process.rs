@@ -1,4 +1,4 @@
-//! What a process costs: allocations, processor time, memory. And where it may run.
+//! Costs of a process: allocations, processor time, memory. Also pins processes to cores.
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The system's allocator; counts while it is told to.
+/// The system's allocator, with counters that can be switched on.
 pub(crate) struct Counting;
 
 static IS_COUNTING: AtomicBool = AtomicBool::new(false);
@@ -22,40 +22,40 @@ fn count(allocations: u64, freed: usize, taken: usize) {
     }
 }
 
-// SAFETY: hands everything to the system's allocator as it came.
+// SAFETY: passes every call unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, 0, layout.size());
-        // SAFETY: as for this function.
+        // SAFETY: the caller upholds the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(1, 0, layout.size());
-        // SAFETY: as for this function.
+        // SAFETY: the caller upholds the contract of this function, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(1, layout.size(), size);
-        // SAFETY: as for this function.
+        // SAFETY: the caller upholds the contract of this function, which is the same.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(0, layout.size(), 0);
-        // SAFETY: as for this function.
+        // SAFETY: the caller upholds the contract of this function, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Allocations of all threads while `work` runs.
+/// Counts the allocations of all threads while `work` runs.
 pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let (result, allocations, _) = counting(work);
     (result, allocations)
 }
 
-/// Bytes that are on the heap after `work` and were not before.
+/// Returns the change of the number of bytes on the heap over `work`.
 pub(crate) fn live_bytes<T>(work: impl FnOnce() -> T) -> (T, i64) {
     let (result, _, bytes) = counting(work);
     (result, bytes)
@@ -70,31 +70,31 @@ fn counting<T>(work: impl FnOnce() -> T) -> (T, u64, i64) {
     (result, ALLOCATIONS.load(Ordering::Relaxed), LIVE_BYTES.load(Ordering::Relaxed))
 }
 
-/// Processor time that this process has used.
+/// Processor time used by this process.
 pub(crate) fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).expect("a time used is not negative");
     Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
-/// Processor time that another process has used, to a hundredth of a second.
+/// Processor time used by another process, with a resolution of a hundredth of a second.
 pub(crate) fn cpu_of(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it is alive");
-    // The name before it may hold anything, even brackets.
+    // The process name comes before these fields and may contain anything, even brackets.
     let (_, fields) = stat.rsplit_once(')').expect("the name is in brackets");
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|it| it.parse::<u64>().expect("a number of ticks")).sum();
     Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
 }
 
-/// Memory of this process that is in use, in bytes.
+/// Resident memory of this process, in bytes.
 pub(crate) fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux says");
     let pages = statm.split(' ').nth(1).and_then(|it| it.parse::<u64>().ok());
     pages.expect("the second number") * rustix::param::page_size() as u64
 }
 
-/// Lets a process, or this thread, run on `core` alone; `None`: wherever there is one.
+/// Pins a process, or this thread if `None`, to `core`. `core` of `None` allows every core.
 pub(crate) fn pin(process: Option<Pid>, core: Option<usize>) {
     let mut cores = CpuSet::new();
     match core {
@@ -114,7 +114,7 @@ fn cpus() -> usize {
     everywhere.count() as usize
 }
 
-/// What the figures depend on besides the code.
+/// Describes the conditions that affect the figures besides the code.
 pub(crate) fn host() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("?").to_owned();

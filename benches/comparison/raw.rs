@@ -1,8 +1,8 @@
-//! The bound: the same bytes on as many connections, shared by all tasks, and no protocol.
+//! The bound: the same bytes on as many connections, shared by all tasks, without a lock protocol.
 //!
-//! Whatever several tasks have to say to a node goes out in one write; whatever it has answered
-//! comes in with one read; a task is woken once for its SETs, by the answer that makes a majority,
-//! and once for its releases, by the last one. Answers are counted and not looked at.
+//! All commands of the tasks to one node go out in one write, and its replies come in with one
+//! read. A task is woken once for its SETs, by the reply that completes the majority, and once for
+//! its releases, by the last reply. Replies are counted but not inspected.
 
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -27,7 +27,7 @@ pub(crate) struct Raw {
     script: String,
 }
 
-/// What one task waits for.
+/// Replies that one task waits for.
 #[derive(Default)]
 struct Slot {
     sets: AtomicUsize,
@@ -35,7 +35,7 @@ struct Slot {
     waker: Mutex<Option<Waker>>,
 }
 
-/// Which answer is the next of a connection.
+/// A reply that is expected on a connection, and the task that waits for it.
 #[derive(Clone, Copy)]
 enum Answer {
     Set { task: usize },
@@ -51,7 +51,7 @@ struct Lane {
 struct Queue {
     outgoing: Vec<u8>,
     unanswered: VecDeque<Answer>,
-    /// The lane's task sleeps.
+    /// Waker of the lane's task, while that task sleeps.
     sleeper: Option<Waker>,
     ended: bool,
 }
@@ -92,7 +92,7 @@ impl Raw {
     async fn wait(&self, task: usize, done: impl Fn(&Slot) -> bool) {
         let slot = &self.slots[task];
         poll_fn(|context| {
-            // First the waker, then the look: an answer in between wakes.
+            // Store the waker before the check, so that a reply in between wakes the task.
             *slot.waker.lock().expect("nobody panics") = Some(context.waker().clone());
             if done(slot) { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -100,7 +100,7 @@ impl Raw {
     }
 }
 
-/// A token like those of the others, without the cost of drawing it.
+/// Returns a token of the same length as the others', without the cost of random bytes.
 fn token(task: usize) -> [u8; 20] {
     let mut token = [0x5a; 20];
     token[..8].copy_from_slice(&task.to_le_bytes());
@@ -157,7 +157,8 @@ impl Lane {
     }
 }
 
-/// Writes and reads until the bound is dropped. `needed` answers of each kind wake a task.
+/// Writes and reads until the bound is dropped. Wakes a task after `sets` replies to its SETs, and
+/// after `releases` replies to its releases.
 async fn serve(
     lane: Arc<Lane>,
     slots: Arc<[Slot]>,
@@ -168,7 +169,8 @@ async fn serve(
     let mut incoming = vec![0; 64 * 1_024];
     let mut deferred = false;
     poll_fn(|context| {
-        // Whoever else is ready speaks first: what all of them have to say goes out together.
+        // Yield once, so that the other ready tasks can queue their commands and all go out in one
+        // write.
         if !core::mem::replace(&mut deferred, true) {
             context.waker().wake_by_ref();
             return Poll::Pending;
@@ -187,7 +189,8 @@ async fn serve(
             let mut read = ReadBuf::new(&mut incoming);
             let ready = Pin::new(&mut stream).poll_read(context, &mut read);
             core::task::ready!(ready).expect("the server is up");
-            // Every answer is one line. One that is cut in two is counted with its second half.
+            // Every reply is one line. A line that is split over two reads is counted with its
+            // second half.
             let lines = read.filled().iter().filter(|&&byte| byte == b'\n').count();
             assert!(!read.filled().is_empty(), "the server is up");
             answered.extend(lane.lock().unanswered.drain(..lines));
@@ -239,7 +242,7 @@ fn write_bulk(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(b"\r\n");
 }
 
-/// The hash under which every server knows the script.
+/// Loads the script on every server and returns its hash.
 fn load_script(ports: &[u16]) -> String {
     let mut hash = String::new();
     for port in ports {

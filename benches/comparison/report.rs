@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What was measured in several rounds.
+/// Values of one figure over several rounds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds(Vec<f64>);
 
@@ -26,7 +26,7 @@ impl Rounds {
     }
 }
 
-/// The median, and the range in brackets.
+/// Writes the median, and the range in brackets.
 impl fmt::Display for Rounds {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.sorted();
@@ -38,7 +38,7 @@ impl fmt::Display for Rounds {
     }
 }
 
-/// The value below which `share` of the sorted `values` lie.
+/// Returns the value below which `share` of the sorted `values` lie.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return f64::NAN;
@@ -46,7 +46,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     values[(last as f64 * share).round() as usize]
 }
 
-/// Three digits that count.
+/// Formats three significant digits.
 pub(crate) fn rounded(value: f64) -> String {
     match value.abs() {
         it if it >= 100.0 => format!("{value:.0}"),
@@ -55,7 +55,7 @@ pub(crate) fn rounded(value: f64) -> String {
     }
 }
 
-/// One figure: what it is for each subject, and whether it suffices.
+/// One figure: its value for each client, and the demand on it, if any.
 struct Row {
     figure: String,
     ours: String,
@@ -64,7 +64,7 @@ struct Row {
     demand: Option<Demand>,
 }
 
-/// What a figure must reach.
+/// Required value of a figure.
 pub(crate) struct Demand {
     words: String,
     reached: String,
@@ -85,23 +85,23 @@ impl Demand {
         Self { words, reached: rounded(reached), met, gate: false }
     }
 
-    /// The program fails if it is missed.
+    /// Makes the program fail if the demand is missed.
     pub(crate) fn gate(self) -> Self {
         Self { gate: true, ..self }
     }
 }
 
-/// Every figure, in the order of measuring.
+/// All figures, in the order of measuring.
 #[derive(Default)]
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
-    /// Adds what was measured of ours, the peer and the bound.
+    /// Adds a figure of ours, the peer and the bound.
     pub(crate) fn row(&mut self, figure: impl Into<String>, [ours, peer, raw]: [String; 3]) {
         self.0.push(Row { figure: figure.into(), ours, peer, raw, demand: None });
     }
 
-    /// Adds a line on whether a figure suffices.
+    /// Adds a line that says whether a figure meets its demand.
     pub(crate) fn demand(&mut self, figure: impl Into<String>, demand: Demand) {
         let nothing = String::new;
         let ours = demand.reached.clone();
@@ -132,7 +132,7 @@ fn verdict(met: bool) -> &'static str {
     if met { "yes" } else { "**no**" }
 }
 
-/// Says what a part measures, before its rounds.
+/// Prints the description of a part, before its rounds.
 pub(crate) fn heading(part: &str, what: &str) {
     println!("\n## {part}\n{what}");
 }

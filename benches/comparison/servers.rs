@@ -1,4 +1,4 @@
-//! The `redis-server` processes that everything is measured on.
+//! The `redis-server` processes used for all measurements.
 
 use core::time::Duration;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process;
 
-/// Servers without persistence on loopback; they end with this value.
+/// Servers without persistence on loopback. A drop ends them.
 pub(crate) struct Servers(Vec<Server>);
 
 pub(crate) struct Server {
@@ -25,22 +25,22 @@ impl Servers {
         (0..count).map(|_| Server::start()).collect::<io::Result<_>>().map(Self)
     }
 
-    /// The URLs of the first `count`.
+    /// URLs of the first `count` servers.
     pub(crate) fn urls(&self, count: usize) -> Vec<String> {
         self.0[..count].iter().map(|it| format!("redis://127.0.0.1:{}", it.port)).collect()
     }
 
-    /// The ports of the first `count`.
+    /// Ports of the first `count` servers.
     pub(crate) fn ports(&self, count: usize) -> Vec<u16> {
         self.0[..count].iter().map(|it| it.port).collect()
     }
 
-    /// Lets all of them run on `core` alone, or wherever there is one.
+    /// Pins all servers to `core`, or lets them run on every core.
     pub(crate) fn pin(&self, core: Option<usize>) {
         self.0.iter().for_each(|it| process::pin(Some(it.pid()), core));
     }
 
-    /// Stops the last one, as a hung machine would.
+    /// Stops the last server with SIGSTOP, as if its machine hung.
     pub(crate) fn stop_last(&self) {
         self.last().signal(Signal::STOP);
     }
@@ -53,7 +53,8 @@ impl Servers {
         self.0.last().expect("there are servers")
     }
 
-    /// Keys on all of them together, without those by which clients know the servers' memories.
+    /// Number of keys on all servers together, without the canaries by which clients recognise the
+    /// data sets.
     pub(crate) fn keys(&mut self) -> u64 {
         let keys = |it: &mut Server| {
             let canary = redis::cmd("EXISTS").arg("redlock-client:canary").query(&mut it.admin);
@@ -62,7 +63,7 @@ impl Servers {
         self.0.iter_mut().map(keys).sum()
     }
 
-    /// Forgets all keys and statistics.
+    /// Deletes all keys and resets the statistics.
     pub(crate) fn clear(&mut self) {
         for server in &mut self.0 {
             let () = server.ask("FLUSHALL");
@@ -72,12 +73,13 @@ impl Servers {
         }
     }
 
-    /// Commands that clients sent since [`Servers::clear`], without those of scripts.
+    /// Number of commands that clients sent since [`Servers::clear`], without those that scripts
+    /// ran.
     pub(crate) fn commands(&mut self) -> u64 {
         self.0.iter_mut().map(Server::commands).sum()
     }
 
-    /// Processor time that all of them have used together.
+    /// Processor time used by all servers together.
     pub(crate) fn cpu(&self) -> Duration {
         self.0.iter().map(|it| process::cpu_of(it.child.id())).sum()
     }
@@ -126,7 +128,7 @@ impl Drop for Server {
     }
 }
 
-/// A server that may not have come up.
+/// A server that may not have started yet; a drop ends it.
 struct Starting(Option<Child>);
 
 impl Drop for Starting {
@@ -136,7 +138,7 @@ impl Drop for Starting {
 }
 
 fn end(child: &mut Child) {
-    // A stopped process dies of this too. If it is dead already there is nothing to do.
+    // SIGKILL also ends a stopped process. An error means that it is dead already.
     let _ = child.kill();
     let _ = child.wait();
 }

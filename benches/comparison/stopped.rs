@@ -1,4 +1,4 @@
-//! What a hung node costs everybody else.
+//! Effect of one hung node on acquisitions.
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -12,7 +12,7 @@ use crate::servers::Servers;
 const NODES: usize = 5;
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const HEALTHY: Duration = Duration::from_millis(600);
-/// Long enough for the client to give the connection up and to dial again in vain.
+/// Long enough for the client to give up the connection and to fail to connect again.
 const STOPPED: Duration = Duration::from_millis(1_500);
 /// The peer waits for half a second each time.
 const PEER_STOPPED: Duration = Duration::from_millis(700);
@@ -75,7 +75,7 @@ fn measure<C: Client>(
     figures.stopped.push(after);
 }
 
-/// How long acquisitions take, one after another, sorted.
+/// Acquires one lock after another for `time`. Returns the sorted latencies, in microseconds.
 async fn acquire_for<C: Client>(client: &C, phase: &str, time: Duration) -> Vec<f64> {
     let (mut samples, mut key, end) = (Vec::new(), String::new(), Instant::now() + time);
     while Instant::now() < end {

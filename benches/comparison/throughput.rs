@@ -1,4 +1,4 @@
-//! Cycles a second of many tasks, each on keys of its own.
+//! Throughput of many tasks in cycles per second, each task with its own keys.
 
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +21,12 @@ const TASKS: usize = 64;
 const WORKERS: usize = 2;
 const WARM_UP: Duration = Duration::from_millis(200);
 const MEASURED: Duration = Duration::from_millis(1_200);
-/// Where many processes are compared: what differs between two of one build is more than what a longer
-/// round would smooth.
+/// Length of a round in a comparison of many processes (`pairs`). Two processes of one build differ
+/// by more than a longer round would smooth out.
 const SHORT: Duration = Duration::from_millis(400);
 const COUNTED: Duration = Duration::from_millis(200);
 
-/// What the rounds of one subject brought.
+/// Figures of all rounds of one client.
 #[derive(Default)]
 struct Figures {
     cycles: Rounds,
@@ -61,8 +61,8 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     report.demand("throughput", Demand::at_least("× raw", against_raw, 0.65).gate());
 }
 
-/// One short round of one subject: its cycles a second, and the CPU time of client and servers a cycle
-/// in µs, which what else runs on the machine changes less.
+/// Runs one short round of one client. Returns cycles per second, and the CPU time of client and
+/// servers per cycle in µs. The CPU time depends less on other load on the machine.
 pub(crate) fn round<C: Client, F: Future<Output = C>>(
     servers: &mut Servers,
     connect: impl FnOnce(Vec<String>) -> F,
@@ -72,7 +72,7 @@ pub(crate) fn round<C: Client, F: Future<Output = C>>(
     [figures.cycles.median(), figures.client_us.median() + figures.server_us.median()]
 }
 
-/// One round of one subject, in a runtime of its own.
+/// Runs one round of one client, in its own runtime.
 fn measure<C: Client>(
     (round, measured): (usize, Duration),
     servers: &mut Servers,
@@ -105,7 +105,7 @@ fn measure<C: Client>(
     assert_eq!(servers.keys(), 0, "{} left keys behind", C::NAME);
 }
 
-/// Runs all tasks for about as long, and says how many cycles they made.
+/// Runs all tasks for `time`, and returns the number of cycles they made.
 fn cycle_for<C: Client>(runtime: &Runtime, client: &Arc<C>, time: Duration) -> usize {
     runtime.block_on(async {
         let stop = Arc::new(AtomicBool::new(false));

@@ -1,8 +1,8 @@
-//! What the examples take from their arguments and their environment.
+//! Settings that the examples read from their arguments and their environment.
 
 use redlock_client::RestartGuard;
 
-/// The nodes: the arguments, or else `REDLOCK_NODES`, separated by commas.
+/// Returns the URLs of the nodes: the arguments, or else `REDLOCK_NODES`, separated by commas.
 pub(crate) fn nodes() -> Vec<String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if !arguments.is_empty() {
@@ -12,11 +12,12 @@ pub(crate) fn nodes() -> Vec<String> {
     list.split(',').filter(|url| !url.is_empty()).map(String::from).collect()
 }
 
-/// What is promised of the nodes' memory: nothing, as in production.
+/// Returns the restart guard. The default assumes nothing about the nodes' memory, as in
+/// production.
 ///
-/// A node that has just been started does not vote then: it may have forgotten leases. Servers that
-/// were made for a demonstration have nothing to forget; `REDLOCK_RESTART_GUARD=delayed-restart`
-/// promises just that.
+/// A node that has just been started then does not vote, because it may have forgotten leases.
+/// Servers that were started for a demonstration have no leases to forget:
+/// `REDLOCK_RESTART_GUARD=delayed-restart` asserts just that.
 pub(crate) fn restart_guard() -> RestartGuard {
     match std::env::var("REDLOCK_RESTART_GUARD").as_deref() {
         Ok("delayed-restart") => RestartGuard::DelayedRestart,

@@ -1,4 +1,5 @@
-//! The command line: what is asked for, done, printed, and how it ends.
+//! The command line: parses the arguments, runs the command, prints the results and returns the
+//! exit code.
 
 mod arguments;
 mod exit;
@@ -20,10 +21,9 @@ pub use run::keep;
 
 use arguments::{Arguments, Command};
 
-/// Does what `arguments` ask for; the first of them is the name of the program.
+/// Runs the command given by `arguments`; the first argument is the name of the program.
 ///
-/// What is wrong goes to standard error. Arguments that cannot be understood, and requests for
-/// help, end the process.
+/// Errors go to standard error. Invalid arguments and requests for help end the process.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = Arguments::parse_from(arguments);
     let done = match &arguments.command {

@@ -1,4 +1,4 @@
-//! Everything that can play a scenario.
+//! The engines that run a scenario.
 
 pub mod event;
 pub mod exhaustive;
@@ -12,27 +12,28 @@ use core::fmt;
 use crate::history::Event;
 use crate::oracle::{Counters, Verdicts};
 
-/// One run, judged.
+/// The judged result of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The seed it was played by.
+    /// Seed of the run.
     pub seed: u64,
-    /// The hash of its history.
+    /// Hash of the run's history.
     pub hash: u64,
-    /// What the oracle found.
+    /// The oracle's verdicts.
     pub verdicts: Verdicts,
-    /// What happened how often.
+    /// Number of occurrences of each counted event.
     pub counters: Counters,
-    /// The faults that began, by their place in the scenario, bit by bit.
+    /// The faults that began: bit `i` stands for the fault at place `i` in the scenario.
     pub faults_begun: u64,
 }
 
-/// A scenario asks for something that the engine cannot do: never silently something easier.
+/// Error: the scenario asks for something that the engine cannot do. An engine never runs an easier
+/// scenario silently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Unsupported {
-    /// The engine's name.
+    /// Name of the engine.
     pub engine: &'static str,
-    /// What it cannot do, in the words of the scenario file.
+    /// The unsupported feature, in the words of the scenario file.
     pub what: String,
 }
 
@@ -42,5 +43,5 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// Where the events of a run that is kept go.
+/// Destination of the events of a run; `None` if the caller does not keep the events.
 pub type Kept<'a> = Option<&'a mut Vec<Event>>;

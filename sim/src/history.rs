@@ -1,7 +1,7 @@
-//! What happened: the one contract between engines and the oracle.
+//! The record of a run, and the only contract between engines and the oracle.
 //!
 //! A history is a sequence of [`Event`]s in the order of true time. It holds integers only; names
-//! live in the scenario, which the first line of a stored history repeats.
+//! are in the scenario, which the first line of a stored history repeats.
 
 mod clock;
 mod event;
@@ -14,5 +14,5 @@ pub use hash::HistoryHash;
 
 pub use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
 
-/// The version of the event format.
+/// Version of the event format.
 pub const SCHEMA: u32 = 1;

@@ -1,8 +1,9 @@
-//! The names of what a run is made of: on the ground floor, so that everything else can use them.
+//! Identifiers of hosts, attempts, writers and clocks. This module imports no other module, so that
+//! every other module can use it.
 
 use serde::{Deserialize, Serialize};
 
-/// A host: the nodes come first, then the clients, then the protected resource.
+/// Index of a host: first the nodes, then the clients, then the protected resource.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
@@ -10,34 +11,34 @@ use serde::{Deserialize, Serialize};
 pub struct HostIndex(pub u8);
 
 impl HostIndex {
-    /// The place of the host.
+    /// Returns the index as a `usize`.
     #[must_use]
     pub fn get(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// One attempt of one client, and the lease if it is granted one.
+/// Identifies one attempt of one client, and the lease if the attempt is granted.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
 pub struct AttemptId {
-    /// The place of the client among the clients.
+    /// Index of the client.
     pub client: u8,
-    /// Counts the client's attempts from 1.
+    /// Number of the attempt among the client's attempts, from 1.
     pub number: u16,
 }
 
-/// Who made a key what it is.
+/// Writer of the current state of a key.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Writer {
-    /// There is no key.
+    /// The key does not exist.
     #[default]
     Nobody,
-    /// The attempt whose command it was, whatever token the command carried.
+    /// The attempt whose command wrote the key, whatever token the command carried.
     Attempt(AttemptId),
     /// A person or a program outside the lock.
     Operator,
@@ -49,16 +50,16 @@ pub enum Writer {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockKind {
-    /// Counts time asleep, is never set.
+    /// Counts time asleep; is never set.
     #[default]
     Boot,
-    /// Stops while the host is suspended, is never set.
+    /// Stops while the host is suspended; is never set.
     Monotonic,
     /// Can be set.
     Wall,
 }
 
 impl ClockKind {
-    /// All three.
+    /// The three clocks of a host.
     pub const ALL: [Self; 3] = [Self::Boot, Self::Monotonic, Self::Wall];
 }

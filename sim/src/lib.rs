@@ -1,7 +1,7 @@
 //! Deterministic simulation and safety verification of Redis locks.
 //!
-//! A [`scenario`] says who does what and what goes wrong, an [`engine`] plays it by seed and writes
-//! a [`history`], and the [`oracle`] judges the history and names the assumption that broke.
+//! A [`scenario`] describes the actions and the faults. An [`engine`] runs it with a seed and
+//! writes a [`history`]. The [`oracle`] judges the history and names the assumption that broke.
 //! Imports run one way: `docs/architecture.md` has the map.
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The command `redlock-sim`.
+//! Entry point of the command `redlock-sim`.
 
 use std::env::args_os;
 use std::panic::catch_unwind;

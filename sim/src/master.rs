@@ -1,8 +1,8 @@
 //! A simulated Redis master.
 //!
-//! A pure engine: a command and a reading of the node's wall clock go in, a reply and what changed
-//! come out. It owns no clock, no network and no randomness; when it is asked, when the active
-//! expiry cycle runs and when the process dies is the engine's business.
+//! A pure engine: a command and a reading of the node's wall clock go in; a reply and the resulting
+//! changes come out. The master owns no clock, no network and no randomness. The simulation engine
+//! decides when commands arrive, when the active expiry cycle runs and when the process dies.
 
 mod bytes;
 mod canary;
@@ -39,8 +39,8 @@ use crate::history::{KeyEnd, Writer};
 use tracked::Tracked;
 use watched::Watched;
 
-/// The `run_id` of the process that a host starts for the `incarnation`-th time: another one for
-/// every start, and nobody's choice.
+/// Returns the `run_id` of the `incarnation`-th process that a host starts. It differs for every
+/// start and depends on nothing but the two arguments.
 #[must_use]
 pub fn run_id(host: u8, incarnation: u32) -> [u8; 20] {
     let mut run_id = [0; 20];
@@ -49,29 +49,30 @@ pub fn run_id(host: u8, incarnation: u32) -> [u8; 20] {
     run_id
 }
 
-/// One server: a process, its memory and its disk.
+/// One server: its process, its memory and its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {
     databases: Databases,
-    /// Room for the comparison that a restart makes.
+    /// Scratch space for the comparison of old and new keys in [`Master::restart`].
     lost: Databases,
     disk: Disk,
     stream: Stream,
     watched: Watched,
     tracked: Tracked,
-    /// Memory is full, and nothing may be evicted.
+    /// True while memory is full; the policy is `noeviction`.
     is_full: bool,
     run_id: [u8; 20],
-    /// `master_replid`.
+    /// Replication id (`master_replid`).
     history: [u8; 20],
-    /// Histories that its processes have begun after their first.
+    /// Number of replication histories begun after the first one.
     histories: u32,
-    /// It has another history than it had as a replica (`second_repl_offset`).
+    /// True if the replication history differs from the one it had as a replica
+    /// (`second_repl_offset`).
     is_promoted: bool,
-    /// It has had a replica, or has been one, since its process was started: another replica joins the
-    /// history that it has.
+    /// True if the server has had a replica, or has been one, since its process started. A further
+    /// replica then joins the existing replication history.
     has_backlog: bool,
-    /// It calls itself a replica.
+    /// True if the server reports the role of a replica.
     is_replica: bool,
     started_wall_ms: u64,
     incarnation: u32,
@@ -79,7 +80,7 @@ pub struct Master {
 }
 
 impl Master {
-    /// A running, empty master, whose process was started when the node's wall clock read
+    /// Returns a running, empty master whose process started when the node's wall clock read
     /// `started_wall_ms`.
     #[must_use]
     pub fn new(storage: Storage, run_id: [u8; 20], started_wall_ms: u64) -> Self {
@@ -103,7 +104,7 @@ impl Master {
         }
     }
 
-    /// Back to the state of [`Master::new`], keeping what is allocated.
+    /// Returns to the state of [`Master::new`] but keeps the allocations.
     pub fn reset_to(&mut self, storage: Storage, run_id: [u8; 20], started_wall_ms: u64) {
         self.databases.reset();
         self.lost.reset();
@@ -120,58 +121,58 @@ impl Master {
         self.is_running = true;
     }
 
-    /// The keys of the first database.
+    /// Returns the keys of database 0.
     #[must_use]
     pub fn keyspace(&self) -> &Keyspace {
         self.databases.first()
     }
 
-    /// Its keys.
+    /// Returns all databases.
     #[must_use]
     pub fn databases(&self) -> &Databases {
         &self.databases
     }
 
-    /// What it keeps.
+    /// Returns the disk.
     #[must_use]
     pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// What it keeps; when that is written and synced is for the caller to say.
+    /// Returns the disk for changes; the caller decides when records are written and synced.
     pub fn disk_mut(&mut self) -> &mut Disk {
         &mut self.disk
     }
 
-    /// From now on effects are told, for replicas.
+    /// Empties the replication stream and starts recording effects in it.
     pub fn begin_stream(&mut self) {
         self.stream.reset(true);
     }
 
-    /// What it has told its replicas.
+    /// Returns the replication stream.
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Memory is full, or is not any more: the policy is `noeviction`.
+    /// Sets whether memory is full; the policy is `noeviction`.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
 
-    /// Counts the restarts of the process.
+    /// Returns the number of restarts of the process.
     #[must_use]
     pub fn incarnation(&self) -> u32 {
         self.incarnation
     }
 
-    /// Whether the process is alive.
+    /// Returns true if the process is alive.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// What the process says of itself when the node's wall clock reads `wall_ms`.
+    /// Returns the introduction that the process gives when the node's wall clock reads `wall_ms`.
     #[must_use]
     pub fn introduction(&self, wall_ms: u64) -> Introduction {
         let seconds = |ms: u64| (ms / 1_000) as i64;
@@ -179,7 +180,7 @@ impl Master {
         Introduction { run_id: self.run_id, uptime_s, is_master: true }
     }
 
-    /// Executes `command`, which is `writer`'s, when the node's wall clock reads `wall_ms`.
+    /// Executes `command` of `writer` when the node's wall clock reads `wall_ms`.
     ///
     /// # Panics
     ///
@@ -200,8 +201,8 @@ impl Master {
         self.execute_in(0, key, command, wall_ms, writer)
     }
 
-    /// Executes `command` on a key of any database, without asking whether memory is full: who calls
-    /// has asked.
+    /// Executes `command` on a key of any database. Does not check whether memory is full; the
+    /// caller has checked.
     ///
     /// # Panics
     ///
@@ -222,7 +223,7 @@ impl Master {
         executed
     }
 
-    /// The active expiry cycle: deletes every key whose time has come at `wall_ms`.
+    /// Runs the active expiry cycle: deletes every key that is due at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
         let Self { databases, disk, stream, watched, tracked, .. } = self;
@@ -235,34 +236,35 @@ impl Master {
         }
     }
 
-    /// The first instant at which the active expiry cycle has something to do, in any database.
+    /// Returns the earliest instant at which the active expiry cycle has a key to delete, over all
+    /// databases.
     #[must_use]
     pub fn next_expiry(&self) -> Option<u64> {
         let numbers = 0..self.databases.len();
         numbers.filter_map(|number| self.databases.get(number)?.next_expiry()).min()
     }
 
-    /// Memory ran short, and `key` had to go.
+    /// Evicts `key` because memory ran short.
     pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
         let ended = self.databases.at(0).evict(key)?;
         self.note(0, key);
         Some(ended)
     }
 
-    /// An operator's `DEL` of `key`.
+    /// Deletes `key` on behalf of an operator (`DEL`).
     pub fn delete(&mut self, key: &[u8]) -> Option<Ended> {
         let ended = self.databases.at(0).delete_by_operator(key)?;
         self.note(0, key);
         Some(ended)
     }
 
-    /// An operator's `FLUSHALL`.
+    /// Empties all databases on behalf of an operator (`FLUSHALL`).
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
         (0..self.databases.len()).for_each(|database| self.empty(database, &mut ended));
         self.tracked.empty();
     }
 
-    /// An operator's `FLUSHDB`.
+    /// Empties one database on behalf of an operator (`FLUSHDB`).
     pub fn flush_database(&mut self, database: u8, ended: impl FnMut(Ended)) {
         self.empty(database, ended);
         self.tracked.empty();
@@ -276,7 +278,7 @@ impl Master {
         });
     }
 
-    /// What was in one database is in the other from `wall_ms` on, and the other way round (`SWAPDB`).
+    /// Exchanges the contents of two databases at `wall_ms` (`SWAPDB`).
     pub fn swap_databases(&mut self, one: u8, other: u8, wall_ms: u64) {
         if one == other {
             return;
@@ -305,7 +307,8 @@ impl Master {
         }
     }
 
-    /// Takes note of what `key` is now.
+    /// Records the current state of `key` on disk, in the replication stream and for WATCH and
+    /// tracking.
     fn note(&mut self, database: u8, key: &[u8]) {
         let entry = self.databases.get(database).and_then(|keyspace| keyspace.stored(key));
         self.disk.record(database, key, entry);
@@ -314,36 +317,37 @@ impl Master {
         self.tracked.note(key);
     }
 
-    /// The process dies, the kernel lives: what was written is kept.
+    /// Kills the process. The kernel lives on, so written records are kept.
     pub fn kill(&mut self) {
         assert!(self.is_running, "a process dies once");
         self.is_running = false;
         self.disk.keep_written();
     }
 
-    /// The process stops as it is told to: what its persistence keeps at all is safe.
+    /// Stops the process in an orderly way: everything that its persistence mode covers is saved.
     pub fn shut_down(&mut self) {
         self.disk.save();
         self.kill();
     }
 
-    /// The host dies, alone or after its process: what was synced is kept.
+    /// Kills the host, alone or after its process: only synced records are kept.
     pub fn power(&mut self) {
         self.is_running = false;
         self.disk.keep_synced();
     }
 
-    /// The host dies while it writes back what was not synced; see [`Disk::keep_torn`].
+    /// Kills the host while it writes back unsynced records; see [`Disk::keep_torn`].
     pub fn power_torn(&mut self, draw: impl FnOnce(usize) -> usize) {
         self.is_running = false;
         self.disk.keep_torn(draw);
     }
 
-    /// A new process starts when the node's wall clock reads `wall_ms`, with what the disk kept.
+    /// Starts a new process from the disk's contents when the node's wall clock reads `wall_ms`.
     ///
-    /// `ended` is told of every key that the dead process had and the new one has not. A key whose
-    /// time has come by `wall_ms` would be gone anyway and counts as expired. `returned` is told of
-    /// every key that the new process has and the dead one had not any more.
+    /// Calls `ended` for every key that the dead process had and the new one lacks. A key that is
+    /// expired at `wall_ms` would be gone anyway and counts as expired. Calls `returned` for every
+    /// key that the new process has and the dead one no longer had. A key with another writer
+    /// counts as another key.
     ///
     /// # Panics
     ///
@@ -374,7 +378,7 @@ impl Master {
     }
 }
 
-/// Takes note that a key is gone.
+/// Records the deletion of a key on disk, in the replication stream and for WATCH.
 fn gone(ended: &Ended, disk: &mut Disk, stream: &mut Stream, watched: &mut Watched) {
     disk.record(ended.database, &ended.key, None);
     stream.record(ended.database, &ended.key, None);

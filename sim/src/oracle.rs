@@ -1,6 +1,6 @@
-//! The judge: reads a history, knows the scenario, and knows nothing else.
+//! Judges histories. The oracle reads only the history and the scenario.
 //!
-//! An [`Oracle`] is an online fold over the events of one run. Each property is a file of its own.
+//! An [`Oracle`] is an online fold over the events of one run. Each property has a file of its own.
 
 mod beliefs;
 mod believing;
@@ -52,10 +52,10 @@ use self::writes::Writes;
 use crate::history::{Event, EventKind, HostIndex};
 use crate::scenario::{Property, Scenario};
 
-/// The fold over one run.
+/// Online fold over the events of one run.
 ///
-/// It is told the events in order. What speaks of hosts, nodes or attempts that the scenario cannot
-/// have is passed over, and time that goes back stands still.
+/// Expects the events in order. Ignores events about hosts, nodes or attempts that the scenario
+/// cannot have. Treats an event that is earlier than the one before as simultaneous with it.
 #[derive(Debug)]
 pub struct Oracle {
     unjudged: Vec<Property>,
@@ -77,12 +77,12 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// A judge of runs of `scenario`. An engine that cannot record what some properties speak of
-    /// names them in `unjudged`.
+    /// Creates an oracle for runs of `scenario`. `unjudged` lists the properties whose events the
+    /// engine cannot record; their verdict is always [`Judgement::Unjudged`].
     ///
     /// # Panics
     ///
-    /// If the scenario has more nodes or clients than a valid one may have.
+    /// If the scenario has more nodes or clients than a valid scenario may have.
     #[must_use]
     pub fn new(scenario: &Scenario, unjudged: &[Property]) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl Oracle {
         }
     }
 
-    /// Ready for another run, keeping what is allocated.
+    /// Prepares the oracle for another run and keeps its allocations.
     pub fn reset(&mut self) {
         self.counters = Counters::default();
         self.faults_begun = 0;
@@ -124,7 +124,7 @@ impl Oracle {
         self.sound_refusal.reset();
     }
 
-    /// Takes in the next event.
+    /// Folds in the next event.
     pub fn observe(&mut self, event: &Event) {
         self.section_within_lease.passes(&self.facts, event.at_ns);
         self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
@@ -167,7 +167,7 @@ impl Oracle {
         }
     }
 
-    /// What was found. The last event was [`EventKind::Ended`].
+    /// Returns the verdicts. Call it after [`EventKind::Ended`] has been observed.
     #[must_use]
     pub fn finish(&mut self) -> Verdicts {
         self.facts.beliefs.finish(self.facts.now_ns);
@@ -196,22 +196,22 @@ impl Oracle {
         verdicts
     }
 
-    /// What happened how often.
+    /// Returns the counts of events of the run.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// The faults that began, by their place in the scenario, bit by bit.
+    /// Returns the set of faults that began: bit `n` stands for fault `n` of the scenario.
     #[must_use]
     pub fn faults_begun(&self) -> u64 {
         self.faults_begun
     }
 
-    /// Until when a run in which nothing more happens has to last for what is left behind to be
-    /// judged; `None` if nothing is.
+    /// Returns the time until which an otherwise idle run must last so that the keys left on nodes
+    /// are judged; `None` if no such key is left.
     #[must_use]
-    pub fn is_waiting_until_ns(&self) -> Option<u64> {
+    pub fn must_last_until_ns(&self) -> Option<u64> {
         self.tidy.overdue_from_ns()
     }
 

@@ -1,7 +1,8 @@
-//! Pages, tables and files for people and programs: what was expected, what happened, and why.
+//! Reports for people and programs: pages, tables and files that say what was expected, what
+//! happened and why.
 //!
-//! Everything written here is a function of its input alone: no date, no path, no float in a text.
-//! The same runs give the same bytes.
+//! Every report is a function of its input alone: no date, no path and no float in a text. The same
+//! runs give the same bytes.
 
 use std::io;
 use std::path::Path;
@@ -40,15 +41,15 @@ pub use versions::versions_page;
 
 use staged::Staged;
 
-/// The build of the harness, as reports name it.
+/// Build of the harness, as reports name it.
 pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
 
-/// A case that was played, and the histories that were kept of it.
+/// A case after its runs, with the histories that were kept.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What was found.
+    /// Verdicts and counters of the case.
     pub result: CaseResult,
-    /// Seeds and their histories, in the order of the seeds.
+    /// Seeds and their histories, ordered by seed.
     pub kept: Vec<(u64, Vec<Event>)>,
 }
 
@@ -58,7 +59,8 @@ impl Played {
         Some(events)
     }
 
-    /// What is violated first by the run of `seed`.
+    /// Returns the properties whose first violation is in the run of `seed`, each with that
+    /// violation.
     fn violations(&self, seed: u64) -> Vec<(Property, &Violation)> {
         let first =
             |it: &'_ crate::search::PropertyResult| it.first.is_some_and(|(of, _)| of == seed);
@@ -66,8 +68,8 @@ impl Played {
         violated.filter_map(|it| Some((it.property, &it.first.as_ref()?.1))).collect()
     }
 
-    /// The runs that a page shows: every kept run that is the first to violate something, else the
-    /// first kept run.
+    /// Returns the seeds of the runs that a page shows: each kept run that is the first to violate
+    /// some property, or else the first kept run.
     fn shown_seeds(&self) -> Vec<u64> {
         let seeds = self.kept.iter().map(|(seed, _)| *seed);
         let shown: Vec<u64> =
@@ -75,14 +77,14 @@ impl Played {
         if shown.is_empty() { seeds.take(1).collect() } else { shown }
     }
 
-    /// Where the history of `seed` is stored, below the directory of the reports.
+    /// Path of the history of `seed`, relative to the directory of the reports.
     #[must_use]
     pub fn history_file(&self, seed: u64) -> String {
         format!("{}/{}.{seed}.jsonl", self.result.case.scenario.name, page::anchor(self))
     }
 }
 
-/// Writes everything into the directory `out`: `results.json`, `index.html`, `NAME.html` for each
+/// Writes all reports into the directory `out`: `results.json`, `index.html`, `NAME.html` for each
 /// scenario, and `NAME/slug.SEED.jsonl` for each history that was kept.
 ///
 /// # Errors
@@ -106,12 +108,12 @@ pub fn write(out: &Path, played: &[Played]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If they cannot.
+/// If the directory cannot be created, or a file cannot be written there.
 pub fn check_writable(out: &Path) -> io::Result<()> {
     Staged::default().create(out.join("results.json")).map(drop)
 }
 
-/// The cases by scenario, in the order in which the scenarios come first.
+/// Groups the cases by scenario, in the order in which each scenario first appears.
 fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
     let mut found: Vec<(&str, Vec<&Played>)> = Vec::new();
     for one in played {
@@ -140,8 +142,8 @@ fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> io::Resu
     Ok(())
 }
 
-/// The command that plays a run again, given the word that selects its case on the command line; of a
-/// run in real time, the command that judges again what is stored as `history`.
+/// Returns the command that replays a run. `which` is the selector of its case on the command line.
+/// For a run in real time (`serve`), returns the command that judges the stored `history` again.
 #[must_use]
 pub fn replay_command(case: &Case, which: &str, engine: &str, seed: u64, history: &str) -> String {
     if engine == "serve" {
@@ -157,7 +159,7 @@ pub fn replay_command(case: &Case, which: &str, engine: &str, seed: u64, history
     command
 }
 
-/// A word of a shell's command line.
+/// Quotes `word` for a shell's command line if it needs quotes.
 fn quoted(word: &str) -> String {
     let is_plain = |it: char| it.is_alphanumeric() || "-_./:,+@%=".contains(it);
     if !word.is_empty() && word.chars().all(is_plain) {

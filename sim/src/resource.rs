@@ -1,54 +1,55 @@
-//! The protected resource: a register behind the network that checks more or less.
+//! The protected resource: a register behind the network, with stricter or weaker checks.
 //!
-//! It knows only what arrives. The engine moves its messages and tells what it did.
+//! The register sees only the messages that arrive. The engine moves its messages and records its
+//! actions.
 
 use crate::history::{AttemptId, Rejection};
 use crate::scenario::Checks;
 
-/// No version: a write that is computed from nothing.
+/// In place of a version: the write is not based on a read.
 pub const BLIND: u32 = u32::MAX;
 
 /// A message to the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreRequest {
-    /// Open it and read it.
+    /// Open and read the register.
     Read {
-        /// Whose lease the reader holds.
+        /// The attempt of the lease that the reader holds.
         attempt: AttemptId,
-        /// The lease's fencing token, if there are such.
+        /// Fencing token of the lease, if the subject has fencing tokens.
         fencing_token: u64,
     },
-    /// Write it.
+    /// Write the register.
     Write {
-        /// Whose lease the writer holds, or held.
+        /// The attempt of the lease that the writer holds or held.
         attempt: AttemptId,
-        /// Numbers the writes of a run.
+        /// Number of the write in the run.
         write: u32,
-        /// The version that the value was computed from, or [`BLIND`].
+        /// Version from which the value was computed, or [`BLIND`].
         based_on: u32,
-        /// The lease's fencing token, if there are such.
+        /// Fencing token of the lease, if the subject has fencing tokens.
         fencing_token: u64,
     },
 }
 
-/// What the resource did.
+/// Result of one message to the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// Applied a write.
     Applied {
-        /// The version since.
+        /// Version after the write.
         version: u32,
     },
-    /// Told its version.
+    /// Returned the present version.
     Read {
         /// The version.
         version: u32,
     },
-    /// Refused.
+    /// Rejected a write.
     Rejected(Rejection),
 }
 
-/// A register with a version, and what it remembers for its checks.
+/// A register with a version, and the state that its checks need.
 #[derive(Clone, Copy, Debug)]
 pub struct Store {
     checks: Checks,
@@ -58,7 +59,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A register that nobody has touched.
+    /// Returns an untouched register.
     #[must_use]
     pub const fn new(checks: Checks) -> Self {
         Self { checks, version: 0, largest_token: 0, owner: None }
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(store.serve(write(OLD, 1)), Served::Rejected(Rejection::StaleToken));
     }
 
-    /// Catalogue F2: with the check on writes alone, the newer holder's *read* does not fence.
+    /// Catalogue F2: if only writes are checked, the newer holder's *read* does not fence.
     #[test]
     fn only_the_check_on_open_fences_by_a_read() {
         for (checks, expected) in [

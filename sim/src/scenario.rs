@@ -1,9 +1,9 @@
-//! The scenario: who does what, what goes wrong, and what is expected of it.
+//! The scenario: the clients' steps, the faults, and the expected verdicts.
 //!
-//! [`Scenario`] is both the file format and what a Rust program builds. A file may describe several
-//! cases; each [`Case`] holds the scenario as it is played, with the case's settings applied.
-//! [`load`] and [`embedded`] find files, [`File::cases`] works their cases out, and everything that
-//! is wrong comes back as [`Problems`] with file, line and column.
+//! [`Scenario`] is both the file format and the type that a Rust program builds. A file may
+//! describe several cases; each [`Case`] holds the scenario with that case's settings applied,
+//! ready to run. [`load`] and [`embedded`] find files, [`File::cases`] expands a file into its
+//! cases, and every error comes back in [`Problems`] with file, line and column.
 
 mod cases;
 mod check;

@@ -1,4 +1,4 @@
-//! From single runs to statements about many: campaigns over seeds, and what they amount to.
+//! Runs scenarios with many seeds and summarises the verdicts.
 
 mod agreement;
 mod campaign;

@@ -1,27 +1,27 @@
-//! Simulated masters on loopback TCP, in real time: any lock client, in any language, unmodified.
+//! Simulated masters on loopback TCP, in real time, for any unmodified lock client in any language.
 //!
-//! [`Fleet::start`] listens at a port for each master and at one for the observer. What a scenario
-//! does to masters and to the network is done to them on the real clock, from the first command
-//! about the lock on. Workers tell the observer when they enter and leave their sections; what
-//! they and the masters told becomes a history that is judged and stored like any other.
+//! [`Fleet::start`] listens on one port per master and on one for the observer. The scenario's
+//! faults strike the masters and the network on the real clock, from the first command about the
+//! lock on. Workers report to the observer when they enter and leave their sections. The reports of
+//! workers and masters become a history that is judged and stored like any other.
 
-mod chronicle;
 mod executor;
 mod faults;
-mod hours;
+mod history_builder;
 mod identity;
 mod limits;
 mod master;
 mod meaning;
 mod node;
+mod node_faults;
 mod observer;
 mod pushes;
+mod recorder;
+mod run_clock;
 mod socket;
 mod support;
-mod tale;
 mod tls;
 mod verdict;
-mod weather;
 mod world;
 
 use std::io;
@@ -39,10 +39,10 @@ pub use support::ENGINE;
 pub use verdict::{Verdict, unjudged};
 pub use world::Describe;
 
-use self::chronicle::{Chronicle, WORKERS_MAX};
 use self::faults::Faults;
-use self::hours::Hours;
-use self::node::{Node, Roads};
+use self::node::{MessageDelays, Node};
+use self::recorder::{Recorder, WORKERS_MAX};
+use self::run_clock::RunClock;
 use self::socket::Door;
 use self::world::World;
 use crate::engine::Unsupported;
@@ -54,56 +54,57 @@ use crate::master::server::Server;
 use crate::scenario::Case;
 use crate::world::Choices;
 
-/// What to serve.
+/// The configuration of a served run.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What is played.
+    /// The case to run.
     pub case: Case,
-    /// By which the lengths of the ways are drawn.
+    /// Seed for message delays.
     pub seed: u64,
-    /// The port of the first master, those of the others follow; 0: any that are free.
+    /// Port of the first master; the others use the following ports. 0: any free ports.
     pub base_port: u16,
-    /// The port of the observer; 0: any that is free.
+    /// Port of the observer. 0: any free port.
     pub observer_port: u16,
-    /// Which server the masters are.
+    /// Server software that the masters imitate.
     pub profile: &'static Profile,
-    /// Whether time 0 is when the observer says `START`, and not the first command about the lock.
+    /// If true, time 0 is when the observer receives `START`, not when the first command about the
+    /// lock arrives.
     pub waits_for_start: bool,
-    /// How the observer is told a verdict.
+    /// Describes a verdict in words, for the observer's answers.
     pub describe: Describe,
-    /// The directory where reports are to be written, as verdicts name it.
+    /// Directory for reports, as verdicts name it.
     pub out: PathBuf,
 }
 
-/// Why nothing can be served.
+/// Reason why a case cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The scenario asks for what cannot be done to real masters.
+    /// The scenario needs something that cannot be done in real time or to external clients.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// A port is taken, or there can be no more threads.
+    /// A listening socket cannot be opened, for example because the port is taken.
     #[error("cannot listen at {address}: {error}")]
     Port {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// There can be no threads.
+    /// The runtime cannot start its threads.
     #[error("cannot begin: {0}")]
     Runtime(#[from] io::Error),
 }
 
-/// Masters that are being served, until this is dropped.
+/// A set of masters that are served until this value is dropped.
 pub struct Fleet {
     world: Arc<World>,
     observer: SocketAddr,
-    /// Dropped before the runtime, which waits for whoever is executing.
+    /// Dropped before the runtime, whose drop would wait for a running script.
     _scripts: Scripts,
     runtime: Runtime,
 }
 
-/// Ends all scripts when it is dropped.
+/// Aborts the scripts of all masters when dropped.
 struct Scripts(Arc<World>);
 
 impl Drop for Scripts {
@@ -113,23 +114,23 @@ impl Drop for Scripts {
 }
 
 impl Fleet {
-    /// Begins to serve.
+    /// Starts to serve.
     ///
     /// # Errors
     ///
-    /// If the scenario asks for what cannot be done, or a port is taken.
+    /// If the scenario cannot be served, a port is taken, or the runtime cannot start.
     pub fn start(setup: &Setup) -> Result<Self, Refusal> {
         let plan = plan(&setup.case)?;
         let count = plan.node_count;
-        // A script may keep a worker for as long as it likes, one for each node.
+        // A script may block a thread for as long as it likes; each node runs at most one.
         let workers = count + 2;
         let runtime = Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
         let guard = runtime.enter();
-        let hours = Arc::new(Hours::begin());
+        let clock = Arc::new(RunClock::begin());
         let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
         let resource = &plan.scenario.lock.resource;
-        let chronicle = Chronicle::new(Arc::clone(&hours), resource, names, !setup.waits_for_start);
-        let chronicle = Arc::new(chronicle);
+        let recorder = Recorder::new(Arc::clone(&clock), resource, names, !setup.waits_for_start);
+        let recorder = Arc::new(recorder);
         let (mut nodes, mut doors) = (Vec::new(), Vec::new());
         for place in 0..count {
             let port = match setup.base_port {
@@ -137,15 +138,15 @@ impl Fleet {
                 base => base.saturating_add(place as u16),
             };
             let (door, address) = listen(port)?;
-            let parts = parts(setup, &plan, &hours, place);
-            let told = Some(Arc::clone(&chronicle));
-            nodes.push(Arc::new(Node::new(place as u8, Arc::clone(&hours), told, address, parts)));
+            let parts = parts(setup, &plan, &clock, place);
+            let told = Some(Arc::clone(&recorder));
+            nodes.push(Arc::new(Node::new(place as u8, Arc::clone(&clock), told, address, parts)));
             doors.push(door);
         }
         let (door, observer) = listen(setup.observer_port)?;
         let case = (setup.case.clone(), plan, setup.seed);
         let telling = (setup.describe, setup.out.clone());
-        let world = Arc::new(World::new(case, telling, (hours, chronicle, nodes)));
+        let world = Arc::new(World::new(case, telling, (clock, recorder, nodes)));
         for (node, door) in world.nodes.iter().zip(doors) {
             runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());
@@ -158,27 +159,27 @@ impl Fleet {
         Ok(Self { world, observer, _scripts, runtime })
     }
 
-    /// Where each master listens.
+    /// Returns the address of each master.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.world.nodes.iter().map(|node| node.address()).collect()
     }
 
-    /// Where the observer listens.
+    /// Returns the address of the observer.
     #[must_use]
     pub fn observer(&self) -> SocketAddr {
         self.observer
     }
 
-    /// Waits until the observer is told to end, a signal of [`Fleet::end_at_signals`] comes, or `limit` has passed
-    /// since the scenario's time 0.
+    /// Waits until the observer receives `END`, a signal of [`Fleet::end_at_signals`] arrives, or
+    /// `limit` has passed since the scenario's time 0.
     pub fn wait(&self, limit: Option<Duration>) {
         let world = &self.world;
         let over = async {
             let Some(limit) = limit else { return core::future::pending().await };
             let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
             let until_ns = world.started().await.saturating_add(limit_ns);
-            world.hours.sleep_until(until_ns).await;
+            world.clock.sleep_until(until_ns).await;
         };
         self.runtime.block_on(async {
             tokio::select! {
@@ -189,11 +190,11 @@ impl Fleet {
         });
     }
 
-    /// Ends the run when the process is interrupted (SIGINT) or told to terminate (SIGTERM).
+    /// Makes SIGINT and SIGTERM end the run.
     ///
     /// # Errors
     ///
-    /// If the system takes no handler.
+    /// If the system refuses a signal handler.
     pub fn end_at_signals(&self) -> io::Result<()> {
         let _guard = self.runtime.enter();
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
@@ -206,7 +207,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Serves no more, and judges what happened.
+    /// Stops serving and judges the run.
     #[must_use]
     pub fn finish(self) -> Verdict {
         let Self { world, runtime, _scripts, .. } = self;
@@ -216,8 +217,8 @@ impl Fleet {
     }
 }
 
-/// The scenario as far as it is about masters and the network: who the clients are is seen when
-/// they come.
+/// Builds the plan for the masters and the network. The subjects of clients are replaced, because
+/// the real clients are known only when they connect.
 fn plan(case: &Case) -> Result<Plan, Refusal> {
     let mut case = case.clone();
     for client in &mut case.scenario.clients {
@@ -242,17 +243,17 @@ fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
     Ok((door, address))
 }
 
-/// What the master at `place` is made of.
+/// Creates the clocks, the server and the message delays of the master at `place`.
 fn parts(
     setup: &Setup,
     plan: &Plan,
-    hours: &Hours,
+    clock: &RunClock,
     place: usize,
-) -> (crate::world::HostClocks, Server, Roads) {
+) -> (crate::world::HostClocks, Server, MessageDelays) {
     let (offset_ns, _) = plan.clocks[place];
-    let clocks = hours.clocks(offset_ns);
+    let clocks = clock.clocks(offset_ns);
     let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
-    let started_wall_ms = clocks.wall_ms(hours.now_ns()).saturating_sub(uptime_ms);
+    let started_wall_ms = clocks.wall_ms(clock.now_ns()).saturating_sub(uptime_ms);
     let run_id = identity::run_id(place as u8, 0);
     let master = Master::new(plan.nodes[place].storage, run_id, started_wall_ms);
     let server = Server::new(master, setup.profile);
@@ -261,7 +262,7 @@ fn parts(
         (it.id.clone(), plan.delays[usize::from(host)][place])
     });
     let usual = plan.scenario.cluster.network.delay;
-    let roads = Roads {
+    let roads = MessageDelays {
         choices: Choices::new(setup.seed),
         clients: clients.collect(),
         usual: (usual.min.0, usual.max.0),

@@ -1,8 +1,9 @@
 //! The lock clients under test.
 //!
-//! Ours is the production protocol, driven as the tokio shell drives it. Most others are one policy
-//! machine with a few knobs; a lock that is another algorithm has a machine of its own. Weaker rules
-//! live here, never as switches in the client.
+//! [`RedlockClient`] is this project's client: the production protocol, driven as the tokio shell
+//! drives it. Most other subjects are one policy machine with a few settings. A lock that uses
+//! another algorithm has a machine of its own. Weaker rules live here; the production client has no
+//! switch for them.
 
 mod contract;
 mod getset;
@@ -28,21 +29,21 @@ pub use redlock::{RedlockClient, token_of};
 
 use crate::history::{ClockKind, Refusal};
 
-/// A lock client in a scenario. The host tells it what happened and does what it asks; the order of
-/// calls is that of [`redlock_client::protocol::NodeSet`].
+/// A lock client in a scenario. The host reports events to the subject and carries out the actions
+/// that the subject requests. The calls follow the order of [`redlock_client::protocol::NodeSet`].
 #[derive(Debug)]
 pub enum Subject {
     /// The `SETNX`/`GETSET` lock.
     GetSet(Box<GetSetClient>),
     /// The PHP class.
     Php(Box<PhpClient>),
-    /// Most others.
+    /// A client that follows a [`Policy`]; most subjects are of this kind.
     Policy(Box<PolicyClient>),
-    /// Ours.
+    /// This project's own client.
     Redlock(Box<RedlockClient>),
 }
 
-/// Asks the machine, whichever it is.
+/// Calls the same method on the machine of every variant.
 macro_rules! of_machine {
     ($subject:expr, $it:ident => $asked:expr) => {
         match $subject {
@@ -55,7 +56,7 @@ macro_rules! of_machine {
 }
 
 impl Subject {
-    /// Which clock it measures leases with.
+    /// Returns the clock with which the subject measures leases.
     #[must_use]
     pub fn lease_clock(&self) -> ClockKind {
         match self {
@@ -65,14 +66,14 @@ impl Subject {
         }
     }
 
-    /// What the host has to know of it.
+    /// Returns the facts that the host needs about the subject.
     #[must_use]
     pub fn profile(&self) -> Profile {
         of_machine!(self, it => it.profile())
     }
 
-    /// Begins to want the lock; [`Action::AttemptDue`] follows. A subject that can keeps its lease
-    /// alive for `keep_alive_ns`.
+    /// Starts to acquire the lock; [`Action::AttemptDue`] follows. A subject that supports
+    /// keep-alive keeps its lease alive for `keep_alive_ns`.
     pub fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>, now: Now) {
         match self {
             Self::GetSet(it) => it.acquire(patience),
@@ -82,17 +83,17 @@ impl Subject {
         }
     }
 
-    /// Begins the attempt that is due; `now` is T1.
+    /// Begins the due attempt; `now` is T1.
     pub fn begin(&mut self, fresh: FreshAttempt, now: Now) {
         of_machine!(self, it => it.begin(fresh, now));
     }
 
-    /// Hands the lease to the application; `None` if the subject thinks better of it.
+    /// Hands the lease to the application; returns `None` if the subject withdraws the lease.
     pub fn deliver(&mut self, now: Now) -> Option<Delivered> {
         of_machine!(self, it => it.deliver(now))
     }
 
-    /// The application asks whether the lease is alive.
+    /// Returns true if the subject still considers the lease alive; the application calls this.
     #[must_use]
     pub fn is_alive(&self, now: Now) -> bool {
         of_machine!(self, it => it.is_alive(now))
@@ -103,7 +104,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// If nothing was begun: why.
+    /// If the extension was not begun; the [`Refusal`] gives the reason.
     pub fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
         match self {
             Self::GetSet(_) | Self::Php(_) => Err(Refusal::Unsupported),
@@ -112,44 +113,45 @@ impl Subject {
         }
     }
 
-    /// Releases the lease, or stops trying.
+    /// Releases the lease, or cancels the acquisition.
     pub fn release(&mut self, now: Now) {
         of_machine!(self, it => it.release(now));
     }
 
-    /// A connection that was dialled is open.
+    /// Reports that a dialled connection is open.
     pub fn handle_connected(&mut self, route: Route, now: Now) {
         of_machine!(self, it => it.handle_connected(route, now));
     }
 
-    /// A connection is gone.
+    /// Reports that a connection is closed.
     pub fn handle_closed(&mut self, route: Route, now: Now) {
         of_machine!(self, it => it.handle_closed(route, now));
     }
 
-    /// The node says on a connection that its keys are gone. Only the production client listens.
+    /// Reports a node's notice on a connection that the node lost its keys. Only the production
+    /// client uses this notice.
     pub fn handle_forgot(&mut self, route: Route, now: Now) {
         if let Self::Redlock(it) = self {
             it.handle_forgot(route, now);
         }
     }
 
-    /// The next answer on a connection.
+    /// Passes on the next reply on a connection.
     pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         of_machine!(self, it => it.handle_response(route, response, now));
     }
 
-    /// The time that [`Subject::poll_timeout_boot_ns`] named has come.
+    /// Reports that the time from [`Subject::poll_timeout_boot_ns`] has come.
     pub fn handle_timeout(&mut self, now: Now) {
         of_machine!(self, it => it.handle_timeout(now));
     }
 
-    /// What it asks for next.
+    /// Returns the next requested action.
     pub fn poll_action(&mut self) -> Option<Action> {
         of_machine!(self, it => it.poll_action())
     }
 
-    /// When it wants [`Subject::handle_timeout`], on the boot clock.
+    /// Returns the time, on the boot clock, at which the subject needs [`Subject::handle_timeout`].
     #[must_use]
     pub fn poll_timeout_boot_ns(&self) -> Option<u64> {
         of_machine!(self, it => it.poll_timeout_boot_ns())

@@ -1,19 +1,19 @@
-//! Numbers and lists as people read them. Integer arithmetic alone: pages are compared byte for
-//! byte.
+//! Formats numbers and lists for readers. Uses integer arithmetic only, because pages are compared
+//! byte for byte.
 
-/// An instant to the millisecond, rounded down: `1.102 s`.
+/// Formats an instant in seconds, rounded down to the millisecond: `1.102 s`.
 pub(crate) fn instant(at_ns: u64) -> String {
     let ms = at_ns / 1_000_000;
     format!("{}.{:03} s", ms / 1_000, ms % 1_000)
 }
 
-/// An instant to the nanosecond, in groups: `1.102 345 678`.
+/// Formats an instant in seconds to the nanosecond, in groups of three digits: `1.102 345 678`.
 pub(crate) fn exact(at_ns: u64) -> String {
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
     format!("{s}.{:03} {:03} {:03}", ns / 1_000_000, ns / 1_000 % 1_000, ns % 1_000)
 }
 
-/// How long something takes, in the unit that suits it, rounded down to three places.
+/// Formats a duration in the largest unit that fits, rounded down to three decimal places.
 pub(crate) fn length(ns: u64) -> String {
     let (unit, name) = match ns {
         0 => return String::from("0 s"),
@@ -26,7 +26,7 @@ pub(crate) fn length(ns: u64) -> String {
     format!("{}{} {name}", ns / unit, decimals(thousandths))
 }
 
-/// Thousandths after the point, without zeros at the end; nothing for none.
+/// Formats thousandths as decimals without trailing zeros; empty for 0.
 fn decimals(thousandths: u64) -> String {
     if thousandths == 0 {
         return String::new();
@@ -35,13 +35,13 @@ fn decimals(thousandths: u64) -> String {
     digits.trim_end_matches('0').to_owned()
 }
 
-/// A signed amount of time: `+10 s`.
+/// Formats a signed duration: `+10 s`.
 pub(crate) fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "−" } else { "+" };
     format!("{sign}{}", length(ns.unsigned_abs()))
 }
 
-/// A rate as a share: `+10 %`, `−0.05 %`.
+/// Formats a rate in parts per million as a percentage: `+10 %`, `−0.05 %`.
 pub(crate) fn percent(ppm: i32) -> String {
     let sign = if ppm < 0 { "−" } else { "+" };
     let size = ppm.unsigned_abs();
@@ -49,7 +49,7 @@ pub(crate) fn percent(ppm: i32) -> String {
     format!("{sign}{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Ties every number to its unit, so that no line breaks between them.
+/// Joins every number to its unit with a no-break space, so that no line breaks between them.
 pub(crate) fn tied(text: &str) -> String {
     const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
     let mut tied = String::with_capacity(text.len());
@@ -64,7 +64,7 @@ pub(crate) fn tied(text: &str) -> String {
     tied
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items as in a sentence: `a`, `a and b`, `a, b and c`; `nobody` for an empty list.
 pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::from("nobody"),
@@ -76,7 +76,7 @@ pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// `1 run`, `2 runs`.
+/// Formats a count with its noun, which takes an `s` unless the count is 1: `1 run`, `2 runs`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

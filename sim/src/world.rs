@@ -1,6 +1,6 @@
-//! The simulated world below the protocols: choices, clocks, the queue of events, the network.
+//! The simulated world below the protocols: choices, clocks, the event queue, the network.
 //!
-//! Nothing here knows what a lock is.
+//! This module knows nothing about locks.
 
 mod choice;
 mod clock;

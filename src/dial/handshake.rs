@@ -1,7 +1,7 @@
-//! What the client says on every new connection before the machines may speak.
+//! Handshake: commands sent on every new connection before the machines may use it.
 //!
-//! Everything goes out in one burst. Servers and proxies that lack a command answer it with an
-//! error, and only two errors matter: those of authentication and of the database.
+//! All of them go out in one burst. Servers and proxies that lack a command answer it with an
+//! error. Only two errors matter: those of authentication and of the database.
 
 use std::io;
 
@@ -16,18 +16,18 @@ use crate::resp::{self, Decoder, EXTEND, Frame, INTRODUCE, RELEASE};
 const NAME: &[u8] = b"redlock-client";
 const VERSION: &[u8] = env!("CARGO_PKG_VERSION").as_bytes();
 
-/// The user that a connection without a user belongs to.
+/// User of a connection without a configured user.
 const DEFAULT_USER: &[u8] = b"default";
 
-/// What of the handshake a server would not have.
+/// Part of the handshake that the server refused.
 enum Refusal {
-    /// `HELLO`, in words that may be about the command itself.
+    /// The server refused `HELLO`. The error may be about the command itself.
     Hello(Vec<u8>),
-    /// What cannot be done without.
+    /// The server refused a required part.
     Final(Vec<u8>),
 }
 
-/// Speaks to the server as `endpoint` says, in version 3 of the protocol if it knows that.
+/// Performs the handshake for `endpoint`, in version 3 of the protocol if the server knows it.
 pub(crate) async fn handshake(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     endpoint: &Endpoint,
@@ -44,14 +44,14 @@ pub(crate) async fn handshake(
     }
     let text = match refused {
         None => return Ok(decoder),
-        // The server speaks version 2, and asks for no password.
+        // The server speaks version 2, and requires no password.
         Some(Refusal::Hello(_)) if credentials.is_none() => return Ok(decoder),
         Some(Refusal::Hello(text) | Refusal::Final(text)) => text,
     };
     Err(DialError::Refused(endpoint.printable(&text, None)))
 }
 
-/// `HELLO 3`, with which a server also takes the credentials.
+/// Appends `HELLO 3`, with the credentials if there are any.
 fn hello(outgoing: &mut BytesMut, credentials: Option<&Credentials>) {
     match credentials {
         None => resp::write(outgoing, &[b"HELLO", b"3"]),
@@ -62,7 +62,7 @@ fn hello(outgoing: &mut BytesMut, credentials: Option<&Credentials>) {
     }
 }
 
-/// For servers without `HELLO`: most of them have no users either.
+/// Appends `AUTH`, for servers without `HELLO`. Most of these have no users either.
 fn auth(outgoing: &mut BytesMut, Credentials { user, password }: &Credentials) {
     match user {
         Some(user) if user != DEFAULT_USER => resp::write(outgoing, &[b"AUTH", user, password]),
@@ -70,8 +70,8 @@ fn auth(outgoing: &mut BytesMut, Credentials { user, password }: &Credentials) {
     }
 }
 
-/// Writes `outgoing`, which has one command, and the rest of the handshake behind it, and reads
-/// what the server answers.
+/// Writes `outgoing`, which has one command, and after it the rest of the handshake. Then reads the
+/// replies.
 async fn exchange(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     decoder: &mut Decoder,
@@ -86,12 +86,12 @@ async fn exchange(
         &[b"CLIENT", b"SETNAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-NAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-VER", VERSION],
-        // So that later on their names are enough.
+        // Afterwards the scripts can be called by their hashes.
         &[b"SCRIPT", b"LOAD", RELEASE.text],
         &[b"SCRIPT", b"LOAD", EXTEND.text],
         &[b"SCRIPT", b"LOAD", INTRODUCE.text],
-        // So that the server says when its keys are gone. Reads are not remembered unless it is asked
-        // to (`OPTIN`): a script's reads would be.
+        // Makes the server report that its keys are gone. With `OPTIN` it tracks reads only on
+        // request; otherwise it would track the reads of scripts.
         &[b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"],
     ];
     courtesies.iter().for_each(|command| resp::write(&mut outgoing, command));
@@ -121,18 +121,18 @@ async fn exchange(
     })
 }
 
-/// Whether a server that refuses a greeting knows the command.
+/// Returns true if the server knows `HELLO` and refuses the credentials.
 fn is_about_credentials(text: &[u8]) -> bool {
     text.starts_with(b"WRONGPASS") || text.starts_with(b"NOAUTH")
 }
 
-/// Whether servers of this version can crash when the table of what they track overflows (redis issue
-/// 11715).
+/// Returns true if servers of this version can crash when their tracking table overflows (redis
+/// issue 11715).
 fn crashes_when_tracking(version: (u32, u32, u32)) -> bool {
     matches!(version, (6, 2, 7..=10) | (7, 0, 0..=8))
 }
 
-/// What the answer to `HELLO` says is the server's version.
+/// Returns the server's version from the reply to `HELLO`.
 fn version(map: &[u8]) -> Option<(u32, u32, u32)> {
     let mut lines = map.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
     lines.find(|line| *line == b"version")?;
@@ -141,7 +141,7 @@ fn version(map: &[u8]) -> Option<(u32, u32, u32)> {
     Some((number()?, number()?, number()?))
 }
 
-/// A reply, as far as a handshake tells replies apart.
+/// A reply, in the categories that a handshake distinguishes.
 enum Said {
     Error(Vec<u8>),
     Map(Vec<u8>),
@@ -167,7 +167,7 @@ async fn read(
         match decoder.next()? {
             Some(Frame::Error(text)) => return Ok(Said::Error(text.to_vec())),
             Some(Frame::Many(bytes)) => return Ok(Said::Map(bytes.to_vec())),
-            // Nothing was believed so far that could be forgotten.
+            // The client knows nothing of the node yet that this could invalidate.
             Some(Frame::Forgot) => continue,
             None => {}
             Some(_) => return Ok(Said::Other),

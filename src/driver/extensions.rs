@@ -1,4 +1,4 @@
-//! What callers ask for who extend a lease.
+//! Extension requests of callers.
 
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -9,23 +9,23 @@ use super::{Driver, State};
 use crate::observe::{Event as Told, Instant};
 use crate::protocol::{BootInstant, ExtendError, LockId};
 
-/// Those who extend one lease. One round is under way at a time; the others wait for it.
+/// Callers that extend one lease. One extension is under way at a time; the others wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Extenders {
     waiting: BTreeMap<u64, Waker>,
-    /// Who asked for the round that is under way; nobody if it keeps the lease alive by itself.
+    /// Caller that requested the extension under way; `None` if keep-alive did.
     asked: Option<u64>,
-    /// Outcomes that those who asked have not fetched yet.
+    /// Outcomes that callers have not fetched yet.
     settled: BTreeMap<u64, Result<BootInstant, ExtendError>>,
     names: u64,
 }
 
-/// Names one who extends a lease.
+/// Identifies a caller that extends a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extender(u64);
 
 impl Extenders {
-    /// The round that was under way is settled.
+    /// Records the outcome of the extension under way, and wakes all waiting callers.
     pub(super) fn settle(&mut self, outcome: Result<BootInstant, ExtendError>, wakes: &mut Wakes) {
         if let Some(name) = self.asked.take() {
             self.settled.insert(name, outcome);
@@ -33,14 +33,15 @@ impl Extenders {
         wakes.extend(core::mem::take(&mut self.waiting).into_values());
     }
 
-    /// Those who wait.
+    /// Returns the wakers of the waiting callers.
     pub(super) fn wakers(&self) -> impl Iterator<Item = &Waker> {
         self.waiting.values()
     }
 }
 
 impl Driver {
-    /// Extends the lease to `ttl` from the moment at which no other round is under way.
+    /// Extends the lease to `ttl`, measured from the moment at which no other extension is under
+    /// way.
     pub(crate) fn poll_extended(
         &self,
         lock: LockId,
@@ -79,7 +80,7 @@ impl Driver {
         })
     }
 
-    /// Who extended the lease waits no more. What was asked for goes on.
+    /// Removes a caller that was extending the lease. An extension under way goes on.
     pub(crate) fn forget_extender(&self, lock: LockId, Extender(name): Extender) {
         self.last_turn(|state, _| {
             let Some(it) = state.uses.extenders_if_known(lock) else {

@@ -1,32 +1,33 @@
-//! The names of resources. The machines know them by number.
+//! Names of resources. The machines know resources by number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::protocol::{NodeSet, ResourceId};
 
-/// Unused names kept before somebody looks which of them can go.
+/// Smallest number of unused names that triggers a sweep.
 const SWEEP_LEAST: usize = 64;
 
-/// Names and their numbers. A number is used again once nothing speaks of it any more.
+/// Names and their numbers. A number is reused once nothing refers to it any more.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: BTreeMap<Arc<[u8]>, ResourceId>,
     names: Vec<Arc<[u8]>>,
     free: Vec<ResourceId>,
-    /// Names whose use has ended; a connection may still speak of them.
+    /// Names without an open use; a connection may still refer to them.
     retired: BTreeSet<ResourceId>,
     sweep_at: usize,
 }
 
 impl Names {
-    /// The number of `name`.
+    /// Returns the number of `name`; a new name gets a free number.
     pub(super) fn intern(&mut self, name: &[u8], machine: &NodeSet) -> ResourceId {
         if let Some(&number) = self.numbers.get(name) {
             self.retired.remove(&number);
             return number;
         }
-        // A sweep looks at every use there is: it has to make room for about as many.
+        // A sweep visits every use. To be worth that, it waits until about as many names are
+        // unused.
         if self.retired.len() >= self.sweep_at.max(self.names.len() / 2).max(SWEEP_LEAST) {
             self.sweep(machine);
         }
@@ -46,17 +47,17 @@ impl Names {
         number
     }
 
-    /// The name of `number`.
+    /// Returns the name of `number`.
     pub(super) fn name(&self, number: ResourceId) -> &[u8] {
         &self.names[number.0 as usize]
     }
 
-    /// A use of `number` has ended.
+    /// Marks `number` as unused: a use of it has ended.
     pub(super) fn retire(&mut self, number: ResourceId) {
         self.retired.insert(number);
     }
 
-    /// Forgets the retired names of which the machines do not speak any more.
+    /// Removes the retired names that the machines do not refer to any more.
     fn sweep(&mut self, machine: &NodeSet) {
         let mut in_use = vec![false; self.names.len()];
         machine.for_each_resource(|number| in_use[number.0 as usize] = true);

@@ -26,13 +26,13 @@ struct Connection {
     epoch: u32,
     stream: Box<dyn Stream>,
     outgoing: BytesMut,
-    /// The transport has been said to take bytes.
+    /// Writability last reported to the driver.
     writable: bool,
     unflushed: bool,
     decoder: Decoder,
 }
 
-/// Why a connection is gone.
+/// Reason for the end of a connection.
 #[derive(Debug, thiserror::Error)]
 enum Closed {
     #[error("the server closed the connection")]
@@ -59,12 +59,12 @@ impl Transport {
     }
 }
 
-/// Serves one node until the client is gone and nothing is owed.
+/// Serves one node until the client is gone and no release is owed.
 pub(crate) struct NodeTask {
     driver: Arc<Driver>,
     node: NodeIndex,
     transport: Transport,
-    /// It has been woken, and will do its work when it is polled again.
+    /// True between being woken and doing the work, which is deferred to the next poll.
     deferred: bool,
 }
 
@@ -73,7 +73,7 @@ impl NodeTask {
         Self { driver, node, transport: Transport::None, deferred: false }
     }
 
-    /// Drops the transport that there is and dials `epoch`, if there is to be one.
+    /// Drops the current transport and dials the connection `epoch`, if there is one.
     fn follow(&mut self, epoch: Option<u32>) {
         self.transport = match epoch {
             None => Transport::None,
@@ -131,7 +131,8 @@ impl NodeTask {
 }
 
 impl Connection {
-    /// Writes what it can, then reads once. Ready when something was read, or nothing ever will be.
+    /// Writes as much as it can, then reads once. Ready when bytes were read or the connection is
+    /// gone.
     fn poll(
         &mut self,
         driver: &Driver,
@@ -182,8 +183,8 @@ impl Future for NodeTask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
-        // Whoever else is ready speaks first, so that what all of them have to say goes out in
-        // one write: a task that is woken runs next, before the others have said anything.
+        // Other ready tasks run first, so that the commands of all of them go out in one write. A
+        // woken task would otherwise run next, before the others have added their commands.
         task.deferred = !task.deferred;
         if task.deferred {
             context.waker().wake_by_ref();

@@ -1,12 +1,12 @@
-//! What was written on one connection and is not answered.
+//! Commands of one connection that are written and not answered yet.
 //!
-//! Replies have no names: a server answers in the order in which it was asked, and the machines
-//! match answers by that order. A command that the server did not take in the form that it was
-//! given is written once more in another form, behind everything else, and so is the question for
-//! the holder where a refusal does not show it; the answers of what was written after it are kept
-//! back until its own has come. So the machines see every command answered once, in their order. To
-//! them a command that was written twice is one that was slow: an owner-checked command may be
-//! executed at any time without harm.
+//! Replies carry no identifier: a server answers in the order of the commands, and the machines
+//! match replies by that order. Some commands are written more than once. If the server rejects a
+//! command's form, the command is written again in another form, behind all others. If a refused
+//! SET does not show the key's holder, a query for the holder is written in the same way. Replies
+//! to commands written in between are kept back until the final reply has come. So the machines see
+//! one reply to every command, in their order. To them a command that was written again is a slow
+//! one. That is safe: an owner-checked command may be executed at any time without harm.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::introduction;
 use crate::protocol::{Holder, Op, Reply};
 use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed, is_not_serving};
 
-/// The unanswered commands of one connection. The link bounds how many there are; each is written
-/// at most three times.
+/// The unanswered commands of one connection. The link bounds their number; each is written at most
+/// three times.
 #[derive(Debug)]
 pub(super) struct Pipeline {
-    /// Oldest first.
+    /// The commands, oldest first.
     commands: VecDeque<Unanswered>,
-    /// The number of the oldest.
+    /// Number of the oldest command.
     first: u64,
-    /// The numbers of those whose answers are under way, in the order in which they will come.
+    /// Numbers of the commands whose replies are under way, in the order of these replies.
     awaited: VecDeque<u64>,
     preferred: Forms,
 }
@@ -35,15 +35,15 @@ pub(super) struct Pipeline {
 struct Unanswered {
     op: Op,
     form: Form,
-    /// It has come, but that of an older command has not.
+    /// The reply, kept back until every older command has its own.
     answer: Option<Answer>,
 }
 
-/// What a node answered.
+/// A node's answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) reply: Reply,
-    /// What it said if it was an error, fit to be shown.
+    /// Text of an error reply, in printable form.
     pub(super) error: Option<Arc<str>>,
 }
 
@@ -55,7 +55,7 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// Appends a command to `outgoing`; `name` is the key's.
+    /// Appends a command to `outgoing`; `name` is the name of its key.
     pub(super) fn write(
         &mut self,
         op: Op,
@@ -69,12 +69,12 @@ impl Pipeline {
         self.commands.push_back(Unanswered { op, form, answer: None });
     }
 
-    /// Takes the next reply of the connection. `last_error` is the error that the node answered
-    /// last: a node repeats itself.
+    /// Handles the next reply of the connection. `last_error` is the node's previous error: a
+    /// repeated error text is shared, not copied.
     ///
     /// # Errors
     ///
-    /// If nothing was asked that could be answered so.
+    /// If there is no command that the reply fits.
     pub(super) fn receive<'a>(
         &mut self,
         frame: Frame<'_>,
@@ -108,7 +108,7 @@ impl Pipeline {
                 (reply, _) => (reply, None),
             },
             (_, Frame::Error(text)) => (Reply::Error, Some(text)),
-            // A `SET … IFEQ`.
+            // Reply to a `SET … IFEQ`.
             (Op::Extend { .. }, Frame::Ok) => (Reply::Integer(1), None),
             (Op::Extend { .. }, Frame::Nil) => (Reply::Integer(0), None),
             (_, Frame::Integer(number)) => (Reply::Integer(number), None),
@@ -125,7 +125,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The oldest command, if it has its answer.
+    /// Removes and returns the oldest command, if it has its reply.
     pub(super) fn take(&mut self) -> Option<(Op, Answer)> {
         let answer = self.commands.front_mut()?.answer.take()?;
         let command = self.commands.pop_front()?;
@@ -133,7 +133,7 @@ impl Pipeline {
         Some((command.op, answer))
     }
 
-    /// The connection is gone, and with it all answers.
+    /// Discards all commands: the connection is gone, and with it all replies.
     pub(super) fn clear(&mut self) {
         self.commands.clear();
         self.awaited.clear();
@@ -141,13 +141,13 @@ impl Pipeline {
     }
 }
 
-/// What the answer to a SET says, which depends on the form that it was given.
+/// Interprets the reply to a SET, which depends on the form of the command.
 fn of_set(form: Form, frame: Frame<'_>) -> Result<Reply, Malformed> {
     Ok(match (form, frame) {
         (Form::Bare, Frame::Ok) | (Form::Showing, Frame::Nil) => Reply::Ok,
         (Form::Showing | Form::Look, Frame::Text(value)) => Reply::Held(Holder::of(value)),
         (Form::Look, Frame::Nil) => Reply::Gone,
-        // The SET was refused; only whose the key is cannot be had.
+        // The SET was refused; only the key's holder cannot be read.
         (Form::Look, Frame::Error(_)) => Reply::Nil,
         (Form::Showing, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => Reply::Nil,
         (_, Frame::Error(_)) => Reply::Error,
@@ -180,7 +180,7 @@ mod tests {
             self.written()
         }
 
-        /// The names of the commands written since the last look.
+        /// Names of the commands written since the last call.
         fn written(&mut self) -> String {
             let written = self.outgoing.split().escape_ascii().to_string();
             let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "GET", "INFO", "SET"];

@@ -1,4 +1,4 @@
-//! What can be said of the nodes: in errors, in reports of health, at the end.
+//! State of the nodes: for errors, for health reports, and for the end of a client.
 
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -9,7 +9,7 @@ use crate::health::{Health, NodeHealth};
 use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
 
 impl Driver {
-    /// What each node said to an attempt; nothing if there was none.
+    /// Returns each node's answer to an attempt; empty if there was none.
     pub(super) fn node_answers(&self, state: &State, ballot: Option<Ballot>) -> Vec<NodeAnswer> {
         let Some(ballot) = ballot else {
             return Vec::new();
@@ -21,7 +21,7 @@ impl Driver {
         state.machine.nodes().iter().map(answer).collect()
     }
 
-    /// The nodes that have not confirmed a release.
+    /// Returns answers for `nodes`, which have not confirmed a release.
     pub(crate) fn unconfirmed(&self, nodes: NodeMask) -> Vec<NodeAnswer> {
         self.turn(|state, _| {
             let answer = |node| self.node_answer(state, node, NodeVerdict::Silent, Duration::ZERO);
@@ -46,7 +46,7 @@ impl Driver {
         }
     }
 
-    /// How the nodes are, as far as is known without asking them.
+    /// Returns the state of the nodes, as far as it is known without asking them.
     pub(crate) fn health(&self) -> Health {
         self.turn(|state, now| {
             let machine = &state.machine;
@@ -71,7 +71,7 @@ impl Driver {
         })
     }
 
-    /// Ends every use of the lock; nothing more is acquired.
+    /// Closes the client: ends every use of a lock and refuses later acquisitions.
     pub(crate) fn shut(&self) {
         self.turn(|state, now| {
             (state.closed, state.closing) = (true, true);
@@ -84,7 +84,7 @@ impl Driver {
         });
     }
 
-    /// Ready when no answer is awaited and no release is owed any more, at the latest at `until`.
+    /// Ready when no reply is awaited and no release is owed any more, at the latest at `until`.
     pub(crate) fn poll_shut(
         &self,
         waiter: &mut Option<Waiter>,
@@ -97,7 +97,7 @@ impl Driver {
         self.poll_waiting(waiter, until, context, idle).map(drop)
     }
 
-    /// Ready when a lock can be had, and with the reason why none can at `until`.
+    /// Ready when a lock can be acquired; at `until`, ready with the reason why none can.
     pub(crate) fn poll_ready(
         &self,
         waiter: &mut Option<Waiter>,
@@ -130,7 +130,7 @@ impl Driver {
         })
     }
 
-    /// The nodes that have not answered everything, or are owed releases.
+    /// Returns the nodes that have unanswered commands, or are owed releases.
     pub(crate) fn unsettled(&self) -> Vec<NodeAnswer> {
         self.turn(|state, _| {
             let open = state.machine.nodes().iter().filter(|&it| !state.machine.is_settled(it));

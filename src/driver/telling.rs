@@ -1,4 +1,4 @@
-//! What observers are told of what has no event of the machines' own.
+//! Observer events that do not come from an event of the machines.
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
@@ -6,12 +6,13 @@ use crate::observe::{Event as Told, Instant};
 use crate::protocol::{BootInstant, CommandId, LockId, Op, Standing};
 
 impl Driver {
-    /// Tells everybody who observes the client.
+    /// Passes an event to all observers.
     pub(super) fn tell<'a>(&self, event: impl FnOnce() -> Told<'a>) {
         self.observers.tell(event);
     }
 
-    /// Tells from when on votes count, wherever that has changed, and which quarantine is over.
+    /// Reports each change of the instant from which a node's votes count, and each end of a
+    /// quarantine.
     pub(super) fn tell_eligibility(&self, state: &mut State, now: BootInstant) {
         for node in state.machine.nodes().iter() {
             let from = state.machine.eligible_from(node);
@@ -35,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// Tells of an extension that keeps a lease alive, before its first command.
+    /// Reports a keep-alive extension before its first command.
     pub(super) fn tell_renewal(&self, state: &mut State, command: CommandId, op: &Op) {
         let (Op::Extend { token: owner, .. }, Some(lock)) = (*op, command.lock) else { return };
         let Some((t1, ttl)) = state.machine.renewed(lock) else { return };
@@ -45,7 +46,8 @@ impl Driver {
         }
     }
 
-    /// The acquisition has failed, unless its caller has dropped it or was told so before.
+    /// Reports a failed acquisition, unless its caller has dropped it or its failure was reported
+    /// before.
     pub(super) fn tell_failed(
         &self,
         state: &State,
@@ -59,7 +61,7 @@ impl Driver {
         }
     }
 
-    /// The lease is over, unless it was before.
+    /// Reports the loss of a lease, unless it was lost before or is not held.
     pub(super) fn tell_lost(
         &self,
         state: &State,
@@ -75,7 +77,7 @@ impl Driver {
 }
 
 impl State {
-    /// The name of the resource that `lock` is a use of; empty if nobody has a handle of the use.
+    /// Returns the name of the resource of `lock`; empty if no caller has a handle of that use.
     pub(super) fn name_of(&self, lock: LockId) -> &[u8] {
         self.uses.resource(lock).map_or(&[], |resource| self.names.name(resource))
     }

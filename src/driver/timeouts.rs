@@ -1,21 +1,23 @@
-//! Who finds that a node has not answered in time: the node's own task, behind a look at its
-//! connection.
+//! Node timeouts are detected by the node's own task, after it has read its connection.
 //!
-//! After a pause of the process, or of the runtime that polls the connection, answers are waiting that
-//! came in time, and the node timeout has passed, too: the answers come first.
+//! After a pause of the process, or of the runtime that polls the connection, replies that came in
+//! time may be waiting although the node timeout has passed. These replies are handled first.
 
 use core::time::Duration;
 
 use super::{Driver, State};
 use crate::protocol::{BootInstant, NodeIndex};
 
-/// How long the timer leaves a node's task to look, from when the task was told to: a pause of the whole
-/// process may end long after the node timeout. A runtime that is blocked for longer must not
-/// keep callers on another one waiting.
+/// Longest time that the timer waits for a node's task to read its connection after a request to do
+/// so. It starts at the request because a pause of the whole process may end long after the node
+/// timeout. It is bounded because a runtime that is blocked for longer must not delay callers on
+/// another one.
 const LOOK_MAX: Duration = Duration::from_millis(200);
 
 impl State {
-    /// The timer's turn: the tasks of nodes whose time is over are told to look.
+    /// Runs the timer's turn for node timeouts: asks the tasks of overdue nodes to read their
+    /// connections. Times out a node directly if its task is not running, or did not do so within
+    /// [`LOOK_MAX`].
     pub(super) fn time_out_nodes(&mut self, now: BootInstant) {
         for node in self.machine.nodes().iter() {
             if self.machine.node_timeout(node).is_none_or(|at| at > now) {
@@ -32,7 +34,7 @@ impl State {
         }
     }
 
-    /// When the timer has something to do.
+    /// Returns the instant of the next timeout that the timer must handle.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
         let others =
@@ -40,7 +42,7 @@ impl State {
         nodes.chain(others.into_iter().flatten()).min()
     }
 
-    /// When a majority will count, if somebody waits for that.
+    /// Returns the instant at which the votes of a majority will count, if a caller waits for that.
     fn quorum_is_due(&self) -> Option<BootInstant> {
         let waited_for = !self.waiters.is_empty();
         let from = waited_for.then(|| self.machine.quorum_from()).flatten();
@@ -55,7 +57,7 @@ impl State {
 }
 
 impl Driver {
-    /// The task of `node` has taken in everything that had arrived, as it was told.
+    /// Handles the report of `node`'s task that it has read everything that had arrived.
     pub(crate) fn looked(&self, node: NodeIndex) {
         self.turn(|state, now| {
             state.nodes[node.get()].to_look_since = None;

@@ -1,4 +1,4 @@
-//! The task that wakes the machines when something is due: one timer for the whole client.
+//! The timer task: wakes the machines when a timeout is due. One timer serves the whole client.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -9,13 +9,13 @@ use super::Driver;
 use crate::environment::Timer;
 use crate::protocol::BootInstant;
 
-/// Waits for whatever instant the machines name. It runs apart from the application's tasks, so that
-/// none of these stands between a lease and its end.
+/// Waits for the next timeout of the machines. It runs apart from the application's tasks, so that
+/// none of them can delay the end of a lease.
 pub(crate) struct TimerTask {
     driver: Arc<Driver>,
     timer: Box<dyn Timer>,
-    /// What the timer is set for. It may be earlier than what the machines wait for by now: a look
-    /// in vain costs less than setting it again with every command.
+    /// Instant that the timer is set for. It may be earlier than the machines' next timeout: a
+    /// needless wake-up costs less than setting the timer again with every command.
     armed: Option<BootInstant>,
 }
 

@@ -1,4 +1,4 @@
-//! What the nodes' tasks tell of their transports, and what they are told to do.
+//! Interface between the node tasks and the machines: transport events in, orders out.
 
 use core::task::Context;
 use std::sync::Arc;
@@ -12,42 +12,44 @@ use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Frame, Malformed};
 
-/// A node's transport, as the machines want it.
+/// A node's transport, in the state that the machines require.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// The connection that there should be, or be dialled.
+    /// Epoch of the connection that should be open or dialled.
     pub(super) epoch: Option<u32>,
-    /// What is to be written on it.
+    /// Bytes to be written on that connection.
     pub(super) outgoing: BytesMut,
-    /// What was written on it and not answered.
+    /// Unanswered commands of that connection.
     pub(super) pipeline: Pipeline,
     pub(super) eligible_from: Option<BootInstant>,
-    /// The last error of the node or its connection, in its own words, fit to be shown.
+    /// Last error of the node or its connection, as the server or system worded it, in printable
+    /// form.
     pub(super) last_error: Option<Arc<str>>,
-    /// When that error was read.
+    /// Instant at which that error was read.
     pub(super) error_at: BootInstant,
-    /// Votes did not count when they were looked at last, and will.
+    /// True if the node was in quarantine at the last check.
     pub(super) quarantined: bool,
-    /// The connection that there should be is open.
+    /// True if the connection `epoch` is open.
     pub(super) connected: bool,
-    /// Since when the task is to say that it has taken in everything that has arrived.
+    /// Instant of an open request that the task read everything that has arrived; `None` if there
+    /// is no such request.
     pub(super) to_look_since: Option<BootInstant>,
     pub(super) task: Task,
 }
 
-/// What a node's task is to do.
+/// Orders for a node's task.
 pub(crate) struct Orders {
-    /// The connection that there should be.
+    /// Epoch of the connection that should be open or dialled.
     pub(crate) epoch: Option<u32>,
-    /// The task is to take in everything that has arrived, and then to call [`Driver::looked`].
+    /// True if the task must read everything that has arrived, and then call [`Driver::looked`].
     pub(crate) look: bool,
-    /// Nothing will be asked of the task any more.
+    /// True if the task is to end.
     pub(crate) finished: bool,
 }
 
 impl Driver {
-    /// What the task of `node`, which serves the connection `epoch`, is to do. What is to be
-    /// written on that connection is appended to `outgoing`.
+    /// Returns the orders for the task of `node`, which serves the connection `epoch`. Bytes to be
+    /// written on that connection are appended to `outgoing`.
     pub(crate) fn orders(
         &self,
         node: NodeIndex,
@@ -60,7 +62,7 @@ impl Driver {
         let node = &mut state.nodes[node.get()];
         node.task.listen(context);
         match outgoing {
-            // The two buffers change places again and again, and neither is ever allocated anew.
+            // The two buffers are swapped, so that neither is ever allocated anew.
             Some(outgoing) if node.epoch == epoch && outgoing.is_empty() => {
                 outgoing.clear();
                 core::mem::swap(outgoing, &mut node.outgoing);
@@ -74,7 +76,7 @@ impl Driver {
         Orders { epoch: node.epoch, look: node.to_look_since.is_some(), finished }
     }
 
-    /// The connection `epoch` to `node` is open.
+    /// Handles the opening of the connection `epoch` to `node`.
     pub(crate) fn connected(&self, node: NodeIndex, epoch: u32) {
         self.turn(|state, now| {
             let entry = &mut state.nodes[node.get()];
@@ -86,17 +88,18 @@ impl Driver {
         });
     }
 
-    /// The connection `epoch` to `node` takes bytes again, or takes none for now.
+    /// Handles a change of the connection `epoch` to `node`: it accepts bytes again, or none for
+    /// now.
     pub(crate) fn writable(&self, node: NodeIndex, epoch: u32, writable: bool) {
         self.turn(|state, now| state.machine.handle_writable(node, epoch, writable, now));
     }
 
-    /// The connection `epoch` to `node` is gone, or could not be had.
+    /// Handles the loss of the connection `epoch` to `node`, or the failure to open it.
     pub(crate) fn closed(&self, node: NodeIndex, epoch: u32, why: Arc<str>) {
         self.turn(|state, now| self.hear_closed(state, node, epoch, Some(why), now));
     }
 
-    /// The task of `node`, which served the connection `epoch`, has ended.
+    /// Handles the end of the task of `node`, which served the connection `epoch`.
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             let entry = &mut state.nodes[node.get()];
@@ -108,12 +111,12 @@ impl Driver {
         });
     }
 
-    /// `received` has more from the connection `epoch` to `node`.
+    /// Handles the replies in `received`, from the connection `epoch` to `node`.
     ///
     /// # Errors
     ///
-    /// If it is no answer to what was asked. Whose answer any later one would be is in doubt
-    /// (catalogue N5).
+    /// If a reply does not fit its command. The commands that later replies belong to are then in
+    /// doubt (catalogue N5).
     pub(crate) fn replies(
         &self,
         node: NodeIndex,
@@ -146,7 +149,7 @@ impl Driver {
         })
     }
 
-    /// `node` answered the oldest command on the connection `epoch`.
+    /// Passes the reply to the oldest command on the connection `epoch` to `node` to the machines.
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
         let Answer { reply, error } = answer;
         if error.is_some() {
@@ -170,7 +173,7 @@ impl Driver {
         self.pump(state, now);
     }
 
-    /// Puts a command behind what is to be written on the connection to `node`.
+    /// Appends a command to the bytes to be written on the connection to `node`.
     pub(super) fn write(&self, state: &mut State, node: NodeIndex, op: Op, now: BootInstant) {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
@@ -181,12 +184,12 @@ impl Driver {
         self.tell(|| Told::Written { node, operation, owner, resource: name, at });
     }
 
-    /// The name of the key that `op` is about.
+    /// Returns the name of the key that `op` concerns: the canary if `op` has no resource.
     fn key_of<'a>(&'a self, op: &Op, names: &'a Names) -> &'a [u8] {
         op.resource().map_or(self.canary_key(), |resource| names.name(resource))
     }
 
-    /// The machine gives the connection to `node` up.
+    /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
             GivenUp::NoAnswer => "no answer in time, or one to something else than was asked",
@@ -209,7 +212,8 @@ impl Driver {
         }
     }
 
-    /// `why` is what went wrong; `None` if the client itself has ended.
+    /// Clears the connection's state and reports its end. `why` is the error; `None` if the client
+    /// or its runtime has ended.
     fn disconnect(&self, state: &mut State, node: NodeIndex, why: Option<Arc<str>>) {
         let entry = &mut state.nodes[node.get()];
         entry.epoch = None;
@@ -257,7 +261,7 @@ mod tests {
     use crate::observe::Observers;
     use crate::protocol::{Drift, LinkConfig, RestartGuard};
 
-    /// A clock that the test moves; nobody connects, and nothing runs.
+    /// A clock that the test moves; no connection opens, and no task runs.
     #[derive(Default)]
     struct Clock(Mutex<Duration>);
 

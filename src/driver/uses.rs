@@ -1,4 +1,4 @@
-//! The uses of the lock that callers hold handles of: acquisitions and leases.
+//! Uses of a lock that callers hold handles of: acquisitions and leases.
 
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -14,11 +14,11 @@ use crate::protocol::{
     Ballot, BootInstant, ExtendError, Grant, LockId, ReleaseOutcome, ResourceId, Token,
 };
 
-/// Where a use stands, as far as its caller is concerned.
+/// Stage of a use, from its caller's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Trying,
-    /// Granted; the caller is to fetch it.
+    /// Granted, but not fetched by the caller yet.
     Decided,
     Held,
     Releasing,
@@ -32,41 +32,41 @@ struct Use {
     ttl: Duration,
     owner: Token,
     stage: Stage,
-    /// When the acquisition began, or the lease was handed over.
+    /// Start of the acquisition or, once the lease was delivered, of the lease.
     since: BootInstant,
     lost: Option<LostReason>,
-    /// How many attempts have failed, and what the nodes said to the last of them.
+    /// Number of failed attempts; `ballot` has the nodes' answers to the last of them.
     failures: u32,
     ballot: Option<Ballot>,
-    /// Until when the keys in the way of the last one live, as far as is known.
+    /// Instant until which the keys that blocked the last attempt live, as far as is known.
     taken_until: Option<BootInstant>,
-    /// Who waits for the acquisition, or for the release.
+    /// Waker of the caller that awaits the acquisition or the release.
     waiter: Option<Waker>,
-    /// Who waits for the end of the lease.
+    /// Wakers of the callers that await the end of the lease.
     watchers: BTreeMap<u64, Waker>,
     extenders: Extenders,
-    /// Extensions that have failed since the last one that succeeded.
+    /// Number of failed extensions since the last successful one.
     failed_extensions: u32,
-    /// T1 of the last extension that kept the lease alive and was told of.
+    /// T1 of the last keep-alive extension that was reported to observers.
     renewed: Option<BootInstant>,
-    /// The caller has let go: nobody will fetch the outcome.
+    /// True if the caller has dropped its handle and will not fetch the outcome.
     abandoned: bool,
 }
 
-/// All uses whose outcome nobody has fetched yet.
+/// All uses whose outcome has not been fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     table: BTreeMap<LockId, Use>,
     watches: u64,
 }
 
-/// What is left to say of a use that has ended.
+/// Owner and resource of a use that has ended.
 pub(super) struct EndedUse {
     pub(super) owner: Token,
     pub(super) resource: ResourceId,
 }
 
-/// Names one who waits for the end of a lease.
+/// Identifies a caller that awaits the end of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Watch(u64);
 
@@ -100,7 +100,7 @@ impl Uses {
         debug_assert!(before.is_none(), "a use of the lock is named once");
     }
 
-    /// What the attempts of `lock` ask for.
+    /// Returns the resource and TTL of the attempts of `lock`.
     pub(super) fn terms(&self, lock: LockId) -> (ResourceId, Duration) {
         let entry = &self.table[&lock];
         (entry.resource, entry.ttl)
@@ -110,21 +110,23 @@ impl Uses {
         self.table.get(&lock).map(|entry| entry.resource)
     }
 
-    /// How many attempts of an acquisition have failed, and when it began.
+    /// Returns the number of failed attempts of an acquisition, and its start time.
     pub(super) fn acquiring(&self, lock: LockId) -> Option<(u32, BootInstant)> {
         let entry = self.table.get(&lock)?;
         let acquiring = matches!(entry.stage, Stage::Trying | Stage::Decided);
         acquiring.then_some((entry.failures, entry.since))
     }
 
-    /// Whose a lease is that is held and was not lost, and since when.
+    /// Returns the owner and start time of a live lease; `None` if the lease is not held or was
+    /// lost.
     pub(super) fn alive(&self, lock: LockId) -> Option<(Token, BootInstant)> {
         let entry = self.table.get(&lock)?;
         let alive = entry.stage == Stage::Held && entry.lost.is_none();
         alive.then_some((entry.owner, entry.since))
     }
 
-    /// Whether an extension that keeps the lease alive has begun at `t1` and was not told of.
+    /// Returns true if the keep-alive extension with this `t1` was not reported yet; records it as
+    /// reported.
     pub(super) fn is_new_round(&mut self, lock: LockId, t1: BootInstant) -> bool {
         let entry = self.table.get_mut(&lock);
         entry.is_some_and(|entry| entry.renewed.replace(t1) != Some(t1))
@@ -134,12 +136,12 @@ impl Uses {
         self.of(lock).owner = owner;
     }
 
-    /// Records why there will be no further attempt, before the machine says that there is none.
+    /// Records why no further attempt will follow, before the machine reports the end.
     pub(super) fn fail(&mut self, lock: LockId, kind: AcquireErrorKind) {
         self.of(lock).stage = Stage::GaveUp(kind);
     }
 
-    /// An attempt failed; there may be another.
+    /// Records a failed attempt; another may follow.
     pub(super) fn attempt_failed(&mut self, lock: LockId, ballot: Ballot) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.failures += 1;
@@ -147,8 +149,8 @@ impl Uses {
         }
     }
 
-    /// A round of extension was settled. Returns the number of those that failed in a row: before
-    /// this one if it succeeded, else with it.
+    /// Records the outcome of an extension. Returns the number of failures in a row: those before
+    /// it if it succeeded, else including it.
     pub(super) fn extension_settled(
         &mut self,
         lock: LockId,
@@ -172,7 +174,7 @@ impl Uses {
         self.table.get_mut(&lock).map(|entry| &mut entry.extenders)
     }
 
-    /// The uses that have not ended, as far as their callers are concerned.
+    /// Returns the uses that have not ended, from their callers' point of view.
     pub(super) fn under_way(&self) -> Vec<LockId> {
         let under_way = self.table.iter().filter(|(_, entry)| {
             matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided)
@@ -242,7 +244,8 @@ impl Uses {
         Some(ended)
     }
 
-    /// The machine has forgotten `lock`; so do we, unless somebody will fetch the outcome.
+    /// Ends a use that the machine has forgotten: wakes its callers, and removes it if no caller
+    /// will fetch the outcome.
     fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
@@ -252,7 +255,8 @@ impl Uses {
         }
     }
 
-    /// Wakes everybody who waits for anything: their polls start the tasks that do not run.
+    /// Wakes all callers that wait for anything: their next polls start the tasks that are not
+    /// running.
     pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         for entry in self.table.values() {
             wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
@@ -265,10 +269,10 @@ impl Uses {
     }
 }
 
-/// What the handles ask for.
+/// Calls of the handles.
 impl Driver {
-    /// The grant, once there is one. It is handed over only if it is worth something *now*: the
-    /// caller may have been stopped since it was decided (catalogue K6).
+    /// Returns the grant, once there is one. A grant is handed over only if its validity suffices
+    /// *now*: the caller may have been paused since the decision (catalogue K6).
     pub(crate) fn poll_acquired(
         &self,
         lock: LockId,
@@ -304,14 +308,14 @@ impl Driver {
                     });
                     return Poll::Ready(Ok(grant));
                 }
-                // Another attempt follows, or the machine says that none does.
+                // Another attempt follows, or the machine reports that none does.
                 entry.stage = Stage::Trying;
             }
             Poll::Pending
         })
     }
 
-    /// Whether the lease has more than `need` left.
+    /// Checks that the lease has more than `need` left.
     pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
         self.turn(|state, now| {
             let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
@@ -320,14 +324,14 @@ impl Driver {
         })
     }
 
-    /// Ready when the lease is over.
+    /// Polls for the end of the lease. Ready when the lease is over.
     pub(crate) fn poll_lost(
         &self,
         lock: LockId,
         watch: &mut Option<Watch>,
         context: &Context<'_>,
     ) -> Poll<LostReason> {
-        // The timer may not have had its turn yet, after a pause for one.
+        // After a pause, for example, the timer may not have run yet.
         self.turn(|state, now| state.machine.handle_lock_timeout(now));
         self.turn(|state, _| {
             let Uses { table, watches } = &mut state.uses;
@@ -349,7 +353,7 @@ impl Driver {
         })
     }
 
-    /// Who waited for the end of the lease waits no more.
+    /// Removes a caller that awaited the end of the lease.
     pub(crate) fn unwatch(&self, lock: LockId, Watch(name): Watch) {
         self.last_turn(|state, _| {
             if let Some(entry) = state.uses.table.get_mut(&lock) {
@@ -358,7 +362,7 @@ impl Driver {
         });
     }
 
-    /// Gives the lease back, or stops acquiring it: what is to be written is queued.
+    /// Begins to release the lease, or cancels the acquisition: queues the commands to be written.
     fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let Some(entry) = state.uses.table.get_mut(&lock) else {
             return;
@@ -385,7 +389,7 @@ impl Driver {
         }
     }
 
-    /// Lets the lease end by itself.
+    /// Leaves the lease to expire without a release.
     pub(crate) fn leave(&self, lock: LockId) {
         self.last_turn(|state, now| {
             state.machine.leave(lock, now);
@@ -402,13 +406,13 @@ impl Driver {
         });
     }
 
-    /// When the lease is over; `None` when there is none any more.
+    /// Returns the deadline of the lease; `None` if it has ended.
     pub(crate) fn deadline(&self, lock: LockId) -> Option<BootInstant> {
         self.turn(|state, _| state.machine.deadline(lock))
     }
 
-    /// Gives the lease back. Ready, once, with what the nodes answered, when all of them have, or
-    /// are given up.
+    /// Releases the lease. Ready once, with the nodes' answers, when every node has answered or was
+    /// given up.
     pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
         self.turn(|state, now| {
             let entry = state.uses.of(lock);
@@ -422,8 +426,8 @@ impl Driver {
         })
     }
 
-    /// The handle is gone: nobody will ask what becomes of the use. Needs no runtime: the tasks are
-    /// woken.
+    /// Handles the drop of a handle: releases the use, and discards its outcome. Needs no runtime,
+    /// as it only wakes the tasks.
     pub(crate) fn abandon(&self, lock: LockId) {
         if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
             return;

@@ -1,4 +1,4 @@
-//! Callers that wait for something to be true of the whole client, and no longer than they said.
+//! Callers that wait for a condition of the whole client, each with a deadline of its own.
 
 use core::task::{Context, Poll, Waker};
 use std::collections::BTreeMap;
@@ -7,14 +7,15 @@ use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::protocol::BootInstant;
 
-/// Whoever waits, and until when. All of them look again whenever it may have become true.
+/// Waiting callers and their deadlines. All are woken to check again whenever the condition may
+/// hold.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     table: BTreeMap<(BootInstant, u64), Waker>,
     names: u64,
 }
 
-/// Names one that waits.
+/// Identifies a waiting caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiter {
     until: BootInstant,
@@ -22,7 +23,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiters {
-    /// When the first of them has waited for long enough.
+    /// Returns the earliest deadline of the waiting callers.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         self.table.keys().next().map(|&(until, _)| until)
     }
@@ -43,7 +44,7 @@ impl Waiters {
 }
 
 impl Driver {
-    /// Ready with the output of `look` once that is ready, or with nothing when the client's clock
+    /// Ready with the output of `look` once that is ready, or with `None` when the client's clock
     /// reads `until`.
     pub(super) fn poll_waiting<T>(
         &self,

@@ -1,11 +1,11 @@
-//! Who is to be woken once the driver's lock has been given up.
+//! Wakers to be called after the driver's lock has been released.
 
 use core::task::Waker;
 
-/// As many as an ordinary turn wakes: five nodes, a timer, a caller or two.
+/// Number of wakers of an ordinary turn: five nodes, a timer, a caller or two.
 const FEW: usize = 8;
 
-/// Wakers, in the order in which they came. An ordinary turn allocates nothing for them.
+/// Wakers, in the order of arrival. An ordinary turn allocates nothing for them.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     few: [Option<Waker>; FEW],

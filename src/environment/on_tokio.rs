@@ -1,4 +1,5 @@
-//! The real world: tokio's network, timers and tasks, and the operating system's clock and entropy.
+//! The production environment: tokio's network, timers and tasks, and the operating system's clock
+//! and entropy.
 
 #![expect(clippy::disallowed_methods, reason = "everything else reaches the world through here")]
 
@@ -22,28 +23,28 @@ use crate::protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
-/// On Apple's systems the monotonic clock is the one that counts time asleep. It is adjusted in rate;
-/// rustix has no `CLOCK_MONOTONIC_RAW` there.
+/// On Apple systems the monotonic clock counts time asleep. Its rate is adjusted; rustix has no
+/// `CLOCK_MONOTONIC_RAW` there.
 #[cfg(target_vendor = "apple")]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 compile_error!("a lease needs a clock that counts time asleep, and none is known for this system");
 
-/// The world of a tokio runtime with its network enabled.
+/// Environment on a tokio runtime with its network enabled.
 #[derive(Clone, Debug, Default)]
 pub struct TokioEnvironment {
-    /// Runs every task, if the client has a thread of its own; started at first use.
+    /// Thread that runs every task, if the client has a thread of its own; started at first use.
     background: Option<Arc<OnceLock<Apart>>>,
 }
 
 impl TokioEnvironment {
-    /// The world of a client that shares no scheduler with the application.
+    /// Environment of a client that shares no scheduler with the application.
     pub(crate) fn in_background() -> Self {
         Self { background: Some(Arc::default()) }
     }
 }
 
-/// The client's clock: it counts time asleep.
+/// Returns the reading of the client's clock, which counts time asleep.
 fn now() -> BootInstant {
     let time = rustix::time::clock_gettime(CLOCK);
     let seconds = u64::try_from(time.tv_sec).expect("a clock that counts from boot");
@@ -51,10 +52,10 @@ fn now() -> BootInstant {
     BootInstant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// The runtime of the caller, if connections can be opened on it.
+/// Returns the caller's runtime, if connections can be opened on it.
 fn runtime_of_caller() -> io::Result<Handle> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
-    // Tokio says that a runtime has no network by a panic, and by nothing else.
+    // Tokio reports a runtime without network only by a panic.
     let socket = panic::catch_unwind(UnixDatagram::unbound);
     let socket = socket.map_err(|_| io::Error::other("the tokio runtime has no network enabled"));
     socket?.map(|_| runtime)
@@ -88,7 +89,7 @@ impl Environment for TokioEnvironment {
             return runtime_of_caller().map(drop);
         };
         if background.get().is_none() {
-            // Of two that are started at once one ends unused.
+            // If two threads start at the same time, one of them ends unused.
             let _ = background.set(Apart::start("redlock")?);
         }
         Ok(())
@@ -113,22 +114,22 @@ impl Environment for TokioEnvironment {
     }
 }
 
-/// A connection on which nothing happens is probed after this long, and so often, this many times:
-/// one whose other end is gone is found before somebody needs it.
+/// Idle time after which a connection is probed. Then [`PROBES`] probes follow, [`PROBE_EVERY`]
+/// apart. They detect a dead peer before the connection is needed.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
 fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    // A link that gives a connection up must be sure that the kernel sends nothing more of it: a
-    // SET sent after the reset would outlive the release that is owed for it.
+    // When a link gives a connection up, the kernel must send no more of its bytes: a SET sent
+    // after the reset would outlive the release that is owed for it.
     stream.set_zero_linger()?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
     sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;
     sockopt::set_tcp_keepcnt(stream, PROBES)?;
-    // Nor may the kernel go on trying for longer than the link does.
+    // Nor may the kernel retry for longer than the link waits.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);

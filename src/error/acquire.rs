@@ -1,4 +1,4 @@
-//! Why the lock was not acquired.
+//! Errors of an acquisition.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{LostReason, NodeAnswer, OptionError};
 use crate::protocol::AttemptError;
 
-/// Why the lock was not acquired, with what each node said to the last attempt.
+/// Reason why the lock was not acquired, with each node's answer to the last attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcquireError {
     kind: AcquireErrorKind,
@@ -16,7 +16,7 @@ pub struct AcquireError {
     nodes: Vec<NodeAnswer>,
     retry_after: Option<Duration>,
     refused: Option<OptionError>,
-    /// What the system or tokio said when a task was to be started.
+    /// Error of the system or of tokio when a task was to be started.
     not_started: Option<Arc<str>>,
 }
 
@@ -26,28 +26,28 @@ pub struct AcquireError {
 pub enum AcquireErrorKind {
     /// The client was closed.
     Closed,
-    /// The acquisition was asked for with options that contradict each other or the client.
+    /// The options of the acquisition contradict each other or the client's configuration.
     Invalid,
-    /// The operating system had no randomness for a token.
+    /// The operating system provided no randomness for a token.
     NoEntropy,
     /// No task could be started to serve the connections: the call was polled outside of a tokio
-    /// runtime with its network enabled, or the system has no thread to give. Nothing was asked of
-    /// the nodes.
+    /// runtime with its network enabled, or the system could not create a thread. Nothing was sent
+    /// to the nodes.
     NoRuntime,
-    /// A majority was not asked within the node timeout, for this client had more to send than its
-    /// connections take: fewer tasks at once, or a longer node timeout.
+    /// A majority was not asked within the node timeout, because this client had more to send than
+    /// its connections take. Run fewer tasks at once, or use a longer node timeout.
     Overloaded,
-    /// A majority could not be had without nodes that are in quarantine after a restart.
+    /// No majority was possible without nodes that are in quarantine after a restart.
     Quarantined,
-    /// The votes are split between clients that asked at the same time: nobody has the lock. Asking
-    /// again after a random delay helps.
+    /// The votes are split between clients that asked at the same time: nobody has the lock. A
+    /// retry after a random delay helps.
     Split,
-    /// Somebody else has the lock: a majority of the nodes showed keys of one other attempt, or
+    /// Another holder has the lock: a majority of the nodes showed keys of one other attempt, or
     /// another task of this client holds the lease.
     Taken,
-    /// Too few nodes answered, other than by an error: nobody knows whether somebody has the lock.
+    /// Too few nodes answered without an error: it is unknown whether the lock is held.
     TooFewNodes,
-    /// A majority answered, too late for the lease to be worth anything.
+    /// A majority answered, but too late for a useful lease.
     TooSlow,
 }
 
@@ -72,31 +72,32 @@ impl AcquireError {
         self
     }
 
-    /// What went wrong, at the last attempt if there were several.
+    /// Returns the kind of failure; after several attempts, that of the last one.
     #[must_use]
     pub fn kind(&self) -> AcquireErrorKind {
         self.kind
     }
 
-    /// How many attempts there were.
+    /// Returns the number of attempts.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// What each node said to the last attempt; empty if there was none.
+    /// Returns each node's answer to the last attempt; empty if there was none.
     #[must_use]
     pub fn nodes(&self) -> &[NodeAnswer] {
         &self.nodes
     }
 
-    /// In how long another attempt can succeed, if nothing else happens until then.
+    /// Returns the time after which another attempt can succeed, if nothing else happens until
+    /// then.
     ///
-    /// - [`AcquireErrorKind::Quarantined`]: a majority of the nodes counts again.
-    /// - [`AcquireErrorKind::Taken`]: the keys in the way have expired on a majority of the nodes,
-    ///   unless their owner releases them earlier or extends them. Known if a majority of the nodes
-    ///   told (`PTTL`, asked behind the last attempt), or if another task of this client holds the
-    ///   lease.
+    /// - [`AcquireErrorKind::Quarantined`]: when the votes of a majority of the nodes count again.
+    /// - [`AcquireErrorKind::Taken`]: when the blocking keys have expired on a majority of the
+    ///   nodes, unless their owner releases them earlier or extends them. Known if a majority of
+    ///   the nodes reported it (`PTTL`, sent after the last attempt), or if another task of this
+    ///   client holds the lease.
     ///
     /// `None` with any other kind.
     #[must_use]
@@ -114,7 +115,7 @@ impl From<OptionError> for AcquireError {
 impl From<AttemptError> for AcquireErrorKind {
     fn from(reason: AttemptError) -> Self {
         match reason {
-            // The caller who cancels is not there to be told.
+            // A caller that cancels never sees this kind.
             AttemptError::Cancelled | AttemptError::Taken => Self::Taken,
             AttemptError::Overloaded => Self::Overloaded,
             AttemptError::Split => Self::Split,
@@ -166,15 +167,15 @@ impl fmt::Display for AcquireError {
 
 impl std::error::Error for AcquireError {}
 
-/// Why work under the lock was not done, or may not have been done alone.
+/// Reason why work under the lock was not done, or may not have been done alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithError<T> {
-    /// The lock was not acquired; the work was not begun.
+    /// The lock was not acquired; the work was not started.
     Acquire(AcquireError),
     /// The lease ended while the work was under way; the work was dropped.
     Lost(LostReason),
-    /// The work was done, but not before the lease ended.
+    /// The work finished, but not before the lease ended.
     LostAfter(T),
 }
 

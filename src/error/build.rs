@@ -1,10 +1,10 @@
-//! Why a client cannot be built, or an option cannot be met.
+//! Errors of the configuration and of options.
 
 use core::time::Duration;
 
 use crate::protocol::MAX_NODES;
 
-/// Why a client cannot be built.
+/// Reason why a client cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
@@ -28,7 +28,7 @@ pub enum BuildError {
     TooManyNodes(usize),
 }
 
-/// Why an option of a client, an acquisition or an extension cannot be met.
+/// Reason why an option of a client, an acquisition or an extension cannot be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
@@ -60,56 +60,56 @@ pub enum OptionError {
     Ttl { ttl: Duration, why: TtlError },
 }
 
-/// What is wrong with a node's address.
+/// Fault in a node's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The database is no number.
+    /// The database is not a number.
     #[error("expected the number of a database")]
     Database,
     /// A `%` is not followed by two hexadecimal digits.
     #[error("expected two hexadecimal digits after each `%`")]
     Escape,
-    /// There is a fragment.
+    /// The address has a fragment.
     #[error("a `#` has no meaning here: written `%23`, it may be part of a password or a path")]
     Fragment,
-    /// The host is missing or has characters that no host has.
+    /// The host is missing or has characters that are not allowed in a host.
     #[error("expected a host name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// It is `rediss://`, and the crate was built without the feature `tls`.
+    /// The scheme is `rediss://`, and the crate was built without the feature `tls`.
     #[error("`rediss://` needs the feature `tls` of redlock-client")]
     NoTls,
-    /// There is an option that is not known.
+    /// The query has an unknown option.
     #[error("the only option is `db`, and only of `unix://`")]
     Option,
-    /// There is no absolute path.
+    /// The absolute path is missing.
     #[error("expected an absolute path, as in `unix:///run/redis.sock`")]
     Path,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("expected a port from 1 to 65535")]
     Port,
-    /// The scheme is not known.
+    /// The scheme is unknown.
     #[error("expected `redis://host:port`, `rediss://host:port` or `unix:///path`")]
     Scheme,
 }
 
-/// What is wrong with a time to live.
+/// Fault in a time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TtlError {
-    /// Other clients' quarantine of a restarted node would end before such a lease does.
+    /// Such a lease would outlive other clients' quarantine of a restarted node.
     #[error("longer than fleet_max_ttl, by which the whole fleet waits after a restart")]
     BeyondFleet,
-    /// Longer than ten years: arithmetic on either side ends somewhere.
+    /// Longer than ten years. The bound avoids overflows in the client and the server.
     #[error("longer than ten years")]
     Absurd,
-    /// Redis keeps whole milliseconds.
+    /// Not a whole number of milliseconds, the unit of Redis.
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
-    /// A lease of it would be over when it begins.
+    /// The lease would be over when it begins.
     #[error("no longer than what leases give up for drift, 1 % and 2 ms")]
     WithinDrift,
-    /// A key that never lives protects nothing.
+    /// Zero: the key would never exist.
     #[error("zero")]
     Zero,
 }

@@ -1,11 +1,11 @@
-//! Why a lease was not extended.
+//! Errors of an extension.
 
 use core::fmt;
 
 use super::{LostReason, OptionError, TtlError};
 use crate::protocol;
 
-/// Why a lease was not extended. Its deadline is what it was; keys may live for longer.
+/// Reason why a lease was not extended. Its deadline is unchanged; keys may live for longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendError {
     kind: ExtendErrorKind,
@@ -20,21 +20,21 @@ pub enum ExtendErrorKind {
     Invalid,
     /// The lease is over.
     Lost(LostReason),
-    /// A majority was not asked within the node timeout, for this client had more to send than its
-    /// connections take.
+    /// A majority was not asked within the node timeout, because this client had more to send than
+    /// its connections take.
     Overloaded,
     /// Too few nodes answered, or too few of them still had the key.
     TooFewNodes,
-    /// The lease has been extended as often as it may be.
+    /// The lease has reached its limit of extensions.
     TooMany,
     /// The answers came too late: at the old deadline or after it.
     TooSlow,
-    /// The lease would end before, or when, it does now.
+    /// The extended lease would not end later than the lease does now.
     WouldShorten,
 }
 
 impl ExtendError {
-    /// What went wrong.
+    /// Returns the kind of failure.
     #[must_use]
     pub fn kind(&self) -> ExtendErrorKind {
         self.kind

@@ -1,26 +1,26 @@
-//! How a lease can end.
+//! Reasons for the end of a lease, and outcomes of releases.
 
 use core::fmt;
 
 use super::NodeAnswer;
 use crate::protocol;
 
-/// Why a lease is over.
+/// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
     /// The client was closed.
     Closed,
-    /// Its deadline has passed, or is about to.
+    /// The deadline of the lease has passed, or is about to.
     DeadlinePassed,
-    /// Its deadline has passed, or is about to: it may be kept alive for no longer.
+    /// The deadline of the lease has passed, or is about to: its keep-alive limit was reached.
     KeepAliveEnded,
-    /// Its deadline has passed, or is about to: it should have been kept alive, and too few nodes
+    /// The deadline of the lease has passed, or is about to: keep-alive was on, but too few nodes
     /// confirmed the last extension in time.
     KeepAliveFailed,
-    /// So many nodes lost the key that others can have a majority.
+    /// So many nodes lost the key that another client can get a majority.
     KeysGone,
-    /// It was released.
+    /// The lease was released.
     Released,
 }
 
@@ -50,21 +50,21 @@ impl From<protocol::LostReason> for LostReason {
     }
 }
 
-/// What became of a release. In every case the lease is over and the client goes on trying.
+/// Outcome of a release. In every case the lease is over, and the client goes on trying.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
-    /// Every node that can have had the key answered, and none had it any more.
+    /// Every node that can have had the key answered, and none had the key any more.
     AlreadyExpired,
-    /// Every node that can have had the key answered, and none has it now. A node to which none was
-    /// sent, because it was away when the lock was acquired, has nothing to confirm.
+    /// Every node that can have had the key answered, and none has the key now. A node that was
+    /// unreachable during the acquisition was sent no key, and has nothing to confirm.
     Confirmed,
-    /// These nodes may have the key and have not confirmed that it is gone: they may keep it until it
+    /// These nodes may have the key and have not confirmed its deletion. They may keep it until it
     /// expires.
     Unconfirmed(Vec<NodeAnswer>),
 }
 
-/// What became of the closing of a client.
+/// Outcome of closing a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nodes may still be owed releases"]
 pub struct Closed {
@@ -72,14 +72,14 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// The nodes that have not answered everything that they were sent, or are owed releases: they
-    /// may keep keys until those expire. The client goes on trying as long as its runtime does.
+    /// Returns the nodes that have unanswered commands, or are owed releases. They may keep keys
+    /// until those expire. The client goes on trying as long as its runtime does.
     #[must_use]
     pub fn left(&self) -> &[NodeAnswer] {
         &self.left
     }
 
-    /// Whether nothing is left to be done.
+    /// Returns true if every node has answered and no release is owed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.left.is_empty()

@@ -1,4 +1,4 @@
-//! What one node had to say where something failed.
+//! Answer of one node to an operation that failed.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use crate::protocol::NodeVerdict;
 
-/// What one node said, or did not say.
+/// A node's answer to an operation, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeAnswer {
-    /// Its place in the configured list.
+    /// Place of the node in the configured list.
     pub place: usize,
-    /// Its address, without credentials.
+    /// Address of the node, without credentials.
     pub node: String,
-    /// What it said.
+    /// The node's answer.
     pub verdict: NodeVerdict,
-    /// How long after the beginning that was known.
+    /// Time from the start of the attempt until the verdict was known; zero if there was no attempt
+    /// or no answer yet.
     pub after: Duration,
-    /// The last error of the node or its connection, in its own words.
+    /// Last error of the node or its connection, as the server or system worded it.
     pub error: Option<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! What follows from the nodes' answers.
+//! Findings drawn from the nodes' reports.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,30 +7,30 @@ use super::{NodeInspection, NodeReport};
 use crate::protocol::{RestartGuard, RunId, quarantine};
 use crate::settings::Settings;
 
-/// Clocks further apart than this are worth a word: one of them is going to be stepped.
+/// Largest clock offset that is not reported, in microseconds. A clock further off will be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;
 
-/// How bad something is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// The lock is not safe, or cannot be had.
+    /// The lock is not safe, or cannot be acquired.
     Error,
-    /// It is safe or can be had only as long as something else goes well.
+    /// The lock is safe or available only as long as some condition holds.
     Warning,
-    /// Worth knowing.
+    /// Information without immediate risk.
     Note,
 }
 
-/// Something that an operator should know.
+/// A problem or remark for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// The nodes that it is about, by their places; empty: all of them together.
+    /// Places of the nodes concerned; empty if the finding concerns all of them together.
     pub places: Vec<usize>,
-    /// What it is and what to do, in words.
+    /// Description of the finding and the remedy, in words.
     pub text: String,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Turns the nodes' clocks into distances from the median.
+/// Computes each node's clock offset from the median.
 pub(super) fn offset_clocks(nodes: &mut [NodeInspection]) {
     let reports = || nodes.iter().filter_map(|node| node.report.as_ref().ok());
     let mut epochs: Vec<i64> = reports().filter_map(|report| report.epoch_us).collect();
@@ -58,7 +58,7 @@ pub(super) fn offset_clocks(nodes: &mut [NodeInspection]) {
     }
 }
 
-/// The set of server processes, as a number (FNV-1a over their sorted run ids).
+/// Returns a fingerprint of the set of server processes (FNV-1a over their sorted run ids).
 pub(super) fn fingerprint(nodes: &[NodeInspection]) -> Option<u64> {
     let run_ids = nodes.iter().map(|node| run_id(node).map(|it| it.0));
     let mut run_ids = run_ids.collect::<Option<Vec<_>>>()?;
@@ -71,8 +71,7 @@ fn run_id(node: &NodeInspection) -> Option<RunId> {
     node.report.as_ref().ok()?.introduction.map(|it| it.run_id)
 }
 
-/// What is wrong, or worth knowing; the worst first. `votes_in`: how long it is until each node's
-/// votes count.
+/// Returns the findings, the worst first. `votes_in` has the time until each node's votes count.
 pub(super) fn judge(
     nodes: &[NodeInspection],
     settings: &Settings,
@@ -100,7 +99,7 @@ pub(super) fn judge(
     findings
 }
 
-/// That no lock can be had, and until when.
+/// Returns the finding that no lock can be acquired, and until when; `None` if one can.
 fn judge_quorum(votes_in: &[Option<Duration>]) -> Option<Finding> {
     let (count, quorum) = (votes_in.len(), votes_in.len() / 2 + 1);
     let mut votes_in: Vec<Duration> = votes_in.iter().flatten().copied().collect();
@@ -178,7 +177,7 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     }
 }
 
-/// Whether the client can know what becomes of the node's memory.
+/// Reports what prevents the client from noticing a data loss of the node.
 fn judge_knowledge(
     node: &NodeInspection,
     report: &NodeReport,
@@ -214,7 +213,8 @@ fn judge_knowledge(
     }
 }
 
-/// Whether what was promised of the node's memory can be true.
+/// Reports contradictions between the node's configuration and the promise about its memory, and
+/// consequences of that promise.
 fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     let (name, place) = (&node.node, [node.place]);
     match (node.restart_guard, report.appends, report.fsync.as_deref()) {

@@ -1,4 +1,4 @@
-//! The questions that one node is asked.
+//! Queries to one node.
 
 mod memory;
 
@@ -15,18 +15,18 @@ use crate::introduction::{self, field};
 use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use crate::resp::{self, Form, Frame};
 
-/// The key on which the commands of the lock are tried. It lives for a moment.
+/// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`].
 pub(super) const PROBE_KEY: &[u8] = b"redlock-client:inspect";
 pub(super) const PROBE_TTL: Duration = Duration::from_millis(500);
 
-/// An answer, kept.
+/// An owned reply.
 pub(super) enum Answer {
     Error(Arc<str>),
     Text(Vec<u8>),
     Other,
 }
 
-/// A connection on which one question is asked after another.
+/// A connection for one query after another.
 pub(super) struct Interview<'a> {
     driver: &'a Driver,
     node: NodeIndex,
@@ -35,13 +35,13 @@ pub(super) struct Interview<'a> {
 }
 
 impl<'a> Interview<'a> {
-    /// On a new connection to `node`.
+    /// Opens a new connection to `node`.
     async fn of(driver: &'a Driver, node: NodeIndex) -> Result<Self, DialError> {
         let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
         Ok(Self { driver, node, dialed, round_trip: Duration::ZERO })
     }
 
-    /// On another connection to the same node.
+    /// Opens another connection to the same node.
     pub(super) fn another(&self) -> impl Future<Output = Result<Self, DialError>> + use<'a> {
         Self::of(self.driver, self.node)
     }
@@ -50,17 +50,18 @@ impl<'a> Interview<'a> {
         self.driver.canary_key()
     }
 
-    /// What the server said, fit to be shown.
+    /// Returns the server's text in printable form.
     pub(super) fn printable(&self, text: &[u8]) -> Arc<str> {
         self.driver.endpoint(self.node).printable(text, None)
     }
 
-    /// How many pushes have come.
+    /// Returns the number of pushes received.
     pub(super) fn pushes(&self) -> u64 {
         self.dialed.decoder.pushes()
     }
 
-    /// Writes a question and reads its answer; says between which instants the server answered.
+    /// Sends a query and reads its reply. Also returns the two instants between which the server
+    /// replied.
     pub(super) async fn ask(
         &mut self,
         question: impl FnOnce(&mut BytesMut),
@@ -98,7 +99,7 @@ impl<'a> Interview<'a> {
     }
 }
 
-/// What `node` says of itself.
+/// Returns the report of `node`.
 pub(super) async fn probe(driver: &Driver, node: NodeIndex) -> Result<NodeReport, Arc<str>> {
     interview(driver, node).await.map_err(|error| error.text())
 }
@@ -134,7 +135,7 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
     Ok(report)
 }
 
-/// Tries what the lock needs to be allowed.
+/// Tries the commands that the lock needs.
 async fn try_commands(
     interview: &mut Interview<'_>,
     report: &mut NodeReport,
@@ -155,9 +156,9 @@ async fn try_commands(
     for (name, op, form) in tried {
         let encode = |outgoing: &mut BytesMut| resp::encode(outgoing, &op, PROBE_KEY, form);
         if let (Answer::Error(text), ..) = interview.ask(encode).await? {
-            // Commands are judged before keys: the user may use this one, on other keys.
+            // This error is about the probe key: the user may run the command, on other keys.
             let of_key = text.starts_with("NOPERM") && text.contains("permissions to access");
-            // The release has other forms to fall back upon, which are tried too.
+            // The release falls back on scripts, which are tried above.
             let optional = matches!(form, Form::Delex | Form::Delifeq);
             if !of_key && !optional {
                 report.refused.push((name, text));

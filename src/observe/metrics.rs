@@ -1,7 +1,7 @@
-//! What every client counts and measures, on the `metrics` facade. `docs/metrics.md` has the table.
+//! Metrics of a client on the `metrics` facade. `docs/metrics.md` lists them.
 //!
-//! Names of resources are never labels: there is no bound on how many there are. Nodes are labelled
-//! by their place in the configured list.
+//! Resource names are never labels, because their number is unbounded. Nodes are labelled by their
+//! places in the configured list.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -16,11 +16,11 @@ use super::{Answer, AttemptError, Event, Instant, Observer, Operation};
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
 
-/// Counts and measures for the recorder that is installed when the client is used first.
+/// Updates the metrics of the recorder that is installed when the client is used first.
 pub(super) struct MetricsObserver {
     nodes: usize,
     series: OnceLock<Series>,
-    /// What each node has not answered, oldest first. Only ever locked under the client's lock.
+    /// Unanswered commands of each node, oldest first. Locked only under the client's lock.
     unanswered: Mutex<Vec<VecDeque<(Operation, Instant)>>>,
 }
 
@@ -97,7 +97,7 @@ impl Observer for MetricsObserver {
     }
 }
 
-/// The handles of everything that one client counts and measures.
+/// Handles of all metrics of one client.
 struct Series {
     attempts: Counters<&'static str>,
     acquisitions: Counters<&'static str>,
@@ -117,7 +117,7 @@ struct NodeSeries {
     commands: Counters<(&'static str, &'static str)>,
 }
 
-/// Counters that differ in their labels, each from the start, so that a rate can be taken of it.
+/// Counters that differ in their labels. All exist from the start, so that rates can be computed.
 struct Counters<L>(Vec<(L, Counter)>);
 
 impl<L: PartialEq + Copy> Counters<L> {
@@ -224,7 +224,7 @@ impl NodeSeries {
     }
 }
 
-/// How an acquisition can end.
+/// Outcomes of an acquisition.
 const ACQUISITIONS: [&str; 10] = [
     "acquired",
     "cancelled",

@@ -1,11 +1,11 @@
-//! What observers are told of time and of nodes.
+//! Types of instants and node sets in events.
 
 use core::fmt;
 use core::time::Duration;
 
 use crate::protocol::{BootInstant, NodeMask};
 
-/// A reading of the client's own clock. It means nothing to any other process.
+/// A reading of the client's own clock. It has no meaning in any other process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(BootInstant);
 
@@ -14,18 +14,18 @@ impl Instant {
         Self(instant)
     }
 
-    /// Time from `earlier` to here; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.0.since(earlier.0)
     }
 
-    /// Nanoseconds since the clock's origin, for logs.
+    /// Returns the nanoseconds since the clock's origin, for logs.
     pub(super) fn as_nanos(self) -> u64 {
         self.0.as_nanos()
     }
 
-    /// The reading.
+    /// Returns the reading of the clock.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
     #[must_use]
@@ -34,7 +34,7 @@ impl Instant {
     }
 }
 
-/// A set of nodes, named by their places in the configured list.
+/// A set of nodes, identified by their places in the configured list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nodes(NodeMask);
 
@@ -43,24 +43,24 @@ impl Nodes {
         Self(mask)
     }
 
-    /// The places, in order.
+    /// Iterates over the places, in order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         self.0.iter().map(|node| node.get())
     }
 
-    /// How many nodes are in the set.
+    /// Returns the number of nodes in the set.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether no node is in the set.
+    /// Returns true if no node is in the set.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The set as bits, the first node lowest.
+    /// Returns the set as bits; the lowest bit is the first node.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]
     #[must_use]

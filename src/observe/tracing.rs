@@ -1,6 +1,6 @@
-//! What every client writes to `tracing`: attempts, leases and nodes for whoever looks for a fault
-//! (`debug`), what an operator should know (`warn`), and the end of what was warned of (`info`). Never
-//! a token, a user or a password.
+//! Log of a client's events to `tracing`: attempts, leases and nodes for troubleshooting (`debug`),
+//! problems for the operator (`warn`), and the end of a reported problem (`info`). It never
+//! contains a token, a user or a password.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -15,31 +15,31 @@ use crate::error::ExtendErrorKind;
 use crate::health::Standing;
 use crate::protocol::Token as OwnerToken;
 
-/// The one target of all events.
+/// Target of all events.
 const TARGET: &str = "redlock_client";
 
-/// Writes events to the subscriber that is installed, if one is.
+/// Logs events to the installed subscriber, if there is one.
 pub(crate) struct TracingObserver {
     /// The nodes' addresses, without credentials.
     nodes: Vec<String>,
-    /// The nodes that cannot be reached, as far as was told: a node that is away for an hour is
-    /// worth one line.
+    /// Nodes that were reported as unreachable. A node that is unreachable for an hour is reported
+    /// once.
     unreachable: Complaints,
-    /// The nodes whose votes do not count, as far as was told.
+    /// Nodes whose votes were reported not to count.
     without_vote: Complaints,
 }
 
-/// Nodes that have been complained of, as bits. Only ever changed under the client's lock.
+/// Nodes with a reported problem, as bits. Changed only under the client's lock.
 #[derive(Default)]
 struct Complaints(AtomicU16);
 
 impl Complaints {
-    /// Returns whether there was no complaint of `node` yet.
+    /// Marks `node`; returns true if it was not marked yet.
     fn complain(&self, node: usize) -> bool {
         self.0.fetch_or(1 << node, Ordering::Relaxed) & (1 << node) == 0
     }
 
-    /// Returns whether there was a complaint of `node`.
+    /// Unmarks `node`; returns true if it was marked.
     fn forgive(&self, node: usize) -> bool {
         self.0.fetch_and(!(1 << node), Ordering::Relaxed) & (1 << node) != 0
     }
@@ -51,7 +51,7 @@ impl TracingObserver {
         Self { nodes, unreachable: Complaints::default(), without_vote: Complaints::default() }
     }
 
-    /// Whether any subscriber wants anything. One load.
+    /// Returns true if any subscriber is interested in events. Costs one load.
     pub(super) fn is_heard() -> bool {
         LevelFilter::current() != LevelFilter::OFF
     }
@@ -184,7 +184,7 @@ impl Observer for TracingObserver {
             }
             Event::ExtensionFailed { owner, resource, reason, failures } => {
                 let (resource, attempt) = (Name(resource), Attempt(owner));
-                // The loss of a lease and its release have words of their own.
+                // The loss of a lease and its release are logged by events of their own.
                 if failures == 1 && !matches!(reason, ExtendErrorKind::Lost(_)) {
                     warn!(target: TARGET, %resource, %attempt, ?reason, "an extension failed");
                 } else {
@@ -212,7 +212,7 @@ impl Observer for TracingObserver {
     }
 }
 
-/// A resource's name in printable characters.
+/// A resource name, displayed in printable characters.
 struct Name<'a>(&'a [u8]);
 
 impl fmt::Display for Name<'_> {
@@ -221,8 +221,8 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Names an attempt, and the lease that it becomes, by the first four of the twenty bytes of its token:
-/// enough to recognise the key's value on a node, too little to release it.
+/// Identifies an attempt, and the lease that it becomes, by the first four of the twenty bytes of
+/// its token: enough to recognise the key's value on a node, too little to release it.
 struct Attempt(OwnerToken);
 
 impl fmt::Display for Attempt {

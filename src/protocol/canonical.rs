@@ -1,14 +1,14 @@
-//! The state of the machines in a form in which states that behave alike are equal.
+//! A canonical form of the machines' state: states that behave alike have equal forms.
 //!
-//! A search that visits every state must know when it has been in one before. Two states behave
-//! alike whatever the clock read when they were reached, whatever bytes their tokens are made of,
-//! and whatever is still stored that nobody will look at again. So instants become distances from
-//! now, those that are past become one; tokens, runs and holders are numbered in the order of their
-//! appearance; commands are named by what their answer would mean.
+//! A search that visits every state must recognise a state that it has already visited. Behaviour
+//! does not depend on the absolute clock reading, on the bytes of tokens, or on stored values that
+//! nobody will read again. Therefore instants become distances from now, and all past instants
+//! become one; tokens, runs and holders are numbered in order of first appearance; commands are
+//! named by what their answer would mean.
 //!
-//! Everything about a node stands together, so that the nodes can be taken in any order: the
-//! canonical states of two clients are equal for some pair of orders iff the clients differ by the
-//! names of their nodes alone.
+//! All words about one node stand together, so that the nodes can be encoded in any order: the
+//! canonical states of two clients are equal for some pair of orders iff the clients differ only by
+//! the names of their nodes.
 
 use super::digest::Digest;
 use super::holder::Holder;
@@ -16,22 +16,22 @@ use super::restart::RunId;
 use super::time::BootInstant;
 use super::token::Token;
 
-/// The state of a [`NodeSet`](super::NodeSet) that has been drained, as
-/// [`NodeSet::canonical`](super::NodeSet::canonical) takes it.
+/// Canonical state of a drained [`NodeSet`](super::NodeSet), as returned by
+/// [`NodeSet::canonical`](super::NodeSet::canonical).
 ///
-/// Round trips are left out: they decide how long a client waits after a failed attempt.
+/// Round trips are left out, although they decide how long a client waits after a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Canonical(Vec<u64>);
 
 impl Canonical {
-    /// The state as words, to be put together with the state of a world.
+    /// Returns the state as words, for a caller that combines it with the state of a world.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.0
     }
 }
 
-/// Collects the words of a state.
+/// Collects the words of one canonical state.
 pub(super) struct Encoder {
     now: BootInstant,
     words: Vec<u64>,
@@ -42,14 +42,14 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder of a state at `now` of about so many words.
+    /// Creates an encoder for a state at `now`, with room for `words` words.
     pub(super) fn at(now: BootInstant, words: usize) -> Self {
         let (words, tokens) = (Vec::with_capacity(words), Vec::new());
         let (runs, holders, digests) = (Vec::new(), Vec::new(), Vec::new());
         Self { now, words, tokens, runs, holders, digests }
     }
 
-    /// What was told so far.
+    /// Returns the state encoded so far.
     pub(super) fn finish(self) -> Canonical {
         Canonical(self.words)
     }
@@ -62,7 +62,8 @@ impl Encoder {
         self.word(u64::from(flag));
     }
 
-    /// How far ahead `instant` is. What is past is past; what can never come stays away as far.
+    /// Encodes the distance from now to `instant`: zero if `instant` is past, `u64::MAX` if it is
+    /// the last representable instant, which never comes.
     pub(super) fn ahead(&mut self, instant: BootInstant) {
         let never = instant == BootInstant::from_nanos(u64::MAX);
         self.word(if never { u64::MAX } else { instant.since(self.now).as_nanos() as u64 });
@@ -109,10 +110,10 @@ fn number<T: PartialEq>(known: &mut Vec<T>, it: T) -> u64 {
     }) as u64
 }
 
-/// What the answer to a command would mean.
+/// Effect that the answer to a command would have.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
-    /// Nothing to any lock.
+    /// No effect on any lock.
     Nothing,
     Set,
     Extension,

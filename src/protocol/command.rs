@@ -1,4 +1,4 @@
-//! What travels between the machines, and between them and a node.
+//! Commands and replies exchanged between the machines, and between a machine and a node.
 
 use core::time::Duration;
 
@@ -8,11 +8,11 @@ use super::restart::Introduction;
 use super::time::BootInstant;
 use super::token::Token;
 
-/// A resource name that the driver has interned. The machines never see names.
+/// Number that the driver has assigned to a resource name. The machines never see names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(pub u32);
 
-/// One use of the lock: its attempts and, if one succeeds, its lease. Never reused.
+/// One use of the lock: its attempts and, if one succeeds, its lease. An id is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockId {
     pub(crate) slot: u32,
@@ -21,61 +21,63 @@ pub struct LockId {
 
 /// Names one command for the life of a [`NodeSet`](super::NodeSet).
 ///
-/// An answer is matched by this name, so that a late answer to an earlier attempt can never count
-/// for a later one.
+/// Answers are matched by this id, so that a late answer to an earlier attempt can never count for
+/// a later attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId {
-    /// The lock that sent it; `None` for what a link sends on its own account.
+    /// The lock that sent the command; `None` for a command that a link sends on its own account.
     pub(crate) lock: Option<LockId>,
     pub(crate) serial: u32,
 }
 
-/// What a node is asked to do.
+/// A command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Make the key live for `ttl` from its execution on if it still holds the token and does not
-    /// live for longer already: an extension that comes late never shortens (catalogue E6).
+    /// Sets the key's time to live to `ttl`, counted from execution, if the key still holds the
+    /// token and does not already live longer: a late extension never shortens a lease (catalogue
+    /// E6).
     Extend {
         /// The key.
         resource: ResourceId,
-        /// What the key must hold.
+        /// Value that the key must hold.
         token: Token,
-        /// The time to live, whole milliseconds.
+        /// Time to live, in whole milliseconds.
         ttl: Duration,
-        /// A node that can may be asked by a plain owner-checked SET, which does shorten if it is
-        /// executed late: the lease counts no node then that one could be late at.
+        /// If true, a node that supports it may be sent a plain owner-checked SET. A plain SET that
+        /// is executed late shortens the key's life, so the lease counts no node at which one may
+        /// be late.
         plain: bool,
     },
-    /// Say which process you are, and what your canary says, which is written anew if it does not
-    /// fit. Always the first command of a connection, and asked again when that answer is old.
+    /// Asks the node for its run id and its canary; a canary that does not fit is written anew.
+    /// Always the first command of a connection, and sent again when the last answer is too old.
     Introduce,
-    /// Delete the key if it still holds the token (the specification's release script).
+    /// Deletes the key if it still holds the token (the specification's release script).
     Release {
         /// The key.
         resource: ResourceId,
-        /// What the key must hold.
+        /// Value that the key must hold.
         token: Token,
     },
     /// `SET key token NX PX ttl`.
     Set {
         /// The key.
         resource: ResourceId,
-        /// The value.
+        /// The value to store.
         token: Token,
-        /// The time to live, whole milliseconds.
+        /// Time to live, in whole milliseconds.
         ttl: Duration,
     },
-    /// `PTTL key`: how long the key lives, whosever it is.
+    /// `PTTL key`: the key's remaining time to live, whoever owns the key.
     TimeLeft {
         /// The key.
         resource: ResourceId,
-        /// The attempt that the key is in the way of.
+        /// Token of the attempt that the key blocks.
         token: Token,
     },
 }
 
 impl Op {
-    /// The key that it is about.
+    /// Returns the command's key; `None` for an introduction.
     #[must_use]
     pub fn resource(&self) -> Option<ResourceId> {
         match *self {
@@ -87,7 +89,7 @@ impl Op {
         }
     }
 
-    /// The token of the attempt that it is for.
+    /// Returns the token of the attempt that sent the command; `None` for an introduction.
     #[must_use]
     pub fn token(&self) -> Option<Token> {
         match *self {
@@ -100,49 +102,50 @@ impl Op {
     }
 }
 
-/// A lock's wish that a node be sent a command.
+/// A lock's order to send a command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Send {
     pub(crate) node: NodeIndex,
     pub(crate) id: CommandId,
     pub(crate) op: Op,
-    /// The SET that this release must not overtake, if that SET's answer is outstanding.
+    /// The SET that this release must not overtake, if the answer to that SET is outstanding.
     pub(crate) after: Option<CommandId>,
-    /// It must not be written at this instant or later: the lease that it belongs to is over.
+    /// The command must not be written at or after this instant: the lease it belongs to is over
+    /// then.
     pub(crate) write_before: Option<BootInstant>,
-    /// How long the key lives at most, hence how long a release may be owed.
+    /// Longest time that the key lives, hence the longest time for which a release may be owed.
     pub(crate) key_ttl: Duration,
 }
 
-/// What a node answered, as far as the protocol tells answers apart.
+/// A node's reply, as far as the protocol distinguishes replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Any error reply.
     Error,
-    /// A SET was refused, and the key was gone when the node was asked whose it was.
+    /// A SET was refused, but the key was gone when the node was then asked for the key's value.
     Gone,
-    /// A SET was refused: the key holds this.
+    /// A SET was refused because the key holds this value.
     Held(Holder),
     /// An integer.
     Integer(i64),
     /// The parsed answer to [`Op::Introduce`].
     Introduction(Introduction),
-    /// A SET was refused, and the node does not say whose the key is.
+    /// A SET was refused, and the node does not say what the key holds.
     Nil,
-    /// The node serves nobody for now: it is a replica, or loads its data.
+    /// The node serves no requests for now: it is a replica, or it is loading its data.
     NotServing,
     /// `+OK`.
     Ok,
 }
 
-/// Why a command has no answer.
+/// Reason why a command has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// Not written within the node timeout, for other commands of this client were ahead: the node
-    /// cannot execute it.
+    /// The command was not written within the node timeout because other commands of this client
+    /// were ahead: the node cannot execute it.
     Crowded,
-    /// It was never written: the node cannot execute it.
+    /// The command was never written: the node cannot execute it.
     NotSent,
-    /// It was written and may have been executed, or may be yet.
+    /// The command was written: the node may have executed it, or may yet execute it.
     Unknown,
 }

@@ -1,15 +1,16 @@
-//! Who waits for whom among one client's uses of the same resource.
+//! Queues in which one client's uses of the same resource wait for each other.
 //!
-//! Tasks of one process that want the same lock need not fight for it over the network: they stand
-//! in a line, first come, first served, and only the head attempts. When the head releases its
-//! lease, the next one's SETs follow the releases on the same connections and find the keys gone.
+//! Tasks of one process that want the same lock need not compete for it over the network: they
+//! queue, first come, first served, and only the head of the queue makes attempts. When the head
+//! releases its lease, the next use's SETs follow the releases on the same connections and find the
+//! keys gone.
 
 use core::fmt;
 use std::collections::VecDeque;
 
 use super::command::{LockId, ResourceId};
 
-/// One line a resource; its head attempts or holds, the others wait.
+/// One queue per resource. The head attempts or holds the lock; the others wait.
 #[derive(Clone, Default)]
 pub(super) struct Lines(Vec<VecDeque<LockId>>);
 
@@ -18,12 +19,12 @@ impl Lines {
         self.0.get(resource.0 as usize).is_none_or(VecDeque::is_empty)
     }
 
-    /// The use that attempts or holds.
+    /// Returns the head of the queue: the use that attempts or holds the lock.
     pub(super) fn head(&self, resource: ResourceId) -> Option<LockId> {
         self.0.get(resource.0 as usize)?.front().copied()
     }
 
-    /// Puts `lock` at the end of the line.
+    /// Appends `lock` to the queue.
     pub(super) fn join(&mut self, resource: ResourceId, lock: LockId) {
         let place = resource.0 as usize;
         if self.0.len() <= place {
@@ -32,7 +33,8 @@ impl Lines {
         self.0[place].push_back(lock);
     }
 
-    /// Takes `lock` out of the line, if it stands in it, and names the new head if it was the head.
+    /// Removes `lock` from the queue, if it is there, and returns the new head if `lock` was the
+    /// head.
     pub(super) fn leave(&mut self, resource: ResourceId, lock: LockId) -> Option<LockId> {
         let line = self.0.get_mut(resource.0 as usize)?;
         if line.front() == Some(&lock) {

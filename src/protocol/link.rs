@@ -24,21 +24,21 @@ use super::restart::Eligibility;
 use super::time::BootInstant;
 use super::token::Token;
 
-/// Commands that one connection may have written and not answered. The others wait, no longer than
-/// the node timeout, until there is room.
+/// Most commands that one connection may have written and unanswered. Further commands wait for
+/// room, at most for the node timeout.
 const IN_FLIGHT_MAX: usize = 512;
 
-/// Commands that may wait or be unanswered on one connection.
+/// Most commands that may wait or be unanswered on one connection.
 ///
-/// New SETs stop at half of it, so that there is room for the releases of leases; a release that finds
-/// none is owed.
+/// New SETs stop at half of it, so that room is left for the releases of leases; a release that
+/// finds no room is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not needed so far.
     Idle,
-    /// To be dialled as soon as the driver polls.
+    /// Dialled as soon as the driver polls.
     DialWanted,
     Dialing {
         since: BootInstant,
@@ -46,18 +46,18 @@ enum State {
     /// Connected; only the introduction may be written.
     Introducing,
     Open,
-    /// The connection is gone; dial again at `until`.
+    /// The connection is gone; the next dial is at `until`.
     Backoff {
         until: BootInstant,
     },
 }
 
-/// The FIFO of unanswered commands of one connection, and what outlives connections: the node's
-/// eligibility and the releases it is owed.
+/// The FIFO of unanswered commands of one connection, and the state that outlives connections: the
+/// node's eligibility and the releases owed to it.
 ///
-/// Replies match commands by order alone, so a connection whose order is in doubt is reset and
-/// never used again (catalogue N5). The first `written` entries of the pipeline have been handed
-/// out by [`Link::poll_command`] and count as written for good.
+/// Replies are matched to commands by order alone, so a connection whose order is in doubt is reset
+/// and never used again (catalogue N5). The first `written` entries of the pipeline have been
+/// handed out by [`Link::poll_command`] and count as written for good.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     node: NodeIndex,
@@ -69,12 +69,14 @@ pub(crate) struct Link {
     pipeline: VecDeque<Pending>,
     written: usize,
     redial_after: Duration,
-    /// Spreads the dials of clients that lost a node at the same time; zero before the first attempt.
+    /// Spreads the dials of clients that lost a node at the same time; zero before the first
+    /// attempt.
     jitter: u64,
     next_serial: u32,
     debts: Debts,
     eligibility: Eligibility,
-    /// When the node last refused to introduce itself on this connection, if it has not done so since.
+    /// Last refusal of the node to introduce itself on this connection; `None` if it has introduced
+    /// itself since.
     refused_at: Option<BootInstant>,
     introductions: Introductions,
     round_trip: Duration,
@@ -102,7 +104,7 @@ impl Link {
         }
     }
 
-    /// Becomes what `idle` is, keeping what is allocated.
+    /// Copies the state of `idle`, reusing this value's allocations.
     pub(crate) fn reset_to(&mut self, idle: &Self) {
         let mut pipeline = core::mem::take(&mut self.pipeline);
         let mut debts = core::mem::take(&mut self.debts);
@@ -111,12 +113,13 @@ impl Link {
         *self = Self { pipeline, debts, ..idle.clone() };
     }
 
-    /// The longest TTL that any client of the node uses: how long its quarantine lasts.
+    /// Returns the longest TTL that any client of the node uses; it sets the length of the
+    /// quarantine.
     pub(crate) fn fleet_max_ttl(&self) -> Duration {
         self.config.fleet_max_ttl
     }
 
-    /// The longest of the recent round trips.
+    /// Returns the longest of the recent round trips.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip
     }
@@ -125,23 +128,24 @@ impl Link {
         self.debts.len()
     }
 
-    /// Whether nothing is waiting, unanswered or owed.
+    /// Returns true if no command is waiting or unanswered and no release is owed.
     pub(crate) fn is_idle(&self) -> bool {
         self.pipeline.is_empty() && self.debts.len() == 0
     }
 
-    /// Names the resource of every command that is waiting, unanswered or owed.
+    /// Calls `mark` with the resource of every command that is waiting or unanswered, and of every
+    /// release owed.
     pub(crate) fn for_each_resource(&self, mark: &mut impl FnMut(ResourceId)) {
         self.pipeline.iter().filter_map(|pending| pending.op.resource()).for_each(&mut *mark);
         self.debts.iter().for_each(|debt| mark(debt.resource));
     }
 
-    /// Takes in what is random of an attempt.
+    /// Stores the randomness of an attempt.
     pub(crate) fn stir(&mut self, jitter: u64) {
         self.jitter = jitter;
     }
 
-    /// Takes a command of a lock, or says that it does not. Whether anything has changed but that.
+    /// Queues or rejects a command of a lock; returns true if the link's state changed.
     pub(crate) fn send(
         &mut self,
         send: Send,
@@ -165,7 +169,7 @@ impl Link {
                 }
             }
             Op::Release { resource, token } => match self.place_of(send.after) {
-                // Neither was written: together they amount to nothing.
+                // Neither the SET nor the release was written: dropping both has the same effect.
                 Some(place) if place >= self.written => {
                     self.drop_unwritten(place, NoAnswer::NotSent, notes);
                     notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
@@ -184,7 +188,7 @@ impl Link {
         true
     }
 
-    /// The next reply on the connection `epoch`.
+    /// Handles the next reply on the connection `epoch`.
     pub(crate) fn handle_reply(
         &mut self,
         epoch: u32,
@@ -209,7 +213,7 @@ impl Link {
             _ => true,
         };
         if answered.op != Op::Introduce && serves {
-            // A node that does no more than say who it is has not come back.
+            // An introduction alone does not show that the node serves again.
             self.redial_after = REDIAL_FIRST;
         }
         match answered.op {
@@ -236,7 +240,8 @@ impl Link {
         }
     }
 
-    /// A release was answered by an error, or a debt was paid.
+    /// Handles the reply to a release: an error keeps the release owed; any other reply advances a
+    /// release that was already owed.
     fn released(
         &mut self,
         answered: &Pending,
@@ -247,7 +252,8 @@ impl Link {
     ) {
         let is_debt = answered.id.lock.is_none();
         if matches!(reply, Reply::Error | Reply::NotServing) {
-            // It may be obeyed later: the node loads its data, or its disk is full for now.
+            // A later release may succeed: the node is loading its data, or its disk is full for
+            // now.
             let again_at = now.after(self.config.patience());
             let until = if is_debt { answered.since } else { now }.after(answered.key_ttl);
             self.debts.refused(resource, token, until, again_at);
@@ -256,7 +262,7 @@ impl Link {
         }
     }
 
-    /// What the transport is to do next. What it is too late to write is dropped.
+    /// Returns the next command for the transport. Drops commands that are too late to be written.
     pub(crate) fn poll_command(
         &mut self,
         now: BootInstant,
@@ -287,8 +293,9 @@ impl Link {
         Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
     }
 
-    /// A node that owes an answer beyond the node timeout gets no new SET and no extension until it
-    /// answers or is reset: more of them would only queue up behind what it is stuck on.
+    /// Returns why the link takes no new SET, extension or query; `None` if it takes one. A node
+    /// that owes an answer beyond the node timeout gets no more of them until it answers or is
+    /// reset: they would only queue up behind the command on which the node is stuck.
     fn refuses_new_work(&self, now: BootInstant) -> Option<NoAnswer> {
         if self.is_down() || self.is_stuck(now) {
             return Some(NoAnswer::NotSent);
@@ -298,7 +305,7 @@ impl Link {
         full.then_some(why)
     }
 
-    /// Whether there is room for another release.
+    /// Returns true if there is room for another release.
     fn has_room(&self) -> bool {
         self.pipeline.len() < PENDING_MAX
     }
@@ -313,7 +320,7 @@ impl Link {
         CommandId { lock: None, serial: self.next_serial }
     }
 
-    /// Puts the releases that are owed and due into the pipeline.
+    /// Queues the owed releases that are due.
     fn pay(&mut self, now: BootInstant) {
         if self.state != State::Open {
             return;

@@ -29,28 +29,29 @@ use super::time::BootInstant;
 use super::token::Token;
 use super::validity::remaining;
 
-/// What an answer, or its absence, has brought about.
+/// Result of an answer, or of its absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     /// The attempt was settled.
     Settled(Result<(), AttemptError>),
-    /// The round of extension was settled: it counted these nodes, or failed.
+    /// The extension round was settled: the nodes counted, or why the round failed.
     Extended(Result<NodeMask, ExtendError>),
-    /// No further attempt follows, and how long the keys in the way live is known as far as it will be.
+    /// No further attempt follows, and the remaining life of the blocking keys is known as far as
+    /// it ever will be.
     GaveUp,
-    /// The lease is over; `extending`: and with it the round that was under way.
+    /// The lease is over. `extending` is true if a round was under way; that round has failed, too.
     Lost { reason: LostReason, extending: bool },
 }
 
-/// Where a use of the lock stands.
+/// Phase of a use of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Another use of the same client is ahead.
+    /// Waiting behind another use of the same client.
     Queued,
-    /// The next attempt is to begin when the driver has drawn its randomness.
+    /// The next attempt begins when the driver has drawn its randomness.
     Due,
     Trying,
-    /// Granted, and not yet handed to the caller.
+    /// Granted, but not yet handed to the caller.
     Decided,
     Held {
         lost: Option<LostReason>,
@@ -59,12 +60,13 @@ pub(crate) enum Phase {
         until: BootInstant,
     },
     Releasing(ReleaseOutcome),
-    /// The last attempt has failed, and the nodes are asked how long the keys in its way live.
+    /// The last attempt has failed, and the nodes are asked how long the blocking keys live.
     AskingTimeLeft,
     Ended,
 }
 
-/// The machine of one use of the lock. [`NodeSet`](super::NodeSet) carries its wishes to the links.
+/// State machine of one use of the lock. [`NodeSet`](super::NodeSet) passes its commands to the
+/// links.
 #[derive(Clone, Debug)]
 pub(crate) struct Lock {
     id: LockId,
@@ -75,19 +77,19 @@ pub(crate) struct Lock {
     fresh: Fresh,
     t1: BootInstant,
     deadline: BootInstant,
-    /// What is known of the last SET to each node.
+    /// State of the last SET to each node.
     votes: [Vote; MAX_NODES],
-    /// The longest that a key of the current attempt was asked to live.
+    /// Longest time to live that the current attempt has requested for a key.
     key_ttl: Duration,
     extension: Extension,
     renewal: Renewal,
-    /// What the nodes have said to the current attempt.
+    /// The nodes' verdicts on the current attempt.
     ballot: Ballot,
     in_the_way: InTheWay,
     time_left: TimeLeft,
-    /// Why a use that waits behind this one does not get the lock, as far as is known.
+    /// Best known reason why a use that waits behind this one does not get the lock.
     why_behind: AttemptError,
-    /// Serial of the current attempt's SET to the first node; the others follow.
+    /// Serial of the current attempt's SET to the first node; the other commands' serials follow.
     first_set: u32,
     next_serial: u32,
     to_extend: NodeMask,
@@ -95,7 +97,7 @@ pub(crate) struct Lock {
     to_release: NodeMask,
     /// Nodes whose answer to the release is outstanding.
     confirming: NodeMask,
-    /// Nodes that were not asked in the current attempt or round, for other commands were ahead.
+    /// Nodes not asked in the current attempt or round because other commands were ahead.
     crowded: NodeMask,
 }
 
@@ -149,25 +151,25 @@ impl Lock {
         self.deadline
     }
 
-    /// Waits until another use of the same client is out of the way.
+    /// Queues this use behind another use of the same client.
     pub(crate) fn queue(&mut self) {
         assert_eq!(self.phase, Phase::Due, "only what has not begun can wait");
         self.phase = Phase::Queued;
     }
 
-    /// Why a use that waits behind this one does not get the lock: it is held here, or the last
-    /// attempt failed for this reason.
+    /// Returns why a use that waits behind this one does not get the lock: this use holds it, or
+    /// the last attempt failed for this reason.
     pub(crate) fn why_behind(&self) -> AttemptError {
         self.why_behind
     }
 
-    /// Whether the lease is held, or granted and about to be fetched.
+    /// Returns true if the lease is held, or is granted and not yet fetched by the caller.
     pub(crate) fn has_lease(&self) -> bool {
         matches!(self.phase, Phase::Decided | Phase::Held { lost: None })
     }
 
-    /// Nobody is ahead any more: the first attempt is due, unless the time for it is over. `why` is
-    /// what those who wait were told so far.
+    /// Makes this use the head of its queue: the first attempt is due, unless its time limit has
+    /// passed. `why` is the previous head's [`Lock::why_behind`].
     pub(crate) fn come_to_the_head(&mut self, why: AttemptError, now: BootInstant) {
         assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
         self.why_behind = why;
@@ -175,7 +177,7 @@ impl Lock {
         self.phase = if late { Phase::Ended } else { Phase::Due };
     }
 
-    /// Waits until `until` for connections to open, but for no longer than it may.
+    /// Waits for connections to open until `until`, or until the time limit if that is earlier.
     pub(crate) fn wait_for_connections(&mut self, until: BootInstant) {
         assert_eq!(self.phase, Phase::Due, "only a first attempt waits for connections");
         let until = match self.config.limit {
@@ -185,7 +187,7 @@ impl Lock {
         self.phase = Phase::Waiting { until };
     }
 
-    /// The first attempt is due, if it has waited for connections so far.
+    /// Makes the first attempt due if it was waiting for connections; returns true if it was.
     pub(crate) fn connections_are_there(&mut self) -> bool {
         let waits = self.failures == 0 && matches!(self.phase, Phase::Waiting { .. });
         if waits {
@@ -194,7 +196,7 @@ impl Lock {
         waits
     }
 
-    /// Whether the next use in line need not wait for this one any more.
+    /// Returns true if the next use in the queue need not wait for this one any more.
     pub(crate) fn is_out_of_the_way(&self) -> bool {
         match self.phase {
             Phase::AskingTimeLeft | Phase::Ended | Phase::Releasing(_) => true,
@@ -207,13 +209,13 @@ impl Lock {
         self.fresh.token
     }
 
-    /// T1 and TTL of the last extension that was begun here and not by the caller.
+    /// Returns T1 and TTL of the last extension that the machine, not the caller, began.
     pub(crate) fn renewed(&self) -> Option<(BootInstant, Duration)> {
         self.renewal.round()
     }
 
-    /// What is left of the lease at `now`, or why it is over; a use of the lock that has no lease
-    /// counts as past its deadline.
+    /// Returns the rest of the lease at `now`, or why the lease is over. Without a lease the result
+    /// is [`LostReason::DeadlinePassed`].
     pub(crate) fn remaining(&self, now: BootInstant) -> Result<Duration, LostReason> {
         match self.phase {
             Phase::Held { lost: None } => remaining(self.deadline, now).ok_or(self.why_over()),
@@ -222,7 +224,8 @@ impl Lock {
         }
     }
 
-    /// A node's outcome for one of this lock's commands. `eligible_from` is the node's, now.
+    /// Handles the outcome of one of this lock's commands to `node`. `eligible_from` is the node's
+    /// current value.
     pub(crate) fn handle_outcome(
         &mut self,
         id: CommandId,
@@ -247,8 +250,8 @@ impl Lock {
         if id.serial != self.set_serial(node) || self.votes[node.get()] != Vote::Pending {
             return None;
         }
-        // A node that INFO showed to be young after T1 may have forgotten a lease that was alive
-        // at T1: its vote is judged by T1, not by the time of its answer.
+        // INFO may have shown after T1 that the node is young: it may have forgotten a lease that
+        // was alive at T1. Its vote is therefore judged by T1, not by the time of its answer.
         let eligible = eligible_from.is_some_and(|from| from <= self.t1);
         self.votes[node.get()] = match outcome {
             Ok(Reply::Ok) if eligible => Vote::Counted,
@@ -274,14 +277,14 @@ impl Lock {
         }
     }
 
-    /// The instant that [`Lock::poll_timeout`] named has come.
+    /// Handles the timeout that [`Lock::poll_timeout`] returned.
     pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<Happened> {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
             Phase::Queued if matches!(self.config.limit, Limit::Until(end) if end <= now) => {
                 self.phase = Phase::Ended;
             }
-            // A caller that never fetches its lease must not keep the next in line waiting.
+            // A caller that never fetches its lease must not block the queue.
             Phase::Decided if !self.is_worth_having(now) => {
                 return Some(Happened::Settled(Err(AttemptError::TooSlow)));
             }
@@ -304,8 +307,8 @@ impl Lock {
         }
     }
 
-    /// Hands the grant to the caller, if it is still worth something at `now`. The caller may have
-    /// been stopped since the decision (catalogue K6).
+    /// Hands the grant to the caller if more than the minimum validity is left at `now`: the caller
+    /// may have been suspended since the decision (catalogue K6).
     pub(crate) fn deliver(&mut self, now: BootInstant) -> Result<Grant, AttemptError> {
         assert_eq!(self.phase, Phase::Decided, "a grant is delivered once, when it is decided");
         if !self.is_worth_having(now) {
@@ -316,7 +319,7 @@ impl Lock {
         Ok(Grant { deadline: self.deadline, token: self.fresh.token })
     }
 
-    /// The next command that a node is to be sent.
+    /// Returns the next command to send to a node.
     pub(crate) fn poll_send(&mut self) -> Option<Send> {
         let (resource, token, key_ttl) = (self.resource, self.fresh.token, self.key_ttl);
         if let Some(node) = self.to_extend.pop() {
@@ -327,8 +330,9 @@ impl Lock {
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }
         if let Some(node) = self.to_set.pop() {
-            // A lease that is held sets what was found missing; an attempt sets its keys, each
-            // with a release behind it, and that may wait for as long as the link lets it.
+            // A held lease sets the keys that were found missing, before its deadline. An attempt
+            // sets its keys without a limit: a release follows each SET, so a SET may wait as long
+            // as the link allows.
             let held = matches!(self.phase, Phase::Held { .. });
             let write_before = held.then_some(self.deadline);
             let ttl = if held { self.extension.ttl() } else { self.config.ttl };
@@ -346,7 +350,7 @@ impl Lock {
         Some(Send { node, id, op, after, write_before: None, key_ttl })
     }
 
-    /// The instant at which [`Lock::handle_timeout`] has something to do.
+    /// Returns the instant at which [`Lock::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
         match self.phase {
             Phase::Waiting { until } => Some(until),
@@ -363,7 +367,8 @@ impl Lock {
         }
     }
 
-    /// A margin before the deadline, so that a timer that fires a little late is still in time.
+    /// Returns the deadline less a margin of 1 % of the TTL, at most 2 ms: a timer that fires
+    /// slightly late is still in time.
     fn lost_at(&self) -> BootInstant {
         self.deadline.before((self.config.ttl / 100).min(Duration::from_millis(2)))
     }

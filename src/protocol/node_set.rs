@@ -1,4 +1,4 @@
-//! All the links of a client and all its locks, and the routes between them.
+//! All links and all locks of one client, and the routing between them.
 
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
@@ -23,37 +23,37 @@ use super::quorum::{MAX_NODES, NodeCount, NodeMask};
 use super::time::BootInstant;
 use super::timers::Timers;
 
-/// The protocol of one client: a value that is told what happened and says what to do.
+/// The protocol of one client: takes inputs, returns commands, events and timeouts.
 ///
 /// Methods fall into four groups.
 ///
-/// - **Getters** answer a question: [`check`](Self::check), [`t1`](Self::t1), …
-/// - **`handle_*`** tell what the transports and the clock did.
-/// - **Mutators** tell what the caller wants: [`open`](Self::open), [`begin`](Self::begin),
+/// - **Getters** return state: [`check`](Self::check), [`t1`](Self::t1), …
+/// - **`handle_*`** report what the transports and the clock did.
+/// - **Mutators** state what the caller wants: [`open`](Self::open), [`begin`](Self::begin),
 ///   [`deliver`](Self::deliver), [`release`](Self::release).
-/// - **`poll_*`** say what follows. After any call of the two groups before, drain
-///   [`poll_command`](Self::poll_command) and [`poll_event`](Self::poll_event) until both return
-///   `None`, then arm one timer for [`poll_timeout`](Self::poll_timeout).
+/// - **`poll_*`** return what the driver must do next. After any call of a `handle_*` method or a
+///   mutator, drain [`poll_command`](Self::poll_command) and [`poll_event`](Self::poll_event) until
+///   both return `None`, then arm one timer for [`poll_timeout`](Self::poll_timeout).
 ///
 /// Every `now` is a reading of the *same* clock, taken just before the call: for
 /// [`handle_reply`](Self::handle_reply) after the reply was read from the transport, for
 /// [`begin`](Self::begin) before anything is written. Readings never go back. A late call is safe;
-/// an early `now` is not.
+/// a `now` that lies before the event is not.
 #[derive(Clone, Debug)]
 pub struct NodeSet {
     nodes: NodeCount,
     links: Vec<Link>,
     slots: Vec<Slot>,
-    /// Slots without a lock, the first one on top.
+    /// Slots without a lock, the lowest index on top.
     free: BinaryHeap<Reverse<u32>>,
     timers: Timers,
     lines: Lines,
-    /// Uses whose first attempt waits for connections, and perhaps some that have gone on.
+    /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
     notes: VecDeque<Note>,
     events: VecDeque<Event>,
     clock: BootInstant,
-    /// Links that may have a command, and whose timeout is not in `timeouts`.
+    /// Links that may have a command; their timeout is not in `timeouts`.
     touched: NodeMask,
     timeouts: [Option<BootInstant>; MAX_NODES],
 }
@@ -62,16 +62,16 @@ pub struct NodeSet {
 struct Slot {
     generation: u32,
     lock: Option<Lock>,
-    /// It stands in the line of its resource.
+    /// The lock is in the queue of its resource.
     in_line: bool,
 }
 
 impl NodeSet {
-    /// A client of as many nodes as there are configurations.
+    /// Creates a client with one node per configuration.
     ///
     /// # Panics
     ///
-    /// If there are none, or more than [`MAX_NODES`](super::MAX_NODES).
+    /// If `links` is empty or has more than [`MAX_NODES`](super::MAX_NODES) entries.
     #[must_use]
     pub fn new(links: &[LinkConfig]) -> Self {
         let nodes = NodeCount::new(links.len()).expect("one to nine nodes");
@@ -91,11 +91,12 @@ impl NodeSet {
         }
     }
 
-    /// Becomes what `idle` is, keeping what is allocated.
+    /// Copies the state of `idle`, reusing this value's allocations.
     ///
     /// # Panics
     ///
-    /// If `idle` has another number of nodes, a use of the lock, or anything under way.
+    /// If `idle` has another number of nodes, has or had a use of the lock, or has anything under
+    /// way.
     pub fn reset_to(&mut self, idle: &Self) {
         assert_eq!(idle.nodes, self.nodes, "another number of nodes");
         assert!(idle.is_idle() && idle.slots.is_empty(), "it is in use");
@@ -115,16 +116,17 @@ impl NodeSet {
         self.timeouts = idle.timeouts;
     }
 
-    /// Opens every connection that nobody has needed so far.
+    /// Opens every connection that was not needed so far.
     pub fn connect(&mut self, now: BootInstant) {
         self.advance(now);
         self.nodes.iter().for_each(|node| self.touch(node).connect());
     }
 
-    /// A new use of the lock on `resource`. Its first attempt is due at once, or as soon as a new
-    /// client has its connections, unless other uses of this client are ahead and the limit is an
-    /// instant: then it waits in line for its turn. A limit of attempts asks the nodes, whoever is
-    /// ahead. If the wait in line ends, the reason is that of the use at its head.
+    /// Starts a new use of the lock on `resource`. Its first attempt is due at once, or, for a new
+    /// client, as soon as the connections are open. If other uses of this client are ahead and the
+    /// limit is [`Limit::Until`], the new use waits in the queue for its turn. A use that is
+    /// limited by attempts asks the nodes without queueing. If a wait in the queue times out, the
+    /// reported reason is that of the queue's head.
     ///
     /// # Panics
     ///
@@ -154,7 +156,7 @@ impl NodeSet {
         id
     }
 
-    /// Begins the attempt that is due. `now` is T1. Nothing happens if none is due any more.
+    /// Begins the attempt that is due. `now` is T1. Does nothing if no attempt is due any more.
     pub fn begin(&mut self, lock: LockId, fresh: Fresh, now: BootInstant) {
         self.advance(now);
         let Some(machine) = self.lock_mut(lock).filter(|it| it.phase() == Phase::Due) else {
@@ -166,12 +168,13 @@ impl NodeSet {
         self.route(now);
     }
 
-    /// Hands the lease of `lock` to the caller, who gets a deadline and not a duration.
+    /// Hands the lease of `lock` to the caller. The grant contains a deadline, not a duration.
     ///
     /// # Errors
     ///
-    /// When nothing of the lease is left at `now`, or the caller has cancelled. Everything is
-    /// released then, and a further attempt follows if the limit allows one.
+    /// If no more than the minimum validity of the lease is left at `now`, or if the caller has
+    /// cancelled. In the first case everything is released, and another attempt follows if the
+    /// limit allows one.
     pub fn deliver(&mut self, lock: LockId, now: BootInstant) -> Result<Grant, AttemptError> {
         self.advance(now);
         let machine = self.lock_mut(lock).filter(|it| it.phase() == Phase::Decided);
@@ -187,8 +190,9 @@ impl NodeSet {
         delivered
     }
 
-    /// Lets the lease of `lock` end by itself: its keys live until they expire. Nothing more is said
-    /// of this use of the lock. Nothing happens if there is no lease.
+    /// Gives up the lease of `lock` without a release: its keys live until they expire. No further
+    /// event about this use of the lock follows, except that an extension under way fails. Does
+    /// nothing if there is no lease.
     pub fn leave(&mut self, lock: LockId, now: BootInstant) {
         self.advance(now);
         let machine = self.lock_mut(lock).filter(|it| matches!(it.phase(), Phase::Held { .. }));
@@ -209,7 +213,7 @@ impl NodeSet {
     ///
     /// # Errors
     ///
-    /// When nothing was begun, and why. No event follows then.
+    /// Returns the reason if no extension was begun. No event follows then.
     pub fn extend(
         &mut self,
         lock: LockId,
@@ -232,7 +236,7 @@ impl NodeSet {
         Ok(())
     }
 
-    /// Releases the lease of `lock`, or cancels the attempts.
+    /// Releases the lease of `lock`, or cancels its attempts.
     pub fn release(&mut self, lock: LockId, now: BootInstant) {
         self.advance(now);
         let Some(machine) = self.lock_mut(lock) else {

@@ -1,16 +1,16 @@
-//! How many nodes there are, and how many make a majority.
+//! Number of nodes, sets of nodes, and majorities.
 
 use core::fmt;
 
 /// The most nodes one lock may span. More adds latency and no safety (specification, "N=5").
 pub const MAX_NODES: usize = 9;
 
-/// The place of a node in the configured list.
+/// Index of a node in the configured list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(u8);
 
 impl NodeIndex {
-    /// The node at `index` of the list.
+    /// Returns the node at `index` of the list.
     ///
     /// # Panics
     ///
@@ -21,52 +21,54 @@ impl NodeIndex {
         Self(index as u8)
     }
 
-    /// The place in the list.
+    /// Returns the index in the list.
     #[must_use]
     pub const fn get(self) -> usize {
         self.0 as usize
     }
 }
 
-/// How many nodes are *configured*, reachable or not.
+/// Number of *configured* nodes, reachable or not.
 ///
-/// A quorum is counted over these, never over the nodes that happen to be connected (catalogue Q4).
+/// A quorum is counted over the configured nodes, never over the nodes that happen to be connected
+/// (catalogue Q4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeCount(u8);
 
 impl NodeCount {
-    /// `count` nodes; `None` unless there is at least one and at most [`MAX_NODES`].
+    /// Returns a count of `count` nodes; `None` unless it is at least one and at most
+    /// [`MAX_NODES`].
     #[must_use]
     pub const fn new(count: usize) -> Option<Self> {
         if count >= 1 && count <= MAX_NODES { Some(Self(count as u8)) } else { None }
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub const fn get(self) -> usize {
         self.0 as usize
     }
 
-    /// The least number of nodes of which any two sets share one: ⌊N/2⌋ + 1, in integers
-    /// (catalogue Q1 to Q3).
+    /// Returns the quorum: the smallest size for which any two sets of nodes share a node,
+    /// ⌊N/2⌋ + 1, in integers (catalogue Q1 to Q3).
     #[must_use]
     pub const fn quorum(self) -> usize {
         self.get() / 2 + 1
     }
 
-    /// How many nodes may be missing while the others still make a majority: N − q.
+    /// Returns how many nodes may be missing while the others still form a majority: N − q.
     #[must_use]
     pub const fn tolerated(self) -> usize {
         self.get() - self.quorum()
     }
 
-    /// Every node.
+    /// Returns the set of all nodes.
     #[must_use]
     pub const fn all(self) -> NodeMask {
         NodeMask((1 << self.0) - 1)
     }
 
-    /// Every node, in order.
+    /// Iterates over all nodes, in order.
     pub fn iter(self) -> impl Iterator<Item = NodeIndex> + Clone {
         (0..self.get()).map(NodeIndex::new)
     }
@@ -77,16 +79,16 @@ impl NodeCount {
 pub struct NodeMask(u16);
 
 impl NodeMask {
-    /// No node.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// The set as bits, the first node lowest.
+    /// Returns the set as bits; the first node is the lowest bit.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// The set whose bits are `bits`.
+    /// Returns the set with these bits.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
@@ -97,55 +99,55 @@ impl NodeMask {
         self.0 |= 1 << node.0;
     }
 
-    /// Takes `node` out.
+    /// Removes `node`.
     pub const fn remove(&mut self, node: NodeIndex) {
         self.0 &= !(1 << node.0);
     }
 
-    /// Whether `node` is in the set.
+    /// Returns true if `node` is in the set.
     #[must_use]
     pub const fn contains(self, node: NodeIndex) -> bool {
         self.0 & (1 << node.0) != 0
     }
 
-    /// How many nodes are in the set.
+    /// Returns the number of nodes in the set.
     #[must_use]
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether no node is in the set.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The nodes in both sets.
+    /// Returns the nodes that are in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The nodes in either set.
+    /// Returns the nodes that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The nodes of this set that are not in the other.
+    /// Returns the nodes of this set that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Takes the first node out.
+    /// Removes the first node of the set and returns it.
     pub fn pop(&mut self) -> Option<NodeIndex> {
         let first = self.iter().next()?;
         self.remove(first);
         Some(first)
     }
 
-    /// The nodes of the set, in order.
+    /// Iterates over the nodes of the set, in order.
     pub fn iter(self) -> impl Iterator<Item = NodeIndex> {
         let mut left = self.0;
         core::iter::from_fn(move || {

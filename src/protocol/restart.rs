@@ -1,4 +1,4 @@
-//! Which nodes may vote: the quarantine of nodes that may have forgotten keys.
+//! Eligibility of nodes to vote: the quarantine of nodes that may have forgotten keys.
 
 use core::time::Duration;
 
@@ -10,91 +10,93 @@ use super::validity::Drift;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(pub [u8; 20]);
 
-/// What a node says of itself: at the start of every connection, and whenever it is asked again.
+/// A node's answer to [`Op::Introduce`](super::Op::Introduce): given at the start of every
+/// connection, and whenever the node is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// Which run of the process answers.
+    /// The run of the server process that answered.
     pub run_id: RunId,
-    /// How long that process has run, in whole seconds.
+    /// Uptime of that process, in whole seconds.
     pub uptime: Duration,
-    /// Whether it calls itself a master.
+    /// True if the server calls itself a master.
     pub is_master: bool,
-    /// What its canary says; `None` if the node does not let the client read or write one.
+    /// The canary's content; `None` if the node does not let the client read or write a canary.
     pub canary: Option<Canary>,
 }
 
-/// The key that the fleet's clients keep in the node's own memory, as it is now. It was written when a
-/// client first missed it, and again whenever it did not fit the server any more.
+/// Present content of the key that the fleet's clients keep in the node's own memory. A client
+/// writes it when it is missing, and anew when it does not fit the server any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canary {
-    /// Which memory it is in: another one after every loss of all keys.
+    /// Incarnation of the data set: changes with every loss of all keys.
     pub memory: Digest,
-    /// The replication history of which the memory was a part when it was written
-    /// (`master_replid`): another one in a server that was demoted and promoted.
+    /// Replication history (`master_replid`) of the data set when the canary was written; changes
+    /// when a server is demoted and promoted.
     pub history: Digest,
-    /// How long ago it was written, by the node's clock.
+    /// Time since the canary was written, by the node's clock.
     pub age: Duration,
 }
 
-/// What the operator promises of a node's memory.
+/// The operator's promise about a node's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestartGuard {
-    /// The operator promises that a restart loses no acknowledged write (`appendfsync always` on
-    /// an honest disk): every restart of the node is safe.
+    /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
+    /// restart of the node is safe.
     Durable,
-    /// The operator promises that a crashed node stays away for longer than the fleet's longest
-    /// TTL (specification, "delayed restart").
+    /// A crashed node stays away for longer than the fleet's longest TTL (specification, "delayed
+    /// restart").
     DelayedRestart,
-    /// Nothing is promised: a node whose memory is young, or whose process has changed, does not vote
-    /// until every lease that it may have forgotten is over.
+    /// No promise: a node whose memory is young, or whose process has changed, does not vote until
+    /// every lease that it may have forgotten is over.
     #[default]
     Quarantine,
 }
 
-/// Whether a node's votes count.
+/// Standing of a node: its votes count, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// They do.
+    /// Votes count.
     Counts,
-    /// They do not: the node has not introduced itself so far, or is a replica.
+    /// Votes do not count: the node has not introduced itself, must do so again, or is a replica.
     NotKnown,
-    /// They will, after this long: the node may have forgotten leases.
+    /// Votes will count after this long: the node may have forgotten leases.
     Quarantined(Duration),
 }
 
-/// How much of an uptime in whole seconds proves nothing.
+/// Part of an uptime in whole seconds that is not trusted.
 const UPTIME_SLACK: Duration = Duration::from_secs(2);
 
-/// What the last introduction was.
+/// The last introduction, and the eligibility that resulted from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) run_id: RunId,
     pub(crate) is_master: bool,
-    /// Of its canary; what the node does not let us read any more stays known.
+    /// Memory and history of the last canary read; kept when the node stops letting the client read
+    /// it.
     pub(crate) memory: Option<(Digest, Digest)>,
-    /// From when on it counts, whatever was refused since.
+    /// Start of eligibility after that introduction, whatever the node has refused since.
     pub(crate) from: Option<BootInstant>,
 }
 
-/// What an introduction says of the node's memory to somebody who knows the node.
+/// Change in a node's memory between its last introduction and a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
-    /// Nothing that the node has acknowledged is known to be lost, and it is the same process.
+    /// The same process, and no acknowledged write is known to be lost.
     Same,
-    /// Another process has the memory, or says nothing of it.
+    /// Another process; the memory is the same, or there is no canary to compare.
     Restarted,
-    /// All keys, or an unknown part of them, are gone.
+    /// All keys, or an unknown part of them, are lost.
     Forgot { restarted: bool },
 }
 
-/// How long a node that may have forgotten keys does not vote.
+/// Returns how long a node that may have forgotten keys does not vote.
 pub(crate) fn quarantine(fleet_max_ttl: Duration, drift: Drift) -> Duration {
     fleet_max_ttl.saturating_add(drift.of(fleet_max_ttl))
 }
 
-/// From which instant on a node's votes count. Keeps what is known of it across connections.
+/// Computes from when a node's votes count. The knowledge of the node survives connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eligibility {
     guard: RestartGuard,
@@ -106,7 +108,7 @@ pub(crate) struct Eligibility {
 }
 
 impl Eligibility {
-    /// A node of which nothing is known yet. `fleet_max_ttl` is the longest TTL that any client of
+    /// Creates the state for an unknown node. `fleet_max_ttl` is the longest TTL that any client of
     /// the nodes uses.
     #[must_use]
     pub(crate) fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
@@ -114,7 +116,7 @@ impl Eligibility {
         Self { guard, quarantine, fleet_max_ttl, known: None, from: None }
     }
 
-    /// Takes note of what the node said of itself; its answer was read at `now`.
+    /// Records an introduction whose reply was read at `now`.
     pub(crate) fn introduced(&mut self, introduction: Introduction, now: BootInstant) {
         let Introduction { run_id, is_master, canary, .. } = introduction;
         self.from = match self.known {
@@ -125,7 +127,7 @@ impl Eligibility {
                 Some(match (self.guard, known.news_in(introduction)) {
                     (_, News::Same)
                     | (RestartGuard::Durable | RestartGuard::DelayedRestart, News::Restarted)
-                    // What the operator promised to wait out.
+                    // DelayedRestart: the operator has promised to wait out the restart.
                     | (RestartGuard::DelayedRestart, News::Forgot { restarted: true }) => before,
                     (RestartGuard::Quarantine, News::Restarted) | (_, News::Forgot { .. }) => {
                         now.after(self.quarantine)
@@ -138,9 +140,9 @@ impl Eligibility {
         self.known = Some(Known { run_id, is_master, memory, from: self.from });
     }
 
-    /// From when on a node counts that this client meets for the first time. Nothing was observed,
-    /// so a promise is believed; without one it is the canary's age that tells for how long nothing
-    /// was lost, or at least the uptime how long it is since the last restart.
+    /// Returns from when a node counts at this client's first contact. The client has observed
+    /// nothing, so a promise is believed. Without a promise, the canary's age proves for how long
+    /// nothing was lost; without a canary, the uptime proves how long ago the last restart was.
     fn first_from(&self, introduction: Introduction, now: BootInstant) -> BootInstant {
         let proven = match introduction.canary {
             _ if self.guard != RestartGuard::Quarantine => self.quarantine,
@@ -154,9 +156,9 @@ impl Eligibility {
         if left.is_zero() { BootInstant::ZERO } else { now.after(left) }
     }
 
-    /// Takes note that the node refused to introduce itself at `now`: it may be another process, so
-    /// it counts as changed. Which process was known stays known: whatever introduces itself next
-    /// is compared with it and not believed as at first contact.
+    /// Records that the node refused to introduce itself at `now`. Under `Quarantine` it counts as
+    /// changed, because it may be another process. The known process stays on record: the next
+    /// introduction is compared with it, not believed as at first contact.
     pub(crate) fn refused(&mut self, now: BootInstant) {
         let before = self.known.and_then(|it| it.from);
         self.from = match self.guard {
@@ -167,18 +169,18 @@ impl Eligibility {
         };
     }
 
-    /// Takes note that the node serves nobody for now: it loads its data, or is a replica.
+    /// Records that the node serves no requests for now: it is loading its data, or is a replica.
     pub(crate) fn stopped_serving(&mut self) {
         self.from = None;
     }
 
-    /// The last introduction.
+    /// Returns the last introduction.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn known(&self) -> Option<Known> {
         self.known
     }
 
-    /// The instant from which on attempts may count the node; `None` while there is none.
+    /// Returns the instant from which attempts may count the node; `None` while there is none.
     #[must_use]
     pub(crate) fn from(&self) -> Option<BootInstant> {
         self.from
@@ -186,9 +188,9 @@ impl Eligibility {
 }
 
 impl Known {
-    /// A memory is the same only if it is known by the same canary *and* belongs to the same history: a
-    /// server that was filled again by its own former replica has the old canary. And who has been a
-    /// replica has had the keys of another server since.
+    /// Compares a new introduction with this one. The memory is the same only if the canary is the
+    /// same *and* belongs to the same history: a server that was refilled by its own former replica
+    /// has the old canary. A server that has been a replica has held another server's keys since.
     fn news_in(&self, introduction: Introduction) -> News {
         let restarted = self.run_id != introduction.run_id;
         let canaries = self.memory.zip(introduction.canary);

@@ -1,23 +1,24 @@
-//! When the next attempt may begin.
+//! Delay before the next attempt.
 
 use core::time::Duration;
 
 /// The random wait between two attempts: uniform below a bound that grows with the failures.
 ///
-/// The bound doubles slowly, so that a client spends a share of its waiting that hardly changes:
-/// where leases are short the next one is taken soon after the last is released, and where they are
-/// long a crowd soon asks for them seldom.
+/// The bound doubles slowly, so that it stays a nearly constant share of the time that a client has
+/// already waited. Where leases are short, the next one is taken soon after a release; where leases
+/// are long, many waiting clients soon ask rarely.
 ///
-/// Without the randomness two clients can split the nodes between them for ever (catalogue L1, L2).
+/// Without randomness, two clients can split the nodes between them for ever (catalogue L1, L2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
-    /// The bound after the first failures, unless twice the observed round trip is more.
+    /// The bound after the first failures; raised to twice the observed round trip if that is
+    /// longer.
     pub first: Duration,
-    /// The bound is never more than this.
+    /// Upper limit of the bound, unless the first bound is longer.
     pub longest: Duration,
 }
 
-/// Failures until the bound doubles.
+/// Number of failures after which the bound doubles.
 const DOUBLES_AFTER: u32 = 64;
 
 impl Default for RetryDelay {
@@ -27,8 +28,8 @@ impl Default for RetryDelay {
 }
 
 impl RetryDelay {
-    /// The wait after `failures` failed attempts. `jitter` is uniform over `u64`, drawn from a
-    /// source of the client's own; `round_trip` is the longest seen of late.
+    /// Returns the wait after `failures` failed attempts. `jitter` is uniform over `u64`, drawn
+    /// from the client's own source; `round_trip` is the longest recent round trip.
     #[must_use]
     pub fn after(self, failures: u32, round_trip: Duration, jitter: u64) -> Duration {
         let first = self.first.max(round_trip.saturating_mul(2));

@@ -1,4 +1,5 @@
-//! A client and its nodes in one value, for tests: no sockets, time stands until it is told to go.
+//! A simulated client with its nodes, for tests: no sockets, and a clock that moves only on
+//! request.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -42,18 +43,18 @@ pub(super) fn token(byte: u8) -> Token {
     Token::from_bytes([byte; Token::LENGTH])
 }
 
-/// A canary in the memory with this number, that has been there for a day.
+/// A canary that names the memory by this number and is a day old.
 pub(super) fn canary(memory: u8) -> Option<Canary> {
     let (memory, history) = (Digest::of(&[memory]), Digest::of(b"history"));
     Some(Canary { memory, history, age: Duration::from_secs(86_400) })
 }
 
-/// What a node says whose key holds the token of `byte`.
+/// The refusal of a node whose key holds the token of `byte`.
 pub(super) fn held_by(byte: u8) -> Reply {
     Reply::Held(Holder::of(token(byte).as_bytes()))
 }
 
-/// The longest wait, so that a test sees when an attempt follows another.
+/// Randomness with the longest wait between attempts, so that tests can see the next attempt begin.
 pub(super) fn fresh(byte: u8) -> Fresh {
     Fresh { token: token(byte), jitter: u64::MAX }
 }
@@ -83,7 +84,7 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
     }
 }
 
-/// A master that has been up for a day.
+/// The introduction of a master that has been up for a day.
 pub(super) fn introduction(run: u8) -> Introduction {
     let (run_id, uptime) = (RunId([run; 20]), Duration::from_secs(86_400));
     Introduction { run_id, uptime, is_master: true, canary: canary(1) }
@@ -103,7 +104,8 @@ pub(super) fn failed(events: &[Event]) -> Option<AttemptError> {
     })
 }
 
-/// A warm world of five nodes whose lock is granted by the first three; the others are silent.
+/// A warm world of five nodes with a lease granted by the first three; the others have not
+/// answered.
 pub(super) fn held() -> (World, LockId) {
     let mut world = World::warm(5);
     let lock = world.acquire(lock_config(5), 1);
@@ -113,12 +115,12 @@ pub(super) fn held() -> (World, LockId) {
     (world, lock)
 }
 
-/// A warm world of three nodes, all of which granted the lock.
+/// A warm world of three nodes with a lease whose key all three have set.
 pub(super) fn held_by_three() -> (World, LockId) {
     held_by_three_with(lock_config(3))
 }
 
-/// The same under another configuration.
+/// As [`held_by_three`], with another configuration.
 pub(super) fn held_by_three_with(config: LockConfig) -> (World, LockId) {
     let mut world = World::warm(3);
     let lock = world.acquire(config, 1);
@@ -129,31 +131,31 @@ pub(super) fn held_by_three_with(config: LockConfig) -> (World, LockId) {
     (world, lock)
 }
 
-/// A node that holds one key and does nothing until it is told to.
+/// A node that holds one key and acts only on request.
 #[derive(Clone, Debug)]
 pub(super) struct FakeNode {
     pub(super) introduction: Introduction,
     /// The connection, once it is open.
     pub(super) epoch: Option<u32>,
-    /// The connection that the client wants opened.
+    /// The connection that the client has asked to open.
     pub(super) dialed: Option<u32>,
-    /// Written and not executed.
+    /// Commands written and not executed.
     pub(super) inbox: VecDeque<(CommandId, Op)>,
     pub(super) key: Option<Token>,
-    /// When the key is gone by itself.
+    /// Instant at which the key expires.
     pub(super) expires: BootInstant,
-    /// It has a plain owner-checked SET: one that is executed late may shorten.
+    /// The node has a plain owner-checked SET; one that is executed late may shorten a lease.
     pub(super) has_plain: bool,
-    /// What a lost connection has left in its receive queue.
+    /// Commands that a lost connection has left in the node's receive queue.
     pub(super) limbo: Vec<Op>,
-    /// Everything that was ever written, but introductions.
+    /// Every command ever written, except introductions.
     pub(super) written: Vec<Op>,
-    /// When each of them was.
+    /// When each command in `written` was written.
     pub(super) written_at: Vec<BootInstant>,
     pub(super) resets: u32,
 }
 
-/// A client, its nodes, and the time.
+/// A client, its nodes, and the clock.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) client: NodeSet,
@@ -163,12 +165,12 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A client of `count` nodes that has never connected. The clock reads a day.
+    /// A client of `count` nodes that has never connected. The clock starts at one day.
     pub(super) fn cold(count: usize) -> Self {
         Self::cold_with(link_config(), count)
     }
 
-    /// The same under another configuration.
+    /// As [`World::cold`], with another configuration.
     pub(super) fn cold_with(config: LinkConfig, count: usize) -> Self {
         let node = FakeNode {
             introduction: introduction(1),
@@ -188,12 +190,12 @@ impl World {
         Self { client, nodes: vec![node; count], events: Vec::new(), now }
     }
 
-    /// The same with every connection open.
+    /// A client of `count` nodes whose connections are all open.
     pub(super) fn warm(count: usize) -> Self {
         Self::warm_with(link_config(), count)
     }
 
-    /// The same under another configuration.
+    /// As [`World::warm`], with another configuration.
     pub(super) fn warm_with(config: LinkConfig, count: usize) -> Self {
         let mut world = Self::cold_with(config, count);
         world.client.connect(world.now);
@@ -202,7 +204,7 @@ impl World {
         world
     }
 
-    /// The same with every connection lost, and dialled again.
+    /// A client of `count` nodes whose connections were all lost and are being dialled again.
     pub(super) fn reconnecting(count: usize) -> Self {
         let mut world = Self::cold(count);
         world.client.connect(world.now);
@@ -212,7 +214,7 @@ impl World {
         world
     }
 
-    /// Takes what the client wants to the nodes.
+    /// Passes the client's commands to the nodes, and collects its events.
     pub(super) fn drain(&mut self) {
         while let Some(command) = self.client.poll_command() {
             match command {
@@ -234,7 +236,7 @@ impl World {
         }
     }
 
-    /// Opens the connection that is being dialled, and introduces the node.
+    /// Opens the connection that is being dialled, and answers the introduction.
     pub(super) fn accept(&mut self, index: usize) {
         self.open(index);
         self.answer(index);
@@ -248,14 +250,14 @@ impl World {
         self.drain();
     }
 
-    /// The node executes the next command and answers it.
+    /// Lets the node execute and answer the next command.
     pub(super) fn answer(&mut self, index: usize) {
         let (_, op) = *self.nodes[index].inbox.front().expect("nothing was written");
         let reply = self.nodes[index].execute(op, self.now);
         self.answer_with(index, reply);
     }
 
-    /// The node answers the next command with `reply`.
+    /// Lets the node answer the next command with `reply`, without executing it.
     pub(super) fn answer_with(&mut self, index: usize, reply: Reply) {
         self.nodes[index].inbox.pop_front();
         let epoch = self.nodes[index].epoch.expect("not connected");
@@ -263,14 +265,14 @@ impl World {
         self.drain();
     }
 
-    /// The node says that its keys are gone.
+    /// Reports to the client that the node's keys are gone.
     pub(super) fn forget(&mut self, index: usize) {
         let epoch = self.nodes[index].epoch.expect("not connected");
         self.client.handle_forgot(node(index), epoch, self.now);
         self.drain();
     }
 
-    /// The other side closes the connection, or refuses it.
+    /// Closes the connection from the other side, or refuses it.
     pub(super) fn close(&mut self, index: usize) {
         let epoch = self.nodes[index].epoch.or(self.nodes[index].dialed).expect("not connected");
         self.nodes[index].disconnect();
@@ -278,7 +280,7 @@ impl World {
         self.drain();
     }
 
-    /// The other side closes the connection; the extensions that it carried stay in the node's
+    /// Closes the connection from the other side; the extensions that it carried stay in the node's
     /// receive queue.
     pub(super) fn close_late(&mut self, index: usize) {
         let it = &mut self.nodes[index];
@@ -287,14 +289,14 @@ impl World {
         self.close(index);
     }
 
-    /// The node executes what a lost connection has left with it.
+    /// Lets the node execute the commands that a lost connection has left in its receive queue.
     pub(super) fn execute_late(&mut self, index: usize) {
         for op in core::mem::take(&mut self.nodes[index].limbo) {
             self.nodes[index].execute(op, self.now);
         }
     }
 
-    /// Lets time pass; timers fire on time.
+    /// Lets `time` pass; timers fire on time.
     pub(super) fn pass(&mut self, time: Duration) {
         let end = self.now.after(time);
         while let Some(timer) = self.client.poll_timeout().filter(|&timer| timer <= end) {
@@ -304,7 +306,7 @@ impl World {
         self.now = end;
     }
 
-    /// The timer fires now.
+    /// Fires the timer now.
     pub(super) fn fire(&mut self) {
         self.client.handle_timeout(self.now);
         self.drain();
@@ -325,7 +327,7 @@ impl World {
         self.drain();
     }
 
-    /// Begins to extend the lease to the TTL from now.
+    /// Begins to extend the lease to [`TTL`] from now.
     pub(super) fn extend(&mut self, lock: LockId) -> Result<(), ExtendError> {
         let begun = self.client.extend(lock, TTL, self.now);
         self.drain();
@@ -337,7 +339,7 @@ impl World {
         self.drain();
     }
 
-    /// What the client was told since the last call.
+    /// Returns the client's events since the last call.
     pub(super) fn events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
     }

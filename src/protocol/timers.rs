@@ -1,28 +1,28 @@
-//! Which use of the lock has something to do next.
+//! Timers of the lock slots: the earliest one tells which use of the lock must act next.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::time::BootInstant;
 
-/// Entries that no longer hold are swept out when there are more of them than of the others, and
-/// this many.
+/// Stale entries are swept out when the heap holds more than this many of them, plus one for each
+/// armed timer.
 const STALE_LEAST: usize = 64;
 
-/// One instant for each slot that waits for one.
+/// At most one timer for each slot.
 ///
-/// A heap in which a slot's earlier entries stay until they are due or swept out: changing a timer
-/// costs a push, and ten thousand leases cost no more than one.
+/// A heap, in which a slot's earlier entries stay until they are due or swept out: changing a timer
+/// costs one push, so a change costs with ten thousand leases about as much as with one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(BootInstant, u32)>>,
-    /// What each slot waits for.
+    /// The instant for which each slot waits.
     armed: Vec<Option<BootInstant>>,
     waiting: usize,
 }
 
 impl Timers {
-    /// Lets `slot` wait for `at`, and for nothing else.
+    /// Sets the timer of `slot` to `at`, replacing any earlier timer; `None` disarms it.
     pub(super) fn arm(&mut self, slot: u32, at: Option<BootInstant>) {
         let place = slot as usize;
         if self.armed.len() <= place {
@@ -43,12 +43,12 @@ impl Timers {
         self.drop_stale();
     }
 
-    /// The earliest instant that any slot waits for.
+    /// Returns the earliest instant for which any slot waits.
     pub(super) fn next(&self) -> Option<BootInstant> {
         self.heap.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// A slot whose instant has come by `now`; it waits for nothing then.
+    /// Returns a slot whose timer is due at `now`, and disarms that timer.
     pub(super) fn take_due(&mut self, now: BootInstant) -> Option<u32> {
         let &Reverse((at, slot)) = self.heap.peek()?;
         if at > now {
@@ -66,7 +66,7 @@ impl Timers {
         self.waiting = 0;
     }
 
-    /// Sees to it that the first entry holds.
+    /// Removes stale entries from the top of the heap, so that the first entry is an armed timer.
     fn drop_stale(&mut self) {
         while let Some(&Reverse((at, slot))) = self.heap.peek() {
             if self.armed[slot as usize] == Some(at) {

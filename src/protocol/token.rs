@@ -3,23 +3,26 @@
 use core::fmt;
 
 /// 20 random bytes, drawn afresh for every attempt (specification, "correct implementation with a
-/// single instance"; catalogue N3: reuse lets a late release free somebody else's vote).
+/// single instance"; catalogue N3: with a reused token, a late release deletes another attempt's
+/// vote).
 ///
-/// It is not a fencing token: it has no order and no `Display`, and its `Debug` shows a prefix only.
+/// It is not a fencing token: it has no order and no `Display`, and its `Debug` shows only a
+/// prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token([u8; Token::LENGTH]);
 
 impl Token {
-    /// Bytes in a token.
+    /// Length of a token in bytes.
     pub const LENGTH: usize = 20;
 
-    /// The token made of `bytes`, which must come from a source nobody else draws the same from.
+    /// Creates a token from `bytes`, which must come from a source that gives nobody else the same
+    /// bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes as they travel: binary, unencoded.
+    /// Returns the bytes as they are sent: binary, unencoded.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::LENGTH] {
         &self.0

@@ -1,18 +1,18 @@
-//! How long a lease may be believed.
+//! The time for which a client may believe in a lease.
 
 use core::time::Duration;
 
 use super::time::{BootInstant, saturating_nanos};
 
-/// What a lease gives up for clocks that run at different rates and for the millisecond to which
-/// Redis rounds: a share of the TTL, and a constant.
+/// The safety margin by which a lease is shortened, because clocks run at different rates and Redis
+/// rounds to milliseconds: a share of the TTL plus a constant.
 ///
 /// The default, 1 % and 2 ms, covers half a per cent of drift on each side (catalogue §2, C5, K8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift {
     /// The share of the TTL, in parts per million.
     pub share_ppm: u32,
-    /// The constant added to it.
+    /// The constant added to the share.
     pub constant: Duration,
 }
 
@@ -23,7 +23,7 @@ impl Default for Drift {
 }
 
 impl Drift {
-    /// What is given up of a lease of `ttl`, rounded up.
+    /// Returns the margin for a lease of `ttl`; the share is rounded up to a nanosecond.
     #[must_use]
     pub const fn of(self, ttl: Duration) -> Duration {
         let share = (ttl.as_nanos().saturating_mul(self.share_ppm as u128)).div_ceil(1_000_000);
@@ -32,15 +32,17 @@ impl Drift {
     }
 }
 
-/// The instant from which a lease begun at `t1` must not be believed any more: `t1 + ttl − drift`
-/// (specification, step 3; catalogue §2). Not after `t1` if the drift eats the whole TTL.
+/// Returns the deadline of a lease begun at `t1`: `t1 + ttl − drift` (specification, step 3;
+/// catalogue §2). From that instant on the lease must not be believed. The deadline is `t1` if the
+/// drift uses up the whole TTL.
 #[must_use]
 pub(crate) const fn deadline(t1: BootInstant, ttl: Duration, drift: Drift) -> BootInstant {
     let allowance = saturating_nanos(drift.of(ttl));
     t1.after(Duration::from_nanos(saturating_nanos(ttl).saturating_sub(allowance)))
 }
 
-/// What is left of a lease at `now`, or `None` when nothing is: a lease is over *at* its deadline.
+/// Returns the rest of a lease at `now`, or `None` if nothing is left: a lease is over *at* its
+/// deadline.
 #[must_use]
 pub(crate) const fn remaining(deadline: BootInstant, now: BootInstant) -> Option<Duration> {
     let left = deadline.since(now);

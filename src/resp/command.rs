@@ -1,4 +1,4 @@
-//! What the client says.
+//! Commands in their wire forms.
 
 use core::time::Duration;
 
@@ -9,33 +9,34 @@ use super::frame::{Decimal, write};
 use super::script::{EXTEND, INTRODUCE, RELEASE, Script};
 use crate::protocol::Op;
 
-/// How a server is asked: what it does is the same in every form.
+/// Wire form of a command. All forms of a command have the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `DELIFEQ key token` and `SET … IFEQ token`, of Valkey from version 9.0 on.
     Delifeq,
     /// `DELEX key IFEQ token` and `SET … IFEQ token`, of Redis from version 8.4 on.
     Delex,
-    /// A script that the server has been told, by the name of it.
+    /// A script by its hash, which the server must know.
     Named,
-    /// A script by its text, which the server then knows.
+    /// A script by its text, which the server then keeps.
     Text,
-    /// `SET key token NX PX ttl GET`, of version 7.0 on: a null says that the key was set, and a
-    /// refusal shows the value in the way.
+    /// `SET key token NX PX ttl GET`, from version 7.0 on: a null means that the key was set, and a
+    /// refusal shows the value of the existing key.
     Showing,
-    /// `SET key token NX PX ttl`: a null is a refusal, and shows nothing.
+    /// `SET key token NX PX ttl`: a null is a refusal, and does not show the existing value.
     Bare,
-    /// The `GET key` behind a refused [`Form::Bare`].
+    /// The `GET key` after a refused [`Form::Bare`].
     Look,
-    /// `INFO`: an introduction by a server that runs no script for us.
+    /// `INFO`: the introduction of a server that does not run this client's scripts.
     Info,
-    /// The one form of what every server takes.
+    /// The only form of a command that every server accepts.
     Only,
 }
 
 impl Form {
-    /// The form to use instead for `op`: the server did nothing because it does not take this one, or
-    /// its refusal shows nothing and the next one does.
+    /// Returns the form to use instead for `op`, if there is one: the server did nothing because it
+    /// does not accept this form, or its refusal does not show the existing value and the next form
+    /// does.
     pub(crate) fn instead(self, op: &Op, answer: Frame<'_>) -> Option<Self> {
         let error = match answer {
             Frame::Error(text) => text,
@@ -56,9 +57,9 @@ impl Form {
     }
 }
 
-/// Whether an error says that the server, or a proxy before it, does not let this user run scripts, or
-/// our script run its commands. Any other one may be over at the next attempt, and an introduction
-/// without the canary is the weaker one.
+/// Returns true if the error means that the server, or a proxy before it, does not let this user
+/// run scripts, or this script run its commands. Any other error may be over at the next attempt.
+/// It does not justify an introduction without the canary, which is weaker.
 fn is_not_taken(error: &[u8]) -> bool {
     let has = |part: &[u8]| error.windows(part.len()).any(|it| it.eq_ignore_ascii_case(part));
     [
@@ -68,7 +69,7 @@ fn is_not_taken(error: &[u8]) -> bool {
         b"not supported",
         b"not allowed from script",
         b"syntax error",
-        // Of a command inside of the script, from version 7.0 on and before.
+        // Errors of a command inside the script, from version 7.0 on and before.
         b"ACL failure in script",
         b"can't run this command",
     ]
@@ -76,31 +77,31 @@ fn is_not_taken(error: &[u8]) -> bool {
     .any(|part| has(part))
 }
 
-/// Whether an error says that the server serves nobody for now.
+/// Returns true if the error means that the server serves no commands for now.
 pub(crate) fn is_not_serving(error: &[u8]) -> bool {
     [&b"READONLY"[..], b"LOADING", b"MASTERDOWN"].iter().any(|it| error.starts_with(it))
 }
 
-/// The forms that a server takes, as far as we know.
+/// Forms that a server accepts, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forms {
-    /// For comparing and then acting.
+    /// Form of commands that compare the token and then act.
     pub(crate) compare: Form,
-    /// For setting the key.
+    /// Form of a SET.
     pub(crate) set: Form,
-    /// For an introduction.
+    /// Form of an introduction.
     pub(crate) introduce: Form,
 }
 
 impl Forms {
-    /// What every server takes.
+    /// Forms that every server accepts.
     pub(crate) const ANYWHERE: Self =
         Self { compare: Form::Named, set: Form::Bare, introduce: Form::Named };
 
-    /// The form for `op`.
+    /// Returns the form for `op`.
     pub(crate) fn of(self, op: &Op) -> Form {
         match (op, self.compare) {
-            // This would shorten the life of a key that lives for longer already.
+            // A plain `SET` would shorten the life of a key that lives for longer already.
             (Op::Extend { plain: false, .. }, Form::Delex | Form::Delifeq) => Form::Named,
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
@@ -109,7 +110,7 @@ impl Forms {
         }
     }
 
-    /// The server does not take a form that it should: `instead` will do.
+    /// Records that the server accepts `instead`, but not the form preferred so far.
     pub(crate) fn correct(&mut self, instead: Form) {
         match instead {
             Form::Named => self.compare = instead,
@@ -120,8 +121,8 @@ impl Forms {
     }
 }
 
-/// Appends `op` on the key `resource`, the canary's if it is an introduction, to `buffer`, in a form that
-/// is one of `op`'s.
+/// Appends `op` to `buffer`, in a `form` that `op` can take. `resource` is the name of the key; for
+/// an introduction it is the canary's.
 pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
     match op {
         Op::Extend { token, ttl, .. } => {
@@ -143,7 +144,7 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
             }
         }
         Op::Introduce => match form {
-            // All sections: several in one command are understood from version 7 on only.
+            // All sections: several sections in one command are understood from version 7 on only.
             Form::Info => write(buffer, &[b"INFO"]),
             _ => script(buffer, INTRODUCE, form, resource, &[]),
         },
@@ -162,7 +163,7 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
     }
 }
 
-/// The last command and its bytes: a lock says the same to every node.
+/// Caches the last command and its bytes: a lock sends the same command to every node.
 #[derive(Default)]
 pub(crate) struct Encoder {
     last: Option<(Op, Form)>,
@@ -170,7 +171,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// As [`encode`]. Commands that are equal have one key name: a token is drawn for one key.
+    /// Same as [`encode`]. Equal commands have the same key name: a token is drawn for one key.
     pub(crate) fn encode(&mut self, buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
         if self.last != Some((*op, form)) {
             self.last = Some((*op, form));

@@ -1,4 +1,4 @@
-//! What a server says.
+//! Decoder of replies.
 
 use bytes::{Buf, BytesMut};
 use redis_protocol::resp3::decode::complete::decode_range;
@@ -6,53 +6,55 @@ use redis_protocol::resp3::types::RangeFrame;
 
 use super::scan::{Malformed, Scan};
 
-/// There is room for so many bytes to be read at once.
+/// Room for one read, in bytes.
 const CHUNK: usize = 4_096;
 
-/// A reply, as far as the client tells replies apart. Both versions of the protocol are understood
-/// at any time: the second one's frames are frames of the third, but for its two nulls.
+/// A reply, in the categories that the client distinguishes. Both versions of the protocol are
+/// understood at any time: frames of version 2 are frames of version 3, except for the two nulls of
+/// version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     Error(&'a [u8]),
-    /// Pushed, and no reply: keys are gone, all of them or those of one database.
+    /// A push, not a reply: all keys are gone, or all keys of one database.
     Forgot,
     Integer(i64),
     Nil,
     Ok,
     /// Any other string.
     Text(&'a [u8]),
-    /// A well-formed array or map: its bytes.
+    /// Bytes of a well-formed array or map.
     Many(&'a [u8]),
     /// A well-formed reply of another kind.
     Other,
 }
 
-/// Turns the bytes of one connection into replies.
+/// Decodes the bytes of one connection into replies.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     buffer: BytesMut,
     scan: Scan,
-    /// The length of the frame that was returned last and is still in the buffer.
+    /// Length of the frame that was returned last and is still in the buffer.
     taken: usize,
-    /// How many pushes there were.
+    /// Number of pushes received.
     pushes: u64,
 }
 
 impl Decoder {
-    /// Where to put what is read.
+    /// Returns the buffer for received bytes.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
         self.buffer.advance(core::mem::take(&mut self.taken));
         self.buffer.reserve(CHUNK);
         &mut self.buffer
     }
 
-    /// How many pushes there have been, of whatever kind.
+    /// Returns the number of pushes received, of whatever kind.
     pub(crate) fn pushes(&self) -> u64 {
         self.pushes
     }
 
-    /// The next reply, or `None` while it is not there in full. Attributes are passed over, and all
-    /// pushes but one: they answer nothing. After an error there is nothing more to be had.
+    /// Returns the next reply, or `None` while it is incomplete. Skips attributes, and all pushes
+    /// except [`Frame::Forgot`]: they answer no command. After an error the decoder must not be
+    /// used again.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         loop {
             self.buffer.advance(core::mem::take(&mut self.taken));
@@ -70,12 +72,13 @@ impl Decoder {
     }
 }
 
-/// Whether a push says that every key of this client's, if it kept any, is out of date.
+/// Returns true if a push invalidates every key that the client may have cached.
 fn is_forgot(push: &[u8]) -> bool {
     push == b">2\r\n$10\r\ninvalidate\r\n_\r\n"
 }
 
-/// What the one whole frame in `bytes` is. Those that answer every day are told at sight.
+/// Decodes the one complete frame in `bytes`. The most frequent kinds are decoded without the
+/// library.
 fn frame(bytes: &[u8]) -> Result<Frame<'_>, Malformed> {
     let line = &bytes[1..bytes.len() - 2];
     Ok(match bytes[0] {

@@ -1,8 +1,8 @@
-//! Commands as bytes: arrays of bulk strings, as every version of the protocol takes them.
+//! Encodes commands as arrays of bulk strings, which every version of the protocol accepts.
 
 use bytes::{BufMut, BytesMut};
 
-/// The most digits of a number of 64 bits.
+/// Largest number of digits of a 64-bit number.
 const DIGITS_MAX: usize = 20;
 
 /// A number in decimal digits.
@@ -29,8 +29,8 @@ impl Decimal {
     }
 }
 
-/// Appends a command. Written by hand, because nothing is done more often: the library's encoder
-/// takes logarithms to know lengths.
+/// Appends a command. It does not use the library's encoder, which computes logarithms to find
+/// lengths: no operation is more frequent.
 pub(crate) fn write(buffer: &mut BytesMut, arguments: &[&[u8]]) {
     let bodies: usize = arguments.iter().map(|argument| argument.len()).sum();
     buffer.reserve(bodies + (arguments.len() + 1) * (DIGITS_MAX + 5));

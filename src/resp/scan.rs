@@ -1,34 +1,35 @@
-//! Finds where a frame ends, within limits, before anything decodes it.
+//! Finds the end of a frame, within limits, before the decoder runs.
 
-/// The server sent what no server sends, or more than we take.
+/// The server sent bytes that are no valid reply, or that exceed the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a reply to anything that was asked")]
 pub(crate) struct Malformed;
 
-/// How deep aggregates may nest. The decoder recurses, so this bounds its stack.
+/// Greatest depth of nested aggregates. The decoder recurses, so this bounds its stack.
 pub(super) const DEPTH_MAX: usize = 8;
-/// The longest frame, in bytes.
+/// Longest frame, in bytes.
 pub(super) const FRAME_MAX: usize = 64 * 1_024;
-/// The most elements of all aggregates of one frame together.
+/// Largest number of elements in all aggregates of one frame together.
 pub(super) const ELEMENTS_MAX: usize = 1_024;
 
-/// How far the search for the end of the first frame has come. It goes through headers alone, and
-/// through nested ones without recursion; what it has gone through it never looks at again.
+/// Progress of the search for the end of the first frame. The search reads headers only, without
+/// recursion into nested ones, and never reads the same bytes twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// Where the header of the current element begins.
+    /// Offset of the current element's header.
     header: usize,
-    /// Up to where that header is known not to end.
+    /// Offset before which that header is known not to end.
     searched: usize,
-    /// How many elements of each open aggregate are still to come.
+    /// Number of elements still to come, for each open aggregate.
     open: [u16; DEPTH_MAX],
     depth: usize,
     elements: usize,
 }
 
 impl Scan {
-    /// The length of the first frame in `bytes`, which have only grown since the last call; `None`
-    /// while it is not there in full. Once it is, the next search begins.
+    /// Returns the length of the first frame in `bytes`, or `None` while the frame is incomplete.
+    /// `bytes` may only have grown since the last call. After a complete frame the next search
+    /// begins.
     pub(super) fn resume(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         while let Some(end) = self.header_end(bytes)? {
             let (kind, header) = (bytes[self.header], &bytes[self.header + 1..end]);
@@ -50,8 +51,8 @@ impl Scan {
                     let count = length(header, kind == b'*', ELEMENTS_MAX)?.unwrap_or(0);
                     inside = if pairs { 2 * count } else { count };
                     self.elements += inside;
-                    // Attributes stand before what they describe; those of a whole reply stand
-                    // alone, as they may be skipped.
+                    // An attribute precedes the element that it describes. One that describes a
+                    // whole reply counts as a frame of its own, because it may be skipped.
                     inside += usize::from(kind == b'|' && self.depth > 0);
                 }
                 _ => {}
@@ -68,12 +69,12 @@ impl Scan {
         Ok(None)
     }
 
-    /// Where the first line break behind the current header's beginning is.
+    /// Returns the offset of the first line break after the start of the current header.
     fn header_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         let Some(kind) = bytes.get(self.header) else {
             return Ok(None);
         };
-        // Those of streamed replies are missing: nobody asks for any.
+        // The kinds of streamed replies are missing: the client requests none.
         if !b"+-:$*_#,(!=%~>|".contains(kind) {
             return Err(Malformed);
         }
@@ -85,7 +86,8 @@ impl Scan {
         if bytes.len() > FRAME_MAX { Err(Malformed) } else { Ok(None) }
     }
 
-    /// Counts one element with `inside` elements of its own, and whatever ends with it.
+    /// Counts one element with `inside` elements of its own, and closes every aggregate that ends
+    /// with it. Returns true if the frame is complete.
     fn is_complete_with(&mut self, inside: usize) -> Result<bool, Malformed> {
         if inside > 0 {
             *self.open.get_mut(self.depth).ok_or(Malformed)? = inside as u16;
@@ -103,7 +105,7 @@ impl Scan {
     }
 }
 
-/// A length of at most `most`; `None` for the −1 of a null.
+/// Parses a length of at most `most`; `None` for the −1 of a null.
 fn length(digits: &[u8], nullable: bool, most: usize) -> Result<Option<usize>, Malformed> {
     if nullable && digits == b"-1" {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The scripts, and the names under which servers keep them.
+//! The Lua scripts, and the hashes under which servers keep them.
 
 /// A script, and the hexadecimal SHA-1 of its text.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +15,8 @@ pub(crate) const RELEASE: Script = Script {
     sha: b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2",
 };
 
-/// Makes the key live for longer if it still holds the token, and never for less long. Says whether
-/// it holds the token.
+/// Extends the key's time to live if it still holds the token, and never shortens it. Returns 1 if
+/// the key holds the token, else 0.
 pub(crate) const EXTEND: Script = Script {
     text: b"if redis.call('get',KEYS[1])==ARGV[1] then \
         if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then \
@@ -24,18 +24,19 @@ pub(crate) const EXTEND: Script = Script {
     sha: b"e37e0986f6d8408d85e84fd285e350d479e77b04",
 };
 
-/// What a node says of itself, from `INFO`, and behind it what its canary says, which is written anew if
-/// it does not fit the server. The canary holds the server's `run_id` and `master_replid`, the name of
-/// the memory that it is in, and when it was written, in µs. It does not fit if
+/// Returns the node's `INFO`, followed by the content of its canary. Writes the canary anew if it
+/// does not fit the server. The canary holds the server's `run_id` and `master_replid`, the name of
+/// the memory that it is in, and the time at which it was written, in µs. It does not fit if
 ///
-/// - it is not there: then it gets a new name, too;
-/// - another process has written it, or another history of replication, unless the server has not been
-///   promoted (the first replica changes the history, too): what is in the memory is what was on disk,
-///   or what another server knew;
+/// - it is missing: then it gets a new memory name, too;
+/// - another process wrote it: then the memory was read from disk or came from another server;
+/// - it was written under another replication history and the server has been promoted: then the
+///   memory came from another server. Without a promotion a new history proves nothing, because the
+///   first replica changes the history, too;
 /// - it was written in the future.
 ///
-/// Both are read at one instant, and the time first: what was not lost since the canary was written is
-/// not said to be older than it is.
+/// The time is read before the canary, at the same instant, so the reported age of the memory is
+/// never too high.
 pub(crate) const INTRODUCE: Script = Script {
     text: include_bytes!("introduce.lua"),
     sha: b"41db1c1ab3dd83ae764842e3376243bd8cee2ee0",
@@ -45,7 +46,7 @@ pub(crate) const INTRODUCE: Script = Script {
 mod tests {
     use super::*;
 
-    /// FIPS 180-4, section 6.1.
+    /// Implements SHA-1 (FIPS 180-4, section 6.1).
     fn sha1(message: &[u8]) -> String {
         let mut padded = message.to_vec();
         padded.push(0x80);

@@ -6,7 +6,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 
 use super::*;
 
-/// An authority, and what it has signed.
+/// A certificate authority.
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -40,7 +40,8 @@ impl Authority {
         TlsConfig::new().with_root_pem(self.pem.clone())
     }
 
-    /// A server that demands a certificate of this authority.
+    /// Returns a server with the certificate `signed`. If it `demands` one, the client needs a
+    /// certificate of this authority.
     fn acceptor(&self, signed: &Signed, demands: bool) -> TlsAcceptor {
         let provider = Arc::new(ring::default_provider());
         let mut roots = RootCertStore::empty();
@@ -58,7 +59,7 @@ impl Authority {
     }
 }
 
-/// Says hello to a server, and hears it back.
+/// Sends a greeting to a server, and reads it back.
 async fn greet(tls: &TlsConfig, host: &str, acceptor: TlsAcceptor) -> io::Result<()> {
     let security = Security::new(&tls.connector().unwrap(), host).unwrap();
     let (ours, theirs) = duplex(1 << 16);

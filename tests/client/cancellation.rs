@@ -1,4 +1,4 @@
-//! Futures that are dropped after every number of polls, from none up to those that they need.
+//! Drops futures after every number of polls, from none up to the number they need.
 
 use redlock_client::environment::BoxFuture;
 use redlock_client::{Lease, LostReason, Redlock, Released};
@@ -11,10 +11,11 @@ fn victim<T>(future: impl Future<Output = T> + Send + 'static) -> Victim {
     Box::pin(async move { drop(future.await) })
 }
 
-/// Drops what `prepare` makes, and which is about `res`, in a new world after each number of polls.
+/// Drops the future that `prepare` makes, after each number of polls, each time in a new world. The
+/// future works on `res`.
 ///
-/// An acquisition that was under way gets its lease. `settled` looks at what is left of `res` and
-/// gives back what of it may be left.
+/// An acquisition of `other` that is under way at the same time must still be granted. `settled`
+/// checks the remaining state of `res` and releases what may be held.
 fn dropped(
     what: &str,
     prepare: impl Fn(&World, Redlock) -> Victim,
@@ -44,7 +45,8 @@ fn dropped(
     assert!(polls > 1, "{what} waits for something");
 }
 
-/// The next command on each connection comes behind what is given back: nothing is in its way.
+/// Acquires `res` at once. On each connection the SET comes behind the release, so no key is in its
+/// way.
 fn next_gets_it(world: &World, redlock: &Redlock) {
     let acquired = world.poll(&mut redlock.try_acquire("res").into_future());
     let lease = acquired.expect("no time passes").unwrap();
@@ -140,7 +142,8 @@ fn work_under_a_lease() {
     dropped("work under a lease", prepare, next_gets_it);
 }
 
-/// Drops what `prepare` makes of a lease on `res`, in a new world after each number of polls.
+/// Drops the future that `prepare` makes of a lease on `res`, after each number of polls, each time
+/// in a new world.
 fn dropped_under_a_lease(
     what: &str,
     prepare: impl Fn(&Redlock, &Lease) -> Victim,

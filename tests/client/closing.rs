@@ -1,4 +1,4 @@
-//! Closing a client, its health, and what its errors tell.
+//! Closing a client, its health, and the content of its errors.
 
 use redlock_client::{
     AcquireErrorKind, ExtendErrorKind, LostReason, NodeVerdict, Redlock, Severity, Standing,
@@ -175,7 +175,8 @@ fn closing_goes_on_when_the_runtime_that_served_it_has_ended() {
     assert!(world.poll(&mut closing).is_none());
     world.each_node(|node| node.habit = Habit::default());
     world.drop_tasks();
-    // The connections of the runtime that ended are gone: what was owed on them is paid on new ones.
+    // The connections of the ended runtime are gone: the releases owed on them are sent on new
+    // connections.
     let closed = world.block_on(closing);
     assert!(closed.is_complete(), "{closed:?}");
     assert_eq!(world.holders("res"), 0);

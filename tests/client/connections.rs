@@ -1,4 +1,4 @@
-//! What connections and the tasks that serve them owe to callers and to nodes.
+//! Guarantees of the connections and their tasks, towards callers and nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +80,7 @@ fn callers_are_woken_when_the_runtime_of_the_tasks_ends() {
         assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(), "{what}");
         world.settle();
         assert!(!woken.0.load(Ordering::Relaxed), "{what}: nothing has happened so far");
-        // Nobody else would start the tasks again.
+        // Nobody but the waiter could start the tasks again, so the waiter must be woken.
         world.drop_tasks();
         assert!(woken.0.load(Ordering::Relaxed), "{what}");
     }
@@ -96,7 +96,7 @@ fn answers_that_came_during_a_pause_decide_before_the_node_timeout() {
         world.each_node(|node| node.habit = Habit::Hangs);
         let mut acquiring = redlock.try_acquire("res").into_future();
         assert!(world.poll(&mut acquiring).is_none());
-        // The process stands still; its nodes do not.
+        // The client's process is stopped; its nodes are not.
         world.each_node(|node| node.habit = Habit::Answers);
         let (now, mut context) = (world.now(), Context::from_waker(Waker::noop()));
         (0..3).for_each(|_| world.each_node(|node| node.step(now, &mut context)));

@@ -1,4 +1,4 @@
-//! What the crate's documentation refers to is there.
+//! Checks the documentation: the scenarios and rights it cites exist, and its copies of code agree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The scenario files, by their names.
+/// Returns the path of the scenario `name`, if there is one.
 fn scenario(name: &str) -> Option<PathBuf> {
     let families = fs::read_dir(root().join("scenarios")).unwrap();
     let mut files = families.map(|it| it.unwrap().path().join(format!("{name}.toml")));
     files.find(|file| file.exists())
 }
 
-/// The pairs of a catalogue number and a scenario that `text` cites, as in: K1 `pause`.
+/// Returns the pairs of a catalogue number and a scenario that `text` cites, as in: K1 `pause`.
 fn citations(text: &str) -> Vec<(&str, &str)> {
     let is_number = |word: &str| {
         let digits = word.trim_start_matches(|it: char| it.is_ascii_uppercase());

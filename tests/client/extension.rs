@@ -1,4 +1,4 @@
-//! Extending a lease, by its holder and by itself.
+//! Extensions of a lease, by its holder and by keep-alive.
 
 use redlock_client::{ExtendErrorKind, KeepAlive, LostReason, TtlError};
 
@@ -77,7 +77,7 @@ fn two_who_extend_at_once_take_turns() {
     let mut one = Box::pin(lease.extend(8 * SECOND + 500 * MS));
     let mut other = Box::pin(lease.extend(TTL));
     assert!(world.poll(&mut other).is_none_or(|it| it.is_ok()));
-    // The other one asked for more; this one has nothing left to gain.
+    // The other extension asked for more, so this one has nothing to gain.
     let late = world.block_on(&mut one);
     assert!(late.is_err_and(|it| it.kind() == ExtendErrorKind::WouldShorten));
     assert_eq!(lease.remaining(), TTL - 102 * MS);
@@ -94,7 +94,7 @@ fn an_outcome_waits_for_its_asker_while_others_extend() {
     let mut context = std::task::Context::from_waker(waker);
     assert!(one.as_mut().poll(&mut context).is_pending());
     world.settle();
-    // Whoever asked first has not been polled when the next round is over.
+    // The first caller has not been polled when the next round is over.
     assert!(world.block_on(lease.extend(TTL)).is_ok());
     assert!(world.block_on(&mut one).is_ok());
 }
@@ -176,7 +176,7 @@ fn a_kept_lease_that_recovered_is_not_lost_for_want_of_nodes() {
     hang(Habit::Answers);
     poll_until(world.now() + 10 * SECOND);
     assert!(lease.is_valid());
-    // The process stands still: nobody could have confirmed anything.
+    // The process is stopped, so nothing can be confirmed meanwhile.
     world.pass(TTL);
     assert_eq!(world.block_on(lease.lost()), LostReason::DeadlinePassed);
 }

@@ -1,4 +1,4 @@
-//! What a client writes to `tracing`.
+//! Events and spans that a client writes to `tracing`.
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
@@ -14,7 +14,7 @@ use crate::node::Habit;
 use crate::world::{MS, SECOND, World};
 
 thread_local! {
-    /// What this thread wants to have written down, and what was.
+    /// Level that this thread logs at, and the lines logged so far.
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
@@ -23,8 +23,8 @@ struct Log {
     lines: Vec<String>,
 }
 
-/// One subscriber for the process: what `tracing` remembers of who is interested in what is shared
-/// by all threads, and tests that install subscribers of their own get into each other's way.
+/// The only subscriber of the process. `tracing` caches the interest of subscribers for all
+/// threads, so tests that install their own subscribers disturb each other.
 struct Logs;
 
 struct Line(String);
@@ -77,7 +77,7 @@ fn logged(level: Level, act: impl FnOnce(&World, Redlock)) -> String {
     })
 }
 
-/// What clients of a world write while `act` acts on it.
+/// Returns the lines that the clients of a world log while `act` runs.
 pub(crate) fn logged_in(level: Level, act: impl FnOnce(&World)) -> String {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| tracing::subscriber::set_global_default(Logs).unwrap());

@@ -1,5 +1,5 @@
-//! The client from its public face to the bytes, against nodes in memory and a clock that the test
-//! moves. Nothing here waits in real time.
+//! Tests the client from its public API down to the bytes, with nodes in memory and a clock that
+//! the test moves. No test here waits in real time.
 
 mod cancellation;
 mod closing;
@@ -102,7 +102,7 @@ fn an_acquisition_ends_when_its_wait_is_over() {
 
 #[test]
 fn an_answer_may_be_split_at_any_byte() {
-    // The longest answer is the introduction's: 120 bytes or so.
+    // The longest reply is that to INFO: about 120 bytes.
     for at in 0..130 {
         let world = World::new();
         world.each_node(|node| node.habit = Habit::SplitsAt(at));
@@ -383,7 +383,7 @@ fn a_distant_node_has_time_to_connect_before_the_first_attempt() {
     let redlock = world.client();
     let mut acquiring = Box::pin(redlock.try_acquire("res").into_future());
     assert!(world.poll(&mut acquiring).is_none());
-    // Many node timeouts later, within the connect timeout.
+    // Many node timeouts later, but within the connect timeout.
     world.pass(400 * MS);
     assert!(world.poll(&mut acquiring).is_none());
     world.each_node(|node| node.habit = Habit::Answers);

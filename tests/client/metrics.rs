@@ -1,5 +1,4 @@
-//! The names under which a client counts and measures are a promise: dashboards and alerts rely on
-//! them.
+//! The names of a client's metrics are a promise: dashboards and alerts rely on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,12 +12,12 @@ use metrics::{
 use crate::node::Habit;
 use crate::world::{SECOND, TTL, World};
 
-/// What was counted and measured, under its name and labels.
+/// Recorded metrics by name and labels.
 #[derive(Clone, Default)]
 struct Ledger(Arc<Mutex<BTreeMap<String, Entry>>>);
 
-/// A kind, and every value that it took: the sum of a counter, the last of a gauge, how many of a
-/// histogram.
+/// Kind of a metric, and its value: the sum of a counter, the last value of a gauge, the number of
+/// samples of a histogram.
 struct Entry {
     kind: &'static str,
     value: f64,
@@ -41,7 +40,7 @@ impl Ledger {
         Arc::new(Column { ledger: self.clone(), key: name })
     }
 
-    /// Every series that is not zero.
+    /// Formats every series that is not zero.
     fn told(&self) -> String {
         let entries = self.0.lock().unwrap();
         let told = entries.iter().filter(|(_, entry)| entry.value != 0.0);
@@ -51,7 +50,7 @@ impl Ledger {
         })
     }
 
-    /// Every name, with its kind and its labels.
+    /// Returns every name, with its kind and its labels.
     fn names(&self) -> BTreeSet<String> {
         let entries = self.0.lock().unwrap();
         let describe = |(key, entry): (&String, &Entry)| {
@@ -122,7 +121,7 @@ impl Recorder for Ledger {
     }
 }
 
-/// What one client counts that acquires, extends, loses, leaves, is refused and is closed.
+/// Records the metrics of a client that acquires, extends, loses, leaves, is refused and is closed.
 fn course() -> Ledger {
     let ledger = Ledger::default();
     metrics::with_local_recorder(&ledger, || {
@@ -170,7 +169,7 @@ fn every_metric_is_documented_and_nothing_else() {
             let mut cells = row.split('|').map(|cell| cell.replace('`', "").trim().to_owned());
             let mut cell = || cells.next().unwrap_or_default();
             let (name, kind) = (cell(), cell());
-            // What stands in parentheses are a label's values.
+            // The text in parentheses lists the values of a label.
             let labels = cell();
             let labels = labels.split(';').map(|it| it.split('(').next().unwrap_or_default());
             let mut labels: Vec<&str> = labels.map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! A node that understands what the client says, and misbehaves when told to.
+//! A node in memory that understands the client's commands, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,43 +8,43 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-/// How a node behaves.
+/// Behaviour of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Habit {
     #[default]
     Answers,
-    /// Executes, and keeps its answers to itself.
+    /// Executes, but sends no replies.
     Mute,
-    /// Takes connections and does nothing.
+    /// Accepts connections and does nothing.
     Hangs,
-    /// Takes no connections.
+    /// Accepts no connections.
     Refuses,
-    /// Writes the first part of every answer one step before the rest.
+    /// Writes the first part of every reply one step before the rest.
     SplitsAt(usize),
-    /// Answers every SET with these bytes.
+    /// Replies to every SET with these bytes.
     Says(Vec<u8>),
-    /// Answers everything with these bytes.
+    /// Replies to every command with these bytes.
     Forbids(Vec<u8>),
 }
 
 pub(crate) struct Node {
     pub(crate) habit: Habit,
     pub(crate) uptime_s: u64,
-    /// The byte of which its run id is made.
+    /// Byte of which the run id is made.
     pub(crate) run: u8,
-    /// Names its memory.
+    /// Identity of the data set.
     pub(crate) memory: u8,
-    /// Connections taken so far.
+    /// Number of connections accepted so far.
     pub(crate) accepted: usize,
-    /// The names of the commands executed, in order, but for those of the handshake.
+    /// Names of the executed commands, in order, without those of the handshake.
     pub(crate) executed: Vec<String>,
-    /// Whether it knows the client's scripts by name.
+    /// True if the node knows the client's scripts by their hashes.
     pub(crate) has_scripts: bool,
-    /// Whether it knows any command of the handshake.
+    /// True if the node knows no command of the handshake.
     pub(crate) is_old: bool,
-    /// Its version of Redis, if it gives one.
+    /// Redis version, if the node reports one.
     pub(crate) version: Option<&'static str>,
-    /// The key on which pushes are tried was deleted.
+    /// True if the key that is used to test pushes was deleted, so that a push is due.
     tells_a_change: bool,
     keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
     connections: Vec<Connection>,
@@ -57,7 +57,7 @@ struct Connection {
 }
 
 impl Node {
-    /// A node whose run id is made of the byte `run`.
+    /// Creates a node whose run id is made of the byte `run`.
     pub(crate) fn new(run: u8) -> Self {
         Self {
             habit: Habit::Answers,
@@ -99,7 +99,7 @@ impl Node {
         self.keys.remove(key.as_bytes());
     }
 
-    /// Writes one part of what is to be written, then executes what has arrived.
+    /// Writes one part of the pending replies, then executes the commands that have arrived.
     pub(crate) fn step(&mut self, now: Duration, context: &mut Context<'_>) {
         let mut connections = std::mem::take(&mut self.connections);
         connections.retain_mut(|connection| self.serve(connection, now, context));
@@ -162,7 +162,7 @@ impl Node {
         )
     }
 
-    /// The answer to a command of the handshake.
+    /// Returns the reply to a command of the handshake; `None` for other commands.
     fn greet(&mut self, arguments: &[Vec<u8>]) -> Option<Vec<u8>> {
         let reply = match &arguments[0][..] {
             b"CLIENT" | b"HELLO" | b"SCRIPT" if self.is_old => "-ERR unknown command\r\n",
@@ -251,7 +251,7 @@ fn bulk(value: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
-/// Takes the first whole command out of `received`.
+/// Removes the first complete command from `received`.
 fn command(received: &mut Vec<u8>) -> Option<Vec<Vec<u8>>> {
     let mut rest = &received[..];
     let count = header(&mut rest, b'*')?;

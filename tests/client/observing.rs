@@ -1,4 +1,4 @@
-//! What observers are told.
+//! Events that observers receive.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use crate::acquiring;
 use crate::node::Habit;
 use crate::world::{SECOND, World};
 
-/// Writes down what `of` says of an event.
+/// Observer that records the text that `of` returns for each event.
 struct Notes {
     of: fn(&Event<'_>) -> Option<String>,
     taken: Mutex<Vec<String>>,
@@ -141,7 +141,7 @@ fn nodes_come_go_and_come_of_age() {
     assert!(after.contains("0:gone") && after.contains("1:connected"), "{taken}");
 }
 
-/// Panics at every event, as a subscriber with a fault does.
+/// Observer that panics at every event.
 struct Faulty;
 
 impl Observer for Faulty {

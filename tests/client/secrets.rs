@@ -1,4 +1,4 @@
-//! User information and queries of URLs are shown nowhere.
+//! Checks that user information and queries of URLs appear in no output.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::logs::logged_in;
 use crate::node::Habit;
 use crate::world::{SECOND, TTL, World};
 
-/// Writes down every event as it is.
+/// Observer that records every event.
 #[derive(Default)]
 struct Tape(Mutex<String>);
 
@@ -23,18 +23,19 @@ impl Observer for Tape {
     }
 }
 
-/// A word that stands nowhere by chance.
+/// A word that appears nowhere by chance.
 fn word() -> impl Strategy<Value = String> {
     "[A-Z]{8}"
 }
 
-/// Two words, and between them anything that people forget to escape.
+/// Two words with arbitrary characters between them, which people may forget to escape, and the
+/// list of the two words.
 fn careless() -> impl Strategy<Value = (String, Vec<String>)> {
     (word(), "[ -~]{0,3}", word())
         .prop_map(|(one, between, other)| (format!("{one}{between}{other}"), vec![one, other]))
 }
 
-/// A URL and the words that must not be shown.
+/// A URL, and the words that must not be shown.
 fn url() -> impl Strategy<Value = (String, Vec<String>)> {
     let scheme = prop::sample::select(vec!["redis://", "rediss://", "unix://", "http://"]);
     let host = prop::sample::select(vec!["host", "host:7000", "host:x", "[::1]", "", "a b"]);
@@ -90,7 +91,8 @@ proptest! {
     }
 }
 
-/// What a client tells whose nodes repeat its user and its password in every way they have.
+/// Returns all the output of a client whose nodes repeat its user and password in every way they
+/// can.
 fn troubles(world: &World, user: &str, password: &str, tape: &Arc<Tape>) -> String {
     let refusal = format!("-NOPERM User {user} has no permissions, nor has '{password}'\r\n");
     world.node("a", |node| node.habit = Habit::Forbids(refusal.clone().into_bytes()));

@@ -1,4 +1,4 @@
-//! What an acquisition says that got nothing: somebody has the lock, nobody has, or nobody knows.
+//! Errors of a failed acquisition: somebody has the lock, nobody has it, or nobody knows.
 
 use redlock_client::{AcquireErrorKind, Redlock};
 
@@ -6,10 +6,11 @@ use crate::acquiring;
 use crate::node::Habit;
 use crate::world::{MS, SECOND, World};
 
-/// The versions that say in one command, or in two, whose a key is.
+/// Versions of Redis that report the owner of a key in the same command as the SET, and in a second
+/// one.
 const VERSIONS: [Option<&str>; 2] = [Some("7.0.15"), Some("6.2.14")];
 
-/// A world of five nodes of this version, on which `holders` have keys.
+/// A world of five nodes of this version. `holders` are the values of their keys; empty for none.
 fn world(version: Option<&'static str>, holders: [&str; 5]) -> World {
     let world = World::new();
     world.each_node(|node| node.version = version);
@@ -21,7 +22,7 @@ fn world(version: Option<&'static str>, holders: [&str; 5]) -> World {
     world
 }
 
-/// How one attempt fails.
+/// Returns the kind of error of a single attempt.
 fn of_one_attempt(world: &World) -> AcquireErrorKind {
     let redlock = world.client();
     let error = world.block_on(redlock.acquire("res").attempts(1)).unwrap_err();
@@ -52,12 +53,12 @@ fn taken_says_in_how_long_the_lock_is_free() {
     let left = error.retry_after().expect("all nodes have told");
     assert!(left > SECOND && left <= 2 * SECOND, "{left:?}");
     assert!(error.to_string().starts_with("the lock is taken, for another "), "{error}");
-    // Another task of the same client need not ask.
+    // Another task of the same client gets the answer without asking the nodes.
     let error = world.block_on(holder.acquire("res").attempts(1)).unwrap_err();
     let left = error.retry_after().expect("it is our own lease");
     assert!(left > SECOND && left < 2 * SECOND, "{left:?}");
     world.block_on(lease.release());
-    // A key without an end says nothing.
+    // A key without an expiry gives no time to retry after.
     let world = self::world(VERSIONS[0], ["x"; 5]);
     let error = world.block_on(world.client().acquire("res").attempts(1)).unwrap_err();
     assert_eq!((error.kind(), error.retry_after()), (AcquireErrorKind::Taken, None));

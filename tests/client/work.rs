@@ -1,4 +1,4 @@
-//! Work under the lock, and leases that nobody gives back.
+//! Work under the lock, and leases that are not released.
 
 use std::future::{pending, ready};
 

@@ -1,5 +1,5 @@
-//! A world in memory: nodes behind `tokio::io::duplex`, a clock that moves when the test says so,
-//! and the only executor there is.
+//! A world in memory: nodes behind `tokio::io::duplex`, a clock that only the test moves, and the
+//! only executor.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
-/// Five nodes, and everything that a client can see of the world.
+/// Five nodes, and everything else that a client can see.
 pub(crate) struct World {
     shared: Arc<Shared>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct Clock {
     now: Mutex<Duration>,
-    /// Until when somebody sleeps; written down afresh in every step.
+    /// Ends of all sleeps; collected anew in every step.
     sleepers: Mutex<Vec<Duration>>,
 }
 
@@ -72,7 +72,7 @@ impl Wake for Flag {
 impl World {
     pub(crate) fn new() -> Self {
         let shared = Shared::default();
-        // A boot clock that has run for a while: nothing may depend on its origin.
+        // The boot clock has run for a while, because nothing may depend on its origin.
         *shared.clock.now.lock().unwrap() = 1_000 * SECOND;
         *shared.entropy.lock().unwrap() = Some(0);
         let names = ["a", "b", "c", "d", "e"].map(String::from);
@@ -94,7 +94,7 @@ impl World {
         self.builder().build().unwrap()
     }
 
-    /// Changes the node `name`, or looks at it.
+    /// Changes or reads the node `name`.
     pub(crate) fn node<T>(&self, name: &str, act: impl FnOnce(&mut Node) -> T) -> T {
         act(self.shared.nodes.lock().unwrap().get_mut(name).unwrap())
     }
@@ -103,7 +103,7 @@ impl World {
         self.shared.nodes.lock().unwrap().values_mut().for_each(act);
     }
 
-    /// How many nodes hold `key` now.
+    /// Number of nodes that hold `key` now.
     pub(crate) fn holders(&self, key: &str) -> usize {
         let now = self.now();
         let nodes = self.shared.nodes.lock().unwrap();
@@ -114,7 +114,7 @@ impl World {
         *self.shared.clock.now.lock().unwrap()
     }
 
-    /// Time passes, and nobody takes a step meanwhile.
+    /// Moves the clock without letting anything take a step.
     pub(crate) fn pass(&self, time: Duration) {
         *self.shared.clock.now.lock().unwrap() += time;
     }
@@ -123,7 +123,7 @@ impl World {
         self.shared.tasks.lock().unwrap().len()
     }
 
-    /// The runtime ends: its tasks are dropped.
+    /// Drops all tasks, as the end of the runtime would.
     pub(crate) fn drop_tasks(&self) {
         let tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         drop(tasks);
@@ -133,7 +133,7 @@ impl World {
         *self.shared.entropy.lock().unwrap() = None;
     }
 
-    /// Everybody takes steps until nobody has any left at this instant.
+    /// Lets all tasks and nodes take steps until none has anything left to do at this instant.
     pub(crate) fn settle(&self) {
         let waker = Waker::from(Arc::clone(&self.shared.woken));
         let mut context = Context::from_waker(&waker);
@@ -144,7 +144,8 @@ impl World {
         }
     }
 
-    /// What `future` comes to without the clock moving, if it comes to anything.
+    /// Polls `future` without moving the clock. Returns its output, or `None` if it needs time to
+    /// pass.
     pub(crate) fn poll<T>(&self, future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
         let waker = Waker::from(Arc::clone(&self.shared.woken));
         let mut context = Context::from_waker(&waker);
@@ -161,8 +162,8 @@ impl World {
         }
     }
 
-    /// Polls `future` once, and then lets everybody else take a step; if nobody has one left, the
-    /// clock moves on to the next timer.
+    /// Polls `future` once, then lets tasks and nodes take a step. If none of them has anything
+    /// left to do, moves the clock to the next timer.
     pub(crate) fn poll_once<T>(&self, future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
         let waker = Waker::from(Arc::clone(&self.shared.woken));
         let mut context = Context::from_waker(&waker);
@@ -185,8 +186,8 @@ impl World {
         self.pass(next - self.now());
     }
 
-    /// What `future` comes to; whenever nobody has a step left, the clock moves on to the next
-    /// timer.
+    /// Runs `future` to completion. Moves the clock to the next timer whenever nothing else is left
+    /// to do.
     pub(crate) fn block_on<T>(&self, future: impl IntoFuture<Output = T>) -> T {
         let mut future = Box::pin(future.into_future());
         loop {
@@ -198,7 +199,7 @@ impl World {
     }
 
     fn step(&self, context: &mut Context<'_>) {
-        // Taken out meanwhile: a task may spawn another one.
+        // Take the tasks out of the list meanwhile: a task may spawn another one.
         let mut tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
         let mut all = self.shared.tasks.lock().unwrap();

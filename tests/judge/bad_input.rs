@@ -1,4 +1,5 @@
-//! What no client should send: every server's answer to the last byte, and what is left of it.
+//! Input that no client should send: compares the servers' replies byte for byte, and the state of
+//! the connection afterwards.
 
 use std::fmt::Write;
 
@@ -10,19 +11,20 @@ use crate::reply::{Reply, escaped};
 use crate::round::{Form, Word};
 use crate::simulated::Simulated;
 
-/// Sent behind what leaves a connection as it was: a server that has not closed it says this back.
+/// Sent after input that leaves the connection open: a server that has not closed the connection
+/// echoes it.
 const LAST_WORDS: &[u8] = b"*2\r\n$4\r\nECHO\r\n$10\r\nlast words\r\n";
 
-/// The end of its answer.
+/// End of the reply to [`LAST_WORDS`].
 const LAST_ANSWER: &[u8] = b"$10\r\nlast words\r\n";
 
-/// An answer is told up to so many bytes.
+/// Maximum number of bytes of a reply that a failure shows.
 const TOLD_BYTES: usize = 300;
 
 struct Case {
     what: &'static str,
     bytes: Vec<u8>,
-    /// Whole requests; what begins another one is followed by the end of the connection.
+    /// True for complete requests. After an incomplete request the test closes the connection.
     is_whole: bool,
 }
 
@@ -42,7 +44,7 @@ fn broken(what: &'static str, bytes: impl Into<Vec<u8>>) -> Case {
     Case { what, bytes: bytes.into(), is_whole: false }
 }
 
-/// One after the other, each on a connection of its own.
+/// All cases in order. Each uses its own connection.
 fn cases() -> Vec<Case> {
     let large = vec![b'v'; 10 << 20];
     let many: Vec<Vec<u8>> = (0..10_000).map(|number: u32| number.to_string().into()).collect();
@@ -185,7 +187,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Everything is answered as the real server answers it.
+/// Checks that every reply equals that of the real server.
 pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
     let profile = Profile::named(name).ok_or("no such profile")?;
     let server = real::Server::start(program)?;
@@ -208,7 +210,8 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
     if told.is_empty() { Ok(()) } else { Err(told.into()) }
 }
 
-/// A script without end: others are refused meanwhile, and it is ended, in the same words.
+/// A script without end: checks that both servers refuse other clients meanwhile and end the script
+/// with the same words.
 pub(crate) fn endless(name: &str, program: &str) -> Result<(), Failed> {
     let profile = Profile::named(name).ok_or("no such profile")?;
     let server = real::Server::start(program)?;

@@ -1,4 +1,4 @@
-//! Random commands: what lock clients send with all its options, right and wrong.
+//! Random commands: the commands of lock clients with all their options, valid and invalid.
 
 use crate::dice::Dice;
 use crate::round::Word;
@@ -9,10 +9,10 @@ use crate::words::{
 
 type Words = Vec<Word>;
 
-/// One kind of command.
+/// Generator of one kind of command.
 type Make = fn(&mut Dice) -> Words;
 
-/// Commands about keys, which a script or a transaction may contain, too.
+/// Weights and generators of commands on keys, which may also appear in a script or a transaction.
 const KEYED: [(usize, Make); 18] = [
     (20, set),
     (8, |dice| words(dice, "GET", &[key])),
@@ -34,7 +34,7 @@ const KEYED: [(usize, Make); 18] = [
     (3, found),
 ];
 
-/// Commands about the connection and the server.
+/// Weights and generators of commands on the connection and the server.
 const OTHERS: [(usize, Make); 15] = [
     (6, |dice| pick_words(dice, &["PING", "DBSIZE", "TIME"], &[])),
     (2, |dice| words(dice, "PING", &[anything])),
@@ -63,21 +63,21 @@ const OTHERS: [(usize, Make); 15] = [
     (1, |dice| words(dice, "RESET", &[])),
 ];
 
-/// A command about keys.
+/// Draws a command on keys.
 pub(crate) fn keyed(dice: &mut Dice) -> Words {
     let make = dice.weighted(&KEYED);
     let command = make(dice);
     spoiled(dice, command)
 }
 
-/// A command about something else.
+/// Draws a command on the connection or the server.
 pub(crate) fn other(dice: &mut Dice) -> Words {
     let make = dice.weighted(&OTHERS);
     let command = make(dice);
     spoiled(dice, command)
 }
 
-/// `MULTI` and what belongs to it.
+/// Draws `MULTI` or a related command.
 pub(crate) fn transaction(dice: &mut Dice, is_open: bool) -> Words {
     let choices: &[(usize, &str)] = if is_open {
         &[(8, "EXEC"), (2, "DISCARD"), (1, "MULTI"), (1, "WATCH"), (1, "UNWATCH")]
@@ -92,7 +92,8 @@ pub(crate) fn transaction(dice: &mut Dice, is_open: bool) -> Words {
     if dice.once_in(30) { spoiled(dice, command) } else { command }
 }
 
-/// `command`, or now and then something like it: a word more or less, other words.
+/// Returns `command`, or occasionally a variant of it: with a word more or less, or with other
+/// words.
 fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
     if !dice.once_in(8) || is_delicate(&command[0]) {
         return command;
@@ -109,8 +110,8 @@ fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
     command
 }
 
-/// A cursor other than 0 is the server's own business, and so are the order of its keys and its
-/// parameters that no client asks for; with other numbers WAIT waits.
+/// Returns true for commands that must not be varied. The meaning of a cursor other than 0, the
+/// order of keys and unusual parameters differ between servers; WAIT blocks if its numbers change.
 fn is_delicate(name: &Word) -> bool {
     let Word::Is(name) = name else { return false };
     ["ACL", "CONFIG", "KEYS", "SCAN", "WAIT"]
@@ -132,7 +133,7 @@ fn pick_words(dice: &mut Dice, names: &[&str], arguments: &[fn(&mut Dice) -> Wor
 fn set(dice: &mut Dice) -> Words {
     let mut command = words(dice, "SET", &[key, value]);
     let mut options: Vec<Words> = Vec::new();
-    // What lock clients send, most of the time.
+    // Half of the time, the options that lock clients send.
     if dice.once_in(2) {
         options.push(vec![in_some_case(dice, "NX")]);
         options.push(vec![in_some_case(dice, "PX"), milliseconds(dice)]);
@@ -198,7 +199,7 @@ fn expire(dice: &mut Dice) -> Words {
     command
 }
 
-/// What only some servers know.
+/// Draws a command that only some servers know.
 fn conditional(dice: &mut Dice) -> Words {
     match dice.below(4) {
         0 => words(dice, "DELIFEQ", &[key, value]),
@@ -224,7 +225,8 @@ fn moved(dice: &mut Dice) -> Words {
     command
 }
 
-/// What lists keys, such that it lists one at most: their order is nobody's promise.
+/// Draws a command that lists keys, with a pattern that matches at most one: no server promises an
+/// order.
 fn found(dice: &mut Dice) -> Words {
     let pattern = |dice: &mut Dice| {
         Word::text(dice.pick(&[
@@ -349,7 +351,8 @@ fn elsewhere(dice: &mut Dice) -> Words {
     }
 }
 
-/// What may be set, mostly: what a round sets the next one does not find.
+/// Parameters and values for CONFIG SET, mostly valid. A round never sees the settings of the round
+/// before.
 const SETTINGS: &[(&str, &str)] = &[
     ("maxmemory", "1"),
     ("maxmemory", "0"),

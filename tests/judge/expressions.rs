@@ -1,11 +1,11 @@
-//! Expressions of scripts: values of every type of Lua, and what libraries make of them.
+//! Expressions of scripts: values of every type of Lua, and calls of library functions on them.
 
 use crate::dice::Dice;
 use crate::round::Word;
 use crate::scripts::{NAMES, call, quoted};
 use crate::words;
 
-/// Something that is true or not.
+/// Draws a condition.
 pub(crate) fn condition(dice: &mut Dice, known: usize) -> String {
     let left = expression(dice, known, 0);
     match dice.below(5) {
@@ -17,7 +17,8 @@ pub(crate) fn condition(dice: &mut Dice, known: usize) -> String {
     }
 }
 
-/// An expression; a table may be so deep.
+/// Draws an expression. `known` is the number of variables it may use, and `depth` the depth to
+/// which tables may nest.
 pub(crate) fn expression(dice: &mut Dice, known: usize, depth: usize) -> String {
     if known > 0 && dice.once_in(2) {
         let name = NAMES[dice.below(known)];
@@ -78,7 +79,7 @@ fn number(dice: &mut Dice) -> String {
     .to_owned()
 }
 
-/// A table that means something to Redis, or looks like it.
+/// Draws a table that means something to Redis, or looks like it.
 fn reply(dice: &mut Dice) -> String {
     dice.pick(&[
         "{ok='FINE'}",

@@ -11,10 +11,10 @@ use crate::scripts;
 use crate::tracking;
 use crate::words::{anything, in_some_case};
 
-/// So many requests a round has.
+/// Minimum number of requests in a round.
 pub(crate) const ROUND_LENGTH: usize = 250;
 
-/// What is no request, and is answered by an error and the end of the connection.
+/// Malformed requests; a server replies with an error and closes the connection.
 const MALFORMED: [&[u8]; 11] = [
     b"*1\r\n:4\r\n",
     b"*1\r\n$-5\r\n",
@@ -50,11 +50,11 @@ const EMPTY: [&[u8]; 5] = [b"*0\r\n", b"*-1\r\n", b"*-10\r\n", b"\r\n", b"   \r\
 
 struct Generator {
     dice: Dice,
-    /// Those that the round calls by text or digest, each with what it is called with.
+    /// Scripts that the round calls by text or digest.
     scripts: Vec<Script>,
     locks: Vec<locks::Lock>,
     in_transaction: Vec<bool>,
-    /// Connections track what they read.
+    /// True if the connections track the keys they read.
     tracks: bool,
 }
 
@@ -64,7 +64,7 @@ enum Script {
     Lock(usize),
 }
 
-/// Round `number` of `seed`.
+/// Generates round `number` of `seed`.
 pub(crate) fn round(seed: u64, number: u64) -> Round {
     let mut dice = Dice::new(seed, number);
     let connections = 3 + dice.below(2);
@@ -81,7 +81,7 @@ pub(crate) fn round(seed: u64, number: u64) -> Round {
     while items.len() < ROUND_LENGTH {
         generator.batch(&mut items);
     }
-    // Behind its reply nothing is left that was pushed.
+    // All pending pushes arrive before the reply to this PING.
     for connection in 0..connections {
         let form = Form::Array(vec![Word::text("PING")]);
         items.push(Item { connection, pause_ms: 0, joins: false, form });
@@ -111,7 +111,8 @@ impl Generator {
             0 => return Form::Malformed(Bytes::from_static(self.dice.pick(&MALFORMED))),
             1 => return Form::Array(vec![in_some_case(&mut self.dice, "QUIT")]),
             2..=7 => return Form::Line(Bytes::from_static(self.dice.pick(&LINES))),
-            // Nothing ends what CLIENT CACHING says: the simulated server does not see it.
+            // An empty request would end the effect of CLIENT CACHING on a real server, but the
+            // simulated server does not see it.
             8 if !self.tracks => return Form::Nothing(Bytes::from_static(self.dice.pick(&EMPTY))),
             _ if self.tracks && self.dice.once_in(10) => {
                 return Form::Array(tracking::command(&mut self.dice));
@@ -141,7 +142,7 @@ impl Generator {
         form
     }
 
-    /// A call of a script, or something else about scripts.
+    /// Draws a call of a script, or another command on scripts.
     fn script(&mut self) -> Vec<Word> {
         let script = if self.scripts.is_empty() || self.dice.once_in(3) {
             let new = if self.dice.once_in(3) {

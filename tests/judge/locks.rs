@@ -1,4 +1,4 @@
-//! The scripts of lock clients, ours among them, and how they are called.
+//! The scripts of lock clients, ours among them, with their arguments.
 
 use redlock_client::scripts::{EXTEND, RELEASE};
 
@@ -15,7 +15,7 @@ pub(crate) struct Lock {
     arguments: Vec<&'static str>,
 }
 
-/// All of them.
+/// Returns the scripts of all lock clients.
 pub(crate) fn all() -> Vec<Lock> {
     let own = |script, arguments| {
         let script = std::str::from_utf8(script).expect("scripts are text");
@@ -33,7 +33,7 @@ pub(crate) fn all() -> Vec<Lock> {
 }
 
 impl Lock {
-    /// The words behind the script or its digest, as the client sends them.
+    /// Returns the words after the script or its digest, as the client sends them.
     pub(crate) fn call(&self, dice: &mut Dice) -> Vec<Word> {
         let mut call = vec![Word::text(&self.keys.to_string())];
         call.extend((0..self.keys).map(|_| words::key(dice)));

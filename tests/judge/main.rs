@@ -1,14 +1,14 @@
-//! The simulated masters, judged from outside: random command streams are sent to a real server and
-//! to the simulated one, and the replies compared byte for byte.
+//! Judges the simulated masters from outside: random streams of commands are sent to a real server
+//! and to the simulated one, and the replies are compared byte for byte.
 //!
-//! | variable | what |
+//! | variable | meaning |
 //! | --- | --- |
-//! | `JUDGE_COMMANDS` | so many commands are sent to each real server; a small sample by default |
-//! | `JUDGE_SEED` | where the streams come from; printed |
-//! | `JUDGE_ROUND` | this round of the seed alone |
-//! | `JUDGE_DIFFERENCES` | so many different differences are looked for before it ends |
+//! | `JUDGE_COMMANDS` | number of commands sent to each real server; a small sample by default |
+//! | `JUDGE_SEED` | seed of the streams; printed |
+//! | `JUDGE_ROUND` | plays only this round of the seed |
+//! | `JUDGE_DIFFERENCES` | number of distinct differences after which the search ends |
 //! | `JUDGE_WITHOUT` | commands that are not sent, separated by commas |
-//! | `BLESS` | the transcripts are recorded anew where there is a real server |
+//! | `BLESS` | records the transcripts anew where there is a real server |
 //! | `REDIS_SERVER`, `VALKEY_SERVER` | the programs, unless they are on PATH |
 //! | `REDLOCK_REQUIRE_REDIS` | a missing `redis-server` is a failure |
 //!
@@ -45,15 +45,15 @@ use redlock_sim::master::profile::Profile;
 use crate::play::{Counts, Difference, Judge};
 use crate::round::{Item, Round};
 
-/// So many commands plain `cargo test` sends.
+/// Number of commands that plain `cargo test` sends.
 const SAMPLE: u64 = 5_000;
 
-/// At most one reply in so many may go without a comparison, and so many besides: a round that is
-/// lost takes a few hundred with it.
+/// At most one reply in this many may go without a comparison, plus a constant number: a lost round
+/// costs a few hundred replies.
 const SKIPPED_ONE_IN: u64 = 50;
 const SKIPPED_BESIDES: u64 = 1_000;
 
-/// A test of the masters that take themselves for a server, against that program.
+/// A test of a server profile, given its name and the program to compare with.
 type Against = fn(&str, &str) -> Result<(), Failed>;
 
 fn main() {
@@ -90,7 +90,7 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Random streams: no difference.
+/// Plays random streams and fails if there is a difference.
 fn streams(name: &str, program: &str) -> Result<(), Failed> {
     let profile = Profile::named(name).ok_or("no such profile")?;
     let seed = number("JUDGE_SEED").unwrap_or(1);
@@ -132,7 +132,7 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     if pushes == 0 && left_out.is_empty() && only.is_none() {
         return Err("nothing was pushed".into());
     }
-    // Valkey takes for the time what may be a millisecond old, so that half of its rounds blur.
+    // Valkey's cached time may be a millisecond old, so that half of its rounds blur.
     let one_in = if profile.server == "valkey" { 1 } else { SKIPPED_ONE_IN };
     if skipped.saturating_sub(SKIPPED_BESIDES) * one_in > counts.compared() {
         return Err("too many replies were not compared".into());
@@ -140,7 +140,7 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The shortest round that shows a difference, for people.
+/// Describes the shortest round that still shows a difference.
 fn shrunk(judge: &mut Judge<'_>, round: Round, difference: Difference) -> io::Result<String> {
     let (round, difference) = shrink::shrink(judge, round, difference)?;
     let mut told: Vec<_> = round.items.iter().map(Item::told).collect();

@@ -1,4 +1,4 @@
-//! A round, played to a real server and to the simulated one.
+//! Plays a round to a real server and to the simulated one.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::reply::{self, Reply, escaped};
 use crate::round::{Form, Item, Round, Word};
 use crate::simulated::{Simulated, Verdict};
 
-/// How many replies were compared, and how.
+/// Numbers of replies by the way they were compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Byte for byte.
+    /// Compared byte for byte.
     pub(crate) exact: u64,
-    /// As one of those that the clock allows.
+    /// Matched one of the replies that the clock allows.
     pub(crate) interval: u64,
-    /// Pushes of the real server, one after the other before a reply as one.
+    /// Pushes of the real server; consecutive pushes before a reply count as one.
     pub(crate) pushes: u64,
-    /// Not at all: what the real server's state is was not known any more.
+    /// Not compared, because the real server's state was no longer known.
     pub(crate) skipped: u64,
 }
 
@@ -35,17 +35,17 @@ impl Counts {
     }
 }
 
-/// The two servers do not agree.
+/// A difference between the two servers.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// Which request of the round it is about.
+    /// Index of the request in the round.
     pub(crate) at: usize,
     pub(crate) real: String,
     pub(crate) simulated: String,
 }
 
 impl Difference {
-    /// What differences that probably have the same cause have in common.
+    /// Returns a text that is equal for differences that probably have the same cause.
     pub(crate) fn signature(&self, round: &Round) -> String {
         let name = escaped(&round.items[self.at].form.name().0);
         let digits = |text: &str| {
@@ -55,11 +55,11 @@ impl Difference {
     }
 }
 
-/// A real server, and what is needed to play rounds to it.
+/// Plays rounds to a real server and to the simulated one.
 pub(crate) struct Judge<'a> {
     server: &'a real::Server,
     profile: &'static Profile,
-    /// So much older than the clock may be what the server takes for the time.
+    /// Maximum age of the real server's cached time, in µs.
     slack_us: i64,
     control: real::Connection,
 }
@@ -76,17 +76,18 @@ struct Play<'a, 'b> {
     counts: Counts,
 }
 
-/// A reply of the real server, and to what.
+/// A reply of the real server, and the request that it answers.
 struct Heard {
-    /// Which item, and how many of its bytes; `None`: a look at the clock.
+    /// Index of the item; `None` for a reading of the clock.
     item: Option<usize>,
-    /// The pushes before it.
+    /// Pushes that arrived before the reply.
     pushes: Vec<u8>,
     reply: Reply,
     bytes: Vec<u8>,
 }
 
-/// What makes a server as good as new. Its generator of random numbers goes on from script to script.
+/// Commands that reset a server. One of them seeds Lua's random number generator, whose state
+/// outlasts a script.
 const BEGINNING: [&[&str]; 4] = [
     &[
         "CONFIG",
@@ -109,7 +110,7 @@ const TIME: &[u8] = b"*1\r\n$4\r\nTIME\r\n";
 
 type Outcome<T> = Result<T, Stop>;
 
-/// Why a round ends early.
+/// Reason why a round ends early.
 enum Stop {
     Different(Difference),
     Lost,
@@ -124,7 +125,8 @@ impl From<io::Error> for Stop {
 
 impl<'a> Judge<'a> {
     pub(crate) fn new(server: &'a real::Server, profile: &'static Profile) -> io::Result<Self> {
-        // Valkey takes the wall clock and adds a monotonic one to it for up to a millisecond.
+        // For up to a millisecond, Valkey computes the wall clock from an earlier reading and a
+        // monotonic clock.
         let slack_us = if profile.server == "valkey" { 1_000 } else { 0 };
         Ok(Self { server, profile, slack_us, control: server.connect()? })
     }
@@ -184,7 +186,8 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Sends the items from `begin` on at once, hears the replies and compares them.
+    /// Sends a batch of items, from `begin` on, in one write. Receives the replies and compares
+    /// them.
     fn batch(&mut self, items: &[Item], begin: usize) -> Outcome<()> {
         let at = items[begin].connection;
         if items[begin].pause_ms > 0 {
@@ -197,7 +200,7 @@ impl Play<'_, '_> {
             bytes.extend_from_slice(&item.form.encode(self.began_ms));
             expected.extend(std::iter::repeat_n(Some(index), item.form.replies()));
             self.in_transaction[at] = stays_in_transaction(&item.form, self.in_transaction[at]);
-            // Another command ends what CLIENT CACHING says, but for one of CLIENT.
+            // Any command except those of CLIENT ends the effect of CLIENT CACHING.
             let may_ask = item.form.name().0 != b"CLIENT" && !item.form.ends_connection();
             if !self.in_transaction[at] && may_ask {
                 bytes.extend_from_slice(TIME);
@@ -287,7 +290,7 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Compares the pushes that came to connection `at` before a reply to item `index`.
+    /// Compares the pushes that arrived on connection `at` before a reply to item `index`.
     fn hear(&mut self, at: usize, index: usize, pushes: &[u8]) -> Outcome<()> {
         self.counts.pushes += u64::from(!pushes.is_empty());
         match self.simulated.hear(at, pushes) {
@@ -302,7 +305,7 @@ impl Play<'_, '_> {
     }
 }
 
-/// Whether a connection collects commands after `form`.
+/// Returns true if a transaction is open on the connection after `form`.
 fn stays_in_transaction(form: &Form, in_transaction: bool) -> bool {
     match form.name() {
         (name, 1) if name == b"MULTI" => true,

@@ -1,4 +1,4 @@
-//! A real server, as a process of ours on loopback, and connections to it.
+//! A real server, as a child process on loopback, and connections to it.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::reply::{self, Reply};
 
-/// A server may take this long to come up, and to answer.
+/// Maximum time for a server to start, and to reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server, killed when dropped.
@@ -19,15 +19,15 @@ pub(crate) struct Server {
     process: Child,
 }
 
-/// Whether `program` can be run.
+/// Returns true if `program` can be run.
 pub(crate) fn is_there(program: &str) -> bool {
     let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
 impl Server {
-    /// Starts `program`. It keeps nothing on disk, and expired keys until somebody looks at them:
-    /// when its active cycle runs is nobody's choice.
+    /// Starts `program` without persistence. Active expiry is off, because its timing is
+    /// unpredictable: an expired key stays until a command accesses it.
     pub(crate) fn start(program: &str) -> io::Result<Self> {
         loop {
             let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
@@ -54,7 +54,8 @@ impl Server {
         Ok(Connection { stream, received: Vec::new() })
     }
 
-    /// Whether it is this process that answers: another one may have taken the port meanwhile.
+    /// Waits until the server replies. Returns false if the process ended, or if another process
+    /// that took the port replies instead.
     fn comes_up(&mut self) -> bool {
         let line = format!("process_id:{}\r\n", self.process.id());
         while self.process.try_wait().is_ok_and(|status| status.is_none()) {
@@ -78,7 +79,7 @@ impl Drop for Server {
     }
 }
 
-/// A connection that says what comes back byte for byte.
+/// A connection that returns replies byte for byte.
 pub(crate) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
@@ -89,7 +90,7 @@ impl Connection {
         self.stream.write_all(bytes)
     }
 
-    /// The next reply, taken apart and as it came.
+    /// Receives the next reply, parsed and as raw bytes.
     pub(crate) fn receive(&mut self) -> io::Result<(Reply, Vec<u8>)> {
         loop {
             if let Some((reply, length)) = reply::parse(&self.received) {
@@ -104,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// The next reply as [`Connection::receive`] has it, and the pushes that come before it.
+    /// Receives the next reply like [`Connection::receive`], and the pushes that come before it.
     pub(crate) fn receive_reply(&mut self) -> io::Result<(Vec<u8>, Reply, Vec<u8>)> {
         let mut pushes = Vec::new();
         loop {
@@ -116,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the reply.
     pub(crate) fn ask(&mut self, words: &[&str]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len());
         for word in words {
@@ -126,12 +127,13 @@ impl Connection {
         Ok(self.receive()?.0)
     }
 
-    /// Sends all of it at once, and hears everything that comes: up to `end`, or until the server
-    /// closes the connection, which without an `end` it is asked to do.
+    /// Sends all bytes at once and returns everything that is received, up to `end`, or until the
+    /// server closes the connection. Without an `end`, closes the sending side to make the server
+    /// do so.
     pub(crate) fn exchange(mut self, bytes: &[u8], end: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut writer = self.stream.try_clone()?;
         std::thread::scope(|scope| {
-            // A server that has closed the connection need not read the rest.
+            // Writing may fail: a server that has closed the connection need not read the rest.
             scope.spawn(move || {
                 let _ = writer.write_all(bytes);
                 if end.is_none() {
@@ -154,13 +156,13 @@ impl Connection {
         })
     }
 
-    /// What its clock reads.
+    /// Reads the server's clock, in µs.
     pub(crate) fn time_us(&mut self) -> io::Result<i64> {
         let reply = self.ask(&["TIME"])?;
         reply::time_us(&reply).ok_or_else(|| io::Error::other(format!("TIME: {reply:?}")))
     }
 
-    /// Whether the server has closed it.
+    /// Returns true if the server has closed the connection.
     pub(crate) fn is_closed(&mut self) -> bool {
         match self.receive() {
             Ok(_) => false,

@@ -1,17 +1,18 @@
-//! Replies as this test reads them: a parser of its own, that shares nothing with the masters.
+//! Replies as this test reads them: a separate parser that shares no code with the masters.
 
 use std::fmt::Write;
 
-/// A reply, taken apart.
+/// A parsed reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// Several, with the mark and the count that they came with.
+    /// An aggregate: type byte and count as received, and the elements.
     Many(Vec<u8>, Vec<Reply>),
-    /// Everything else: its mark, and what it says.
+    /// Any other reply: type byte and content.
     One(u8, Vec<u8>),
 }
 
-/// The reply that `bytes` begin with, and how long it is; `None` while some of it is missing.
+/// Parses the reply at the start of `bytes`. Returns the reply and its length, or `None` if it is
+/// incomplete.
 pub(crate) fn parse(bytes: &[u8]) -> Option<(Reply, usize)> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     let (&mark, text) = bytes[..end].split_first()?;
@@ -41,13 +42,13 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<(Reply, usize)> {
     }
 }
 
-/// What `TIME` says, in microseconds, if `reply` can be that.
+/// Returns the time in microseconds if `reply` looks like a reply to `TIME`.
 pub(crate) fn time_us(reply: &Reply) -> Option<i64> {
     let Reply::Many(_, parts) = reply else { return None };
     let [Reply::One(b'$', seconds), Reply::One(b'$', micros)] = parts.as_slice() else {
         return None;
     };
-    // Nothing else looks like a time of day of these years.
+    // Only a Unix time of these years has ten digits of seconds.
     if seconds.len() != 10 || micros.len() > 6 {
         return None;
     }
@@ -58,8 +59,8 @@ fn integer(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Whether `reply` is one that could have come between two others: everything in it is as in one of
-/// them, or a number between theirs.
+/// Returns true if `reply` could lie between two others: each of its parts equals that of one of
+/// them, or is a number between theirs.
 pub(crate) fn is_between(reply: &Reply, one: &Reply, other: &Reply) -> bool {
     if let (Some(at), Some(a), Some(b)) = (time_us(reply), time_us(one), time_us(other)) {
         return a.min(b) <= at && at <= a.max(b);
@@ -81,7 +82,7 @@ pub(crate) fn is_between(reply: &Reply, one: &Reply, other: &Reply) -> bool {
     }
 }
 
-/// `bytes` in one line, for people, and such that [`unescaped`] has them back.
+/// Escapes `bytes` into one readable line. [`unescaped`] reverses it.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for &byte in bytes {
@@ -96,7 +97,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes that `text` stands for: `\r`, `\n`, `\\` and `\xNN` are what they are elsewhere.
+/// Returns the bytes that `text` stands for, with the usual meaning of `\r`, `\n`, `\\` and `\xNN`.
 pub(crate) fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();

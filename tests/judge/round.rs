@@ -1,17 +1,17 @@
-//! What is asked: a round begins with empty servers and is played on connections of its own.
+//! Requests of a round. A round begins with empty servers and has its own connections.
 
 use bytes::Bytes;
 
 use crate::reply::escaped;
 
-/// A word of a request. Instants are known when it is sent.
+/// A word of a request. Instants are computed when the request is sent.
 #[derive(Clone, Debug)]
 pub(crate) enum Word {
     /// These bytes.
     Is(Bytes),
-    /// So many milliseconds after the round began, as Unix milliseconds.
+    /// This many milliseconds after the round began, as Unix milliseconds.
     AtMs(i64),
-    /// So many seconds after the round began, as Unix seconds.
+    /// This many seconds after the round began, as Unix seconds.
     AtS(i64),
 }
 
@@ -29,21 +29,21 @@ impl Word {
     }
 }
 
-/// How a request is written.
+/// Encoding of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
     /// An array of byte strings.
     Array(Vec<Word>),
-    /// A line, as it is.
+    /// An inline command, as is.
     Line(Bytes),
-    /// What asks for nothing, and has no reply: an empty line or array.
+    /// An empty line or array. It has no reply.
     Nothing(Bytes),
-    /// What is no request: there is one reply to it, and no connection any more.
+    /// A malformed request. The server replies once and closes the connection.
     Malformed(Bytes),
 }
 
 impl Form {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub(crate) fn encode(&self, began_ms: i64) -> Vec<u8> {
         match self {
             Self::Line(bytes) | Self::Nothing(bytes) | Self::Malformed(bytes) => bytes.to_vec(),
@@ -60,7 +60,7 @@ impl Form {
         }
     }
 
-    /// How many replies it has.
+    /// Returns the number of replies to the request.
     pub(crate) fn replies(&self) -> usize {
         match self {
             Self::Array(_) | Self::Line(_) | Self::Malformed(_) => 1,
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// What it asks for, in capitals, and how many words there are.
+    /// Returns the command's name in capitals, and the number of words.
     pub(crate) fn name(&self) -> (Vec<u8>, usize) {
         match self {
             Self::Array(words) => match words.first() {
@@ -84,12 +84,12 @@ impl Form {
         }
     }
 
-    /// Whether the server closes the connection after it.
+    /// Returns true if the server closes the connection after the request.
     pub(crate) fn ends_connection(&self) -> bool {
         matches!(self, Self::Malformed(_)) || self.name().0 == b"QUIT"
     }
 
-    /// It in one line.
+    /// Describes the request in one line.
     pub(crate) fn told(&self) -> String {
         match self {
             Self::Line(bytes) => format!("line {}", escaped(bytes)),
@@ -111,15 +111,16 @@ impl Form {
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) connection: usize,
-    /// So many milliseconds nothing is sent before it.
+    /// Pause before the request, in milliseconds.
     pub(crate) pause_ms: u64,
-    /// It is sent together with the one before, which is of the same connection.
+    /// True if the request is sent together with the one before, which is of the same connection.
     pub(crate) joins: bool,
     pub(crate) form: Form,
 }
 
 impl Item {
-    /// It in one line: the connection, `+` if it is sent with the one before, and what is sent.
+    /// Describes the item in one line: the connection, `+` if it is sent together with the one
+    /// before, and the request.
     pub(crate) fn told(&self) -> String {
         let joins = if self.joins { '+' } else { ' ' };
         let pause = match self.pause_ms {
@@ -130,7 +131,7 @@ impl Item {
     }
 }
 
-/// What is asked in one round.
+/// The requests of one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
     pub(crate) connections: usize,
@@ -138,7 +139,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Takes the commands with these names, which commas separate, out of the round.
+    /// Removes the commands with these names, separated by commas, from the round.
     pub(crate) fn leave_out(&mut self, names: &str) {
         let is_named = |item: &Item| {
             let name = item.form.name().0;
@@ -148,7 +149,8 @@ impl Round {
         self.unjoin();
     }
 
-    /// What is sent together is of one connection, and nothing follows what ends it.
+    /// Restores the invariant of `joins`: requests sent together are of one connection, and none
+    /// follows a request that ends it.
     pub(crate) fn unjoin(&mut self) {
         let mut before = None;
         for item in &mut self.items {

@@ -1,4 +1,4 @@
-//! Small random scripts: commands, errors, and every type of Lua and of Redis turned into the other.
+//! Small random scripts: commands, errors, and conversions between every type of Lua and of Redis.
 
 use std::fmt::Write;
 
@@ -8,10 +8,11 @@ use crate::expressions::{condition, expression};
 use crate::round::Word;
 use crate::words::{self, in_some_case};
 
-/// What scripts call what they know, in the order in which they learn it.
+/// Names of the local variables of scripts, in the order of declaration.
 pub(crate) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Redis 7.0 ends at an error that is a table without a text: none is raised here.
+/// Statements that raise errors. None raises a table without a text: the process of Redis 7.0 would
+/// end.
 const ERRORS: &[&str] = &[
     "error('boom')",
     "error({err='MINE it is'})",
@@ -27,7 +28,7 @@ const ERRORS: &[&str] = &[
     "assert(nil, {err='E a'})",
 ];
 
-/// What the sandbox refuses, and what Lua does.
+/// Statements that the sandbox or Lua refuses.
 const FORBIDDEN: &[&str] = &[
     "x = 1",
     "local y = foo",
@@ -53,7 +54,7 @@ const FORBIDDEN: &[&str] = &[
     "local t = #5",
 ];
 
-/// What `redis.*` refuses, mostly.
+/// Calls that `redis.*` refuses, mostly.
 const WRONG_CALLS: &[&str] = &[
     "redis.call()",
     "redis.call('')",
@@ -91,7 +92,7 @@ const WRONG_CALLS: &[&str] = &[
     "redis.replicate_commands()",
 ];
 
-/// What a script says of itself, right and wrong.
+/// Shebang lines of scripts, valid and invalid.
 const SHEBANGS: &[&str] = &[
     "#!lua\n",
     "#!lua\n",
@@ -113,7 +114,7 @@ const SHEBANGS: &[&str] = &[
     "#!lua ",
 ];
 
-/// A random script.
+/// Draws a random script.
 pub(crate) fn script(dice: &mut Dice) -> String {
     let mut text = String::new();
     if dice.once_in(6) {
@@ -140,7 +141,7 @@ pub(crate) fn script(dice: &mut Dice) -> String {
     text
 }
 
-/// What stands behind a script or its digest.
+/// Draws the words that follow a script or its digest.
 pub(crate) fn arguments(dice: &mut Dice) -> Vec<Word> {
     let keys = dice.below(3);
     let mut call = match dice.below(30) {
@@ -189,15 +190,15 @@ fn statement(dice: &mut Dice, known: &mut usize) -> String {
     }
 }
 
-/// A call of a command.
+/// Draws a call of a command.
 pub(crate) fn call(dice: &mut Dice, known: usize) -> String {
     let mut text = String::from(if dice.once_in(3) { "redis.pcall(" } else { "redis.call(" });
     let command = match dice.below(20) {
         0 => commands::other(dice),
         _ => commands::keyed(dice),
     };
-    // What lies behind a cursor that nobody handed out, and which of several keys is first, depends
-    // on a seed of the server's own: such commands are asked as they were drawn.
+    // The result of a cursor that no server handed out, and the order of several keys, depend on a
+    // seed inside the server. So the arguments of such commands are used as drawn.
     let is = |name: &[u8]| matches!(&command[0], Word::Is(it) if it.eq_ignore_ascii_case(name));
     let is_search = is(b"SCAN") || is(b"KEYS");
     for (at, word) in command.iter().enumerate() {
@@ -234,7 +235,7 @@ fn argument(dice: &mut Dice, word: &Word, known: usize) -> String {
     }
 }
 
-/// `bytes` as Lua writes them.
+/// Formats `bytes` as a string literal of Lua.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("'");
     for &byte in bytes {
@@ -251,7 +252,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// The words of a call that runs `script` by its text.
+/// Returns the words of a call that runs `script` by its text.
 pub(crate) fn eval(dice: &mut Dice, script: &str) -> Vec<Word> {
     vec![in_some_case(dice, "EVAL"), Word::text(script)]
 }

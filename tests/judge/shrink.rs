@@ -1,14 +1,14 @@
-//! The shortest round that still shows a difference.
+//! Shrinks a round to the shortest one that still shows a difference.
 
 use std::io;
 
 use crate::play::{Difference, Judge};
 use crate::round::Round;
 
-/// So many rounds are played at most to shrink one.
+/// Maximum number of rounds that are played to shrink one.
 const TRIES_MAX: usize = 300;
 
-/// Leaves items out of `round` while the servers still differ about the rest.
+/// Removes items from `round` as long as the servers still differ on the rest.
 pub(crate) fn shrink(
     judge: &mut Judge<'_>,
     mut round: Round,

@@ -1,8 +1,8 @@
 //! The simulated server in every state that it can be in.
 //!
-//! When exactly the real server read its clock is not known, only between which two readings of it.
-//! Where a millisecond ends in between, a request is executed at each of the milliseconds, and
-//! every outcome that fits the real reply is followed further.
+//! The instant at which the real server read its clock is not known; only two readings before and
+//! after it are. If a millisecond ends in between, a request is executed at each of the
+//! milliseconds, and every outcome that matches the real reply is followed further.
 
 use bytes::Bytes;
 use redlock_sim::history::Writer;
@@ -13,10 +13,11 @@ use redlock_sim::master::{Master, Storage, run_id};
 
 use crate::reply;
 
-/// More states than this are not followed.
+/// Maximum number of states that are followed.
 const STATES_MAX: usize = 64;
 
-/// Between more distant readings of the clock too much can have happened.
+/// Maximum distance between two readings of the clock, in µs. Beyond that too much can have
+/// happened.
 const BRACKET_MAX_US: i64 = 100_000;
 
 /// A server and its connections.
@@ -28,32 +29,32 @@ struct State {
     pushed: Vec<Vec<u8>>,
 }
 
-/// All states that fit what was seen so far.
+/// All states that match the replies so far.
 pub(crate) struct Simulated {
     profile: &'static Profile,
     states: Vec<State>,
-    /// The real server may be in another state than all of these: it reads its clock again and again
-    /// within a transaction and within a script, and one of them went on for longer than a
-    /// millisecond lasts; or there were too many states to follow.
+    /// True if the real server may be in a state that is not among these. It reads its clock
+    /// repeatedly within a transaction or a script, so a millisecond may end inside one; or there
+    /// were too many states to follow.
     is_blurred: bool,
     parsers: Vec<Requests>,
 }
 
-/// How a reply of the real server compares.
+/// Result of comparing a reply of the real server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is the one that the simulated server gives.
+    /// Equals the reply of the simulated server.
     Exact,
-    /// It is one of those that the simulated server gives, depending on the clock.
+    /// Equals one of the replies that the simulated server gives, depending on the clock.
     Interval,
-    /// It lies between them; what the server's state is, is not known any more.
+    /// Lies between those replies, so that the server's state is no longer known.
     Lost,
-    /// It is another one than this.
+    /// Differs from this reply of the simulated server.
     Different(Vec<u8>),
 }
 
 impl Simulated {
-    /// An empty server.
+    /// Creates an empty server.
     pub(crate) fn new(profile: &'static Profile, wall_ms: u64) -> Self {
         let master = Master::new(Storage::default(), run_id(0, 0), wall_ms);
         let state = State {
@@ -64,7 +65,7 @@ impl Simulated {
         Self { profile, states: vec![state], is_blurred: false, parsers: Vec::new() }
     }
 
-    /// Opens connection `at`, which the real server gave the number `id`.
+    /// Opens connection `at`, to which the real server gave the id `id`.
     pub(crate) fn open(&mut self, at: usize, id: u64) {
         for state in &mut self.states {
             state.close(at);
@@ -76,10 +77,12 @@ impl Simulated {
         self.parsers[at] = parser;
     }
 
-    /// What the bytes that connection `at` sends ask for. An error is an answer, and the last one.
+    /// Parses the requests in the bytes that connection `at` sends. A protocol error becomes the
+    /// encoded error reply, and is the last item.
     pub(crate) fn read(&mut self, at: usize, bytes: &[u8]) -> Vec<Result<Request, Vec<u8>>> {
         let mut requests = Vec::new();
-        // Cut in the middle: the requests must not depend on how the bytes arrive.
+        // Split the bytes in the middle, because the requests must not depend on how the bytes
+        // arrive.
         let (front, back) = bytes.split_at(bytes.len() / 2);
         for part in [front, back] {
             self.parsers[at].push(part);
@@ -97,7 +100,7 @@ impl Simulated {
         requests
     }
 
-    /// All answers to the bytes that connection `at` sends when the clock reads `wall_us`.
+    /// Returns all replies to the bytes that connection `at` sends when the clock reads `wall_us`.
     pub(crate) fn ask(&mut self, at: usize, bytes: &[u8], wall_us: i64) -> Vec<u8> {
         let mut answers = Vec::new();
         for request in self.read(at, bytes) {
@@ -110,7 +113,7 @@ impl Simulated {
         answers
     }
 
-    /// Compares the pushes that connection `at` was sent before its next reply.
+    /// Compares the pushes that connection `at` received before its next reply.
     pub(crate) fn hear(&mut self, at: usize, real: &[u8]) -> Verdict {
         if !self.states.iter().any(|state| state.pushed[at] == real) {
             let simulated = self.states[0].pushed[at].clone();
@@ -121,8 +124,8 @@ impl Simulated {
         Verdict::Exact
     }
 
-    /// Executes `request` of connection `at`, to which the real server answered `real` between two
-    /// readings of its clock.
+    /// Executes `request` of connection `at`, and compares the reply with `real`, which the real
+    /// server gave between two readings of its clock.
     pub(crate) fn judge(
         &mut self,
         at: usize,
@@ -156,7 +159,7 @@ impl Simulated {
         }
         let told = outcomes[0].1.clone();
         let Some((real, _)) = reply::parse(real) else { return Verdict::Different(told) };
-        // Within a millisecond only TIME tells one instant from another.
+        // Within a millisecond, only TIME distinguishes two instants.
         let is_same_millisecond = low_us / 1_000 == high_us / 1_000;
         outcomes.extend(self::outcomes(&old, at, request, &[high_us]));
         let replies: Vec<_> =
@@ -176,13 +179,14 @@ impl Simulated {
 }
 
 impl Simulated {
-    /// Whether the real server reads its clock more than once within `request`. Valkey does not.
+    /// Returns true if the real server reads its clock more than once within `request`. Valkey does
+    /// not.
     fn blurs(&self, request: &[Bytes]) -> bool {
         self.profile.server != "valkey" && reads_clock(request)
     }
 
-    /// From now on these states are followed, without those that are there twice. If there are too
-    /// many, the real server's may be among those that are let go.
+    /// Follows these states from now on, without duplicates. If there are too many, the real
+    /// server's state may be among those that are left out.
     fn follow(&mut self, states: impl Iterator<Item = State>) {
         self.states.clear();
         for state in states {
@@ -197,7 +201,8 @@ impl Simulated {
         }
     }
 
-    /// Another reply than the real one: no finding if the real server's state is not known.
+    /// Returns the verdict for a reply that differs from the real one: no difference is reported if
+    /// the real server's state is unknown.
     fn differs(&self, reply: Vec<u8>) -> Verdict {
         if self.is_blurred { Verdict::Lost } else { Verdict::Different(reply) }
     }
@@ -209,7 +214,7 @@ impl State {
         *self.server == *other.server && self.pushed == other.pushed && told(self) == told(other)
     }
 
-    /// Ends connection `at`, if there is one.
+    /// Closes connection `at`, if it is open.
     fn close(&mut self, at: usize) {
         self.sessions.resize(self.sessions.len().max(at + 1), None);
         self.pushed.resize(self.sessions.len(), Vec::new());
@@ -234,7 +239,7 @@ impl State {
                 self.close(at);
             }
             Answer::Silence => {}
-            // There are no replicas, however long one waits.
+            // There are no replicas, so waiting changes nothing.
             Answer::Wait { .. } => out.extend_from_slice(b":0\r\n"),
         }
         self.push();
@@ -252,7 +257,7 @@ impl State {
     }
 }
 
-/// What comes of `request` in each of `states` at each of `moments`.
+/// Returns the outcome of `request` in each of `states` at each of `moments`.
 fn outcomes(
     states: &[State],
     at: usize,
@@ -268,13 +273,13 @@ fn outcomes(
     pairs.map(outcome).collect()
 }
 
-/// An instant of every millisecond from one reading to the other.
+/// Returns one instant in every millisecond from one reading to the other.
 fn moments(low_us: i64, high_us: i64) -> Vec<i64> {
     let later = low_us / 1_000 + 1..=high_us / 1_000;
     std::iter::once(low_us).chain(later.map(|ms| ms * 1_000)).collect()
 }
 
-/// Whether the answer may say what the clock reads to the microsecond, or depend on it.
+/// Returns true if the reply may contain the clock's microseconds, or depend on them.
 fn reads_clock(request: &[Bytes]) -> bool {
     let name = request[0].to_ascii_uppercase();
     matches!(name.as_slice(), b"TIME" | b"EXEC") || name.starts_with(b"EVAL")

@@ -1,17 +1,17 @@
-//! Random commands about client-side caching.
+//! Random commands on client-side caching.
 
 use crate::commands::words;
 use crate::dice::Dice;
 use crate::round::Word;
 use crate::words::{anything, in_some_case};
 
-/// What turns tracking on: on a connection that speaks version 3, mostly.
+/// Returns the commands that turn tracking on, mostly on a connection that speaks RESP3.
 pub(crate) fn begin(dice: &mut Dice) -> Vec<Vec<Word>> {
     let version = if dice.once_in(8) { "2" } else { "3" };
     vec![vec![Word::text("HELLO"), Word::text(version)], turn_on(dice)]
 }
 
-/// `CLIENT TRACKING` and what belongs to it, right and wrong.
+/// Draws `CLIENT TRACKING` or a related command, valid or invalid.
 pub(crate) fn command(dice: &mut Dice) -> Vec<Word> {
     match dice.below(16) {
         0..=3 => turn_on(dice),
@@ -55,8 +55,8 @@ fn turn_on(dice: &mut Dice) -> Vec<Word> {
     command
 }
 
-/// What is refused, and what `OFF` does not look at. The simulated server has neither broadcasts nor
-/// redirections.
+/// Draws options that servers refuse, or that `OFF` ignores. Valid broadcasts and redirections are
+/// left out, because the simulated server supports neither.
 fn contradiction(dice: &mut Dice) -> Vec<Word> {
     let rest: &[&str] = dice.weighted(&[
         (1, &["ON", "PREFIX", "lock:"] as &[&str]),

@@ -1,5 +1,5 @@
-//! What real servers answered once: recorded by `BLESS=1` where there is one, and played to the
-//! simulated server everywhere.
+//! Replies of real servers: recorded by `BLESS=1` where there is a real server, and compared with
+//! the simulated server everywhere.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,13 +17,13 @@ use crate::simulated::Simulated;
 
 const REQUESTS: &str = include_str!("transcript.txt");
 
-/// Numbers of answers that depend on the clock are rounded to this.
+/// Precision, in milliseconds, to which numbers in replies that depend on the clock are rounded.
 const ROUNDED_MS: i64 = 100;
 
-/// When transcripts are played.
+/// Unix time at which transcripts are played, in milliseconds.
 const PLAYED_MS: i64 = 1_800_000_000_000;
 
-/// A line of a transcript that asks for something.
+/// A request line of a transcript.
 struct Request<'a> {
     connection: char,
     form: Form,
@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The words of a line; those in quotation marks may contain anything.
+/// Splits a line into words. Words in quotation marks may contain anything.
 fn words(line: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -77,7 +77,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/judge/golden/{name}.txt"))
 }
 
-/// Asks the real server everything and keeps what it answers.
+/// Sends every request to the real server and records the replies.
 pub(crate) fn record(name: &str, program: &str) -> Result<(), Failed> {
     let server = real::Server::start(program)?;
     let mut control = server.connect()?;
@@ -112,7 +112,7 @@ pub(crate) fn record(name: &str, program: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Asks the simulated server what the real one was asked.
+/// Sends the recorded requests to the simulated server, and compares the replies.
 pub(crate) fn play(name: &str, profile: &'static Profile) -> Result<(), Failed> {
     let path = golden(name);
     let text = fs::read_to_string(&path).map_err(|error| missing(&path, &error))?;

@@ -1,4 +1,4 @@
-//! Random arguments: few keys, so that they collide, and every kind of wrong number.
+//! Random arguments: few keys, so that they collide, and every kind of invalid number.
 
 use bytes::Bytes;
 
@@ -30,7 +30,7 @@ const VALUES: [&[u8]; 12] = [
     b"a value that is longer than what fits into forty-four bytes of an object",
 ];
 
-/// What reads as an integer, and what nearly does.
+/// Texts that parse as an integer, and texts that nearly do.
 const INTEGERS: [&str; 26] = [
     "0",
     "1",
@@ -64,7 +64,7 @@ pub(crate) fn is(bytes: &[u8]) -> Word {
     Word::Is(Bytes::copy_from_slice(bytes))
 }
 
-/// `name`, in capitals or not.
+/// Returns `name` in capitals, in small letters or in a mixture.
 pub(crate) fn in_some_case(dice: &mut Dice, name: &str) -> Word {
     match dice.below(4) {
         0 | 1 => Word::text(name),
@@ -90,7 +90,7 @@ pub(crate) fn value(dice: &mut Dice) -> Word {
     is(dice.pick(&VALUES))
 }
 
-/// Any number.
+/// Draws any number.
 pub(crate) fn integer(dice: &mut Dice) -> Word {
     match dice.below(4) {
         0 => Word::text(&dice.between(-20, 20).to_string()),
@@ -99,7 +99,7 @@ pub(crate) fn integer(dice: &mut Dice) -> Word {
     }
 }
 
-/// So many milliseconds to live: some end within the round.
+/// Draws a time to live in milliseconds; some end within the round.
 pub(crate) fn milliseconds(dice: &mut Dice) -> Word {
     match dice.below(10) {
         0..=3 => Word::text(&dice.between(1, 12).to_string()),
@@ -116,7 +116,7 @@ pub(crate) fn seconds(dice: &mut Dice) -> Word {
     }
 }
 
-/// An instant, in Unix milliseconds.
+/// Draws an instant, in Unix milliseconds.
 pub(crate) fn at_milliseconds(dice: &mut Dice) -> Word {
     match dice.below(8) {
         0 => Word::AtMs(dice.between(-50, 0)),
@@ -126,7 +126,7 @@ pub(crate) fn at_milliseconds(dice: &mut Dice) -> Word {
     }
 }
 
-/// An instant, in Unix seconds.
+/// Draws an instant, in Unix seconds.
 pub(crate) fn at_seconds(dice: &mut Dice) -> Word {
     match dice.below(8) {
         0..=1 => Word::AtS(dice.between(-3, 0)),
@@ -135,7 +135,7 @@ pub(crate) fn at_seconds(dice: &mut Dice) -> Word {
     }
 }
 
-/// Anything at all.
+/// Draws any word.
 pub(crate) fn anything(dice: &mut Dice) -> Word {
     match dice.below(6) {
         0 => key(dice),

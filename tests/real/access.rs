@@ -1,4 +1,4 @@
-//! Who may speak to a server, and in which words: passwords, users, databases, sockets.
+//! Access to a server: passwords, users, rights, databases, sockets.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_server_without_the_newer_commands_will_do),
 ];
 
-/// What a user of the client may do, besides `on >password ~prefix*`.
+/// Rights that a user of the client needs, besides `on >password ~prefix*`.
 const RIGHTS: &str = "resetchannels ~redlock-client:canary -@all +info +set +get +del +pttl +pexpire +eval \
      +evalsha +time +client|tracking +script|load +client|setname";
 
@@ -31,12 +31,12 @@ fn client(url: String) -> Redlock {
     patient(vec![url]).build().unwrap()
 }
 
-/// `user` is `name:password`.
+/// Returns the server's URL for `user`, which is `name:password`.
 fn url_of(server: &Server, user: &str) -> String {
     format!("redis://{user}@127.0.0.1:{}", server.port())
 }
 
-/// Goes through everything that the client does with a server.
+/// Does everything that the client ever does with a server.
 async fn works(url: String, server: &Server) -> Result<(), String> {
     let redlock = client(url);
     for _ in 0..2 {
@@ -47,7 +47,7 @@ async fn works(url: String, server: &Server) -> Result<(), String> {
             Released::Confirmed => {}
             released => return Err(format!("{released:?}")),
         }
-        // The scripts are sent as text next time.
+        // Makes the client send its scripts as text the next time.
         server.ask::<()>("SCRIPT FLUSH");
     }
     let inspection = redlock.inspect().await;
@@ -92,8 +92,8 @@ async fn the_rights_that_the_manual_asks_for_are_enough() {
 
 async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
     let server = Server::start(&[]);
-    // Without these the client does with less: it knows less of the node's memory, scripts go as
-    // text, and it has no name.
+    // The client works without these rights, but with less: it knows less about the data set, sends
+    // scripts as text, and has no name.
     let comforts = ["+time", "+client|tracking", "+script|load", "+client|setname"];
     let rights = RIGHTS.split(' ').filter(|right| right.starts_with('+'));
     for right in rights {
@@ -129,7 +129,7 @@ async fn a_database_keeps_the_keys() {
     .await;
     assert_eq!(lease.release().await, Released::Confirmed);
     assert_eq!(other.release().await, Released::Confirmed);
-    // A reconnection leads to the same database.
+    // After a reconnection the client uses the same database.
     fleet[0].ask::<()>("CLIENT KILL TYPE normal SKIPME yes");
     eventually("both are back", SOON, || fleet[0].connections().len() == 2).await;
     let lease = three.acquire("res").wait(SOON).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_socket_with_a_path_is_as_good_as_a_port() {
     fleet.empties(SOON).await;
 }
 
-/// As many a proxy, and servers older than version 6.
+/// Like many proxies, and like servers older than version 6.
 async fn a_server_without_the_newer_commands_will_do() {
     let without = |command| ["--rename-command", command, ""];
     let options = [without("HELLO"), without("CLIENT"), without("SCRIPT")].concat();

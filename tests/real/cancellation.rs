@@ -1,8 +1,8 @@
-//! Futures that are dropped after any number of polls.
+//! Drops futures after any number of polls.
 //!
-//! Each is polled at every turn of its runtime, whether or not it was woken, so that it is dropped
-//! at every step that the sockets make: many more polls than it needs. Of that many numbers of
-//! polls a part is tried, spread evenly.
+//! Each future is polled at every turn of its runtime, woken or not, so that it is dropped at every
+//! step of the sockets. That takes many more polls than the future needs, so only some numbers of
+//! polls are tried, spread evenly.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -29,14 +29,14 @@ pub(crate) const TESTS: &[Test] = &[
     on_one_thread!(waiting_for_the_loss_may_be_dropped_after_any_poll),
 ];
 
-/// A future that is to be dropped.
+/// A future that is going to be dropped.
 struct Victim(Pin<Box<dyn Future<Output = ()>>>);
 
 fn victim<T>(future: impl Future<Output = T> + 'static) -> Victim {
     Victim(Box::pin(async move { drop(future.await) }))
 }
 
-/// Polls `victim` at most so many times, then drops it. The number of polls.
+/// Polls `victim` at most `most` times, then drops it. Returns the number of polls.
 async fn polled(mut victim: Victim, most: usize) -> usize {
     for polls in 1..=most {
         let polled = poll_fn(|context| Poll::Ready(victim.0.as_mut().poll(context))).await;
@@ -48,7 +48,8 @@ async fn polled(mut victim: Victim, most: usize) -> usize {
     most
 }
 
-/// Numbers of polls, from none up to those until what `prepare` makes is complete.
+/// Returns the numbers of polls to try, from none up to the number that completes what `prepare`
+/// makes.
 async fn numbers_of_polls(prepare: &impl AsyncFn() -> Victim) -> impl Iterator<Item = usize> {
     let mut polls = 0;
     for _ in 0..5 {
@@ -59,7 +60,8 @@ async fn numbers_of_polls(prepare: &impl AsyncFn() -> Victim) -> impl Iterator<I
     (0..=polls).step_by(step)
 }
 
-/// Drops what `prepare` makes, which is about `res`, after each number of polls. Nobody is harmed.
+/// Drops the future that `prepare` makes, after each number of polls, and checks that other
+/// acquisitions still succeed. The future works on `res`.
 async fn dropped(fleet: &Fleet, redlock: &Redlock, prepare: impl AsyncFn() -> Victim) {
     fleet.connect(redlock).await;
     let connections = || fleet.iter().map(|server| server.connections()).collect::<Vec<_>>();
@@ -69,7 +71,7 @@ async fn dropped(fleet: &Fleet, redlock: &Redlock, prepare: impl AsyncFn() -> Vi
         let other = async { redlock.try_acquire("other").await };
         let (other, _) = tokio::join!(other, polled(victim, most));
         let other = other.unwrap_or_else(|error| panic!("{most} polls: {error}"));
-        // Each connection has what is given back before the next command.
+        // On each connection the release precedes the next command.
         let next = redlock.try_acquire("res").await;
         let next = next.unwrap_or_else(|error| panic!("{most} polls: {error}"));
         fleet.all_hold("other", &other).await;
@@ -138,7 +140,7 @@ async fn a_release_may_be_dropped_after_any_poll() {
 
 async fn an_extension_may_be_dropped_after_any_poll() {
     let fleet = Fleet::of(5);
-    // One after each number of polls, and another one behind it.
+    // Every round of the loop below extends twice, so the limit must be high.
     let redlock = fleet.builder().extensions_max(u32::MAX).build().unwrap();
     let lease = Rc::new(redlock.try_acquire("lease").await.unwrap());
     fleet.all_hold("lease", &lease).await;
@@ -148,7 +150,7 @@ async fn an_extension_may_be_dropped_after_any_poll() {
     };
     for most in numbers_of_polls(&prepare).await {
         polled(prepare().await, most).await;
-        // The next one waits for its turn, and is served on the same connections.
+        // The next extension waits for its turn, and uses the same connections.
         let deadline = lease.extend(TTL).await.unwrap();
         assert_eq!(lease.deadline(), deadline);
     }
@@ -206,7 +208,7 @@ async fn an_inspection_may_be_dropped_after_any_poll() {
         polled(prepare().await, most).await;
         redlock.try_acquire("res").await.unwrap().release().await;
     }
-    // The key on which an inspection tries things lives for half a second.
+    // The key with which an inspection tests a server lives for half a second.
     fleet.empties(SOON).await;
     eventually("only the client's own connections are left", SOON, || {
         fleet.iter().all(|server| server.connections().len() == 1)

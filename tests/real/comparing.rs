@@ -1,4 +1,4 @@
-//! Servers that compare a key by themselves: then the client sends no scripts.
+//! Servers that can compare a key's value by themselves: the client sends them no scripts.
 
 use redlock_client::Released;
 
@@ -24,7 +24,7 @@ async fn a_server_that_compares_by_itself_runs_no_scripts() {
     for server in &*fleet {
         assert_eq!(server.calls(command), ROUNDS, "releases");
         assert_eq!(server.calls("set"), 2 * ROUNDS + 1, "acquisitions, extensions and the canary");
-        // What the scripts of owners would do.
+        // Commands that the scripts would have executed.
         assert_eq!(server.calls("del") + server.calls("pexpire"), 0);
     }
 }

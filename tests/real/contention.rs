@@ -1,4 +1,4 @@
-//! Many tasks, one key.
+//! Many tasks that want the same key.
 
 use std::future::{Future, IntoFuture};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_crowd_on_idle_servers_is_served).alone(),
 ];
 
-/// What the lock protects.
+/// Resource that the lock protects.
 #[derive(Default)]
 struct Room {
     occupied: AtomicBool,
@@ -36,7 +36,7 @@ impl Room {
 
 const TASKS: usize = 1_000;
 
-/// More at once than a connection takes: the rest waits for its turn.
+/// More commands at once than a connection takes: the rest waits for its turn.
 async fn a_crowd_on_idle_servers_is_served() {
     let fleet = Fleet::of(5);
     let redlock = fleet.client();
@@ -68,7 +68,7 @@ async fn all_at_once<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Outp
     .await;
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
-/// Every tenth task is in a hurry.
+/// Wait of every tenth task.
 const HURRY: Duration = Duration::from_millis(50);
 const TIME: Duration = Duration::from_secs(60);
 
@@ -98,7 +98,8 @@ async fn crowd(clients: usize) {
                 }
                 Err(error) => {
                     use AcquireErrorKind::{Split, Taken, TooFewNodes};
-                    // The last two: whoever is ahead in line has been told nothing better so far.
+                    // Split and TooFewNodes also occur: the task ahead in line may have got no
+                    // better answer so far.
                     assert!(matches!(error.kind(), Taken | Split | TooFewNodes), "{error}");
                     assert_eq!(wait, HURRY, "{error}");
                     false

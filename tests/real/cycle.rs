@@ -59,7 +59,8 @@ async fn a_waiter_gets_the_lock_when_it_is_released() {
     let fleet = Fleet::of(3);
     let (one, other) = (fleet.client(), fleet.client());
     let lease = one.acquire("res").await.unwrap();
-    // A majority has granted it; the last server could be the other's before.
+    // A majority has granted the lease, but the last server could still take the other client's key
+    // first.
     fleet.all_hold("res", &lease).await;
     let waiting = tokio::spawn(async move { other.acquire("res").wait(TTL / 2).await });
     let holder = lease.owner().as_bytes().to_vec();
@@ -82,8 +83,9 @@ async fn a_lease_ends_by_itself_and_its_keys_after_it() {
     fleet.all_hold("res", &lease).await;
     for server in &*fleet {
         let left = Duration::from_millis(server.ask("PTTL res"));
-        // The server was asked before: had its key less left than the lease and the drift of 1 %
-        // and 2 ms, it would expire too early. It rounds to milliseconds.
+        // PTTL was sent before `remaining` was read. If the key has less time left than the lease
+        // plus the drift of 1 % and 2 ms, the key expires too early. The server rounds to
+        // milliseconds.
         let needed = lease.remaining() + ttl / 100 + Duration::from_millis(2);
         assert!(left + Duration::from_millis(1) >= needed, "{left:?} < {needed:?}");
     }

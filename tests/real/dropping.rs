@@ -1,5 +1,5 @@
-//! Leases, acquisitions and clients that are dropped wherever they happen to be, and runtimes that
-//! end while a client is in use.
+//! Leases, acquisitions and clients that are dropped at any point, and runtimes that end while a
+//! client is in use.
 
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
@@ -32,7 +32,7 @@ fn runtime() -> Runtime {
     builder.worker_threads(1).enable_all().build().expect("a runtime")
 }
 
-/// What `future` comes to on `runtime`, before the test counts as hanging.
+/// Runs `future` on `runtime`. Panics if it takes so long that it must hang.
 fn on<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     runtime.block_on(async {
         tokio::time::timeout(2 * TTL, future).await.expect("somebody is to wake the future")
@@ -73,7 +73,7 @@ fn a_lease_may_be_dropped_by_a_panic() {
     assert_eq!(on(&runtime, lease.release()), Released::Confirmed);
 }
 
-/// Nobody is there to send the release until the client is used again.
+/// No task can send the release until the client is used again.
 fn a_lease_may_be_dropped_after_its_runtime_has_ended() {
     let fleet = Fleet::of(3);
     let redlock = fleet.client();
@@ -149,13 +149,13 @@ fn a_static_client_serves_two_runtimes_at_once() {
     let other = thread::spawn(work);
     work();
     other.join().expect("it does not panic");
-    // What a runtime left undone when it ended is done on the next.
+    // Releases left undone by a runtime that ended are sent on the next one.
     let last = runtime();
     on(&last, async { redlock.acquire("res").await.unwrap().release().await });
     until("the leases are released", SOON, || is_empty(&fleet));
 }
 
-/// The client's tasks run on the runtime that used it first.
+/// The client's tasks run on the runtime that first used the client.
 fn a_waiter_outlives_the_runtime_that_served_it() {
     let fleet = Fleet::of(3);
     let (redlock, holder) = (fleet.client(), fleet.client());
@@ -165,7 +165,7 @@ fn a_waiter_outlives_the_runtime_that_served_it() {
     let waiting = redlock.clone();
     let waiting = second.spawn(async move { waiting.acquire("res").await });
     on(&second, async {
-        // One of the connection, one of the holder, and two in vain.
+        // One SET by `connect`, one by the holder, and two failed ones by the waiter.
         eventually("somebody waits", SOON, || fleet[0].calls("set") >= 4).await;
     });
     drop(first);
@@ -182,7 +182,7 @@ fn a_lease_is_lost_in_time_though_the_runtime_that_served_it_has_ended() {
     on(&first, fleet.connect(&redlock));
     let lease = on(&second, async { redlock.acquire("res").ttl(ttl).await.unwrap() });
     let lost = second.spawn(lease.lost());
-    // It is asked once, and sleeps.
+    // Polls `lost` once, so that it sleeps.
     on(&second, tokio::task::yield_now());
     drop(first);
     assert_eq!(on(&second, lost).unwrap(), LostReason::DeadlinePassed);

@@ -1,4 +1,4 @@
-//! The programs in `examples/` do what they say, on real servers, and end by themselves.
+//! The programs in `examples/`: each does what it says on real servers, and ends by itself.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_threads!(cron_runs_once_and_keeps_the_lock),
 ];
 
-/// Where cargo puts the examples of the build that this test belongs to.
+/// Path of an example from the build that this test belongs to.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a program that runs");
     let target = test.ancestors().nth(2).expect("tests are in `deps`, below the target directory");
@@ -22,7 +22,7 @@ fn example(name: &str) -> PathBuf {
     example
 }
 
-/// What an example prints about servers that are young and have nothing to forget.
+/// Runs an example and returns its output. The servers are new and have no leases to forget.
 fn output(name: &str, fleet: &Fleet) -> String {
     let output = Command::new(example(name))
         .env("REDLOCK_NODES", fleet.urls().join(","))
@@ -51,7 +51,8 @@ fn keep_alive_outlives_the_ttl() {
     assert!(said.contains("imported 1500 rows again"), "{said}");
     assert_eq!(fleet.keys(), [0; 3]);
     let calls = |name| fleet.iter().map(|server| server.calls(name)).sum::<usize>();
-    // Servers that compare by themselves are asked by a SET, as they are twice to acquire.
+    // A server that compares by itself extends with a SET, in addition to the two SETs of the
+    // acquisitions.
     assert!(calls("evalsha") > 0 || calls("set") > 2 * 3, "it was extended");
 }
 

@@ -1,4 +1,4 @@
-//! Leases that live for longer than their first TTL, and keys that vanish under them.
+//! Leases that outlive their first TTL, and keys that vanish under them.
 
 use std::time::Duration;
 

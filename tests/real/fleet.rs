@@ -8,11 +8,11 @@ use redlock_client::{Builder, Lease, Redlock, Released, RestartGuard};
 use crate::server::Server;
 use crate::wait::{comes_true, eventually};
 
-/// The TTL of every lease, unless a test says otherwise: longer than any test of outages needs, so
-/// that nothing that works only because a key has expired passes for a release.
+/// TTL of every lease, unless a test chooses another: longer than any outage in a test, so that an
+/// expired key is never mistaken for a released one.
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
-/// What does not wait for a TTL to pass is done by then, however busy the machine is.
+/// Time limit for everything that does not wait for a TTL, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 /// Independent servers, without persistence.
@@ -23,7 +23,7 @@ impl Fleet {
         Self::with(size, &[])
     }
 
-    /// Servers with further options.
+    /// Starts servers with additional options.
     pub(crate) fn with(size: usize, options: &[&str]) -> Self {
         Self((0..size).map(|_| Server::start(options)).collect())
     }
@@ -32,8 +32,8 @@ impl Fleet {
         self.0.iter().map(Server::url).collect()
     }
 
-    /// A client that takes young servers for old ones and waits for slow ones: the machine that
-    /// tests run on may be busy.
+    /// Configuration of a client that lets new servers vote and waits for slow ones, because the
+    /// test machine may be busy.
     pub(crate) fn builder(&self) -> Builder {
         patient(self.urls())
     }
@@ -42,19 +42,20 @@ impl Fleet {
         self.builder().build().expect("a configuration without faults")
     }
 
-    /// How many keys each server has.
+    /// Number of keys on each server.
     pub(crate) fn keys(&self) -> Vec<usize> {
         self.0.iter().map(Server::keys).collect()
     }
 
-    /// Gives `redlock` a connection to every server.
+    /// Makes `redlock` connect to every server.
     pub(crate) async fn connect(&self, redlock: &Redlock) {
         let lease = redlock.acquire("connect").await.expect("a fleet in order");
         self.all_hold("connect", &lease).await;
         assert_eq!(lease.release().await, Released::Confirmed);
     }
 
-    /// Ready once every server holds the key `name` of `lease`: a lease begins when a majority does.
+    /// Waits until every server holds the key `name` of `lease`. A lease begins when a majority
+    /// holds it.
     pub(crate) async fn all_hold(&self, name: &str, lease: &Lease) {
         for server in &self.0 {
             eventually("the server has the key", SOON, || {
@@ -65,7 +66,8 @@ impl Fleet {
         }
     }
 
-    /// Ready once no server has a key; `within` is below the TTL where releases are to do it.
+    /// Waits until no server has a key. `within` is below the TTL if releases must have removed the
+    /// keys.
     pub(crate) async fn empties(&self, within: Duration) {
         for server in &self.0 {
             let empty = comes_true(within, || server.keys() == 0).await;
@@ -74,7 +76,7 @@ impl Fleet {
     }
 }
 
-/// A client's configuration that does not mind young servers and a busy machine.
+/// Configuration of a client that tolerates new servers and a busy machine.
 pub(crate) fn patient(urls: Vec<String>) -> Builder {
     Redlock::builder()
         .nodes(urls)

@@ -19,7 +19,7 @@ const TTL: Duration = Duration::from_secs(2);
 const TASKS: usize = 64;
 const GROWTH_MAX: usize = 8 << 20;
 
-/// The memory of this process that is in use.
+/// Resident memory of this process.
 fn resident_bytes() -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is there");
@@ -27,7 +27,7 @@ fn resident_bytes() -> usize {
     kibibytes << 10
 }
 
-/// Cycles on names that are never used again, until told to stop.
+/// Runs cycles, each with a new name, until told to stop.
 async fn work(redlock: Redlock, task: usize, cycles: Arc<AtomicUsize>, over: Arc<AtomicBool>) {
     while !over.load(Ordering::Relaxed) {
         let cycle = cycles.fetch_add(1, Ordering::Relaxed);

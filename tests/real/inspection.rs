@@ -1,4 +1,4 @@
-//! The pre-flight check finds what is wrong with real servers, and objects to nothing that is right.
+//! The pre-flight check finds the faults of real servers, and reports none on sound ones.
 
 use redlock_client::{Inspection, RestartGuard, Severity};
 
@@ -14,7 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(services_on_the_same_servers_have_the_same_fingerprint),
 ];
 
-/// The findings of at least this severity.
+/// Returns the findings of at least this severity.
 fn worst(inspection: &Inspection, severity: Severity) -> Vec<&str> {
     let found = inspection.findings.iter().filter(|it| it.severity <= severity);
     found.map(|it| it.text.as_str()).collect()

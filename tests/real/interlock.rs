@@ -55,7 +55,7 @@ async fn each_releases_only_its_own() {
     let theirs = their_client(&fleet);
     let ours = fleet.builder().node_timeout(ttl / 5).build().unwrap();
 
-    // Ours has expired, and theirs is there.
+    // Our lease has expired, and their lock holds the keys.
     let lease = ours.acquire("res").ttl(ttl).await.unwrap();
     fleet.all_hold("res", &lease).await;
     lease.lost().await;
@@ -67,7 +67,7 @@ async fn each_releases_only_its_own() {
     }
     theirs.unlock(&lock).await;
 
-    // Theirs has expired, and ours is there.
+    // Their lock has expired, and our lease holds the keys.
     let lock = theirs.lock(b"res", ttl).await.unwrap();
     eventually("their lock expires", SOON, || fleet.keys() == [0; 5]).await;
     let lease = ours.acquire("res").await.unwrap();

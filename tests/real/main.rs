@@ -1,12 +1,12 @@
 //! The client against real `redis-server` processes.
 //!
 //! Every test starts its own servers. Without `redis-server` on PATH the tests are ignored, and say
-//! so; with `REDLOCK_REQUIRE_REDIS=1` that is a failure. With `CI=true` the long ones take their
+//! so; with `REDLOCK_REQUIRE_REDIS=1` that is a failure. With `CI=true` the long tests take their
 //! full time.
 //!
-//! `REDLOCK_REDIS_SERVER` names another program in the place of `redis-server`. With
-//! `REDLOCK_REDIS_SERVER="$PWD/target/debug/redlock-sim master"` the same tests are about simulated
-//! masters; those of [`BEYOND_MASTERS`] are ignored then.
+//! `REDLOCK_REDIS_SERVER` names another program to use instead of `redis-server`. With
+//! `REDLOCK_REDIS_SERVER="$PWD/target/debug/redlock-sim master"` the same tests run against
+//! simulated masters; the tests in [`BEYOND_MASTERS`] are then ignored.
 
 #![expect(clippy::disallowed_methods, reason = "the real world is what is tested here")]
 #![expect(clippy::disallowed_types, reason = "the real world is what is tested here")]
@@ -49,7 +49,8 @@ use tokio::runtime::Builder;
 struct Test {
     name: &'static str,
     run: fn(),
-    /// It has the machine to itself: it loads it, or measures what it does to it.
+    /// True if no other test may run at the same time, because the test loads the machine or
+    /// measures its load.
     alone: bool,
 }
 
@@ -70,13 +71,13 @@ impl Test {
     }
 }
 
-/// Tests that run at the same time: most of them wait most of the time.
+/// Number of tests that run at the same time. Most of them wait most of the time.
 const TOGETHER: usize = 4;
 
-/// No test takes longer than this, unless it hangs.
+/// Time after which a test counts as hanging.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// Names a test of this file, and says where it runs.
+/// Builds a [`Test`] from a test function and the code that runs it.
 macro_rules! test {
     ($test:ident, $run:expr) => {
         crate::Test {
@@ -87,14 +88,14 @@ macro_rules! test {
     };
 }
 
-/// An `async` test, on a runtime of its own.
+/// An `async` test, on its own runtime.
 macro_rules! on_tokio {
     ($test:ident) => {
         crate::test!($test, || crate::run(crate::many_threads(), $test()))
     };
 }
 
-/// An `async` test, on a runtime of one thread that looks at its sockets after every poll.
+/// An `async` test, on a runtime of one thread that polls its sockets after every poll of a task.
 macro_rules! on_one_thread {
     ($test:ident) => {
         crate::test!($test, || crate::run(crate::one_thread(), $test()))
@@ -134,7 +135,7 @@ const TESTS: &[&[Test]] = &[
 
 const MISSING: &str = "no `redis-server` on PATH";
 
-/// Tests that ask for what a simulated master cannot do, and what that is.
+/// Tests that need something a simulated master lacks, with the reason.
 const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("inspection::what_makes_keys_vanish_is_found", "a simulated master follows no other"),
     ("memory::a_server_that_was_demoted_and_promoted_lets_nobody_in", "it follows no other"),
@@ -145,7 +146,7 @@ const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("taken::a_holder_of_another_library_is_a_holder", "it has no lists"),
 ];
 
-/// Why `test` is not for servers of this version, if it is not.
+/// Returns why `test` does not apply to servers of this version; `None` if it does.
 fn beyond(test: &str, version: &str) -> Option<&'static str> {
     match server::deletes_if_equal(version) {
         None if test.starts_with("comparing::") => {
@@ -201,7 +202,7 @@ fn run(mut runtime: Builder, test: impl Future<Output = ()>) {
     });
 }
 
-/// Whether the long tests take their full time.
+/// Returns true if the long tests take their full time.
 fn is_thorough() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }

@@ -1,5 +1,5 @@
-//! A node is known by its memory: one that may have lost keys does not vote, and no other is kept from
-//! it.
+//! A node is identified by its data set: a node that may have lost keys does not vote, and every
+//! other node does.
 
 use std::time::Duration;
 
@@ -26,24 +26,24 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_canary_has_the_name_that_it_is_given),
 ];
 
-/// Long enough for anything to be looked at while a lease lives.
+/// Long enough for the checks that a test makes while a lease lives.
 const TTL: Duration = Duration::from_secs(4);
 
-/// A client of `urls` that takes nodes for old ones at first contact.
+/// A client of `urls` that lets nodes vote at first contact.
 fn trusting(urls: Vec<String>) -> Builder {
     patient(urls).ttl(TTL).fleet_max_ttl(TTL).node_timeout(TTL / 8)
 }
 
-/// A client that is promised nothing.
+/// A client with the quarantine: nothing is promised about the nodes' memory.
 fn wary(urls: Vec<String>) -> Builder {
     trusting(urls).restart_guard(RestartGuard::Quarantine)
 }
 
-/// Nobody but the holder of `lease` gets the lock while it lives, and afterwards `other` does.
+/// Checks that nobody else gets the lock while `lease` lives, and that `other` gets it afterwards.
 async fn has_it_alone(lease: Lease, other: &Redlock) {
     let kind = other.try_acquire("res").await.unwrap_err().kind();
     assert!(lease.is_valid(), "the test was too slow");
-    // The connection may be opened again just then.
+    // TooFewNodes: the connection may just be reopening.
     let is_refused = matches!(kind, AcquireErrorKind::Quarantined | AcquireErrorKind::TooFewNodes);
     assert!(is_refused, "{kind:?}");
     let next = other.acquire("res").wait(3 * TTL).await.unwrap();
@@ -51,7 +51,7 @@ async fn has_it_alone(lease: Lease, other: &Redlock) {
     next.release().await;
 }
 
-/// A server that `one` has a lease on, and another client that is connected to it.
+/// Returns a lease on the server, and another client that is connected to it.
 async fn held(server: &Server) -> (Lease, Redlock) {
     let build = || trusting(vec![server.url()]).build().unwrap();
     let (one, other) = (build(), build());
@@ -69,7 +69,7 @@ async fn a_server_that_was_demoted_and_promoted_lets_nobody_in() {
     has_it_alone(lease, &other).await;
 }
 
-/// The replica has run for longer than any lease lives, and lacks the last one (catalogue D12).
+/// The replica has run for longer than any lease lives, and lacks the last lease (catalogue D12).
 async fn a_client_that_starts_after_a_failover_is_not_let_in() {
     let master = Server::start(&["--repl-diskless-sync-delay", "0"]);
     let replica = Server::start(&[]);
@@ -99,7 +99,7 @@ async fn a_restart_behind_a_proxy_lets_nobody_in_at_once_where_every_vote_is_ver
     restarts_behind_a_proxy(Builder::verify_every_vote, Duration::ZERO).await;
 }
 
-/// The other client's connection is one that it has not used for `idle`.
+/// Restarts a server behind a proxy after the other client has not used its connection for `idle`.
 async fn restarts_behind_a_proxy(with: fn(Builder) -> Builder, idle: Duration) {
     let mut server = Server::start(&[]);
     let proxy = Switch::to(server.port()).await;
@@ -110,7 +110,7 @@ async fn restarts_behind_a_proxy(with: fn(Builder) -> Builder, idle: Duration) {
     tokio::time::sleep(idle).await;
     let before = proxy.opened();
     server.restart();
-    // Both clients' connections lead somewhere again.
+    // The connections of both clients have a server behind them again.
     eventually("the proxy is back", SOON, || proxy.opened() >= before + 2).await;
     has_it_alone(lease, &other).await;
 }
@@ -165,12 +165,12 @@ async fn what_loses_no_key_costs_nothing() {
         lease.release().await;
     };
     works().await;
-    // Another database is emptied: the server says so as if it were ours.
+    // Another database is emptied. The server's push does not tell which database it was.
     let client = redis::Client::open(format!("{}/3", server.url())).unwrap();
     let mut other = client.get_connection().unwrap();
     redis::cmd("FLUSHDB").exec(&mut other).unwrap();
     works().await;
-    // The first replica attaches, which begins another history.
+    // The first replica attaches, so a new replication history begins.
     let history = |it: &Server| {
         let info: String = it.ask("INFO replication");
         info.lines().find(|line| line.starts_with("master_replid:")).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Servers that stand still, end, or come back empty while a lease is held.
+//! Servers that are stopped, killed or come back empty while a lease is held.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_server_that_comes_back_is_used_again),
 ];
 
-/// A lease that was acquired before `fail` happened to one and to two of five servers is still
-/// exclusive, can still be released, and others can be had. `repair` undoes `fail`.
+/// Applies `fail` to one and to two of five servers while a lease is held. Checks that the lease
+/// stays exclusive and can be released, and that others can be acquired. `repair` undoes `fail`.
 async fn survives(fail: fn(&mut Server), repair: fn(&mut Server)) {
     for failures in [1, 2] {
         let mut fleet = Fleet::of(5);
         let (one, other) = (fleet.client(), fleet.client());
         let lease = one.acquire("res").await.unwrap();
-        // The other client's connections are open, too.
+        // Open the other client's connections, too.
         fleet.connect(&other).await;
         fleet[..failures].iter_mut().for_each(fail);
         assert_taken(&other).await;
@@ -61,7 +61,7 @@ async fn a_minority_that_came_back_empty_lets_nobody_else_in() {
     survives(Server::restart, |_| {}).await;
 }
 
-/// The servers forget the lease; nobody promised the client that they would stay away (catalogue
+/// The servers forget the lease; nothing promised the client that they would stay away (catalogue
 /// K3).
 async fn a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over() {
     let ttl = Duration::from_secs(2);
@@ -71,7 +71,7 @@ async fn a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over()
         guarded.ttl(ttl).fleet_max_ttl(ttl).node_timeout(ttl / 8)
     };
     let (one, other) = (builder().build().unwrap(), builder().build().unwrap());
-    // Young servers: nobody knows what they knew before.
+    // The servers are new, so they may have forgotten leases.
     let kind = one.try_acquire("res").await.unwrap_err().kind();
     assert_eq!(kind, AcquireErrorKind::Quarantined);
     let lease = one.acquire("res").wait(3 * ttl).await.unwrap();
@@ -94,7 +94,7 @@ async fn refuses(fail: fn(&mut Server), failures: usize) {
         let began = Instant::now();
         let kind = redlock.try_acquire("res").await.unwrap_err().kind();
         assert_eq!(kind, AcquireErrorKind::TooFewNodes);
-        // One attempt waits for one node timeout at most; the rest is the machine's share.
+        // One attempt waits for at most one node timeout; the rest allows for a busy machine.
         assert!(began.elapsed() < 3 * node_timeout, "{:?}", began.elapsed());
         let wait = Duration::from_secs(1);
         let began = Instant::now();

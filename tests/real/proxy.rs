@@ -1,4 +1,4 @@
-//! A connection in between, which can be slowed down, held and cut.
+//! A proxy between client and server that can delay, hold and cut connections.
 
 use std::future::pending;
 use std::io;
@@ -13,25 +13,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// A direction, as the client sees it.
+/// Direction of bytes, as seen by the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     ToServer,
     ToClient,
 }
 
-/// What happens to the bytes of one direction of every connection.
+/// Fault in one direction of every connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Every piece waits for this long.
+    /// Delays every chunk by this long.
     Delays(Duration),
-    /// When so many bytes of a connection have gone through it is reset. Happens once.
+    /// Resets a connection after this many of its bytes have passed. Happens once.
     CutsAfter(usize),
-    /// So many bytes of a connection go through; the others wait until the faults change.
+    /// Lets this many bytes of a connection pass, and holds the others until the faults change.
     HoldsAfter(usize),
 }
 
-/// Passes connections on to one server.
+/// Proxy for connections to one server.
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -43,13 +43,13 @@ struct Shared {
     faults: Mutex<Vec<(Way, Fault)>>,
     changed: Notify,
     accepted: AtomicUsize,
-    /// Connections with a lower number pass nothing on any more.
+    /// Connections with a number below this pass nothing on any more.
     frozen: AtomicUsize,
     passed: [AtomicUsize; 2],
 }
 
 impl Proxy {
-    /// A proxy that passes everything on, for now.
+    /// Starts a proxy without faults.
     pub(crate) async fn to(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -69,28 +69,28 @@ impl Proxy {
         format!("redis://{}", self.address)
     }
 
-    /// From now on connections suffer these faults; what is held is looked at afresh.
+    /// Replaces the faults of all connections; held bytes are reconsidered.
     pub(crate) fn suffer(&self, faults: impl IntoIterator<Item = (Way, Fault)>) {
         *self.shared.faults.lock().expect("nobody panics") = faults.into_iter().collect();
         self.shared.changed.notify_waiters();
     }
 
-    /// The connections that there are stay open and pass nothing on any more.
+    /// Keeps the existing connections open, but passes nothing on any more.
     pub(crate) fn freeze(&self) {
         self.shared.frozen.store(self.accepted(), Ordering::SeqCst);
     }
 
-    /// How many connections there have been.
+    /// Number of connections so far.
     pub(crate) fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::SeqCst)
     }
 
-    /// How many bytes have gone through, on all connections.
+    /// Number of bytes passed, on all connections.
     pub(crate) fn passed(&self, way: Way) -> usize {
         self.shared.passed[way as usize].load(Ordering::SeqCst)
     }
 
-    /// Whether the faults that happen once have happened.
+    /// Returns true if no fault is left. A cut clears the list of faults.
     pub(crate) fn is_over(&self) -> bool {
         self.shared.faults.lock().expect("nobody panics").is_empty()
     }
@@ -121,13 +121,13 @@ async fn serve(number: usize, mut client: TcpStream, shared: Arc<Shared>) {
         return;
     };
     for stream in [&client, &server] {
-        // What is dropped is reset: unsent bytes are not sent any more.
+        // A drop resets the connection, so that unsent bytes are discarded.
         let set = stream.set_nodelay(true).and_then(|()| stream.set_zero_linger());
         set.expect("a connection of ours");
     }
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    // The end of either direction is the connection's.
+    // The end of either direction ends the connection.
     tokio::select! {
         biased;
         _ = pass(from_client, to_server, number, Way::ToServer, &shared) => {}
@@ -135,7 +135,7 @@ async fn serve(number: usize, mut client: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Passes bytes on until the connection is to end.
+/// Passes bytes on until the connection must end.
 async fn pass(
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
@@ -152,7 +152,7 @@ async fn pass(
         }
         let mut rest = &chunk[..length];
         while !rest.is_empty() {
-            // Made before the faults are looked at: no change is missed.
+            // Created before the faults are read, so that no change is missed.
             let changed = shared.changed.notified();
             if number < shared.frozen.load(Ordering::SeqCst) {
                 return pending().await;

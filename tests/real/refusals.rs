@@ -1,4 +1,4 @@
-//! Servers that answer with errors: for a while, or because of what they are.
+//! Servers that reply with errors, temporarily or permanently.
 
 use std::time::Duration;
 
@@ -31,17 +31,19 @@ async fn scripts_may_be_flushed_at_any_time() {
         assert_eq!(lease.release().await, Released::Confirmed);
         assert_eq!(fleet.keys(), [0; 3]);
     }
-    // The client asks by name first, and with the text only who does not know it.
+    // The client first calls a script by its hash, and sends the text only to servers that do not
+    // know it.
     assert!(fleet[0].calls("evalsha") >= 3);
     assert!(fleet[0].calls("eval") >= 1);
 }
 
-/// A schedule that never comes due. Without one the fate of the last snapshot does not matter.
+/// A snapshot schedule that never comes due. Without a schedule, Redis ignores a failed snapshot.
 const SNAPSHOTS: &[&str] = &["--save", "3600 1000000"];
 
-/// The server's last snapshot failed, and it has been told to refuse writes then (MISCONF).
+/// Makes the server's last snapshot fail, with writes refused in that case (MISCONF).
 async fn fail_to_save(server: &Server) {
-    // A directory is in the way of the file; permissions would not stop a server that runs as root.
+    // Put a directory in the place of the file; permissions would not stop a server that runs as
+    // root.
     std::fs::create_dir_all(server.directory().join("dump.rdb/in-the-way")).unwrap();
     server.ask::<()>("CONFIG SET stop-writes-on-bgsave-error yes");
     server.ask::<()>("BGSAVE");
@@ -83,7 +85,7 @@ async fn refused_until_they_recover(fleet: &Fleet) {
     let redlock = fleet.client();
     for _ in 0..2 {
         let refused = redlock.acquire("res").wait(Duration::from_millis(200)).await;
-        // They answered, but nobody has the lock.
+        // The servers replied, but nobody has the lock.
         assert_eq!(refused.unwrap_err().kind(), AcquireErrorKind::TooFewNodes);
     }
     fleet.iter().for_each(recover);
@@ -116,7 +118,7 @@ async fn a_server_without_memory_still_deletes() {
     assert_eq!(fleet.keys(), [0; 3]);
 }
 
-/// Its keys are its master's from then on (catalogue K2).
+/// A replica's keys are its master's from then on (catalogue K2).
 async fn a_server_that_becomes_a_replica_votes_no_more() {
     let fleet = Fleet::of(3);
     let master = Server::start(&["--repl-diskless-sync-delay", "0"]);
@@ -142,6 +144,6 @@ async fn a_server_that_becomes_a_replica_votes_no_more() {
     for server in &fleet[..2] {
         server.ask::<()>("REPLICAOF NO ONE");
     }
-    // What they have forgotten is over by then.
+    // By then every lease that the servers have forgotten is over.
     redlock.acquire("another").wait(TTL + SOON).await.unwrap().release().await;
 }

@@ -1,6 +1,6 @@
-//! Runtimes that are blocked, were left or are missing, and what becomes of leases meanwhile.
+//! Runtimes that are blocked, left or missing, and their effect on leases.
 //!
-//! What is asserted is which came first, never how long it took.
+//! The tests assert the order of events, never durations.
 
 use std::fs;
 use std::future::Future;
@@ -30,7 +30,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const SHORT: Duration = Duration::from_secs(4);
 
-/// What happened, in its order.
+/// Events in the order in which they happened.
 #[derive(Clone, Default)]
 struct Course(Arc<Mutex<Vec<&'static str>>>);
 
@@ -48,18 +48,19 @@ fn build(mut builder: Builder) -> Runtime {
     builder.enable_all().build().unwrap()
 }
 
-/// Leases whose drift, 42 ms, is more than a busy machine takes to schedule a thread.
+/// Configuration for leases whose drift, 42 ms, exceeds the time that a busy machine takes to
+/// schedule a thread.
 fn short_leases(fleet: &Fleet) -> redlock_client::Builder {
     fleet.builder().ttl(SHORT).fleet_max_ttl(SHORT).node_timeout(SHORT / 8)
 }
 
-/// Works under `lease` until it is over, and says then that the work has ended.
+/// Works under `lease` until the lease is over, then notes the end of the work.
 async fn work_until_lost(lease: Lease, course: Course) {
     assert_eq!(lease.guard(std::future::pending::<()>()).await, Err(LostReason::DeadlinePassed));
     course.note("the work ended");
 }
 
-/// Waits for the lock on a runtime of its own, as another process would.
+/// Waits for the lock on its own runtime, as another process would.
 fn competitor(fleet: &Fleet, course: Course) -> thread::JoinHandle<()> {
     let redlock = short_leases(fleet).build().unwrap();
     thread::spawn(move || {
@@ -71,7 +72,7 @@ fn competitor(fleet: &Fleet, course: Course) -> thread::JoinHandle<()> {
     })
 }
 
-/// Polls `future` once, with the waker of the task that calls.
+/// Polls `future` once, with the waker of the calling task.
 async fn poll_once(future: impl Future) {
     let mut future = pin!(future);
     std::future::poll_fn(|context| {
@@ -81,7 +82,7 @@ async fn poll_once(future: impl Future) {
     .await;
 }
 
-/// Occupies the thread until it is told to go on, as blocking code in an `async` function does.
+/// Blocks the thread until told to go on, as blocking code in an `async` function does.
 fn block(over: &Receiver<()>) {
     let _ = over.recv();
 }
@@ -98,10 +99,11 @@ fn a_blocked_worker_holds_up_no_loss() {
     workers.worker_threads(4);
     let runtime = build(workers);
     let lease = runtime.block_on(redlock.acquire("res").into_future()).unwrap();
-    // From then on nothing but the end of the lease is due, so that what comes next is due earlier.
+    // From here on the client waits for nothing but the end of the lease. The timers of the next
+    // acquisition are thus due earlier.
     crate::wait::until("no answer is awaited", SHORT, || lease.remaining() < SHORT * 3 / 4);
     let work = runtime.spawn(work_until_lost(lease, course.clone()));
-    // What the client wakes while it is polled here is left to the worker that is blocked next.
+    // Tasks that the client wakes during this poll are queued on the worker that blocks next.
     runtime.spawn(async move {
         poll_once(redlock.acquire("another").into_future()).await;
         block(&over);
@@ -135,7 +137,7 @@ fn a_wait_ends_though_the_first_runtime_is_not_polled() {
     let wait = Duration::from_millis(500);
     let outcome = second.block_on(redlock.acquire("another").wait(wait).into_future());
     assert_eq!(outcome.unwrap_err().kind(), AcquireErrorKind::TooFewNodes);
-    // Its connections are served again as soon as it is.
+    // The connections are served again as soon as their runtime runs.
     first.block_on(async {
         let lease = redlock.acquire("another").wait(TTL / 2).await.unwrap();
         lease.release().await;
@@ -201,7 +203,8 @@ fn a_call_without_a_runtime_fails_and_the_next_works() {
     let runtime = build(one_thread());
     let lease = runtime.block_on(redlock.acquire("res").into_future()).unwrap();
     assert_eq!(runtime.block_on(lease.release()), Released::Confirmed);
-    // Its connections have a runtime that is being polled: now a call needs none of its own.
+    // The connections now have a runtime that is being polled, so a call needs no runtime of its
+    // own.
     let (go_on, over) = tokio::sync::oneshot::channel::<()>();
     let polled = thread::spawn(move || runtime.block_on(over));
     let lease = block_on(redlock.acquire("res").into_future()).unwrap();
@@ -245,7 +248,7 @@ fn leases_that_are_waited_for_cost_no_thread_and_no_file() {
     });
 }
 
-/// Threads and open files of this process.
+/// Returns the numbers of threads and of open files of this process.
 fn tasks_and_files() -> (usize, usize) {
     let entries = |of| fs::read_dir(format!("/proc/self/{of}")).expect("Linux").count();
     (entries("task"), entries("fd"))
@@ -259,7 +262,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs `future` on this thread, on no runtime.
+/// Runs `future` on this thread, without a runtime.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let (mut future, mut context) = (pin!(future), Context::from_waker(&waker));

@@ -1,4 +1,4 @@
-//! One `redis-server` process on loopback, in a directory of its own.
+//! One `redis-server` process on loopback, in its own directory.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,18 +11,18 @@ use redis::FromRedisValue;
 
 use crate::wait::until;
 
-/// A process may take this long to come up, to stop or to end.
+/// Maximum time for a process to start, to stop or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The key by which clients know the server's memory.
+/// Key by which clients recognise the server's data set.
 const CANARY: &str = "redlock-client:canary";
 
-/// Where ports are taken from: below the range of outgoing connections, one of which could take the
-/// port of a server that is dead for a while.
+/// Range of the ports. It lies below the range of outgoing connections, because such a connection
+/// could take the port of a server that is down for a while.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// The program that is tested against, and what it is told first: `redis-server`, or what
-/// `REDLOCK_REDIS_SERVER` says, such as `target/debug/redlock-sim master`.
+/// Command of the server under test with its first arguments: `redis-server`, or the value of
+/// `REDLOCK_REDIS_SERVER`, such as `target/debug/redlock-sim master`.
 fn program() -> Command {
     let told = std::env::var("REDLOCK_REDIS_SERVER");
     let told = told.as_deref().unwrap_or("redis-server");
@@ -32,19 +32,19 @@ fn program() -> Command {
     command
 }
 
-/// Whether the servers are simulated masters.
+/// Returns true if the servers are simulated masters.
 pub(crate) fn is_simulated() -> bool {
     let told = std::env::var("REDLOCK_REDIS_SERVER");
     told.is_ok_and(|told| told.split(' ').nth(1) == Some("master"))
 }
 
-/// What the program says of itself; `None` if there is no such program.
+/// Output of the program's `--version`; `None` if there is no such program.
 pub(crate) fn version() -> Option<String> {
     let output = program().arg("--version").stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The command that deletes a key if it has a certain value, where servers of this version have
+/// Returns the command that deletes a key if it has a given value, if servers of this version have
 /// one.
 pub(crate) fn deletes_if_equal(version: &str) -> Option<&'static str> {
     let number = version.split_once("v=")?.1;
@@ -66,7 +66,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that keeps nothing on disk unless `options` say so.
+    /// Starts a server without persistence, unless `options` enable it.
     pub(crate) fn start(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().copied().map(String::from).collect();
         loop {
@@ -76,7 +76,8 @@ impl Server {
             fs::create_dir(&directory).expect("a directory of our own");
             let process = spawn(port, &directory, &options);
             let mut server = Self { port, directory, options: options.clone(), process };
-            // Another process may have taken the port meanwhile: then the server ends at once.
+            // If another process has taken the port meanwhile, the server ends at once: try another
+            // port.
             if server.comes_up() {
                 return server;
             }
@@ -91,31 +92,32 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Where the server lives.
+    /// Directory of the server's files.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Ends the process as a power failure would.
+    /// Kills the process at once.
     pub(crate) fn kill(&mut self) {
         self.process.kill().expect("a process of ours");
         self.process.wait().expect("a process of ours");
     }
 
-    /// A new process in the place of the old one. It knows only what is on disk.
+    /// Kills the process and starts a new one, which knows only the data on disk.
     pub(crate) fn restart(&mut self) {
         self.kill();
         self.process = spawn(self.port, &self.directory, &self.options);
         assert!(self.comes_up(), "the port {} was taken meanwhile", self.port);
     }
 
-    /// Stops the process: it executes nothing, and its kernel goes on taking connections and bytes.
+    /// Stops the process. It executes nothing, while its kernel still accepts connections and
+    /// bytes.
     pub(crate) fn stop(&self) {
         self.signal("-STOP");
         until("the server stands still", PATIENCE, || self.state() == Some('T'));
     }
 
-    /// Lets the process go on if it was stopped, and starts another one if it was killed.
+    /// Continues the process if it was stopped, and restarts it if it was killed.
     pub(crate) fn recover(&mut self) {
         if self.process.try_wait().expect("a process of ours").is_some() {
             self.restart();
@@ -124,13 +126,13 @@ impl Server {
         }
     }
 
-    /// Lets a stopped process go on.
+    /// Continues a stopped process.
     pub(crate) fn cont(&self) {
         self.signal("-CONT");
         until("the server goes on", PATIENCE, || self.state() != Some('T'));
     }
 
-    /// What the server answers to `line`, whose words are separated by spaces.
+    /// Returns the server's reply to `line`, whose words are separated by spaces.
     pub(crate) fn ask<T: FromRedisValue>(&self, line: &str) -> T {
         let answer = self.try_ask(line);
         answer.unwrap_or_else(|error| panic!("{line}: {error}"))
@@ -148,19 +150,18 @@ impl Server {
         command.query(&mut connection)
     }
 
-    /// How many keys there are, without the canary.
+    /// Number of keys, without the canary.
     pub(crate) fn keys(&self) -> usize {
         self.names().iter().filter(|name| *name != CANARY).count()
     }
 
-    /// The names of the keys. DBSIZE would count those that have expired, until somebody looks at
-    /// them.
+    /// Names of the keys. DBSIZE would also count expired keys that nobody has accessed since.
     pub(crate) fn names(&self) -> Vec<String> {
         let names: Vec<Vec<u8>> = self.ask("KEYS *");
         names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    /// How often `command` was executed.
+    /// Number of times that `command` was executed.
     pub(crate) fn calls(&self, command: &str) -> usize {
         let stats: String = self.ask("INFO commandstats");
         let prefix = format!("cmdstat_{command}:calls=");
@@ -168,7 +169,7 @@ impl Server {
         calls.map_or(0, |calls| calls.parse().expect("a number"))
     }
 
-    /// The connections of our clients, which name themselves.
+    /// Ids of the connections of our clients, recognised by their name.
     pub(crate) fn connections(&self) -> Vec<u64> {
         let list: String = self.ask("CLIENT LIST");
         let ours = list.lines().filter(|line| line.contains(" name=redlock-client "));
@@ -184,7 +185,7 @@ impl Server {
         alive
     }
 
-    /// Whether it is this process that answers, and not another one that was faster.
+    /// Returns true if this process replies on the port, and not another one that took it first.
     fn is_answering(&self) -> bool {
         let line = format!("process_id:{}", self.process.id());
         self.try_ask::<String>("INFO server").is_ok_and(|info| info.lines().any(|it| it == line))
@@ -196,7 +197,7 @@ impl Server {
         assert!(status.is_ok_and(|status| status.success()), "kill {signal} {process}");
     }
 
-    /// The letter by which the kernel names the state of the process.
+    /// Letter that the kernel uses for the state of the process.
     fn state(&self) -> Option<char> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
         stat.rsplit_once(") ")?.1.chars().next()
@@ -219,11 +220,11 @@ fn spawn(port: u16, directory: &Path, options: &[String]) -> Child {
     command.spawn().expect("the program that was asked for its version")
 }
 
-/// A port that nobody listens on, and that nobody else in this process is given.
+/// Returns a port that nobody listens on, and that no other caller in this process gets.
 pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let size = PORTS.end - PORTS.start;
-    // Processes of the same machine begin at different places, far from each other.
+    // Processes on the same machine begin at different places, far from each other.
     let first = u16::try_from(std::process::id() * 601 % u32::from(size)).expect("below 2^16");
     let mut ports = std::iter::repeat_with(|| {
         let offset = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % size;

@@ -1,4 +1,4 @@
-//! A counter in SQLite that is guarded by the lock alone, while servers come and go at random.
+//! A counter in SQLite that only the lock guards, while servers come and go at random.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::{Test, is_thorough, on_tokio};
 pub(crate) const TESTS: &[Test] = &[on_tokio!(no_update_is_lost_while_servers_come_and_go).alone()];
 
 const TTL: Duration = Duration::from_secs(1);
-/// What an update may take, from the look at the lease on.
+/// Maximum time for an update, from the check of the lease on.
 const WRITE: Duration = Duration::from_millis(250);
 const WORKERS: usize = 8;
 
-/// Randomness that a seed repeats (SplitMix64).
+/// Random numbers that a seed repeats (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -39,14 +39,14 @@ impl Dice {
     }
 }
 
-/// The seed of this run: another one each time, unless `REDLOCK_SOAK_SEED` says which.
+/// Seed of this run: the time, unless `REDLOCK_SOAK_SEED` gives one.
 fn seed() -> u64 {
     let given = std::env::var("REDLOCK_SOAK_SEED").ok();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
     given.map_or_else(|| now() as u64, |seed| seed.parse().expect("a number"))
 }
 
-/// The counter, in a file that goes with it.
+/// The counter, in an SQLite file in the test's directory.
 struct Counter(PathBuf);
 
 impl Counter {
@@ -60,7 +60,7 @@ impl Counter {
 
     fn open(&self) -> Connection {
         let database = Connection::open(&self.0).unwrap();
-        // It is to be consistent, not durable.
+        // The database must be consistent, not durable.
         database.pragma_update(None, "synchronous", "OFF").unwrap();
         database
     }
@@ -74,7 +74,7 @@ fn write(database: &Connection, value: i64) {
     database.execute("UPDATE counter SET value = ?", [value]).unwrap();
 }
 
-/// Adds one, again and again. How many updates were written.
+/// Increments the counter again and again. Returns the number of updates that were written.
 async fn work(redlock: Redlock, database: Connection, seed: u64, over: Arc<AtomicBool>) -> i64 {
     let (mut dice, mut written) = (Dice(seed), 0);
     while !over.load(Ordering::Relaxed) {
@@ -82,7 +82,7 @@ async fn work(redlock: Redlock, database: Connection, seed: u64, over: Arc<Atomi
             continue;
         };
         let value = read(&database);
-        // Whoever else is inside reads the same value meanwhile, or overtakes.
+        // Another worker that is wrongly inside would read the same value meanwhile, or overtake.
         tokio::time::sleep(dice.up_to(Duration::from_millis(20))).await;
         if lease.check(WRITE).is_ok() {
             write(&database, value + 1);
@@ -97,8 +97,9 @@ async fn work(redlock: Redlock, database: Connection, seed: u64, over: Arc<Atomi
     written
 }
 
-/// Stops, kills and restarts servers, never more than a minority at a time; what has come back empty
-/// counts as missing until its quarantine is over.
+/// Stops, kills and restarts servers, never more than a minority at a time. A server that has come
+/// back empty counts as missing until its quarantine is over. Returns the numbers of stops, kills
+/// and restarts.
 async fn wreck(fleet: &mut Fleet, dice: &mut Dice, lasts: Duration) -> [usize; 3] {
     let (end, mut done) = (Instant::now() + lasts, [0; 3]);
     while Instant::now() < end {

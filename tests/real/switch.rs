@@ -1,4 +1,4 @@
-//! A proxy that keeps the connections of its clients, whatever becomes of the server behind it.
+//! A proxy that keeps its clients' connections open while the server behind it goes away.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Leads to whatever server it is told to.
+/// Forwards to a server that can be changed.
 pub(crate) struct Switch {
     address: SocketAddr,
     server: Arc<AtomicU16>,
-    /// Connections to servers so far.
+    /// Number of connections to servers so far.
     opened: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
@@ -38,12 +38,13 @@ impl Switch {
         format!("redis://{}", self.address)
     }
 
-    /// How many connections to servers there have been.
+    /// Number of connections to servers so far.
     pub(crate) fn opened(&self) -> usize {
         self.opened.load(Ordering::SeqCst)
     }
 
-    /// New connections to a server, from a client's and from those that lost theirs, lead there.
+    /// Directs new connections to this port: those of new clients, and those of clients whose
+    /// server has closed.
     pub(crate) fn lead_to(&self, port: u16) {
         self.server.store(port, Ordering::SeqCst);
     }
@@ -55,7 +56,7 @@ impl Drop for Switch {
     }
 }
 
-/// Until the client is gone.
+/// Serves a client until it is gone.
 async fn serve(mut client: TcpStream, port: Arc<AtomicU16>, opened: Arc<AtomicUsize>) {
     let (mut from_client, mut to_client) = client.split();
     loop {
@@ -71,7 +72,7 @@ async fn serve(mut client: TcpStream, port: Arc<AtomicU16>, opened: Arc<AtomicUs
             loop {
                 match from_client.read(&mut chunk).await {
                     Ok(0) | Err(_) => return,
-                    // What the server does not take any more is lost.
+                    // Bytes that the server no longer accepts are lost.
                     Ok(length) => drop(to_server.write_all(&chunk[..length]).await),
                 }
             }

@@ -1,4 +1,4 @@
-//! What those are told who do not get the lock.
+//! Errors of clients that do not get the lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 const ROUNDS: usize = 300;
-/// In so many rounds somebody must win.
+/// Number of rounds in which at least one client must win.
 const WON_LEAST: usize = 297;
 
-/// What each of `clients` is told that ask for `name` at the same time.
+/// Lets all `clients` ask for `name` at the same time, and returns their results.
 async fn ask_at_once(clients: &[Redlock], name: &str) -> Vec<Result<Lease, AcquireError>> {
     let barrier = Arc::new(Barrier::new(clients.len()));
     let mut asking = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Connections over TLS, both sides with certificates.
+//! Connections over TLS, with certificates on both sides.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_client_without_a_certificate_is_refused),
 ];
 
-/// Signs certificates.
+/// A certificate authority.
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -32,7 +32,8 @@ impl Authority {
     fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Without a name of its own OpenSSL takes what it has signed for signed by itself.
+        // Without a distinct name, OpenSSL takes the certificates that the authority has signed for
+        // self-signed ones.
         params.distinguished_name.push(DnType::CommonName, "authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let pem = params.self_signed(&key).unwrap().pem();
@@ -53,14 +54,14 @@ impl Authority {
         TlsConfig::new().with_root_pem(self.pem.clone())
     }
 
-    /// Trusts this authority, and shows a certificate that it has signed.
+    /// Configuration of a client that trusts this authority and has a certificate signed by it.
     fn known(&self) -> TlsConfig {
         let Identity { certificate, key } = self.identity("client");
         self.trusted().with_client_pem(certificate, key)
     }
 
-    /// Makes `server` listen with a certificate for `name`, and demand one of this authority; says
-    /// where.
+    /// Makes `server` listen with a certificate for `name` and require client certificates of this
+    /// authority. Returns the URL.
     fn secure(&self, server: &Server, name: &str) -> String {
         let Identity { certificate, key } = self.identity(name);
         let files =
@@ -81,7 +82,7 @@ fn client(urls: Vec<String>, tls: TlsConfig) -> Redlock {
     patient(urls).tls(tls).build().unwrap()
 }
 
-/// Why no node can be spoken to.
+/// Returns the text of the error when no node can be reached.
 async fn refused(redlock: &Redlock) -> String {
     let error = redlock.try_acquire("res").await.unwrap_err();
     assert_eq!(error.kind(), AcquireErrorKind::TooFewNodes);

@@ -1,8 +1,8 @@
-//! Waiting for a condition, with a limit. Nothing here waits for a time to pass.
+//! Waits for a condition, with a limit. No function here waits for a fixed time.
 
 use std::time::{Duration, Instant};
 
-/// How often a condition is looked at.
+/// Interval between two checks of a condition.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// Blocks until `condition` holds.
@@ -14,12 +14,12 @@ pub(crate) fn until(what: &str, within: Duration, mut condition: impl FnMut() ->
     }
 }
 
-/// Ready once `condition` holds.
+/// Waits until `condition` holds; panics if it does not within `within`.
 pub(crate) async fn eventually(what: &str, within: Duration, condition: impl FnMut() -> bool) {
     assert!(comes_true(within, condition).await, "{what}: not within {within:?}");
 }
 
-/// Whether `condition` holds in time.
+/// Returns true if `condition` holds in time.
 pub(crate) async fn comes_true(within: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + within;
     while !condition() {

@@ -1,4 +1,4 @@
-//! Connections that are slow, that hold bytes back, that are cut anywhere, and that are half open.
+//! Connections that are slow, hold bytes back, are cut anywhere, or are half open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ async fn a_slow_way_shortens_the_lease() {
         proxy.suffer([(Way::ToServer, delay), (Way::ToClient, delay)]);
     }
     let lease = redlock.acquire("res").await.unwrap();
-    // It counts from before the commands were sent.
+    // The lease counts from before the commands were sent.
     assert!(lease.remaining() <= TTL - 102 * MS - 200 * MS, "{:?}", lease.remaining());
     assert_eq!(lease.release().await, Released::Confirmed);
 }
@@ -61,7 +61,7 @@ async fn an_answer_that_is_held_back_leaves_nothing() {
     let sets: Vec<usize> = fleet.iter().map(|it| it.calls("set")).collect();
     let refused = redlock.try_acquire("res").await.unwrap_err();
     assert_eq!(refused.kind(), AcquireErrorKind::TooFewNodes);
-    // The servers have executed the SETs, and the releases behind them.
+    // The servers have executed the SETs, and the releases after them.
     fleet.empties(SOON).await;
     for ((proxy, server), sets) in proxies.iter().zip(&*fleet).zip(sets) {
         assert_eq!(server.calls("set"), sets + 1);
@@ -93,12 +93,12 @@ async fn a_connection_may_be_cut_at_any_byte_of_what_is_asked() {
 }
 
 async fn a_connection_may_be_cut_at_any_byte_of_what_is_answered() {
-    // The answer to INFO is long, and one place in its midst is as good as another.
+    // The reply to INFO is long, and one place in its middle is as good as another.
     cut_everywhere(Way::ToClient, |at, bytes| at < 16 || at + 64 > bytes || at % 61 == 0).await;
 }
 
-/// Cuts the connection once at each place of a cycle that `chosen` wants: the client carries on, on
-/// another connection, and nothing is left behind.
+/// Cuts the connection once at each byte of a cycle that `chosen` selects. Checks that the client
+/// goes on with another connection, and that no key is left.
 async fn cut_everywhere(way: Way, chosen: fn(usize, usize) -> bool) {
     let fleet = Arc::new(Fleet::of(1));
     let proxy = Proxy::to(fleet[0].port()).await;
@@ -112,13 +112,13 @@ async fn cut_everywhere(way: Way, chosen: fn(usize, usize) -> bool) {
             proxy.suffer([(way, Fault::CutsAfter(at))]);
             let name = format!("res/{at}");
             cycle(&proxy, &name).await;
-            // The client is gone; what it owes is sent all the same.
+            // The client is gone, but the releases it owes are still sent.
             let left = || -> usize { fleet[0].ask(&format!("EXISTS {name}")) };
             eventually(&name, SOON, || left() == 0).await;
-            // Numbers in the answer to INFO grow with time; the last byte may never be reached.
+            // Numbers in the reply to INFO grow with time, so the last bytes may never be reached.
             assert!(proxy.is_over() || at + 16 > bytes, "never cut at {at} of {bytes}");
         });
-        // Some at a time: each has a few connections.
+        // Limit the number at a time: each cut needs a few connections.
         if cuts.len() >= 16 {
             cuts.join_next().await.expect("there are some").unwrap();
         }

@@ -1,4 +1,4 @@
-//! Whatever comes over one connection, the others are served on.
+//! Invalid input on one connection does not affect the service of the others.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -97,11 +97,11 @@ fn who_does_not_read_is_not_served_on_and_keeps_nobody_else_waiting() {
     let many = "GET big\r\n".repeat(1_000);
     deaf.write(many.as_bytes());
     assert_eq!(other.ask("PING"), "+PONG");
-    // Everything comes once it reads.
+    // All replies arrive once the client reads.
     assert!((0..1_000).all(|_| deaf.hear().len() == 100_000));
 }
 
-/// A master as a process, so that its memory is its own.
+/// A master in its own process, so that its memory can be measured.
 struct Process(Child, SocketAddr);
 
 impl Process {
@@ -117,7 +117,7 @@ impl Process {
         Self(process, address)
     }
 
-    /// The most memory that it ever had.
+    /// Peak memory of the process, in MiB.
     fn most_mib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -159,7 +159,7 @@ fn what_is_announced_takes_no_memory_and_what_is_not_read_takes_little() {
     assert!(process.most_mib() < 400, "{} MiB", process.most_mib());
 }
 
-/// Numbers that look drawn, and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -168,7 +168,7 @@ impl Draw {
         (self.0 >> 33) as usize % end
     }
 
-    /// Something that resembles a request.
+    /// Draws bytes that resemble a request.
     fn bytes(&mut self) -> Vec<u8> {
         const PARTS: [&[u8]; 16] = [
             b"*",
@@ -210,7 +210,7 @@ fn others_are_answered_whatever_some_say() {
             for _ in 0..150 {
                 let mut stream = TcpStream::connect(address).unwrap();
                 for _ in 0..draw.below(4) {
-                    // It may have been closed meanwhile, and rightly.
+                    // The server may have closed the connection meanwhile, and rightly.
                     let _ = stream.write_all(&draw.bytes());
                 }
                 if draw.below(2) == 0 {

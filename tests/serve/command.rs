@@ -1,4 +1,4 @@
-//! The command line of it.
+//! The command line of `serve`.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -109,7 +109,7 @@ error: the engine `serve` cannot do `pause` and `suspend`: a worker stops its ow
 "#]]);
 }
 
-/// What to do about a violation can be done as it is said.
+/// The command that a violation names can be run as printed.
 #[test]
 fn the_command_that_judges_again_is_one() {
     let out = format!("{}/again", env!("CARGO_TARGET_TMPDIR"));

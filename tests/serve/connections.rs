@@ -1,4 +1,4 @@
-//! How connections begin, wait and end.
+//! Beginning, waiting and end of connections.
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
@@ -74,7 +74,7 @@ fn all_that_came_is_answered_however_much_it_is() {
     writing.join().unwrap();
 }
 
-/// Nobody need keep what a master that stands still is sent: it stays with the sender.
+/// A stopped master's input is not buffered without limit: it stays with the sender.
 #[test]
 fn who_is_not_served_cannot_send_without_end() {
     const MUCH: usize = 400;
@@ -90,7 +90,7 @@ fn who_is_not_served_cannot_send_without_end() {
     assert_eq!(Talk::to(address).ask("PING"), "+PONG");
 }
 
-/// A Valkey that appends and syncs once a second.
+/// A Valkey with an append-only file that is synced once a second.
 #[test]
 fn who_waits_for_the_disk_is_told_when_the_disk_has_it() {
     let faults = "[cluster.disk]\nsync-takes = \"900ms\"\n\

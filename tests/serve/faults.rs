@@ -1,4 +1,4 @@
-//! Faults, as connections meet them.
+//! Effects of faults on connections.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use redlock_sim::serve::{Fleet, Refusal};
 use crate::talk::{Talk, await_fault, until};
 use crate::{scenario, serve, setup};
 
-/// What is served with these faults, and its observer.
+/// Starts a fleet with these faults, and connects to its observer.
 fn observed(faults: &str) -> (Fleet, Talk) {
     let fleet = serve(faults);
     let observer = Talk::to(fleet.observer());
@@ -150,7 +150,7 @@ fn a_delay_holds_requests_and_answers() {
     assert!(began.elapsed() >= 2 * BY, "both ways");
 }
 
-/// What the wall clock of a master reads.
+/// Reads the wall clock of a master, in µs.
 fn wall_us(talk: &mut Talk) -> u64 {
     let time = talk.ask("TIME");
     let (seconds, micros) = time.split_once('\n').unwrap();
@@ -192,7 +192,7 @@ fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
         }
         _ => None,
     });
-    // The first is how every clock begins.
+    // The first rate is the initial one of every clock.
     assert_eq!(rates.collect::<Vec<_>>(), [0, -100_000, 200_000, -100_000]);
 }
 
@@ -231,7 +231,7 @@ fn keys_go_as_the_scenario_says() {
          [[fault]]\nid = \"evict\"\nat = \"0s\"\nevict = { host = \"B\" }\n\
          [[fault]]\nid = \"flush\"\nat = \"0s\"\nflush = { host = \"C\" }\n",
     ));
-    // Whoever sets the lock's key would begin it all.
+    // Without this, setting the lock's key would start the run.
     setup.waits_for_start = true;
     let fleet = Fleet::start(&setup).unwrap();
     let mut observer = Talk::to(fleet.observer());
@@ -261,7 +261,7 @@ fn a_master_without_memory_sets_nothing_and_deletes() {
     assert_eq!(talk.ask("SET other 1"), "+OK");
 }
 
-/// Catalogue N2: what asks for the lock is late, and everything behind it.
+/// Catalogue N2: a request for the lock is late, and so is everything behind it.
 #[test]
 fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     const BY: Duration = Duration::from_millis(200);
@@ -281,7 +281,7 @@ fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     assert!(began.elapsed() >= 2 * BY);
 }
 
-/// A script keeps A for as long as it likes: what happens to A waits for it, and nothing else does.
+/// A script can keep A busy for any time: faults on A wait for it, and no other fault does.
 #[test]
 fn a_fault_that_waits_for_a_script_has_not_begun_and_delays_no_other() {
     let (fleet, mut observer) = observed(
@@ -302,7 +302,7 @@ fn a_fault_that_waits_for_a_script_has_not_begun_and_delays_no_other() {
     await_fault(&mut observer, "del", "over");
 }
 
-/// Its process dies whatever stands in the queue.
+/// The master's process dies whatever requests are queued.
 #[test]
 fn a_master_dies_however_many_scripts_wait_for_it() {
     let (fleet, mut observer) = observed(
@@ -321,7 +321,7 @@ fn a_master_dies_however_many_scripts_wait_for_it() {
     await_fault(&mut observer, "stuck", "over");
 }
 
-/// What the process has said is the kernel's to deliver.
+/// The kernel delivers the replies that the process wrote before it died.
 #[test]
 fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
     let (fleet, mut observer) = observed(
@@ -341,7 +341,7 @@ fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
     assert!(one.is_closed());
 }
 
-/// The same by a script, as many libraries ask.
+/// The same with a script, as many libraries acquire the lock.
 #[test]
 fn a_delay_of_what_asks_for_the_lock_concerns_scripts_that_do() {
     const BY: Duration = Duration::from_millis(200);

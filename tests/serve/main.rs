@@ -1,4 +1,4 @@
-//! Served masters, met as any client meets them: over sockets, in real time.
+//! Served masters, used as any client uses them: over sockets, in real time.
 
 #![expect(clippy::disallowed_methods, reason = "real sockets are what is tested here")]
 #![expect(clippy::disallowed_types, reason = "real sockets are what is tested here")]

@@ -1,4 +1,4 @@
-//! Scripts that do not end, and what others are told meanwhile.
+//! Scripts that do not end, and the replies to other connections meanwhile.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::talk::{Talk, await_fault, until};
 const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or \
                     SHUTDOWN NOSAVE.";
 
-/// A connection that has sent a script which does not end, and another one that was told so.
+/// Returns a connection that runs a script without end, and another one that has received BUSY.
 fn endless(address: SocketAddr, script: &str) -> (Talk, Talk) {
     let (mut talk, mut other) = (Talk::to(address), Talk::to(address));
     assert_eq!(talk.ask("CONFIG SET busy-reply-threshold 20"), "+OK");

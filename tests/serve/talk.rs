@@ -1,13 +1,13 @@
-//! Speaking to what is served.
+//! A simple client for served masters and their observer.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// What does not come within this does not come.
+/// Time after which something expected counts as missing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection that speaks RESP, and no more of it than tests need.
+/// A connection that speaks as much of RESP as the tests need.
 pub(crate) struct Talk(BufReader<TcpStream>);
 
 impl Talk {
@@ -20,7 +20,7 @@ impl Talk {
         Self(BufReader::new(stream))
     }
 
-    /// A connection of `client`.
+    /// Connects as `client`.
     pub(crate) fn of(address: SocketAddr, client: &str) -> Self {
         let mut talk = Self::to(address);
         assert_eq!(talk.ask(&format!("CLIENT SETNAME {client}")), "+OK");
@@ -35,8 +35,8 @@ impl Talk {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
-    /// The next line; of a bulk its text; of anything with parts its parts, joined, behind a `>` if
-    /// it is a push.
+    /// Receives the next reply: its line, or the text of a bulk string, or the joined elements of
+    /// an aggregate, preceded by `>` if it is a push.
     pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
         assert!(self.0.read_line(&mut line).unwrap() > 0, "the connection was closed");
@@ -64,7 +64,7 @@ impl Talk {
         self.hear()
     }
 
-    /// Whether nothing is to be heard at the moment.
+    /// Returns true if nothing arrives for 30 ms.
     pub(crate) fn is_silent(&mut self) -> bool {
         let stream = self.0.get_ref();
         stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
@@ -75,14 +75,14 @@ impl Talk {
         silent
     }
 
-    /// What the other side says until it closes, however it does.
+    /// Returns everything that is received until the connection closes, in whatever way.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         let _ = self.0.read_to_end(&mut rest);
         String::from_utf8(rest).unwrap()
     }
 
-    /// Whether the other side has closed.
+    /// Waits for the end of the connection. Returns true if the other side has closed or reset it.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.0.read_to_end(&mut rest) {
@@ -100,7 +100,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the fault is so far.
+/// Waits until the fault has reached this stage.
 pub(crate) fn await_fault(observer: &mut Talk, fault: &str, stage: &str) {
     let line = format!("{fault} {stage}");
     until(&line, || observer.ask("FAULTS").lines().any(|it| it == line));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::serve;
 use crate::talk::Talk;
 
-/// A connection that speaks version 3 and tracks what it reads.
+/// Connects with RESP3, and tracks the keys that are read.
 fn tracking(address: SocketAddr, options: &str) -> Talk {
     let mut talk = Talk::to(address);
     assert!(talk.ask("HELLO 3").contains("proto\n:3"));
@@ -37,7 +37,7 @@ fn a_change_is_pushed_at_once_to_the_connections_that_read_the_key() {
     assert!(other.is_silent());
 }
 
-/// A push that came behind a later answer would be taken for a change of what was just read.
+/// A push that came after a later reply would be taken for a change of what was just read.
 #[test]
 fn pushes_and_answers_of_a_connection_are_in_the_order_of_execution() {
     const CHANGES: usize = 300;

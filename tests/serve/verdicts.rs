@@ -1,4 +1,4 @@
-//! What is found of what workers say and masters saw.
+//! Verdicts on what workers report and masters observe.
 
 use redlock_sim::history::{EventKind, OpKind};
 use redlock_sim::scenario::Property;
@@ -8,7 +8,7 @@ use redlock_sim::serve::Verdict;
 use crate::serve;
 use crate::talk::{Talk, await_fault, until};
 
-/// What was found of a property, and its blame.
+/// Returns the verdict on a property, and its blame.
 fn found(verdict: &Verdict, property: Property) -> (Observed, String) {
     let mut all = verdict.played.result.properties.iter();
     let found = all.find(|it| it.property == property).unwrap();
@@ -22,7 +22,8 @@ fn violated(by: &str) -> (Observed, String) {
 const C1_SEES_ABC: &str = "[[fault]]\nid = \"cut\"\nat = \"0s\"\n\
     partition = { between = [[\"c1\"], [\"D\", \"E\"]] }\n";
 
-/// Both clients hold the lock, C having lost the key of the first between the two.
+/// Plays a run in which both clients hold the lock, because C loses the first client's key in
+/// between.
 fn two_holders(fault: &str) -> Verdict {
     let fleet = serve(&format!("{C1_SEES_ABC}{fault}"));
     let addresses = fleet.addresses();
@@ -71,7 +72,7 @@ fn an_operator_is_blamed() {
     assert_eq!(found(&verdict, Property::MutualExclusion), violated("operator"));
 }
 
-/// Catalogue K5: the answers are true, and too late to be worth anything.
+/// Catalogue K5: the replies are correct, but too late to be worth anything.
 #[test]
 fn who_enters_by_answers_that_came_too_late_is_wrong() {
     let fleet = serve(
@@ -172,12 +173,12 @@ fn a_run_in_which_workers_entered_and_nobody_asked_is_empty() {
     assert!(fleet.finish().is_empty());
 }
 
-/// What was told of a run, in order.
+/// Returns the events of a run, in order.
 fn told(verdict: &Verdict) -> impl Iterator<Item = &EventKind> {
     verdict.played.kept[0].1.iter().map(|event| &event.kind)
 }
 
-/// Each command comes over a connection of its own, as many workers in scripts do it.
+/// Each command comes over its own connection, as from workers that are shell scripts.
 #[test]
 fn who_deletes_what_is_anothers_is_wrong_and_no_operator() {
     let fleet = serve("");
@@ -222,7 +223,7 @@ fn what_is_not_answered_is_told() {
     assert_eq!(deleted.count(), 3);
 }
 
-/// A transaction reads the clock once: what it does afterwards is not done by the new time.
+/// A transaction reads the clock once, so a clock jump does not affect the rest of it.
 #[test]
 fn a_clock_jumps_before_or_after_what_is_executed() {
     let fleet = serve(

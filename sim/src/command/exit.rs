@@ -1,30 +1,31 @@
-//! How the command ends.
+//! Exit codes of the command, and errors that end it.
 
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What the exit code says. The worse of two is the one that comes later here.
+/// Exit code of the command. The variants are in order of severity, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0: every expectation was met.
     Met,
     /// 4: nothing was selected.
     Nothing,
-    /// 3: not everything that was asked for could be done or judged.
+    /// 3: something requested could not be run or judged.
     Inconclusive,
     /// 1: an expectation failed.
     Failed,
-    /// 2: the command line or a file is wrong, and nothing was played; or a report cannot be written.
+    /// 2: the command line or a file is invalid, and no run was started; or a report cannot be
+    /// written.
     Usage,
-    /// 5: the same seed played two different runs.
+    /// 5: the same seed gave two different runs.
     Nondeterminism,
-    /// 70: the command itself is wrong.
+    /// 70: internal error of the command.
     Internal,
 }
 
 impl Exit {
-    /// The number.
+    /// Returns the number of the exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -45,23 +46,23 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something that ends the command at once.
+/// An error that ends the command at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Stop {
-    /// With which code.
+    /// Exit code of the process.
     pub exit: Exit,
-    /// What to say about it.
+    /// Message to the user.
     pub message: String,
 }
 
 impl Stop {
-    /// The command line or a file is wrong.
+    /// An error in the command line or in a file.
     pub(super) fn usage(message: impl ToString) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
     }
 
-    /// Reports cannot be written into the directory `out`.
+    /// An error for a directory `out` into which reports cannot be written.
     pub(super) fn unwritable(out: &Path, error: &io::Error) -> Self {
         let message = format!("error: reports cannot be written to {}: {error}", out.display());
         Self::usage(message + "\n  = help: `--out` names another directory")

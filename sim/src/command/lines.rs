@@ -1,4 +1,4 @@
-//! What the command prints of results.
+//! Text that the command prints about results.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -8,8 +8,8 @@ use crate::scenario::{Expectation, Property, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 use crate::{history::Event, oracle::Violation};
 
-/// The first error of standard output, apart from a closed pipe: a reader that has gone away is no
-/// error.
+/// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
+/// away.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes a line to standard output.
@@ -21,13 +21,13 @@ pub(super) fn say(text: impl core::fmt::Display) {
     }
 }
 
-/// Why not everything could be written to standard output.
+/// Returns the first error of standard output, if there was one.
 pub(super) fn unwritten() -> Option<&'static io::Error> {
     UNWRITTEN.get()
 }
 
-/// One line for a case, one more for everything that is wrong, and the story of every violation
-/// that was not expected. `which` is the word that selects the case on the command line.
+/// Returns one line for a case, one more for each failure, and the story of each violation that was
+/// not expected. `which` is the selector of the case on the command line.
 #[must_use]
 pub fn told(played: &Played, which: &str) -> String {
     let result = &played.result;
@@ -64,7 +64,8 @@ fn case(result: &CaseResult) -> String {
     text
 }
 
-/// Whether a property is worth a word: all that is not plainly expected to hold, and holds.
+/// Returns true if the line of a case mentions the property. A property that was expected to hold
+/// is left out if it holds, is vacuous or was not judged.
 fn tells(found: &PropertyResult) -> bool {
     let plain = found.expected.verdict == Verdict::Holds
         && matches!(found.observed, Observed::Holds | Observed::Vacuous | Observed::Unjudged);
@@ -93,7 +94,7 @@ fn observed(found: &PropertyResult) -> String {
     }
 }
 
-/// An expectation in words.
+/// Formats an expectation in words.
 fn expected(expected: &Expectation) -> String {
     let word = match expected.verdict {
         Verdict::Any => "anything",
@@ -108,7 +109,7 @@ fn expected(expected: &Expectation) -> String {
     }
 }
 
-/// Every property of one run, a line each.
+/// Formats every property of one run, one line each.
 pub(super) fn verdicts(result: &CaseResult) -> String {
     let line = |found: &PropertyResult| {
         let mark = if found.failures.is_empty() { "  " } else { "! " };
@@ -118,8 +119,8 @@ pub(super) fn verdicts(result: &CaseResult) -> String {
     result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The story of a violation of `property` in the run by `seed`: its events, and the command that
-/// plays it again.
+/// Returns the story of a violation of `property` in the run of `seed`. `events` is the history of
+/// the run, and `replay` the command that replays it.
 pub(super) fn block(
     result: &CaseResult,
     property: Property,

@@ -1,4 +1,4 @@
-//! `list`: which scenarios there are.
+//! `list`: prints the available scenarios.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::lines::say;
 use super::select::Library;
 use crate::scenario::{Case, Expectation, File, Property, SeedRange};
 
-/// A scenario, for programs.
+/// A scenario in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Entry<'a> {
@@ -22,7 +22,7 @@ struct Entry<'a> {
     cases: Vec<CaseEntry>,
 }
 
-/// A case, for programs.
+/// A case in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct CaseEntry {
@@ -33,7 +33,7 @@ struct CaseEntry {
     expect: BTreeMap<Property, Expectation>,
 }
 
-/// Says which scenarios there are, with their cases.
+/// Prints the available scenarios with their cases.
 pub(super) fn list(arguments: &List) -> Result<Exit, Stop> {
     let library = Library::load()?;
     let mut entries = Vec::with_capacity(library.files.len());

@@ -1,4 +1,4 @@
-//! `master`: one simulated master as a process, in the place of `redis-server`.
+//! `master`: runs one simulated server as a process that accepts `redis-server`'s options.
 
 use super::arguments::Master;
 use super::exit::{Exit, Stop};

@@ -1,4 +1,4 @@
-//! `replay` and `check`: one run, told in full.
+//! `replay` and `check`: reports one run in full.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::scenario;
 use crate::search::{self, CaseResult, Engine};
 use crate::serve;
 
-/// Plays one run again and tells what happened.
+/// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let Replay { which, seed, engine, settings, out } = arguments;
     let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
@@ -72,8 +72,8 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     Ok(exit_of(&result))
 }
 
-/// All verdicts, and the story of each violation of a run that is stored, if it is, as `history`.
-/// `which` is the word that selects its case.
+/// Prints all verdicts, and the story of each violation. `history` is the path of the run's
+/// history; the file need not exist. `which` is the selector of the case.
 fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
     say(lines::verdicts(result));
     for found in &result.properties {
@@ -90,7 +90,8 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
     }
 }
 
-/// The hash, and the one of the history that an earlier run has stored, if there is one.
+/// Prints the hash of the run, and compares it with the stored history of an earlier run, if there
+/// is one.
 fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
     let actual = outcome.hash;
     let played = Played { result: result.clone(), kept: Vec::new() };
@@ -116,7 +117,11 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
     }
 }
 
-/// The case that `which` means: the base, or else the only one.
+/// Returns the one case that `which` selects: the base case, or else the only case.
+///
+/// # Errors
+///
+/// If there are several cases and none is the base.
 pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
     if let Some(base) = cases.iter().position(|it| it.case.slug.is_none()) {
         return Ok(cases.swap_remove(base));

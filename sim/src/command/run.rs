@@ -1,4 +1,4 @@
-//! `run`: many cases, many seeds.
+//! `run`: plays many cases with many seeds.
 
 use std::io;
 use std::io::IsTerminal;
@@ -14,10 +14,10 @@ use super::select::{self, Selected};
 use crate::report::{self, Played};
 use crate::search::{self, Campaign, CaseResult, Failure, Observed};
 
-/// Set by Ctrl-C.
+/// Set by the first Ctrl-C.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Plays what is selected; everything is read and checked before anything is played.
+/// Plays the selected cases. Reads and checks all of them before the first is played.
 pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
     if cases.is_empty() {
@@ -43,14 +43,14 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     session.finish()
 }
 
-/// The first Ctrl-C lets the seeds under way finish, the second one does not wait.
+/// Handles Ctrl-C: the first lets the running seeds finish, the second ends the process at once.
 fn interrupted() {
     if STOPPED.swap(true, Ordering::Relaxed) {
         std::process::exit(i32::from(Exit::Inconclusive.code()));
     }
 }
 
-/// What has been done so far.
+/// State of a `run`: the results so far.
 struct Session<'a> {
     arguments: &'a Run,
     bar: ProgressBar,
@@ -77,7 +77,7 @@ impl<'a> Session<'a> {
         Self { arguments, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
     }
 
-    /// The worse of what is known and this.
+    /// Keeps the worse of the exit code so far and `exit`.
     fn exit(&mut self, exit: Exit) {
         self.exit = self.exit.max(exit);
     }
@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
             stop: &STOPPED,
             progress: &|done| bar.inc(done),
         };
-        // One case that the engine cannot cope with leaves the others to be played.
+        // A panic in one case must not keep the other cases from being played.
         match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
             Ok(Ok(played)) => self.add(played, &selected.which),
             Ok(Err(unsupported)) => {
@@ -155,11 +155,11 @@ fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
     arguments.seeds.clone().unwrap_or_else(own).0
 }
 
-/// Plays a campaign, and its memorable runs once more to keep their histories.
+/// Plays a campaign, then replays the seeds worth keeping to record their histories.
 ///
 /// # Errors
 ///
-/// If the case asks for what the engine cannot do.
+/// If the engine does not support the case.
 pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupported> {
     let result = campaign.play()?;
     let mut kept = Vec::new();
@@ -171,10 +171,10 @@ pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupporte
     Ok(Played { result, kept })
 }
 
-/// What the result of one case means for the command.
+/// Returns the exit code for the result of one case.
 pub(super) fn exit_of(result: &CaseResult) -> Exit {
     let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
-    // What the scenario speaks of must be judged; silence is no verdict.
+    // A property that the scenario names must be judged: no verdict is not a verdict of "holds".
     let is_named = |property| result.case.scenario.expect.contains_key(&property);
     let unjudged = result
         .properties

@@ -1,4 +1,4 @@
-//! Which cases are meant.
+//! Selection of cases from the words of the command line.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,26 +7,26 @@ use super::exit::Stop;
 use crate::master::profile::{PROFILES, Profile};
 use crate::scenario::{self, Case, File, Override, nearest};
 
-/// The folder that is read if it exists.
+/// Folder of scenarios that is used, if it exists, instead of the built-in ones.
 const FOLDER: &str = "scenarios";
 
-/// A case, and whether somebody asked for it by name.
+/// A selected case. `by_name` is true if the user named its scenario or its file.
 #[derive(Clone, Debug)]
 pub(super) struct Selected {
     pub(super) case: Case,
     pub(super) by_name: bool,
-    /// The word that selects this case alone.
+    /// Selector that matches this case alone.
     pub(super) which: String,
 }
 
-/// The scenarios that names and tags are looked up in, and where they are from.
+/// The scenarios in which names and tags are looked up, and their origin.
 pub(super) struct Library {
     pub(super) files: Vec<File>,
     pub(super) origin: &'static str,
 }
 
 impl Library {
-    /// `./scenarios` if it exists, else what is built in.
+    /// Loads `./scenarios` if it exists, or else the built-in scenarios.
     pub(super) fn load() -> Result<Self, Stop> {
         let folder = Path::new(FOLDER);
         let (files, origin) = if folder.is_dir() {
@@ -54,7 +54,7 @@ impl Library {
     }
 }
 
-/// What one word of the command line means.
+/// Parsed form of one word of the command line.
 enum Selector<'a> {
     Tag(&'a str),
     Path(&'a str, Option<&'a str>),
@@ -78,15 +78,15 @@ fn is_path(word: &str) -> bool {
     word.contains(['/', '\\']) || word.ends_with(".toml") || word == "."
 }
 
-/// The word that selects `case` of the file at `path`.
+/// Returns the selector of `case` in the file at `path`.
 fn word(path: &str, case: &Case) -> String {
     let here = if is_path(path) { "" } else { "./" };
     let slug = case.slug.as_ref().map_or_else(String::new, |slug| format!("::{slug}"));
     format!("{here}{path}{slug}")
 }
 
-/// The cases that `words` mean, each once, with `overrides` applied; all if there are no words.
-/// Says where they are from.
+/// Returns the cases that `words` select, each once, with `overrides` applied; all cases if there
+/// are no words. The string names the origin of the cases.
 pub(super) fn select(
     words: &[String],
     overrides: &[Override],
@@ -121,13 +121,13 @@ pub(super) fn select(
     Ok((selection.cases, origin))
 }
 
-/// How a file was selected.
+/// The way in which a file was selected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// With others of the library: all, or those with a tag.
+    /// Together with others from the library: all files, or those with a tag.
     Library,
     Name,
-    /// With all files of a folder.
+    /// Together with all files of a folder.
     Folder,
     File,
 }
@@ -139,7 +139,7 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Adds the cases of `files`, or of each only the one called `slug`.
+    /// Adds all cases of each of `files`, or only the case `slug` of each.
     fn add_files<'f>(
         &mut self,
         files: impl IntoIterator<Item = &'f File>,
@@ -182,7 +182,7 @@ fn no_case(file: &File, slug: &str, slugs: &[String]) -> Stop {
     Stop::usage(format!("{message}\n  = help: {help}"))
 }
 
-/// The profile of this name.
+/// Looks up a profile by name.
 pub(super) fn profile(name: &str) -> Result<&'static Profile, Stop> {
     Profile::named(name).ok_or_else(|| {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();

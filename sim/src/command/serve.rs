@@ -1,4 +1,4 @@
-//! `serve`: masters on loopback TCP.
+//! `serve`: serves masters on loopback TCP.
 
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
@@ -12,12 +12,12 @@ use crate::scenario::Case;
 use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
-/// What is served if no scenario is named: masters and a network that nothing happens to.
+/// Scenario that is served if none is named: masters and a network without faults.
 const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters that nothing happens to\"\n\
                      [cluster]\nnetwork = { delay = \"0ms\" }\n\
                      [[client]]\nid = \"nobody\"\nsubject = \"worker\"\n";
 
-/// Serves until it is told to end, and judges what happened.
+/// Serves until asked to end, then judges the run.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
     let profile = profile(arguments, &case)?;
@@ -50,7 +50,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     Ok(exit(&verdict))
 }
 
-/// The case that is meant; the plain one if none is named.
+/// Returns the selected case, or [`PLAIN`] if none is named.
 fn case(arguments: &Serve) -> Result<Case, Stop> {
     let mut case = match &arguments.which {
         Some(which) => {
@@ -62,7 +62,7 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
             let file = crate::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
             let cases = file.cases(&arguments.settings.overrides).map_err(Stop::usage)?;
             let mut case = cases.into_iter().next().expect("the file has a base");
-            // Who comes is a client.
+            // The client in `PLAIN` only makes the scenario valid. Real clients connect over TCP.
             case.scenario.clients.clear();
             case
         }
@@ -85,7 +85,7 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
     Ok(case)
 }
 
-/// Which server the masters are.
+/// Returns the profile of the masters: the one named on the command line, or else the scenario's.
 fn profile(arguments: &Serve, case: &Case) -> Result<&'static Profile, Stop> {
     let server = case.scenario.cluster.server;
     arguments.profile.as_deref().map_or_else(|| Ok(server.into()), select::profile)
@@ -116,7 +116,7 @@ fn tell_begin(setup: &Setup, fleet: &Fleet) {
     say(format_args!("time 0    {begins}"));
 }
 
-/// What was found of each property that can be judged from outside.
+/// Formats the verdicts of the properties that can be judged from outside, and names the others.
 fn judged(result: &CaseResult) -> String {
     let mut judged = result.clone();
     let (seen, unseen): (Vec<_>, Vec<_>) =
@@ -126,7 +126,7 @@ fn judged(result: &CaseResult) -> String {
     format!("{}\n  not judged from outside: {}", lines::verdicts(&judged), unseen.join(", "))
 }
 
-/// The verdict in lines.
+/// Formats the verdict as lines.
 fn describe(verdict: &Verdict) -> Vec<String> {
     let result = &verdict.played.result;
     let mut text = if verdict.is_cut_short {

@@ -1,4 +1,4 @@
-//! The fast engine: one queue of events, no bytes, no tasks.
+//! The fast engine: one event queue, without bytes or tasks.
 
 mod application;
 mod connections;
@@ -14,10 +14,11 @@ use super::{Kept, Outcome, Unsupported};
 use crate::history::EventKind;
 use crate::scenario::{Acquire, Case};
 
-/// A run of more steps than this is a bug of the engine, or of a scenario beyond all reason.
+/// Bound on the steps of a run. A run with more steps is a bug of the engine, or of an unreasonable
+/// scenario.
 const STEPS_MAX: u64 = 20_000_000;
 
-/// Plays one case, seed after seed, keeping what is allocated.
+/// Runs one case, seed after seed, and reuses the allocated memory.
 #[derive(Debug)]
 pub struct Engine {
     plan: Plan,
@@ -27,23 +28,23 @@ pub struct Engine {
     steps: u64,
 }
 
-/// How far a run has come.
+/// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stretch {
-    /// The clients are at it.
+    /// The clients run.
     Clients,
-    /// The probe tries until then.
+    /// The probe may try until `until_ns`.
     Probe { until_ns: u64 },
-    /// What was left behind may arrive until then.
+    /// The remaining messages may arrive until `until_ns`.
     Drain { until_ns: u64 },
 }
 
 impl Engine {
-    /// An engine for `case`.
+    /// Returns an engine for `case`.
     ///
     /// # Errors
     ///
-    /// If the case asks for what this engine cannot do.
+    /// If the case asks for something that this engine cannot do.
     pub fn new(case: &Case) -> Result<Self, Unsupported> {
         let plan = Plan::new(case)?;
         let clients = plan.scenario.clients.len();
@@ -58,7 +59,7 @@ impl Engine {
         Ok(Self { plan, stage, processes, probe, steps: 0 })
     }
 
-    /// Plays the case by `seed`; the events go to `kept` if it is given.
+    /// Runs the case with the seed `seed`; writes the events to `kept` if it is given.
     pub fn run(&mut self, seed: u64, kept: Kept<'_>) -> Outcome {
         self.begin(seed, kept.is_some());
         let mut stretch = Stretch::Clients;
@@ -90,16 +91,17 @@ impl Engine {
         Outcome { seed, hash: recorder.hash.value(), verdicts, counters, faults_begun }
     }
 
-    /// Nothing more happens: time passes until what was left behind can be judged.
+    /// Advances the time after the last event until the oracle can judge what is left, at most by
+    /// the grace period.
     fn wait_for_the_oracle(&mut self) {
-        let waiting = self.stage.recorder.oracle.is_waiting_until_ns();
+        let waiting = self.stage.recorder.oracle.must_last_until_ns();
         let last_ns = self.stage.now_ns + self.plan.grace_ns;
         if let Some(until_ns) = waiting {
             self.stage.now_ns = self.stage.now_ns.max(until_ns.min(last_ns));
         }
     }
 
-    /// How many events of its queue the last run took.
+    /// Returns the number of queue entries that the last run executed.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
@@ -111,7 +113,7 @@ impl Engine {
         stage.begin(plan, seed, keep);
         for (place, process) in processes.iter_mut().enumerate() {
             process.reset(plan, stage, plan.warm);
-            // Behind the faults that begin at time 0.
+            // After the faults that begin at time 0.
             stage.queue.schedule(0, Happening::Timer { client: place as u8, serial: 0 });
         }
         self.probe.done = true;
@@ -142,7 +144,7 @@ impl Engine {
         }
     }
 
-    /// Which stretch the run is in now; `None` when it is over.
+    /// Returns the present stretch of the run; `None` if the run is over.
     fn stretch(&mut self, current: Stretch) -> Option<Stretch> {
         let now_ns = self.stage.now_ns;
         match current {
@@ -164,7 +166,7 @@ impl Engine {
             }
             Stretch::Probe { .. } => Some(current),
             Stretch::Drain { .. } => {
-                let waiting = self.stage.recorder.oracle.is_waiting_until_ns();
+                let waiting = self.stage.recorder.oracle.must_last_until_ns();
                 let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
                     && self.stage.arrivals_due == 0
                     && self.processes.iter().all(|process| !process.has_timer())

@@ -1,5 +1,5 @@
-//! The world of one run: everything that is not a client's own. Whoever drives the clients takes
-//! what happens out of its queue.
+//! The world of one run: everything except the clients' own state. The engine that drives the
+//! clients takes the next event from the world's queue.
 
 mod demotion;
 mod failover;
@@ -26,16 +26,16 @@ use crate::scenario::Message;
 use crate::subject::{Now, Request, Response};
 use crate::world::{Arrival, Choice, Choices, Direction, HostClocks, Label, Network, Queue};
 
-/// What travels.
+/// Content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Packet {
     Request(Request),
     Response(Response),
-    /// A replica has done what it was told up to a place in its master's stream.
+    /// A replica has applied its master's stream up to the position `to`.
     Acknowledged {
         to: u32,
     },
-    /// The server's keys are gone.
+    /// Notice that the server's keys are gone.
     Forgot,
     /// A part of a master's stream, for a replica.
     Effects {
@@ -43,25 +43,25 @@ pub(in crate::engine) enum Packet {
         to: u32,
     },
     StoreRequest(StoreRequest),
-    /// A write was served, applied or not.
+    /// A write was handled, applied or not.
     StoreServed,
-    /// What a read saw.
+    /// Version that a read returned.
     StoreVersion(u32),
 }
 
-/// What the queue holds.
+/// An entry of the event queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Happening {
     Arrive {
         connection: u16,
         direction: Direction,
     },
-    /// A backup is made for a fault that puts it back.
+    /// Make the backup for a fault that puts it back later.
     BackUp(u16),
     Disk {
         server: u8,
         turn: DiskTurn,
-        /// Which process of the server it was for.
+        /// Serial number of the server process for which the turn was scheduled.
         serial: u32,
     },
     ExpireKeys {
@@ -69,24 +69,24 @@ pub(in crate::engine) enum Happening {
     },
     FaultBegins(u16),
     FaultEnds(u16),
-    /// A `WAIT` is answered as it is.
+    /// A `WAIT` times out and is answered with the present count.
     WaitEnds {
         server: u8,
         serial: u32,
     },
-    /// A client's timer, unless a newer one has been set.
+    /// A client's timer fires; ignored if a newer timer has been set.
     Timer {
         client: u8,
         serial: u32,
     },
 }
 
-/// What a client's kernel has for its process.
+/// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Input {
     Closed(u16),
     Connected(u16),
-    /// The server says that its keys are gone.
+    /// The server's notice that its keys are gone.
     Forgot(u16),
     Reset(u16),
     Response(u16, Response),
@@ -98,15 +98,15 @@ pub(in crate::engine) enum Input {
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct ClientHost {
     pub(in crate::engine) dead: bool,
-    /// How many faults keep it from running.
+    /// Number of faults that keep the process from running.
     pub(in crate::engine) stops: u8,
     pub(in crate::engine) inbox: VecDeque<Input>,
 }
 
-/// A restart that is measured on a clock of its host.
+/// A restart whose delay is measured on a clock of its host.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct MeasuredRestart {
-    /// The place of the planned fault.
+    /// Place of the planned fault.
     pub(in crate::engine) fault: u16,
     pub(in crate::engine) host: HostIndex,
     pub(in crate::engine) clock: ClockKind,
@@ -121,20 +121,20 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) queue: Queue<Happening>,
     pub(in crate::engine) network: Network<Packet>,
     pub(in crate::engine) clocks: Vec<HostClocks>,
-    /// The servers: those of the nodes, and the replicas after them.
+    /// The servers of the nodes, followed by the replicas.
     pub(in crate::engine) nodes: Vec<NodeHost>,
-    /// The canary of each node's master at the beginning of a run.
+    /// Canary of each node's master at the beginning of a run.
     canaries: Vec<SeededCanary>,
-    /// Which server is each node's master.
+    /// Server that is each node's master.
     pub(in crate::engine) masters: [u8; 9],
     demoted: Vec<Demoted>,
-    /// Connections whose server has forgotten that they listen.
+    /// Connections that listen for lost keys, but that their server has forgotten.
     deaf: Vec<u16>,
-    /// How often each node has come up.
+    /// Number of starts of each node.
     pub(in crate::engine) starts: [u32; 9],
-    /// Whom each client dials for each node.
+    /// Server that each client dials for each node.
     pub(in crate::engine) known: Vec<u8>,
-    /// How far in the stream of its server each connection has written.
+    /// Position in its server's stream up to which each connection has written.
     pub(in crate::engine) wrote: Vec<u32>,
     pub(in crate::engine) waits: u32,
     pub(in crate::engine) attachments: u32,
@@ -145,23 +145,23 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) commands: u32,
     pub(in crate::engine) writes: u32,
     pub(in crate::engine) arrivals_due: u32,
-    /// Clients that have something to do now, bit by bit.
+    /// Clients that have something to do now, as a bit mask.
     pub(in crate::engine) to_run: u16,
     pub(in crate::engine) active_delays: Vec<Doing>,
-    /// Which faults with a point have been set off.
+    /// True for each fault at a point that has begun.
     pub(in crate::engine) set_off: Vec<bool>,
-    /// Restarts to come that depend on clocks.
+    /// Pending restarts that depend on clocks.
     pub(in crate::engine) restarts: Vec<MeasuredRestart>,
-    /// The lock's key is there again, which is still to be told.
+    /// The event for the return of the lock's key, which is not yet recorded.
     pub(in crate::engine) returned: Option<EventKind>,
-    /// Faults with an end that have not ended.
+    /// Number of faults with an end that have not ended.
     pub(in crate::engine) faults_open: u32,
-    /// The bytes, where clients speak them.
+    /// The bytes on the connections; `None` if clients do not speak bytes.
     pub(in crate::engine) wire: Option<Box<Wire>>,
 }
 
 impl Stage {
-    /// The world of `plan`, before any run.
+    /// Returns the world of `plan`, before any run.
     pub(in crate::engine) fn new(plan: &Plan) -> Self {
         let profile = plan.scenario.cluster.server.into();
         let nodes = plan.nodes.iter();
@@ -199,7 +199,7 @@ impl Stage {
         }
     }
 
-    /// A run by `seed` begins.
+    /// Begins a run with the seed `seed`.
     pub(in crate::engine) fn begin(&mut self, plan: &Plan, seed: u64, keep: bool) {
         self.now_ns = 0;
         self.choices = Choices::new(seed);
@@ -214,7 +214,8 @@ impl Stage {
         self.deaf.clear();
         self.clocks.clear();
         for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
-            // Where in its millisecond a wall clock begins is nobody's choice.
+            // The scenario does not choose the phase of a wall clock within its millisecond; the
+            // seed draws it.
             let phase = self.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
             self.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
         }
@@ -249,8 +250,8 @@ impl Stage {
         }
     }
 
-    /// The fleet has been running: each node has had its canary since its process was started, and a
-    /// replica that of its master.
+    /// Sets the canaries of a fleet that has been running. Each node has had its canary since its
+    /// process started; a replica has its master's canary.
     fn seed_canaries(&mut self, plan: &Plan) {
         let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
         for server in 0..plan.nodes.len() {
@@ -274,7 +275,7 @@ impl Stage {
         }
     }
 
-    /// Does what the queue says is due. Timers are the business of whoever drives the clients.
+    /// Executes a due entry of the queue. Timers are handled by the engine that drives the clients.
     pub(in crate::engine) fn happen(&mut self, plan: &Plan, what: Happening) {
         match what {
             Happening::Arrive { connection, direction } => {
@@ -294,7 +295,7 @@ impl Stage {
         self.recorder.record(self.now_ns, kind);
     }
 
-    /// The clocks of a client, read now.
+    /// Returns the present readings of a client's clocks.
     pub(in crate::engine) fn read_clocks(&self, host: HostIndex, lease: ClockKind) -> Now {
         let clocks = &self.clocks[host.get()];
         let boot_ns = clocks.read(ClockKind::Boot, self.now_ns);
@@ -305,7 +306,7 @@ impl Stage {
         Now { boot_ns, lease_ns }
     }
 
-    /// Puts something on its way along a connection.
+    /// Sends an item along a connection.
     pub(in crate::engine) fn send(
         &mut self,
         plan: &Plan,
@@ -353,7 +354,7 @@ impl Stage {
         self.queue.schedule(at_ns, Happening::Arrive { connection, direction });
     }
 
-    /// Something for a client process; it runs as soon as it can.
+    /// Queues an input for a client process and wakes it; the process runs as soon as it can.
     pub(in crate::engine) fn give(&mut self, client: u8, input: Input) {
         let host = &mut self.clients[usize::from(client)];
         if host.dead {
@@ -367,7 +368,7 @@ impl Stage {
         self.to_run |= 1 << client;
     }
 
-    /// Sends everything again that was held on ways that are free now.
+    /// Retransmits everything that was held on directions that are not cut now.
     pub(in crate::engine) fn retransmit(&mut self) {
         let Self { network, queue, arrivals_due, choices, now_ns, .. } = self;
         network.retransmit(*now_ns, choices, |connection, direction, at_ns| {
@@ -377,7 +378,7 @@ impl Stage {
     }
 }
 
-/// Which attempt and which kind of command a message is about.
+/// Returns the attempt and the kind of command that a message is about.
 fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
     match what {
         Arrival::Message(Packet::Request(request)) => (request.attempt, request.ask.op() as u8),

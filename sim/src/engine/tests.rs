@@ -1,11 +1,11 @@
-//! Application steps have the same effect on both engines.
+//! Tests that application steps have the same effect on both engines.
 
 use super::{event, turmoil};
 use crate::history::{Event, EventKind, Refusal};
 use crate::scenario::{Case, Scenario};
 
-/// The histories of one client with these steps on each engine; the TTL is 10 s, one extension may
-/// succeed.
+/// Returns the histories of one client with these steps on each engine. The TTL is 10 s; one
+/// extension may succeed.
 fn histories(steps: &str) -> [Vec<Event>; 2] {
     let text = format!(
         "schema = 1\nname = \"inline\"\ntitle = \"t\"\n[lock]\nextensions-max = 1\n\
@@ -19,7 +19,7 @@ fn histories(steps: &str) -> [Vec<Event>; 2] {
     [one, other]
 }
 
-/// When things that `what` picks happened, in milliseconds.
+/// Returns the times of the events that `what` selects, in milliseconds.
 fn times_ms(history: &[Event], what: impl Fn(&EventKind) -> bool) -> Vec<u64> {
     history.iter().filter(|it| what(&it.kind)).map(|it| it.at_ns / 1_000_000).collect()
 }

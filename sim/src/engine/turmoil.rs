@@ -1,9 +1,10 @@
-//! The real client on tokio, RESP bytes and all, over turmoil's simulated TCP.
+//! Engine that runs the real client on tokio, including RESP bytes, over turmoil's simulated TCP.
 //!
-//! Turmoil moves bytes and nothing else. Masters, network, clocks, faults and the history are the
-//! stage's, as in the engine `event`: a message is there when the stage says so, whatever turmoil has
-//! carried already. Every client runs as one future beneath one gate, or a stop would stop only a part
-//! of it. Clients act at whole milliseconds; everything else at its own time.
+//! Turmoil only moves bytes. Masters, network, clocks, faults and the history belong to the stage,
+//! as in the engine `event`: a message has arrived when the stage says so, whatever turmoil has
+//! already carried. Every client runs as one future beneath one gate; otherwise a stop would stop
+//! only a part of the client. Clients act at whole milliseconds; everything else acts at its own
+//! time.
 
 mod application;
 mod client;
@@ -24,11 +25,11 @@ use crate::scenario::Case;
 
 const ENGINE: &str = "turmoil";
 
-/// Whether this engine can do what `case` asks for.
+/// Returns `Ok` if this engine can run `case`.
 ///
 /// # Errors
 ///
-/// If it cannot: with what it cannot do.
+/// If the engine cannot run the case; the error names the unsupported feature.
 pub fn check(case: &Case) -> Result<(), Unsupported> {
     plan(case).map(drop)
 }
@@ -39,11 +40,11 @@ fn plan(case: &Case) -> Result<Plan, Unsupported> {
     Ok(plan)
 }
 
-/// Plays `case` by `seed`; the events go to `kept` if it is given.
+/// Runs `case` with the seed `seed`; writes the events to `kept` if it is given.
 ///
 /// # Errors
 ///
-/// If the case asks for what this engine cannot do.
+/// If the case asks for something that this engine cannot do.
 pub fn run(case: &Case, seed: u64, kept: Kept<'_>) -> Result<Outcome, Unsupported> {
     Ok(simulation::Simulation::new(plan(case)?, seed, kept.is_some()).run(kept))
 }

@@ -1,22 +1,24 @@
-//! Clock arithmetic: what a host's clock reads at a true instant, and the other way round.
+//! Clock arithmetic: converts between true time and the reading of a host's clock.
 
 use crate::ids::{ClockKind, HostIndex};
 
 const BILLION: i128 = 1_000_000_000;
 
-/// From `true_ns` on the clock reads `local_ns` plus the true time since, times its rate.
+/// Period in which a clock runs at one rate: it reads `local_ns` plus the true time since `true_ns`
+/// times the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// When it begins, in true time.
+    /// Start of the segment, in true time.
     pub true_ns: u64,
-    /// What the clock reads then.
+    /// Reading of the clock at the start.
     pub local_ns: u64,
-    /// How much faster than true time the clock runs, in parts per billion; −1 000 000 000 stops it.
+    /// Rate of the clock relative to true time, in parts per billion; −1 000 000 000 stops the
+    /// clock.
     pub rate_ppb: i32,
 }
 
 impl Segment {
-    /// What the clock reads at `true_ns`, rounded down.
+    /// Returns the reading of the clock at `true_ns`, rounded down.
     ///
     /// # Panics
     ///
@@ -31,8 +33,9 @@ impl Segment {
         self.local_ns + u64::try_from(scaled).expect("a clock runs forward")
     }
 
-    /// The first true instant at which the clock reads at least `local_ns`, if the segment never
-    /// ends; `None` if the clock is stopped short of it.
+    /// Returns the first true instant at which the clock reads at least `local_ns`, assuming that
+    /// the segment never ends; `None` if the clock never reads that much, or if the instant exceeds
+    /// `u64`.
     #[must_use]
     pub fn true_at(&self, local_ns: u64) -> Option<u64> {
         let Some(wanted) = local_ns.checked_sub(self.local_ns).filter(|&wanted| wanted > 0) else {
@@ -50,7 +53,7 @@ impl Segment {
     }
 }
 
-/// The clocks of every host, as far as they have been told. Readers keep one and feed it
+/// Current segment of every clock of every host. Feed it each
 /// [`EventKind::Clock`](super::EventKind::Clock).
 #[derive(Clone, Debug, Default)]
 pub struct ClockSegments {
@@ -58,12 +61,12 @@ pub struct ClockSegments {
 }
 
 impl ClockSegments {
-    /// Forgets everything, keeping what is allocated.
+    /// Removes all segments and keeps the allocation.
     pub fn clear(&mut self) {
         self.current.clear();
     }
 
-    /// From `segment.true_ns` on the clock follows `segment`.
+    /// Sets the segment that the clock follows from `segment.true_ns` on.
     pub fn set(&mut self, host: HostIndex, clock: ClockKind, segment: Segment) {
         let blank = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };
         while self.current.len() <= host.get() {
@@ -72,11 +75,11 @@ impl ClockSegments {
         self.current[host.get()][clock as usize] = segment;
     }
 
-    /// The segment that the clock follows now.
+    /// Returns the current segment of the clock.
     ///
     /// # Panics
     ///
-    /// If the host has told no clock yet.
+    /// If no clock has been set for this host or a host with a higher index.
     #[must_use]
     pub fn segment(&self, host: HostIndex, clock: ClockKind) -> Segment {
         self.current[host.get()][clock as usize]

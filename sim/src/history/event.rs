@@ -4,52 +4,56 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
 
-/// Something that happened, and when in true time.
+/// An event and its true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// True time since the scenario began, in nanoseconds.
     pub at_ns: u64,
-    /// What happened.
+    /// Kind of the event.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// What can happen.
+/// Kind of an event, with its data.
 ///
-/// `node` and `client` are places in the scenario's lists; `host` is a [`HostIndex`]. A `command`
-/// is numbered by the engine, from 0, in the order of writing.
+/// `node` and `client` are indexes into the scenario's lists; `host` is a [`HostIndex`]. The engine
+/// numbers each `command` from 0, in the order of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the variant's documentation names its fields")]
 pub enum EventKind {
-    /// From now on a clock reads `local_ns` plus elapsed true time times `1 + rate_ppb / 10⁹`.
+    /// The clock reads `local_ns` now, and advances by the elapsed true time times
+    /// `1 + rate_ppb / 10⁹`.
     Clock { host: HostIndex, clock: ClockKind, local_ns: u64, rate_ppb: i32 },
 
-    /// The node's server process runs and answers. `incarnation` counts its starts from 0.
+    /// The node's server process runs and answers. `incarnation` counts the starts of the process
+    /// from 0.
     NodeUp { node: u8, incarnation: u32 },
-    /// The process is gone: killed (the kernel lives), or with its host's power.
+    /// The node's server process ended: killed alone (`power` is false), or together with its
+    /// host's power.
     NodeDown { node: u8, power: bool },
-    /// The process lives and executes nothing.
+    /// The node's server process is alive but executes nothing.
     NodeStalled { node: u8 },
-    /// It executes again.
+    /// The node's server process executes commands again.
     NodeUnstalled { node: u8 },
-    /// From now on `host`, a replica of the node or its old master, is the node's master. Keys that
-    /// only the old one has end then.
+    /// `host`, a replica of the node or its old master, becomes the node's master. Keys that only
+    /// the old master has end now.
     FailedOver { node: u8, host: HostIndex },
-    /// From which reading of the client's boot clock on the client counts the node's votes;
-    /// `u64::MAX`: never. Told by clients that keep such a rule, whenever it changes.
+    /// The client counts the node's votes once the client's boot clock reads `from_local_ns`;
+    /// `u64::MAX` means never. Only clients with such a rule report this, whenever the value
+    /// changes.
     Eligible { client: u8, node: u8, from_local_ns: u64 },
 
-    /// A client process takes no step from now on; `suspended` if its host sleeps too.
+    /// A client process stops taking steps; `suspended` is true if its host sleeps too.
     Stopped { host: HostIndex, suspended: bool },
-    /// It takes steps again.
+    /// The client process takes steps again.
     Continued { host: HostIndex },
-    /// A client process is dead; `power` if with its host.
+    /// A client process died; `power` is true if its host lost power.
     Killed { host: HostIndex, power: bool },
 
     /// An attempt read `t1_local_ns` on `clock` and is about to write its first command. `ttl_ns`
-    /// is `u64::MAX` for a lock without expiry. `drift_ns` is the lease's own allowance. `needed`
-    /// is a majority of the configured nodes, whatever the client believes.
+    /// is `u64::MAX` for a lock without expiry. `drift_ns` is the drift that the lease allows for.
+    /// `needed` is a majority of the configured nodes, whatever the client believes.
     AttemptBegan {
         attempt: AttemptId,
         clock: ClockKind,
@@ -60,9 +64,10 @@ pub enum EventKind {
     },
     /// A client handed a command to its kernel.
     Written { command: u32, attempt: AttemptId, node: u8, op: OpKind },
-    /// A node executed a command and wrote its answer. `before` and `after` say who made the
-    /// resource's key on the node; `expires_wall_ms` is the key's end on the node's wall clock
-    /// afterwards (`u64::MAX`: none, or no key). `changed` if the key was set, deleted or re-timed.
+    /// A node executed a command and wrote its answer. `before` and `after` are the writers of the
+    /// resource's key on the node before and after the command. `expires_wall_ms` is the expiry of
+    /// the key after the command, on the node's wall clock (`u64::MAX`: no expiry, or no key).
+    /// `changed` is true if the key was set, deleted or re-timed.
     Executed {
         command: u32,
         attempt: AttemptId,
@@ -74,25 +79,26 @@ pub enum EventKind {
         after: Writer,
         expires_wall_ms: u64,
     },
-    /// The client took the answer in. Late answers are told too.
+    /// The client received the answer. Late answers are recorded too.
     Delivered { command: u32, attempt: AttemptId, node: u8, op: OpKind, answer: Answer },
-    /// The client will not count answers to the attempt any more.
+    /// The client stops counting answers to the attempt.
     AttemptSettled { attempt: AttemptId, outcome: Settlement },
-    /// The client decided that the attempt is granted: `counted` is the set of nodes whose votes
-    /// it counted, bit by bit; `t2_local_ns` and `deadline_local_ns` are on the attempt's clock.
+    /// The client decided that the attempt is granted. `counted` is the set of nodes whose votes
+    /// the client counted, as a bit set. `t2_local_ns` and `deadline_local_ns` are on the attempt's
+    /// clock.
     GrantDecided { attempt: AttemptId, counted: u16, t2_local_ns: u64, deadline_local_ns: u64 },
-    /// The application has the lease and believes it until `clock` reads `deadline_local_ns`
-    /// (`u64::MAX`: for ever). `fencing_token` is 0 where there is none.
+    /// The application received the lease. Its belief lasts until `clock` reads `deadline_local_ns`
+    /// (`u64::MAX`: for ever). `fencing_token` is 0 if there is none.
     GrantDelivered {
         attempt: AttemptId,
         clock: ClockKind,
         deadline_local_ns: u64,
         fencing_token: u64,
     },
-    /// The client read T1 of its `round`-th extension and is about to write the first command.
+    /// The client read T1 of extension number `round` and is about to write its first command.
     ExtensionBegan { attempt: AttemptId, round: u16, t1_local_ns: u64, ttl_ns: u64 },
-    /// The client decided about the extension. If it is `extended`, `counted` is the set of nodes
-    /// whose answers it counted and `deadline_local_ns` the lease's new end.
+    /// The client decided about the extension. If `extended` is true, `counted` is the set of nodes
+    /// whose answers the client counted, and `deadline_local_ns` is the new deadline of the lease.
     ExtensionSettled {
         attempt: AttemptId,
         round: u16,
@@ -100,107 +106,108 @@ pub enum EventKind {
         counted: u16,
         deadline_local_ns: u64,
     },
-    /// The application was told that the lease lasts until `clock` reads `deadline_local_ns`.
+    /// The application was notified that the lease lasts until `clock` reads `deadline_local_ns`.
     ExtensionDelivered { attempt: AttemptId, clock: ClockKind, deadline_local_ns: u64 },
     /// The application called release.
     ReleaseCalled { attempt: AttemptId },
-    /// The application was told that the lease is over.
+    /// The application was notified that the lease is over.
     LostDelivered { attempt: AttemptId },
 
-    /// A key on a node ended. `writer` is who had made it, `by` whose command it was, if any;
-    /// `expires_wall_ms` is when it should have ended on the node's wall clock.
+    /// A key on a node ended. `writer` is the writer of the key. `by` is the sender of the command
+    /// that ended it, if a command did. `expires_wall_ms` is the expiry of the key on the node's
+    /// wall clock.
     KeyEnded { node: u8, writer: Writer, cause: KeyEnd, by: Writer, expires_wall_ms: u64 },
 
-    /// The application asked the lease whether it is alive.
+    /// The application checked whether the lease is alive.
     Looked { attempt: AttemptId, alive: bool },
     /// The application entered its critical section.
     SectionEntered { attempt: AttemptId },
-    /// It left the section.
+    /// The application left its critical section.
     SectionLeft { attempt: AttemptId },
-    /// The application read the resource and saw `version`.
+    /// The application read the resource and received `version`.
     ReadDone { attempt: AttemptId, version: u32 },
-    /// A write left the application. `based_on` is the version it was computed from
+    /// The application sent a write. `based_on` is the version from which the write was computed
     /// (`u32::MAX`: none, a blind write).
     WriteSent { attempt: AttemptId, write: u32, based_on: u32, fencing_token: u64 },
-    /// The resource applied it and has `version` now.
+    /// The resource applied the write; its version is now `version`.
     WriteApplied { attempt: AttemptId, write: u32, based_on: u32, version: u32, fencing_token: u64 },
-    /// The resource refused it.
+    /// The resource rejected the write.
     WriteRejected { attempt: AttemptId, write: u32, why: Rejection },
 
-    /// A fault of the scenario began; `fault` is its place in the list.
+    /// A fault of the scenario began; `fault` is its index in the scenario's list.
     FaultBegan { fault: u16 },
-    /// It ended.
+    /// The fault with index `fault` ended.
     FaultEnded { fault: u16 },
     /// Every fault with an end has ended, and the client `probe` begins to acquire.
     Healed { probe: u8 },
     /// The run is over.
     Ended,
 
-    /// A key that had ended on a node is there again, since what the node loaded, or the replica
-    /// that took its place, still has it.
+    /// A key that had ended on a node exists again, because the data set that the node loaded, or
+    /// the replica that took its place, still has it.
     KeyReturned { node: u8, writer: Writer, expires_wall_ms: u64 },
 
-    /// The application asked for an extension to `ttl_ns`, and the client began none.
+    /// The application asked for an extension to `ttl_ns`, and the client refused to begin one.
     ExtensionRefused { attempt: AttemptId, ttl_ns: u64, why: Refusal },
 }
 
-/// What a command does, as far as judging and drawing tell commands apart.
+/// Kind of a command, as far as the oracle and the diagrams tell commands apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpKind {
-    /// EXPIRE or PEXPIRE, whosever the key is.
+    /// EXPIRE or PEXPIRE, whoever wrote the key.
     Expire,
-    /// Compare-and-extend.
+    /// Compare-and-extend: extends the key only if it holds the caller's token.
     Extend,
     /// A plain read.
     Get,
-    /// GETSET: an unconditional write that answers with the old value.
+    /// GETSET: an unconditional write that returns the old value.
     GetSet,
     /// INFO.
     Introduce,
-    /// Compare-and-delete.
+    /// Compare-and-delete: deletes the key only if it holds the caller's token.
     Release,
     /// An unconditional delete.
     Delete,
-    /// SET NX PX, or SETNX: the vote.
+    /// SET NX PX, or SETNX; success is the vote.
     Set,
-    /// WAIT: how many replicas have what this connection wrote.
+    /// WAIT: returns the number of replicas that have the writes of this connection.
     Wait,
-    /// PTTL: how long a key lives, whosever it is.
+    /// PTTL: returns the remaining life of a key, whoever wrote it.
     TimeLeft,
 }
 
-/// What a node answered.
+/// A node's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Yes: set, deleted, re-timed, introduced, or the value asked for is the caller's own.
+    /// Success: set, deleted, re-timed, introduced, or the value read is the caller's own.
     Yes,
-    /// No: the key is there already, or is not the caller's.
+    /// Refusal: the key exists already, or is not the caller's.
     No,
     /// An error.
     Error,
 }
 
-/// Why a key ended.
+/// Cause of a key's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyEnd {
-    /// A command deleted or overwrote it.
+    /// A command deleted or overwrote the key.
     Command,
-    /// Memory ran short.
+    /// The node evicted the key because memory ran short.
     Evicted,
-    /// Its time came, on the node's wall clock.
+    /// The key's expiry passed on the node's wall clock.
     Expired,
-    /// The node failed over to a replica that does not have it.
+    /// The node failed over to a replica that does not have the key.
     FailedOver,
-    /// Somebody emptied the node.
+    /// A command emptied the node.
     Flushed,
-    /// The node restarted without it.
+    /// The node restarted without the key.
     Restarted,
 }
 
-/// How an attempt was settled.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settlement {
@@ -208,20 +215,20 @@ pub enum Settlement {
     Cancelled,
     /// Granted.
     Granted,
-    /// A majority could not be had without nodes in quarantine.
+    /// No majority was possible without nodes in quarantine.
     Quarantined,
-    /// Other attempts' keys were in the way. Our own client says so only if a majority of the nodes
-    /// showed keys of one of them.
+    /// Keys of other attempts were in the way. Our own client reports this outcome only if a
+    /// majority of the nodes showed keys of one other attempt.
     Taken,
     /// Too few nodes answered.
     TooFewNodes,
-    /// A majority answered, too late.
+    /// A majority answered, but too late.
     TooSlow,
-    /// Votes were split: no other attempt had keys on a majority of the nodes either.
+    /// The votes were split: no other attempt had keys on a majority of the nodes either.
     Split,
 }
 
-/// Why a client began no extension.
+/// Reason why a client refused to begin an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
@@ -229,23 +236,23 @@ pub enum Refusal {
     Busy,
     /// The lease is over.
     Lost,
-    /// Nodes that forgot a key would not be in quarantine for as long as that.
+    /// Nodes that forgot a key would not stay in quarantine for the requested TTL.
     TooLong,
-    /// The lease has been extended as often as it may be.
+    /// The lease has reached its maximum number of extensions.
     TooMany,
-    /// The lock has no extensions.
+    /// The lock does not support extensions.
     Unsupported,
-    /// The lease would end no later than it does.
+    /// The new deadline would be no later than the current one.
     WouldShorten,
 }
 
-/// Why the resource refused a write.
+/// Reason why the resource rejected a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// The fencing token is smaller than one seen before.
     StaleToken,
-    /// The owner tag is another's.
+    /// The owner tag of the resource belongs to another attempt.
     NotOwner,
 }
 

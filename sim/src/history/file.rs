@@ -1,9 +1,9 @@
-//! A stored history: JSON lines that [`read`] trusts no further than it has checked them.
+//! Stored histories: files of JSON lines, which [`read`] validates before use.
 //!
-//! The first line is the [`Header`], then one [`Event`] a line, and the last line is the history's
-//! hash, without which a file that was cut off could pass for a short run. The header repeats the
-//! scenario, because events hold numbers and the scenario holds their names; so this one file of
-//! `history` knows `scenario`, its neighbour.
+//! The first line is the [`Header`], each further line is one [`Event`], and the last line is the
+//! hash of the history; without the hash, a truncated file could pass for a short run. The header
+//! repeats the scenario, because events hold numbers and the scenario holds their names. For that
+//! reason this is the only file of `history` that imports the neighbouring module `scenario`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -17,85 +17,86 @@ use crate::scenario::Case;
 
 mod bounds;
 
-/// The longest line, in bytes. Headers hold a whole scenario; events are far shorter.
+/// Maximum length of a line, in bytes. A header holds a whole scenario; events are far shorter.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// The most events of one history: more than any run has, and little enough to hold in memory.
+/// Maximum number of events of one history: more than any run has, and few enough to hold in
+/// memory.
 pub const EVENTS_MAX: usize = 2_000_000;
 
-/// The first line of a stored history: all that is needed to play the run again.
+/// First line of a stored history: everything that is needed to repeat the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Header {
-    /// The version of the event format: [`SCHEMA`].
+    /// Version of the event format: [`SCHEMA`].
     pub schema: u32,
-    /// The engine that played it.
+    /// Name of the engine that ran the case.
     pub engine: String,
-    /// The build of the harness.
+    /// Build of the simulator.
     pub build: String,
-    /// The seed it was played by.
+    /// Seed of the run.
     pub seed: u64,
-    /// What was played, with the case's settings and those of the command line applied.
+    /// The case, with its own settings and the overrides of the command line applied.
     pub case: Case,
 }
 
-/// A history that was read back, and is whole.
+/// A complete history that was read from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// Its first line.
+    /// The first line.
     pub header: Header,
-    /// What happened.
+    /// The events, in order.
     pub events: Vec<Event>,
-    /// Its last line: the hash of the events.
+    /// The last line: the hash of the events.
     pub hash: u64,
 }
 
-/// A file that is not a whole history, and where it departs from one.
+/// Error for a file that is not a complete history, with the first offending line.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct ReadError {
-    /// The file, as it was named.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem with the line.
     #[source]
     pub problem: Problem,
 }
 
-/// How a file can fail to be a history.
+/// Reason why a file is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// An event that is none, or that the scenario has no room for.
+    /// A line is not an event, or refers to something that the scenario does not have.
     #[error("expected an event of this scenario: {0}")]
     Event(String),
-    /// The last line tells another hash than the events have.
+    /// The hash in the last line differs from the hash of the events.
     #[error("expected the hash {told}, but the events have {found}: the file was changed")]
     Hash {
-        /// As the file says.
+        /// Hash in the file.
         told: String,
-        /// As the events say.
+        /// Hash computed from the events.
         found: String,
     },
-    /// The first line is no header.
+    /// The first line is not a header.
     #[error("expected the header of a stored history: {0}")]
     Header(String),
     /// The file could not be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// A line without an end in sight.
+    /// A line is longer than [`LINE_BYTES_MAX`].
     #[error("expected a line of at most {LINE_BYTES_MAX} bytes")]
     LineTooLong,
-    /// More than one run can have.
+    /// The file has more than [`EVENTS_MAX`] events.
     #[error("expected at most {EVENTS_MAX} events")]
     TooManyEvents,
-    /// Something after the last line.
+    /// The file continues after the line with the hash.
     #[error("expected the end of the file after the line with the hash")]
     Trailing,
     /// The file ends before the line with the hash.
     #[error("expected a last line {{\"hash\":\"…\"}}: the file is truncated")]
     Truncated,
-    /// The header is of another version.
+    /// The header has another schema version.
     #[error("expected schema {SCHEMA}, found schema {0}")]
     Schema(u64),
 }
@@ -106,7 +107,7 @@ struct LastLine {
     hash: String,
 }
 
-/// Writes a history, and tells its hash.
+/// Writes a history and returns its hash.
 ///
 /// # Errors
 ///
@@ -135,7 +136,7 @@ fn write_line(to: &mut impl io::Write, line: &impl Serialize) -> io::Result<()> 
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is not a whole history of a scenario; see [`Problem`].
+/// If the file cannot be read, or is not a complete history of a scenario; see [`Problem`].
 pub fn read_path(path: &Path) -> Result<Stored, ReadError> {
     let name = path.display().to_string();
     match File::open(path) {
@@ -144,11 +145,11 @@ pub fn read_path(path: &Path) -> Result<Stored, ReadError> {
     }
 }
 
-/// Reads a history; errors call it `name`.
+/// Reads a history; errors name it `name`.
 ///
 /// # Errors
 ///
-/// If it is not a whole history of a scenario; see [`Problem`].
+/// If `source` cannot be read, or is not a complete history of a scenario; see [`Problem`].
 pub fn read(source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
     let mut lines = Lines { source, line: 0, bytes: Vec::new() };
     read_lines(&mut lines).map_err(|problem| ReadError {
@@ -208,7 +209,7 @@ fn read_header(lines: &mut Lines<impl BufRead>) -> Result<Header, Problem> {
     Ok(header)
 }
 
-/// One line, as JSON; an error names the column, since the reader's caller knows the line.
+/// Parses one line of JSON. Errors name only the column, because the caller knows the line.
 fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| {
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -222,7 +223,7 @@ fn hex(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// The lines of a file, none of them longer than [`LINE_BYTES_MAX`].
+/// Iterates over the lines of a file; a line over [`LINE_BYTES_MAX`] is an error.
 struct Lines<R> {
     source: R,
     line: usize,

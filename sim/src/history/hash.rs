@@ -1,4 +1,4 @@
-//! The rolling hash that tells two histories apart.
+//! Rolling hash that distinguishes histories.
 
 use core::hash::{Hash, Hasher};
 
@@ -6,8 +6,8 @@ use super::event::Event;
 
 /// A 64-bit hash over the events of a run, in order.
 ///
-/// It costs a multiplication a word. It is no defence against an adversary: it tells a run from a
-/// run that differed by accident.
+/// It costs one multiplication per word. It is not collision-resistant against an adversary: it
+/// detects runs that differ by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryHash(u64);
 
@@ -18,12 +18,12 @@ impl Default for HistoryHash {
 }
 
 impl HistoryHash {
-    /// Takes in the next event.
+    /// Adds the next event.
     pub fn add(&mut self, event: &Event) {
         event.hash(self);
     }
 
-    /// The hash of what was taken in so far.
+    /// Returns the hash of the events added so far.
     #[must_use]
     pub fn value(self) -> u64 {
         let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -1,4 +1,4 @@
-//! Byte strings that are short nearly always.
+//! Byte strings that are nearly always short.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -7,12 +7,12 @@ use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 use std::sync::Arc;
 
-/// The longest byte string that needs no allocation: longer than a token (20) and than any
+/// Greatest length, in bytes, stored without allocation: longer than a token (20) and than any
 /// integer in decimal (20).
 pub const INLINE_MAX: usize = 22;
 
-/// A byte string that is stored in place up to [`INLINE_MAX`] bytes. A longer one is shared among its
-/// copies: a value of half a gigabyte is kept once, however many records and answers speak of it.
+/// A byte string stored in place up to [`INLINE_MAX`] bytes. Copies of a longer one share its
+/// bytes: a value of half a gigabyte is kept once, however many records and replies refer to it.
 #[derive(Clone)]
 pub struct SmallBytes(Repr);
 
@@ -23,7 +23,7 @@ enum Repr {
 }
 
 impl SmallBytes {
-    /// A copy of `bytes`.
+    /// Returns a copy of `bytes`.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let mut inline = [0; INLINE_MAX];
@@ -36,7 +36,7 @@ impl SmallBytes {
         }
     }
 
-    /// The bytes for an answer. Long ones are not copied.
+    /// Returns the bytes for a reply. Long ones are not copied.
     #[must_use]
     pub fn share(&self) -> bytes::Bytes {
         match &self.0 {
@@ -45,7 +45,7 @@ impl SmallBytes {
         }
     }
 
-    /// `number` in decimal.
+    /// Returns `number` in decimal.
     #[must_use]
     pub fn decimal(number: i64) -> Self {
         let mut digits = [0; INLINE_MAX];
@@ -104,7 +104,7 @@ impl Ord for SmallBytes {
     }
 }
 
-/// Equal, ordered and hashed as the slice is.
+/// Equality, order and hash are those of the slice.
 impl Borrow<[u8]> for SmallBytes {
     fn borrow(&self) -> &[u8] {
         self

@@ -1,5 +1,6 @@
-//! The key by which clients know a master's memory, as the production client's script keeps it: read with
-//! what the server says of itself, and written anew if it does not fit.
+//! The canary: the key by which clients recognise a master's data set. The production client's
+//! script reads the key together with the server's introduction and rewrites a canary that does not
+//! fit; this module does the same natively.
 
 use core::time::Duration;
 
@@ -11,12 +12,12 @@ use super::entry::Entry;
 use super::{Change, Command, Executed, Introduction, Master, Reply, SetCondition, SetExpiry};
 use crate::history::Writer;
 
-/// The default name of the production client.
+/// Key that the production client uses by default.
 pub const CANARY_KEY: &[u8] = b"redlock-client:canary";
 
 impl Master {
-    /// The introduction and the canary at the wall clock's reading `wall_us`; a canary that does not fit
-    /// is rewritten. No canary on a replica, or where nothing can be written.
+    /// Returns the introduction and the canary when the wall clock reads `wall_us`. Rewrites a
+    /// canary that does not fit. There is no canary on a replica, or where nothing can be written.
     ///
     /// # Panics
     ///
@@ -66,8 +67,8 @@ impl Master {
         self.execute(command, wall_us / 1_000, Writer::Operator)
     }
 
-    /// A canary that was written when the process was started, and is on disk. A replica has that of
-    /// its `master`.
+    /// Stores a canary that was written at the start of the process and is already on disk. A
+    /// replica gets the canary of its `master`.
     pub fn seed_canary(&mut self, master: &SeededCanary) {
         self.history = master.run_id;
         let entry =
@@ -78,7 +79,7 @@ impl Master {
     }
 }
 
-/// The canary of a fleet that has been running.
+/// Canary of a fleet that has been running for some time.
 #[derive(Clone, Debug)]
 pub struct SeededCanary {
     run_id: [u8; 20],
@@ -87,7 +88,8 @@ pub struct SeededCanary {
 }
 
 impl SeededCanary {
-    /// That of the process `run_id`, which was started when its wall clock read `started_wall_ms`.
+    /// Returns the canary of the process `run_id`, started when its wall clock read
+    /// `started_wall_ms`.
     #[must_use]
     pub fn new(run_id: [u8; 20], started_wall_ms: u64) -> Self {
         let (run, written_us) = (hex(&run_id), started_wall_ms * 1_000);
@@ -95,7 +97,7 @@ impl SeededCanary {
         Self { run_id, started_wall_ms, value: SmallBytes::new(value.as_bytes()) }
     }
 
-    /// Whether it is the canary of that process, started then.
+    /// Returns true if this canary belongs to the process `run_id` started at `started_wall_ms`.
     #[must_use]
     pub fn is_of(&self, run_id: [u8; 20], started_wall_ms: u64) -> bool {
         (self.run_id, self.started_wall_ms) == (run_id, started_wall_ms)
@@ -106,7 +108,7 @@ fn text(run: &str, history: &str, memory: &str, written_us: u64) -> String {
     format!("{run} {history} {memory} {written_us}")
 }
 
-/// The parts of a canary.
+/// The four fields of a canary.
 #[derive(Clone, Copy)]
 struct Written<'a> {
     run: &'a [u8],
@@ -115,13 +117,13 @@ struct Written<'a> {
     at_us: u64,
 }
 
-/// Splits the value of a canary; `None` if no client of ours wrote it.
+/// Splits the value of a canary; returns `None` if the production client did not write it.
 fn parse(value: &[u8]) -> Option<Written<'_>> {
     let mut words = value.split(|&byte| byte == b' ');
     let mut word = || words.next().filter(|it| !it.is_empty() && !it.iter().any(is_space));
     let (run, history, memory, at) = (word()?, word()?, word()?, word()?);
     let is_ours = run.iter().all(u8::is_ascii_hexdigit) && at.iter().all(u8::is_ascii_digit);
-    // What is too large to be read is in the future.
+    // A time too large to parse counts as lying in the future.
     let at_us = core::str::from_utf8(at).ok()?.parse().unwrap_or(u64::MAX);
     (is_ours && words.next().is_none()).then_some(Written { run, history, memory, at_us })
 }
@@ -130,7 +132,7 @@ fn is_space(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || *byte == 0x0b
 }
 
-/// Whether `digits` are `id` in hexadecimal.
+/// Returns true if `digits` are `id` in lower-case hexadecimal.
 fn is_hex(digits: &[u8], id: &[u8; 20]) -> bool {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |half: u8| DIGITS[usize::from(half)];

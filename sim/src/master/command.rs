@@ -1,48 +1,48 @@
-//! What a master can be asked, and what it answers.
+//! Commands and replies of a simulated master.
 
 use super::bytes::SmallBytes;
 use super::entry::Entry;
 use crate::history::{KeyEnd, Writer};
 
-/// A request. It borrows, so that asking allocates nothing.
+/// A request. It borrows its arguments, so that issuing one allocates nothing.
 ///
-/// A request over several keys (`DEL a b`) is as many commands at the same `wall_ms`: nothing
-/// comes between them.
+/// A request over several keys (`DEL a b`) becomes one command per key, all at the same `wall_ms`:
+/// no other command comes between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// `INFO`, as far as lock clients read it.
+    /// `INFO`, reduced to the fields that lock clients read.
     Info,
-    /// Something about one key.
+    /// A command on one key.
     Key {
-        /// Which.
+        /// Name of the key.
         key: &'a [u8],
-        /// What.
+        /// Command to execute on the key.
         command: KeyCommand<'a>,
     },
 }
 
-/// A request about one key.
+/// A command on one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyCommand<'a> {
     /// The release script of the specification: `DEL` if the key holds `value`.
     CompareAndDelete {
-        /// What the key must hold.
+        /// Value that the key must hold.
         value: &'a [u8],
     },
-    /// The extension script: `PEXPIRE` if the key holds `value` and lives longer thereby. It says
-    /// whether the key holds `value`.
+    /// The extension script: `PEXPIRE` if the key holds `value` and would live longer. The reply
+    /// says whether the key holds `value`.
     CompareAndExtend {
-        /// What the key must hold.
+        /// Value that the key must hold.
         value: &'a [u8],
-        /// How long the key lives from now on.
+        /// New time to live from now.
         ttl_ms: i64,
     },
-    /// `SET key value IFEQ value PX ttl` of Redis 8.4, which leaves of the key what an owner-checked
-    /// PEXPIRE leaves: it lives for that long from now on, whether or not that is longer.
+    /// `SET key value IFEQ value PX ttl` of Redis 8.4. It has the effect of an owner-checked
+    /// `PEXPIRE`: the new time to live applies whether it is longer or shorter.
     CompareAndRetime {
-        /// What the key must hold.
+        /// Value that the key must hold.
         value: &'a [u8],
-        /// How long the key lives from now on.
+        /// New time to live from now.
         ttl_ms: i64,
     },
     /// `DEL`.
@@ -51,16 +51,16 @@ pub enum KeyCommand<'a> {
     Exists,
     /// `EXPIRE`.
     Expire {
-        /// How long the key lives from now on.
+        /// New time to live from now.
         seconds: i64,
-        /// When to do so.
+        /// Condition under which the expiry changes.
         condition: ExpireCondition,
     },
     /// `PEXPIREAT`.
     ExpireAt {
-        /// The instant on the node's wall clock until which the key lives.
+        /// Expiry on the node's wall clock.
         when_ms: i64,
-        /// When to do so.
+        /// Condition under which the expiry changes.
         condition: ExpireCondition,
     },
     /// `GET`.
@@ -69,92 +69,95 @@ pub enum KeyCommand<'a> {
     Incr,
     /// `INCRBY`.
     IncrBy {
-        /// How much to add.
+        /// Amount to add.
         by: i64,
     },
     /// `PERSIST`.
     Persist,
     /// `PEXPIRE`.
     Pexpire {
-        /// How long the key lives from now on.
+        /// New time to live from now.
         ms: i64,
-        /// When to do so.
+        /// Condition under which the expiry changes.
         condition: ExpireCondition,
     },
     /// `PTTL`.
     Pttl,
     /// `SET`.
     Set {
-        /// What the key is to hold.
+        /// Value to store.
         value: &'a [u8],
-        /// When to do so.
+        /// Condition under which the value is stored.
         condition: SetCondition,
-        /// What becomes of the key's expiry.
+        /// New expiry of the key.
         expiry: SetExpiry,
-        /// Answer with the old value, whether or not the key was set (`GET`).
+        /// Reply with the old value, whether or not the new one is stored (`GET`).
         get: bool,
     },
-    /// `SETNX`: answers with an integer and sets no expiry.
+    /// `SETNX`: replies with an integer and sets no expiry.
     Setnx {
-        /// What the key is to hold.
+        /// Value to store.
         value: &'a [u8],
     },
 }
 
 impl KeyCommand<'_> {
-    /// Whether a master whose memory is full refuses it: commands that may need memory, whatever
-    /// they would do. A script that only deletes or re-times is none of them.
+    /// Returns true if a master with full memory refuses the command. These are the commands that
+    /// may need memory, whatever they would do in this case. A script that only deletes or re-times
+    /// a key is not refused.
     #[must_use]
     pub const fn is_denied_when_full(&self) -> bool {
         matches!(self, Self::Incr | Self::IncrBy { .. } | Self::Set { .. } | Self::Setnx { .. })
     }
 }
 
-/// When `SET` sets.
+/// Condition under which `SET` stores its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetCondition {
-    /// In any case.
+    /// Unconditional.
     #[default]
     Always,
-    /// `NX`: if there is no key.
+    /// `NX`: if the key does not exist.
     Missing,
-    /// `XX`: if there is one.
+    /// `XX`: if the key exists.
     Present,
 }
 
-/// What `SET` does to the expiry.
+/// Effect of `SET` on the expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetExpiry {
-    /// `PXAT`: the key lives until the node's wall clock has passed this, even if it has by now.
+    /// `PXAT`: the key lives until the node's wall clock has passed this instant, even if that is
+    /// already so.
     At(u64),
-    /// `KEEPTTL`: what it was.
+    /// `KEEPTTL`: the expiry stays as it was.
     Keep,
     /// The key does not expire.
     #[default]
     Never,
-    /// `PX`: the key lives for so many milliseconds.
+    /// `PX`: the key lives for this many milliseconds.
     Px(i64),
 }
 
-/// When `PEXPIRE` and `EXPIRE` do something. A key without expiry counts as expiring never.
+/// Condition under which `PEXPIRE` and `EXPIRE` take effect. A key without an expiry counts as
+/// expiring never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExpireCondition {
-    /// In any case.
+    /// Unconditional.
     #[default]
     Always,
-    /// `GT`: if the key lives longer thereby; the same as `XX GT`.
+    /// `GT`: if the key would live longer; the same as `XX GT`.
     Later,
-    /// `LT`: if the key lives shorter thereby.
+    /// `LT`: if the key would live less long.
     Sooner,
     /// `NX`: if the key has no expiry.
     Unset,
-    /// `XX`: if the key has one.
+    /// `XX`: if the key has an expiry.
     Set,
-    /// `XX LT`.
+    /// `XX LT`: if the key has an expiry and would live less long.
     SetAndSooner,
 }
 
-/// An answer.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// A byte string.
@@ -163,7 +166,7 @@ pub enum Reply {
     Error(ErrorReply),
     /// An integer.
     Integer(i64),
-    /// What `INFO` tells.
+    /// The fields of `INFO`.
     Introduction(Introduction),
     /// A null.
     Nil,
@@ -171,37 +174,37 @@ pub enum Reply {
     Ok,
 }
 
-/// What a master says of itself.
+/// The fields of `INFO` by which a client identifies a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// `run_id`: another one for every start of the process.
+    /// `run_id`: differs for every start of the process.
     pub run_id: [u8; 20],
     /// `uptime_in_seconds`: the difference of two readings of the *wall* clock, each cut to whole
-    /// seconds. Negative if the clock was set to before the start.
+    /// seconds. Negative if the clock was set back to before the start.
     pub uptime_s: i64,
     /// `role`.
     pub is_master: bool,
 }
 
-/// An error, by cause.
+/// An error, named by its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorReply {
-    /// An expiry in `EXPIRE` that cannot be represented.
+    /// `EXPIRE` with an expiry that cannot be represented.
     ExpireRange,
-    /// A counter holds something else.
+    /// The value of a counter is not an integer.
     NotAnInteger,
     /// Memory is full, and the command might need more.
     OutOfMemory,
-    /// The counter cannot become larger.
+    /// The counter would leave the range of its integer type.
     Overflow,
-    /// An expiry in `PEXPIRE` that cannot be represented.
+    /// `PEXPIRE` with an expiry that cannot be represented.
     PexpireRange,
-    /// An expiry in `SET` that is not positive, or cannot be represented.
+    /// `SET` with an expiry that is not positive or cannot be represented.
     SetRange,
 }
 
 impl ErrorReply {
-    /// The text as it is sent, without the leading `-`.
+    /// Returns the text as sent, without the leading `-`.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -215,27 +218,28 @@ impl ErrorReply {
     }
 }
 
-/// What a command did.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// The answer.
+    /// Reply to the command.
     pub reply: Reply,
-    /// The key that the command found expired, and which ended before the command's own effect.
+    /// Key that the command found expired; it ended before the command's own effect.
     pub expired: Option<Ended>,
-    /// What the command did to the key.
+    /// Effect of the command on the key.
     pub effect: Effect,
-    /// The key that the command deleted or took over from another writer.
+    /// Key that the command deleted or took over from another writer.
     pub ended: Option<Ended>,
 }
 
 impl Executed {
-    /// Nothing but the end of a key.
+    /// Returns an outcome that consists of the end of a key only.
     pub(super) fn of_end(ended: Ended) -> Self {
         let effect = Effect { change: Change::Deleted, before: ended.writer, ..Effect::default() };
         Self { reply: Reply::Ok, expired: None, effect, ended: Some(ended) }
     }
 
-    /// The command was refused before it looked at the key, which is `stored`.
+    /// Returns the outcome of a command refused before it read the key; `stored` is the key's
+    /// entry.
     pub(super) fn refused(error: ErrorReply, stored: Option<&Entry>) -> Self {
         let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
@@ -245,46 +249,46 @@ impl Executed {
     }
 }
 
-/// What a command did to its key.
+/// The effect of a command on its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// What changed.
+    /// Kind of change.
     pub change: Change,
-    /// Who had made the key that the command found. An expired key is not found.
+    /// Writer of the key that the command found. An expired key counts as not found.
     pub before: Writer,
-    /// Who made the key that is there now.
+    /// Writer of the key after the command.
     pub after: Writer,
-    /// When that key expires by the node's wall clock; `None`: never, or there is no key.
+    /// Expiry of that key on the node's wall clock; `None` if it never expires or there is no key.
     pub expires_wall_ms: Option<u64>,
 }
 
-/// What changed.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change {
-    /// The key is gone.
+    /// The key was deleted.
     Deleted,
-    /// Nothing.
+    /// No change.
     #[default]
     Nothing,
-    /// The key has another expiry, or the same one anew.
+    /// The key got another expiry, or the same one again.
     Retimed,
-    /// The key has a value that this command gave it.
+    /// The key got a value from this command.
     Set,
 }
 
-/// A key that is no more.
+/// A key that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The number of its database.
+    /// Number of the key's database.
     pub database: u8,
-    /// Which.
+    /// Name of the key.
     pub key: SmallBytes,
-    /// Who had made it.
+    /// Writer of the key.
     pub writer: Writer,
-    /// Why it ended.
+    /// Cause of the key's end.
     pub cause: KeyEnd,
-    /// Whose command ended it, if one did.
+    /// Writer of the command that ended the key, if a command did.
     pub by: Writer,
-    /// When it was to expire by the node's wall clock; `None`: never.
+    /// Expiry that the key had on the node's wall clock; `None` if it had none.
     pub expires_wall_ms: Option<u64>,
 }

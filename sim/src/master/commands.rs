@@ -1,5 +1,5 @@
-//! The commands, as a table: what each is called, how many arguments it takes, when it is refused,
-//! and what it does.
+//! The command table: name, number of arguments, conditions of refusal and implementation of each
+//! command.
 
 mod admin;
 mod call;
@@ -25,70 +25,70 @@ use super::profile::Feature;
 use super::refusal::Refusal;
 use super::server::Server;
 
-/// What a command does.
+/// Implementation of a command.
 type Run = fn(&mut Call<'_>) -> Outcome;
 
-/// A command, or a subcommand of one.
+/// A command or a subcommand.
 #[derive(Debug)]
 pub(in crate::master) struct Spec {
-    /// Its name in lower case; subcommands have that of their command before them: `client|id`.
+    /// Name in lower case; a subcommand's includes its command's name: `client|id`.
     pub(in crate::master) name: &'static str,
-    /// How many words a request has, its name among them; so many at least if negative.
+    /// Number of words of a request, including the name; a negative number is a minimum.
     arity: i8,
     flags: u16,
-    /// Which of the words are keys.
+    /// Words that are keys.
     keys: Keys,
-    /// What a server must have for it to be known.
+    /// Feature that a server must have to know the command.
     pub(in crate::master) feature: Feature,
     run: Run,
-    /// The second word is the name of one of these.
+    /// Subcommands, selected by the second word.
     subcommands: &'static [Self],
 }
 
-/// Which words of a request are keys.
+/// Position of the keys among the words of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
-    /// None of them, or they say so themselves.
+    /// No keys, or the command handles its keys itself.
     None,
-    /// The first argument.
+    /// First argument.
     First,
-    /// The second argument, behind the name of a subcommand.
+    /// Second argument, after the name of a subcommand.
     Second,
-    /// The first two.
+    /// First two arguments.
     FirstTwo,
     /// All arguments.
     All,
     /// Every other argument.
     EveryOther,
-    /// As many as the second argument says, behind it.
+    /// As many as the second argument says, following it.
     Counted,
 }
 
-/// It may change keys.
+/// May change keys.
 const WRITE: u16 = 1;
-/// It may need memory.
+/// May need memory.
 const DENY_OOM: u16 = 2;
-/// Scripts may not use it.
+/// Forbidden in scripts.
 const NO_SCRIPT: u16 = 4;
-/// It is executed while the server loads its data.
+/// Allowed while the server loads its data.
 const LOADING: u16 = 8;
-/// Who has not said who he is may use it.
+/// Allowed before AUTH.
 const NO_AUTH: u16 = 16;
-/// It is executed while a script runs too long.
+/// Allowed while a script runs too long.
 const BUSY: u16 = 32;
-/// It is executed even between MULTI and EXEC.
+/// Executed at once even between MULTI and EXEC.
 const AT_ONCE: u16 = 64;
-/// It is executed by a replica that has lost its master.
+/// Allowed on a replica that has lost its master.
 const STALE: u16 = 128;
-/// It is refused between MULTI and EXEC where transactions may not contain such.
+/// Refused between MULTI and EXEC.
 const NO_MULTI: u16 = 256;
-/// Scripts may not use it where there is no [`Feature::WaitInScripts`].
+/// Forbidden in scripts on servers without [`Feature::WaitInScripts`].
 const NO_SCRIPT_WAITS: u16 = 512;
-/// It reads its keys and changes none: tracking connections are registered for them.
+/// Reads its keys and changes none: tracking connections are registered for these keys.
 const READ: u16 = 1_024;
 
 impl Keys {
-    /// Those of a request.
+    /// Returns the keys of a request.
     fn of<'a>(self, words: &'a [&'a [u8]]) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
         let arguments = words[1..].iter().copied();
         match self {
@@ -111,13 +111,13 @@ impl Spec {
         Self { name, arity, flags, keys, feature: Feature::Always, run, subcommands: &[] }
     }
 
-    /// A command that is nothing without a subcommand.
+    /// Returns a command that requires a subcommand.
     const fn container(name: &'static str, subcommands: &'static [Self]) -> Self {
         let spec = Self::new(name, -2, 0, Keys::None, dispatch::unreachable_container);
         Self { subcommands, ..spec }
     }
 
-    /// A command that does without a subcommand, too.
+    /// Returns a command whose subcommand is optional.
     const fn group(name: &'static str, flags: u16, subcommands: &'static [Self], run: Run) -> Self {
         Self { subcommands, ..Self::new(name, -1, flags, Keys::None, run) }
     }
@@ -137,21 +137,21 @@ impl Spec {
 }
 
 impl Server {
-    /// From now on it does not know the command, as after `rename-command NAME ""`; whether there
-    /// was one.
+    /// Removes the command from this server, as `rename-command NAME ""` does. Returns false if
+    /// there is no such command.
     pub fn lack(&mut self, command: &str) -> bool {
         let found = find(command.as_bytes());
         self.lacking.extend(found.map(|spec| spec.name));
         found.is_some()
     }
 
-    /// Whether it has the command.
+    /// Returns true if this server has the command.
     pub(in crate::master) fn has(&self, command: &Spec) -> bool {
         self.profile().has(command.feature) && !self.lacking.contains(command.name)
     }
 }
 
-/// All of them, by name.
+/// All commands, sorted by name.
 static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     let tables = [
         admin::COMMANDS,
@@ -170,10 +170,10 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     specs
 });
 
-/// The longest name of a command.
+/// Greatest length of a command's name.
 const NAME_MAX: usize = 16;
 
-/// The command of this name, in whatever case.
+/// Finds the command of this name; case does not matter.
 pub(in crate::master) fn find(name: &[u8]) -> Option<&'static Spec> {
     let mut lower = [0; NAME_MAX];
     let lower = lower.get_mut(..name.len())?;
@@ -183,7 +183,7 @@ pub(in crate::master) fn find(name: &[u8]) -> Option<&'static Spec> {
     Some(SORTED[place])
 }
 
-/// Whether there is a command of this name, or a subcommand (`client|id`).
+/// Returns true if there is a command of this name or a subcommand (`client|id`).
 pub(in crate::master) fn is_command(name: &str) -> bool {
     let container = name.split('|').next().and_then(|name| find(name.as_bytes()));
     let mut subcommands = container.iter().flat_map(|spec| spec.subcommands);

@@ -4,7 +4,7 @@ use super::bytes::SmallBytes;
 use super::entry::Entry;
 use super::keyspace::Keyspace;
 
-/// The databases that were used so far, and the first one in any case. Those behind them are empty.
+/// All databases used so far, always including the first. Databases with higher numbers are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Databases(Vec<Keyspace>);
 
@@ -15,19 +15,19 @@ impl Default for Databases {
 }
 
 impl Databases {
-    /// The one that locks use.
+    /// Returns the first database, the one that locks use.
     #[must_use]
     pub fn first(&self) -> &Keyspace {
         &self.0[0]
     }
 
-    /// The database of this number; `None` if it was never used.
+    /// Returns the database of this number; `None` if it was never used.
     #[must_use]
     pub fn get(&self, database: u8) -> Option<&Keyspace> {
         self.0.get(usize::from(database))
     }
 
-    /// The database of this number, to be used.
+    /// Returns the database of this number for changes; creates it if it was never used.
     pub fn at(&mut self, database: u8) -> &mut Keyspace {
         while self.0.len() <= usize::from(database) {
             self.0.push(Keyspace::new(self.0.len() as u8));
@@ -35,42 +35,42 @@ impl Databases {
         &mut self.0[usize::from(database)]
     }
 
-    /// What was in one is in the other from now on, and the other way round.
+    /// Exchanges the contents of two databases.
     pub(super) fn swap(&mut self, one: u8, other: u8) {
         self.at(one.max(other));
         self.0.swap(usize::from(one), usize::from(other));
         self.0.iter_mut().zip(0..).for_each(|(keys, database)| keys.renumber(database));
     }
 
-    /// Forgets every key, keeping what is allocated for few.
+    /// Removes every key; keeps the allocations of small databases.
     pub fn clear(&mut self) {
         self.0.iter_mut().for_each(Keyspace::clear);
     }
 
-    /// Forgets every key, and that any database but the first was used.
+    /// Removes every key, and all databases but the first.
     pub fn reset(&mut self) {
         self.0.truncate(1);
         self.clear();
     }
 
-    /// Every database that was used.
+    /// Iterates over the databases used so far.
     pub fn each(&mut self) -> impl Iterator<Item = &mut Keyspace> {
         self.0.iter_mut()
     }
 
-    /// How many there are that were used.
+    /// Returns the number of databases used so far.
     #[must_use]
     pub fn len(&self) -> u8 {
         self.0.len() as u8
     }
 
-    /// Whether no key is stored.
+    /// Returns true if no key is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(Keyspace::is_empty)
     }
 
-    /// Every key: its database, its name, what it is.
+    /// Iterates over every key: its database, its name and its entry.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &SmallBytes, &Entry)> {
         let numbered = self.0.iter().zip(0..);
         numbered.flat_map(|(keys, database)| {

@@ -1,6 +1,7 @@
-//! What a master keeps when it dies: a log of absolute effects with two watermarks.
+//! The disk of a master: a log of absolute effects with two watermarks, from which a dead master is
+//! restored.
 //!
-//! Every way of keeping something is a rule by which the watermarks move:
+//! Each persistence mode is a rule that moves the watermarks:
 //!
 //! | persistence | written | synced |
 //! | --- | --- | --- |
@@ -10,10 +11,10 @@
 //! | `no` | with the record | never: the kernel would after about 30 s, beyond what is modelled |
 //! | `always` | with the record | by the sync that the reply waits for |
 //!
-//! When syncs begin and how long they take is the engine's business.
+//! The simulation engine decides when syncs begin and how long they take.
 //!
-//! A long log is rewritten, as servers rewrite theirs: of what is synced, the last record of each key
-//! says everything.
+//! A long log is rewritten, as real servers rewrite theirs: of the synced records, only the last of
+//! each key is needed.
 
 use std::collections::BTreeSet;
 
@@ -22,28 +23,28 @@ use super::databases::Databases;
 use super::entry::Entry;
 use crate::scenario::Persistence;
 
-/// A log is not rewritten before it has so many records.
+/// Minimum number of records before a log is rewritten.
 const REWRITTEN_LENGTH_MIN: usize = 16_384;
 
-/// What a key became. Absolute, so that replaying it later means the same: relative times to live
-/// survive no restart.
+/// New state of a key. Expiries are absolute, so that a later replay has the same meaning: relative
+/// times to live do not survive a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Record {
     database: u8,
     key: SmallBytes,
-    /// `None`: there is no key.
+    /// Entry of the key; `None` if the key is gone.
     entry: Option<Entry>,
 }
 
-/// How a disk is used, and what it is like.
+/// Use and quality of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Storage {
-    /// By what rule the master keeps something.
+    /// Persistence mode of the master.
     pub persistence: Persistence,
-    /// A sync takes time: under `always` the engine begins and ends it. Otherwise it is done as
-    /// soon as something is written.
+    /// True if a sync takes time: under `always` the simulation engine begins and ends it.
+    /// Otherwise records are synced as soon as they are written.
     pub slow: bool,
-    /// Syncs are acknowledged, and nothing is on the platter.
+    /// True if the disk acknowledges syncs but stores nothing durably.
     pub lies: bool,
 }
 
@@ -53,34 +54,35 @@ impl From<Persistence> for Storage {
     }
 }
 
-/// An append-only log. What was handed to the kernel survives the death of the process; what was
-/// synced survives the death of the host.
+/// An append-only log. Records handed to the kernel survive the death of the process; synced
+/// records survive the death of the host.
 ///
-/// `synced <= written <= records` at all times, and a sync that is under way lies between the two.
+/// `synced <= written <= records` holds at all times, and a sync under way lies between the first
+/// two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Disk {
     storage: Storage,
     log: Vec<Record>,
     written: usize,
-    /// Up to where the sync under way reaches.
+    /// End of the sync under way.
     syncing: Option<usize>,
     synced: usize,
-    /// What the disk says is synced.
+    /// Number of records that the disk claims are synced.
     acknowledged: usize,
-    /// Copies of what was written, each under its number.
+    /// Copies of the written records, each with its backup number.
     backups: Vec<(u16, Vec<Record>)>,
-    /// How long the log was when it had been rewritten.
+    /// Length of the log after its last rewrite.
     rewritten: usize,
 }
 
 impl Disk {
-    /// An empty one.
+    /// Returns an empty disk.
     #[must_use]
     pub fn new(storage: Storage) -> Self {
         Self { storage, ..Self::default() }
     }
 
-    /// Forgets everything, keeping what is allocated.
+    /// Removes everything but keeps the allocations.
     pub fn reset_to(&mut self, storage: Storage) {
         self.storage = storage;
         self.log.clear();
@@ -89,25 +91,25 @@ impl Disk {
         self.rewritten = 0;
     }
 
-    /// How it is used.
+    /// Returns how the disk is used.
     #[must_use]
     pub fn storage(&self) -> Storage {
         self.storage
     }
 
-    /// How many records the log has.
+    /// Returns the number of records in the log.
     #[must_use]
     pub fn len(&self) -> usize {
         self.log.len()
     }
 
-    /// Whether the log is empty.
+    /// Returns true if the log is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log.is_empty()
     }
 
-    /// Takes note that `key` of a database is `entry` now. Costs nothing if nothing is kept.
+    /// Records that `key` of a database now is `entry`. Costs nothing without persistence.
     pub fn record(&mut self, database: u8, key: &[u8], entry: Option<&Entry>) {
         if self.storage.persistence == Persistence::None {
             return;
@@ -130,30 +132,30 @@ impl Disk {
         }
     }
 
-    /// Whether there are records that the kernel does not have.
+    /// Returns true if some records have not been handed to the kernel.
     #[must_use]
     pub fn is_write_postponed(&self) -> bool {
         self.written < self.log.len()
     }
 
-    /// Whether there are records that were never synced, as far as the disk says.
+    /// Returns true if some records are unsynced, according to the disk's acknowledgements.
     #[must_use]
     pub fn is_sync_due(&self) -> bool {
         self.acknowledged < self.log.len()
     }
 
-    /// Whether a sync is under way.
+    /// Returns true while a sync is under way.
     #[must_use]
     pub fn is_syncing(&self) -> bool {
         self.syncing.is_some()
     }
 
-    /// Hands everything to the kernel.
+    /// Hands all records to the kernel.
     pub fn write(&mut self) {
         self.written = self.log.len();
     }
 
-    /// `key` has been on the platter since long before the log began.
+    /// Stores `key` as written and synced long before the log began.
     pub(super) fn keep_for_long(&mut self, database: u8, key: &[u8], entry: &Entry) {
         if self.storage.persistence == Persistence::None {
             return;
@@ -164,29 +166,29 @@ impl Disk {
         (self.written, self.synced, self.acknowledged) = (length, length, length);
     }
 
-    /// A sync of what is written begins.
+    /// Begins a sync of the written records.
     ///
     /// # Panics
     ///
-    /// If one is under way, or every record is synced at once.
+    /// If a sync is under way, or if every record is synced at once.
     pub fn begin_sync(&mut self) {
         assert!(self.syncing.is_none(), "one sync at a time");
         assert!(!self.syncs_at_once(), "there is nothing left to sync");
         self.syncing = Some(self.written);
     }
 
-    /// It is done, and what was postponed for it is written.
+    /// Ends the sync and writes the records that it postponed.
     ///
     /// # Panics
     ///
-    /// If none is under way.
+    /// If no sync is under way.
     pub fn end_sync(&mut self) {
         let to = self.syncing.take().expect("a sync that ends has begun");
         self.sync_to(to);
         self.write();
     }
 
-    /// Everything there is becomes safe at once: a snapshot is done, or the process stops cleanly.
+    /// Makes all records durable at once: a snapshot was taken, or the process stops cleanly.
     pub fn save(&mut self) {
         if self.storage.persistence != Persistence::None {
             self.syncing = None;
@@ -195,31 +197,31 @@ impl Disk {
         }
     }
 
-    /// Copies what is written to a safe place.
+    /// Copies the written records to a backup with this number.
     pub fn back_up(&mut self, number: u16) {
         self.backups.push((number, self.log[..self.written].to_vec()));
     }
 
-    /// Only what was written is left: the process died.
+    /// Keeps only the written records: the process died.
     pub fn keep_written(&mut self) {
         self.keep(self.written);
     }
 
-    /// Only what was synced is left: the host died.
+    /// Keeps only the synced records: the host died.
     pub fn keep_synced(&mut self) {
         self.keep(self.synced);
     }
 
-    /// The host died in the middle of writing back what was not synced: the first few of those
-    /// records are left, `draw` of so many says how few. The last of them is torn, and loading
-    /// drops it.
+    /// The host died in the middle of writing back unsynced records: keeps the synced records and
+    /// some of the next ones. `draw` picks a number below its argument: how many of them the kernel
+    /// reached. The last one reached is torn, and loading drops it.
     pub fn keep_torn(&mut self, draw: impl FnOnce(usize) -> usize) {
         let left = draw(self.written - self.synced + 1);
         self.keep(self.synced + left.saturating_sub(1));
     }
 
-    /// The backup of this number is put in the place of everything that was kept; nothing is, if
-    /// there is no such backup.
+    /// Replaces all records by the backup of this number; leaves nothing if there is no such
+    /// backup.
     pub fn restore(&mut self, number: u16) {
         self.log.clear();
         if let Some((_, backup)) = self.backups.iter().find(|(known, _)| *known == number) {
@@ -230,7 +232,7 @@ impl Disk {
         (self.written, self.synced, self.acknowledged) = (length, length, length);
     }
 
-    /// Makes the databases what the log says.
+    /// Loads the databases from the log.
     pub fn replay(&self, databases: &mut Databases) {
         databases.clear();
         for Record { database, key, entry } in &self.log {
@@ -238,8 +240,8 @@ impl Disk {
         }
     }
 
-    /// Leaves out of what is synced what later records of the same key make void: of the rest, a
-    /// death may leave a part.
+    /// Drops synced records that later synced records of the same key supersede. Unsynced records
+    /// stay: a death may leave only some of them.
     fn rewrite(&mut self) {
         let rest = self.log.split_off(self.synced);
         let early = last_of_each(core::mem::take(&mut self.log));
@@ -274,7 +276,7 @@ impl Disk {
     }
 }
 
-/// The last of `records` for each key that there is, in order.
+/// Returns the last record of each existing key, in order.
 fn last_of_each(records: Vec<Record>) -> Vec<Record> {
     let mut seen = BTreeSet::new();
     let is_last = |it: &Record| seen.insert((it.database, it.key.clone()));

@@ -1,21 +1,21 @@
-//! A key and what it holds.
+//! A stored key's value, expiry and writer.
 
 use super::bytes::SmallBytes;
 use crate::history::Writer;
 
-/// What a key is.
+/// State of a stored key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// What it holds.
+    /// Value of the key.
     pub value: SmallBytes,
-    /// When it expires by the node's wall clock; `None`: never.
+    /// Expiry on the node's wall clock; `None` if the key never expires.
     pub expires_wall_ms: Option<u64>,
-    /// Whose command gave it its value, whatever the value says.
+    /// Writer of the command that set the value, whatever the value says.
     pub writer: Writer,
 }
 
 impl Entry {
-    /// Whether the key counts as absent when the node's wall clock reads `wall_ms`.
+    /// Returns true if the key counts as absent when the node's wall clock reads `wall_ms`.
     #[must_use]
     pub fn is_expired(&self, wall_ms: u64) -> bool {
         self.expires_wall_ms.is_some_and(|when| wall_ms > when)

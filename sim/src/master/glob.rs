@@ -1,10 +1,9 @@
-//! Patterns over names, as `KEYS` takes them.
+//! Glob patterns over names, as `KEYS` takes them.
 
-/// Whether `name` is what `pattern` describes: `*` any bytes, `?` any byte, `[a-z]` one of them,
-/// `[^a-z]` none of them, `\` takes the next byte as it is.
+/// Returns true if `pattern` describes `name`: `*` matches any bytes, `?` any byte, `[a-z]` one of
+/// a set, `[^a-z]` a byte outside the set, and `\` takes the next byte literally.
 ///
-/// A star is tried from where it last stood, and no other: the time is the product of both lengths
-/// at most.
+/// Backtracks to the most recent star only: the time is at most the product of both lengths.
 pub(in crate::master) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
     let mut star: Option<(&[u8], &[u8])> = None;
@@ -34,7 +33,7 @@ pub(in crate::master) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// The pattern behind its first element, if that describes `byte`.
+/// Returns the pattern after its first element if that element matches `byte`.
 fn matches_one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', after @ ..] => Some(after),
@@ -47,7 +46,8 @@ fn matches_one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     }
 }
 
-/// A set that is not closed ends with the pattern.
+/// Matches `byte` against a set; returns the result and the pattern after the set. An unclosed set
+/// ends with the pattern.
 fn matches_set(mut set: &[u8], byte: u8) -> (bool, &[u8]) {
     let negated = set.first() == Some(&b'^');
     if negated {

@@ -1,8 +1,8 @@
 //! The keys of one database: a pure function of state, wall clock and command.
 //!
-//! Expiry is Redis's: a key has an absolute instant on the node's *wall* clock, in milliseconds. It
-//! counts as absent iff `now > when`, and the active cycle deletes it at `now >= when`, so that a
-//! key lives between a millisecond less and a millisecond more than its PX says.
+//! Expiry follows Redis: a key has an absolute instant on the node's *wall* clock, in milliseconds.
+//! It counts as absent iff `now > when`, and the active cycle deletes it at `now >= when`. A key
+//! may therefore live up to a millisecond less or more than its PX says.
 
 mod execute;
 mod index;
@@ -18,7 +18,7 @@ use super::command::{Effect, Ended, Executed, KeyCommand};
 use super::entry::Entry;
 use crate::history::{KeyEnd, Writer};
 
-/// All the keys of a database, in order. Lock nodes hold few, and other suites millions.
+/// The keys of one database, in order. Lock nodes hold few keys; other suites hold millions.
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     database: u8,
@@ -26,51 +26,51 @@ pub struct Keyspace {
     expiries: ExpiryIndex,
 }
 
-/// Above so many keys, to forget them costs more than to allocate anew.
+/// Number of keys above which removing them one by one costs more than allocating anew.
 const WARM_MAX: usize = 256;
 
 impl Keyspace {
-    /// The empty database of this number.
+    /// Returns an empty database with this number.
     #[must_use]
     pub fn new(database: u8) -> Self {
         Self { database, ..Self::default() }
     }
 
-    /// Forgets every key, keeping what is allocated for few.
+    /// Removes every key; keeps the allocations of a small keyspace.
     pub fn clear(&mut self) {
         if self.entries.len() > WARM_MAX {
             self.entries.clear();
         } else {
-            // A map that is cleared gives its room away; one whose keys are removed keeps it.
+            // `clear` frees the map's memory; removing the keys one by one keeps it.
             self.entries.retain(|_, _| false);
         }
         self.expiries.clear();
     }
 
-    /// From now on it is the database of this number.
+    /// Changes the number of the database.
     pub(super) fn renumber(&mut self, database: u8) {
         self.database = database;
     }
 
-    /// How many keys are stored, expired ones that nobody has noticed among them.
+    /// Returns the number of stored keys, including expired keys that have not been deleted yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is stored.
+    /// Returns true if nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is stored under `key`, expired or not.
+    /// Returns the entry stored under `key`, expired or not.
     #[must_use]
     pub fn stored(&self, key: &[u8]) -> Option<&Entry> {
         self.entries.get(key)
     }
 
-    /// The first instant at which the active cycle has something to delete.
+    /// Returns the earliest instant at which the active cycle has a key to delete.
     #[must_use]
     pub fn next_expiry(&self) -> Option<u64> {
         match self.expiries.first() {
@@ -79,10 +79,10 @@ impl Keyspace {
         }
     }
 
-    /// Executes `command` at one instant of the node's wall clock: expiry is judged by it
-    /// throughout. `writer` is whose command it is.
+    /// Executes `command` of `writer` at one instant of the node's wall clock, by which all expiry
+    /// is judged.
     ///
-    /// A key found expired is deleted and reported first; the command sees it no more.
+    /// A key found expired is deleted and reported first; the command does not see it.
     pub fn execute(
         &mut self,
         key: &[u8],
@@ -111,7 +111,7 @@ impl Keyspace {
         Executed { reply, expired, effect, ended }
     }
 
-    /// The active cycle: deletes every key whose time has come at `wall_ms`.
+    /// Runs the active cycle: deletes every key that is due at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         if self.expiries.first().is_none() {
             let due = |entry: &Entry| entry.expires_wall_ms.is_some_and(|when| wall_ms >= when);
@@ -128,23 +128,24 @@ impl Keyspace {
         }
     }
 
-    /// Deletes `key` for want of memory.
+    /// Deletes `key` because memory ran short.
     pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
         self.end(key, KeyEnd::Evicted, Writer::Nobody)
     }
 
-    /// `DEL` of `key` by an operator.
+    /// Deletes `key` on behalf of an operator (`DEL`).
     pub fn delete_by_operator(&mut self, key: &[u8]) -> Option<Ended> {
         self.end(key, KeyEnd::Command, Writer::Operator)
     }
 
-    /// `FLUSHALL` by an operator.
+    /// Removes every key on behalf of an operator (`FLUSHALL`).
     pub fn flush(&mut self, ended: impl FnMut(Ended)) {
         self.end_all(|_| true, |_| (KeyEnd::Flushed, Writer::Operator), ended);
         self.clear();
     }
 
-    /// Makes `key` what `entry` says, as loading from disk does: nothing is checked or reported.
+    /// Sets `key` to `entry`, or removes it, as loading from disk does: nothing is checked or
+    /// reported.
     pub fn load(&mut self, key: &SmallBytes, entry: Option<&Entry>) {
         match entry {
             Some(entry) => self.put(key, entry.clone()),
@@ -152,15 +153,16 @@ impl Keyspace {
         }
     }
 
-    /// Drops every key whose time is over by `wall_ms`, as loading from disk does.
+    /// Drops every key that is expired at `wall_ms`, as loading from disk does.
     pub fn forget_expired(&mut self, wall_ms: u64) {
         let nobody = |_: &Entry| (KeyEnd::Expired, Writer::Nobody);
         self.end_all(|entry| entry.is_expired(wall_ms), nobody, drop);
     }
 
-    /// What becomes of keys when `new` takes the place of this keyspace, at `wall_ms`: `ended` is
-    /// told of those that only this one has, which end because of `cause` unless their time is
-    /// over, `returned` of those that only `new` has.
+    /// Reports what changes for keys when `new` replaces this keyspace at `wall_ms`. Calls `ended`
+    /// for keys that only this one has, with `cause`, or as expired if they are expired by then.
+    /// Calls `returned` for keys that only `new` has. A key with another writer counts as another
+    /// key.
     pub fn compare(
         &self,
         new: &Self,
@@ -181,12 +183,12 @@ impl Keyspace {
         }
     }
 
-    /// Every key and what it is, in order of the keys.
+    /// Iterates over every key and its entry, in order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&SmallBytes, &Entry)> {
         self.entries.iter()
     }
 
-    /// Who made the key that is stored, and when it expires.
+    /// Returns the writer and the expiry of the stored key.
     fn standing(&self, key: &[u8]) -> (Writer, Option<u64>) {
         let entry = self.entries.get(key);
         entry.map_or((Writer::Nobody, None), |entry| (entry.writer, entry.expires_wall_ms))
@@ -223,7 +225,7 @@ impl Keyspace {
         });
     }
 
-    /// Every change of a key's value comes through here.
+    /// The only place where a key's value changes.
     fn put(&mut self, key: &[u8], entry: Entry) {
         let when = entry.expires_wall_ms;
         match self.entries.get_mut(key) {
@@ -243,7 +245,7 @@ impl Keyspace {
         Some(entry)
     }
 
-    /// Every change of a key's expiry alone comes through here.
+    /// The only place where a key's expiry changes without its value.
     fn move_expiry(&mut self, key: &[u8], when: Option<u64>) {
         if let Some(entry) = self.entries.get_mut(key) {
             self.expiries.forget(key, entry.expires_wall_ms);
@@ -253,7 +255,7 @@ impl Keyspace {
     }
 }
 
-/// The index follows from the rest.
+/// The index is derived from the entries and is not compared.
 impl PartialEq for Keyspace {
     fn eq(&self, other: &Self) -> bool {
         (self.database, &self.entries) == (other.database, &other.entries)

@@ -1,34 +1,36 @@
-//! Which server a master takes itself for: everything in which servers differ, as data.
+//! Server profiles: everything in which the modelled servers differ, as data.
 
 use super::script::{self, Style};
 use crate::scenario::Server;
 
-/// A server and version.
+/// A server product and version.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name in scenarios and on the command line.
+    /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// What `HELLO` calls the server.
+    /// Server name in the reply to `HELLO`.
     pub server: &'static str,
-    /// Its version, as `HELLO` says it.
+    /// Server version in the reply to `HELLO`.
     pub version: &'static str,
-    /// The version of Redis that `INFO` claims.
+    /// Redis version in `INFO`.
     pub redis_version: &'static str,
-    /// What `HELLO` names as modules: names and versions.
+    /// Modules in the reply to `HELLO`: name and version.
     pub modules: &'static [(&'static str, i64)],
-    /// What it has that others have not.
+    /// Features that not every server has.
     pub features: &'static [Feature],
-    /// It asks who speaks before it looks at what is said.
+    /// True if an unauthenticated client learns only that, even if its command is unknown or has a
+    /// wrong number of arguments.
     pub asks_who_first: bool,
-    /// A MULTI within a MULTI is called that, and not a command that is not allowed there.
+    /// True if a nested MULTI has an error of its own instead of the error for commands that are
+    /// not allowed in a transaction.
     pub names_nesting: bool,
-    /// In what its scripts differ.
+    /// Differences in the behaviour of scripts.
     pub style: &'static Style,
-    /// The errors that are worded differently.
+    /// Error texts that differ between servers.
     pub texts: Texts,
 }
 
-/// Something that not every server has.
+/// A feature that not every server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Every server has it.
@@ -37,80 +39,83 @@ pub enum Feature {
     ClientInfo,
     /// `CLIENT CAPA`.
     ClientCapabilities,
-    /// `CLIENT KILL` asks for names, libraries, databases, ages and more, and for several numbers.
+    /// More filters in `CLIENT KILL` (names, libraries, databases, ages and others), and several
+    /// ids.
     ClientFilters,
-    /// Cursors may begin with spaces, and are neither nothing nor negative, unless they overflow.
+    /// `SCAN` accepts cursors with leading spaces and rejects empty and negative ones, except a
+    /// negative number that overflows.
     CursorsAreNumbers,
     /// `DELIFEQ`.
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
-    /// A transaction in which something was refused forgets what was queued before, and what that needs.
+    /// A refused command empties the transaction: the requirements of the commands queued before
+    /// it, such as memory, no longer count when EXEC is checked.
     DropsRefusedTransactions,
-    /// `HELLO` heeds its options when all of them were understood, not one after the other.
+    /// `HELLO` parses all its options before it applies any, instead of one after the other.
     HelloChecksFirst,
-    /// Scripts are told which subcommand there is not.
+    /// The error for an unknown subcommand in a script names the subcommand.
     NamesSubcommandsInScripts,
-    /// Whose memory is full queues what needs none.
+    /// While out of memory, MULTI queues only commands that allocate nothing.
     QueuesWhenFull,
-    /// A closed quote may stand within a word of an inline request.
+    /// A closing quote may stand within a word of an inline request.
     QuotesJoin,
-    /// `READONLY` and `READWRITE` mean nothing without a cluster, and are no errors either.
+    /// `READONLY` and `READWRITE` succeed without effect outside a cluster.
     ReadOnlyAnywhere,
-    /// `GETEX` looks at the time before it looks at the key.
+    /// `GETEX` validates the expiry before it looks up the key.
     GetexTimeFirst,
-    /// A key that is set to expire in the past is not set but deleted.
+    /// `SET` with an expiry in the past deletes the key instead of setting it.
     PastDeletes,
     /// `SET` with `IFEQ`.
     SetIfEqual,
-    /// Tracking registers the keys that a script reads. Without it, a script that executes any read
-    /// has its declared keys registered.
+    /// Tracking registers the keys that a script reads. Without this feature, the declared keys of
+    /// a script that executes any read are registered.
     TracksScriptReads,
     /// `WAITAOF`.
     WaitAof,
-    /// `WAIT` and `WAITAOF` refuse to wait beyond what a clock can say.
+    /// `WAIT` and `WAITAOF` reject a timeout whose end is beyond the range of the clock.
     WaitEnds,
-    /// Scripts may `WAIT`, for nothing.
+    /// Scripts may call `WAIT`, which does not wait there.
     WaitInScripts,
 }
 
-/// Errors.
+/// Error texts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// What others are told while a script runs for too long.
+    /// Reply to other clients while a script runs too long.
     pub busy: &'static str,
-    /// `HELLO` by somebody who has not said who he is.
+    /// `HELLO` from an unauthenticated client.
     pub hello_unauthenticated: &'static str,
-    /// `EVALSHA` of a script that is not known.
+    /// `EVALSHA` of an unknown script.
     pub no_script: &'static str,
-    /// What is no part of a transaction. `{command}` is put in.
+    /// A command that is not allowed in a transaction. `{command}` is replaced.
     pub not_in_transaction: &'static str,
-    /// What the sender of a script is told that somebody ended.
+    /// Reply to the sender of a script ended by `SCRIPT KILL`.
     pub script_killed: &'static str,
-    /// What scripts are told of commands that there are not.
+    /// Unknown command in a script.
     pub script_unknown: &'static str,
-    /// What they are told of too few words, or too many.
+    /// Wrong number of arguments of a command in a script.
     pub script_arity: &'static str,
-    /// What they are told of commands that are not for them.
+    /// Command forbidden in scripts.
     pub script_forbidden: &'static str,
-    /// What is said while the data is loaded.
+    /// Reply while the data is being loaded.
     pub loading: &'static str,
-    /// What is said to writes while snapshots fail.
+    /// Reply to writes while snapshots fail.
     pub cannot_save: &'static str,
-    /// What `WAIT` is told by a replica.
+    /// `WAIT` on a replica.
     pub wait_on_replica: &'static str,
-    /// What users are told who may not do something.
+    /// A command or key that the user has no permission for.
     pub rights: &'static Rights,
-    /// The same in scripts.
+    /// The same for commands in scripts.
     pub rights_in_scripts: &'static Rights,
 }
 
-/// What users are told who may not do something. `{user}` and `{command}` are put in.
+/// Error texts for missing permissions. `{user}` and `{command}` are replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rights {
-    /// They may not use a command.
+    /// No permission for the command.
     pub no_command: &'static str,
-    /// They may not use a key.
+    /// No permission for a key.
     pub no_key: &'static str,
 }
 
@@ -145,7 +150,7 @@ const REDIS_TEXTS: Texts = Texts {
     },
 };
 
-/// Redis 7.0, the version that Debian has.
+/// Redis 7.0, the version in Debian.
 pub const REDIS_7_0: Profile = Profile {
     name: "redis-7.0",
     server: "redis",
@@ -174,7 +179,7 @@ pub const REDIS_7_0: Profile = Profile {
     },
 };
 
-/// Redis 7.2, and 7.4 and 8.0 as far as lock clients see.
+/// Redis 7.2; also stands for 7.4 and 8.0, which look the same to lock clients.
 pub const REDIS_7_2: Profile = Profile {
     name: "redis-7.2",
     version: "7.2.7",
@@ -191,7 +196,7 @@ pub const REDIS_7_2: Profile = Profile {
     ..REDIS_7_0
 };
 
-/// Redis 8.4, which compares by itself.
+/// Redis 8.4, which has compare-and-set commands of its own.
 pub const REDIS_8_4: Profile = Profile {
     name: "redis-8.4",
     version: "8.4.0",
@@ -262,17 +267,17 @@ pub const VALKEY_9: Profile = Profile {
     },
 };
 
-/// All of them.
+/// All profiles.
 pub const PROFILES: [&Profile; 4] = [&REDIS_7_0, &REDIS_7_2, &REDIS_8_4, &VALKEY_9];
 
 impl Profile {
-    /// The profile of this name.
+    /// Finds the profile of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROFILES.into_iter().find(|profile| profile.name == name)
     }
 
-    /// Whether such a server has something.
+    /// Returns true if servers of this profile have the feature.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         feature == Feature::Always || self.features.contains(&feature)

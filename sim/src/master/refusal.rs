@@ -1,20 +1,20 @@
-//! Errors that commands answer.
+//! Errors with which commands reply.
 
 use bytes::Bytes;
 
 use super::resp::Value;
 
-/// An error, its kind first.
+/// Text of an error, beginning with its error code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::master) struct Refusal(pub(in crate::master) Bytes);
 
 impl Refusal {
-    /// A refusal in words that are always the same.
+    /// Returns a refusal with a constant text.
     pub(in crate::master) const fn new(text: &'static str) -> Self {
         Self(Bytes::from_static(text.as_bytes()))
     }
 
-    /// A refusal in other words.
+    /// Returns a refusal with a text built at run time.
     pub(in crate::master) fn of(text: impl Into<Bytes>) -> Self {
         Self(text.into())
     }

@@ -1,4 +1,4 @@
-//! The wire: bytes to requests, values to bytes.
+//! The wire format: parses bytes into requests and encodes values as bytes.
 
 mod request;
 mod value;

@@ -1,15 +1,16 @@
-//! Masters and replicas: roles, copies, and the replication history that a server is part of.
+//! Roles of masters and replicas, full copies, and the replication history of a server.
 
 use super::Master;
 
 impl Master {
-    /// It has a replica.
+    /// Records that the server has a replica.
     pub fn begin_backlog(&mut self) {
         self.has_backlog = true;
     }
 
-    /// Tells everything anew, for a replica that begins to follow: from which place on. The first one
-    /// begins another history, of which the keys are a part as they were of the last.
+    /// Appends a full copy to the replication stream for a replica that begins to follow; returns
+    /// the copy's place in the stream. The first replica begins a new replication history that
+    /// contains the existing keys.
     pub fn copy_to_stream(&mut self) -> u32 {
         if !core::mem::replace(&mut self.has_backlog, true) {
             self.begin_history();
@@ -18,7 +19,7 @@ impl Master {
         self.stream.copy(&self.databases)
     }
 
-    /// As a replica: does what `master` told between two places of its stream.
+    /// Applies, as a replica, the effects that `master` recorded between two places of its stream.
     ///
     /// # Panics
     ///
@@ -35,7 +36,7 @@ impl Master {
         self.watched.note_all();
     }
 
-    /// It is a replica from now on, or a master.
+    /// Makes the server a replica or a master.
     pub fn set_role(&mut self, is_replica: bool) {
         if self.is_replica && !is_replica {
             self.begin_history();
@@ -45,14 +46,15 @@ impl Master {
     }
 
     fn begin_history(&mut self) {
-        // The first byte of a process' first history is zero.
+        // In the first history of a process this byte is zero.
         self.histories += 1;
         self.history = self.run_id;
         self.history[0] = 1;
         self.history[1..5].copy_from_slice(&self.histories.to_be_bytes());
     }
 
-    /// As a replica: has the keys of `leader` in the place of its own, or none.
+    /// Replaces, as a replica, all keys by those of `leader`, or removes them if there is no
+    /// leader.
     pub fn resynchronise(&mut self, leader: Option<&Self>) {
         self.flush(drop);
         let Self { databases, disk, stream, .. } = self;
@@ -68,13 +70,13 @@ impl Master {
         }
     }
 
-    /// Whether it calls itself a replica.
+    /// Returns true if the server reports the role of a replica.
     #[must_use]
     pub fn is_replica(&self) -> bool {
         self.is_replica
     }
 
-    /// `master_replid`, and whether it was another one before its promotion.
+    /// Returns `master_replid`, and true if it changed at a promotion.
     #[must_use]
     pub fn history(&self) -> ([u8; 20], bool) {
         (self.history, self.is_promoted)

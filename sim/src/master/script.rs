@@ -1,7 +1,8 @@
-//! Scripts: Lua 5.1 as Redis lets it loose.
+//! Lua 5.1 scripts, as Redis runs them.
 //!
-//! Every thread has one machine for each [`Style`], which keeps the functions that it compiled.
-//! Nothing else survives a run, not a global: what scripts leave ([`Left`]) is the server's to know.
+//! Every thread has one interpreter for each [`Style`], which keeps its compiled functions. No
+//! other state of the interpreter survives a run, not even a global. The server keeps the few
+//! settings that survive ([`Left`]).
 
 mod arguments;
 mod bit;
@@ -28,39 +29,40 @@ pub use machine::{compile, run};
 pub use shebang::{Flags, flags};
 pub use state::MEMORY_MAX;
 
-/// What a script runs against: the server, as `redis.call` reaches it.
+/// The server that a script runs against, as `redis.call` reaches it.
 pub trait Caller {
-    /// Executes a command for the script, which speaks `protocol` at the moment (`redis.setresp`).
-    /// An error is a [`Value::Error`].
+    /// Executes a command for the script, which at this moment speaks `protocol` (`redis.setresp`).
+    /// An error is returned as a [`Value::Error`].
     fn call(&mut self, arguments: &[&[u8]], protocol: Protocol) -> Value;
 
-    /// Whether the script must stop now, and what to tell whoever sent it: asked every so many
-    /// instructions.
+    /// Returns the message for the script's sender if the script must stop now. Called every so
+    /// many instructions.
     fn interrupt(&mut self) -> Option<String>;
 
-    /// What earlier scripts left, when the script begins.
+    /// Returns the state that earlier scripts left; called when the script begins.
     fn left(&self) -> Left {
         Left::default()
     }
 
-    /// What it leaves when it has ended.
+    /// Stores the state that the script leaves; called when it has ended.
     fn leave(&mut self, left: Left) {
         let _ = left;
     }
 
-    /// Whether the user may execute a command (`redis.acl_check_cmd`); `None`: there is none.
+    /// Returns true if the user may execute a command (`redis.acl_check_cmd`); `None` if there is
+    /// no such command.
     fn is_allowed(&mut self, arguments: &[&[u8]]) -> Option<bool> {
         let _ = arguments;
         Some(true)
     }
 }
 
-/// What a server keeps from one script to the next.
+/// State that a server keeps from one script to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Where the generator of random numbers stands.
+    /// State of the random number generator.
     random: u64,
-    /// How JSON is written and read.
+    /// Settings of the JSON encoder and decoder.
     json: json::Settings,
 }
 
@@ -71,25 +73,26 @@ impl Default for Left {
 }
 
 impl Left {
-    /// The interpreter is a new one (`SCRIPT FLUSH`); the numbers are not its own.
+    /// Resets the settings of the interpreter (`SCRIPT FLUSH`). The random number generator is not
+    /// part of the interpreter and keeps its state.
     pub(in crate::master) fn renew(&mut self) {
         self.json = json::Settings::default();
     }
 }
 
-/// In what the scripts of servers differ.
+/// Differences between servers in the behaviour of scripts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether scripts know the server as `server`, too, errors leave out its name, and numbers are
-    /// written as short as they can be told apart: Valkey.
+    /// True for Valkey: scripts also know the server as `server`, error texts do not name Redis,
+    /// and the flags of a script are read before its engine is checked.
     pub is_valkey: bool,
-    /// Whether an error says the hash of its script.
+    /// True if an error includes the hash of its script.
     pub names_script: bool,
-    /// Whether numbers are written as short as they can be told from others, not with 17 digits.
+    /// True if numbers are written with the fewest digits that identify them, instead of 17.
     pub writes_shortest: bool,
-    /// The version of Redis that scripts are told.
+    /// Redis version that scripts see.
     pub version: (u8, u8, u8),
-    /// The server's own name and version, where that is not Redis.
+    /// The server's own name and version, if it is not Redis.
     pub own: Option<(&'static str, (u8, u8, u8))>,
 }
 
@@ -111,10 +114,10 @@ pub const VALKEY_9: Style = Style {
     own: Some(("valkey", (9, 1, 2))),
 };
 
-/// The hexadecimal SHA-1 of a script's text, by which servers know it.
+/// SHA-1 of a script's text in hexadecimal, by which servers identify the script.
 pub type Sha = [u8; 40];
 
-/// The name that `word` says, in whatever case.
+/// Returns the hash that `word` spells, in any case.
 #[must_use]
 pub(in crate::master) fn named(word: &[u8]) -> Option<Sha> {
     let mut sha: Sha = word.try_into().ok()?;
@@ -122,7 +125,7 @@ pub(in crate::master) fn named(word: &[u8]) -> Option<Sha> {
     Some(sha)
 }
 
-/// The name of `text`.
+/// Returns the hash of `text`.
 #[must_use]
 pub fn sha_of(text: &[u8]) -> Sha {
     use sha1::{Digest, Sha1};

@@ -1,8 +1,8 @@
-//! A server on the wire: a [`Master`], and what it knows besides its keys.
+//! A server on the wire: a [`Master`] and the state of its process besides the keys.
 //!
-//! Whoever carries the bytes calls [`Session::execute`] with one request after the other, each with a
-//! reading of the node's wall clock; what the keys went through is told to [`Turn::touched`]. The
-//! server owns no clock and no socket either.
+//! A transport calls [`Session::execute`] once per request, with a reading of the node's wall
+//! clock. Effects on keys are appended to [`Turn::touched`]. The server owns no clock and no
+//! socket.
 
 mod clients;
 mod config;
@@ -35,11 +35,12 @@ use super::{Executed, Master, SmallBytes};
 use crate::history::Writer;
 use crate::scenario::Persistence;
 
-/// What a server takes up before it has a key, and with every key, in bytes. An estimate.
+/// Estimated memory of an empty server, in bytes.
 const MEMORY_BASE: u64 = 900_000;
+/// Estimated memory of a key, in bytes.
 const MEMORY_PER_KEY: u64 = 100;
 
-/// A server: what it keeps lives in its master, what its process knows dies with it.
+/// A server. Its stored data lives in its master; the state of its process dies with the process.
 #[derive(Clone, Debug)]
 pub struct Server {
     master: Master,
@@ -51,64 +52,65 @@ pub struct Server {
     statistics: Statistics,
     clients: Clients,
     config: Config,
-    /// `maxmemory`; 0: as much as there is.
+    /// `maxmemory`, in bytes; 0 means no limit.
     memory_max: u64,
-    /// How many databases there are.
+    /// Number of databases.
     database_count: u8,
     is_loading: bool,
-    /// How many replicas it has.
+    /// Number of replicas.
     replica_count: i64,
     cannot_save: bool,
     cannot_append: bool,
-    /// Commands that it does not have although its profile has them.
+    /// Commands removed from this server although its profile has them.
     pub(in crate::master) lacking: BTreeSet<&'static str>,
     saved_wall_ms: u64,
     process_id: u32,
 }
 
-/// One request on its way: when, and whose.
+/// Context of one request: the time and the writer.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// The node's wall clock: expiry is judged by its whole milliseconds throughout.
+    /// The node's wall clock, in nanoseconds. Expiry is judged by its whole milliseconds.
     pub wall_ns: u64,
-    /// Whose request it is.
+    /// Writer to whom the request's effects are attributed.
     pub writer: Writer,
-    /// What became of keys is appended here, in order.
+    /// Effects on keys are appended here, in order.
     pub touched: &'a mut Vec<Touched>,
 }
 
-/// What a request did to a key, in one step.
+/// The effect of one step of a request on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched {
-    /// The number of the database.
+    /// Number of the database.
     pub database: u8,
     /// The key.
     pub key: SmallBytes,
-    /// What was done.
+    /// Outcome of the step.
     pub executed: Executed,
 }
 
-/// What comes of a request.
+/// The server's response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// This is the answer.
+    /// A reply.
     Reply(Value),
-    /// This is the answer, and then the server closes the connection.
+    /// A reply, after which the server closes the connection.
     LastReply(Value),
-    /// There is none.
+    /// No reply.
     Silence,
-    /// `WAIT`: the answer is how many replicas have what the connection wrote, when it is
-    /// `replicas`, or after `timeout_ms` (0: never). Requests behind it wait.
+    /// `WAIT`: the reply is the number of replicas that have the connection's writes. It is due
+    /// when that number reaches `replicas`, or after `timeout_ms` (0: never). Later requests of the
+    /// connection wait for it.
     Wait {
-        /// How many are wanted.
+        /// Number of replicas to wait for.
         replicas: i64,
-        /// How long at most.
+        /// Longest time to wait, in milliseconds; 0 means no limit.
         timeout_ms: i64,
     },
 }
 
 impl Server {
-    /// A server around `master`.
+    /// Returns a server around `master`.
     #[must_use]
     pub fn new(master: Master, profile: &'static Profile) -> Self {
         let config = Config::new(master.disk().storage().persistence);
@@ -134,7 +136,7 @@ impl Server {
         }
     }
 
-    /// Forgets what a process knows and a disk does not: its process is new.
+    /// Forgets the state that dies with the process: a new process starts.
     pub fn forget(&mut self) {
         self.scripts.clear();
         self.left_by_scripts = script::Left::default();
@@ -142,40 +144,40 @@ impl Server {
         self.statistics = Statistics::default();
     }
 
-    /// It loads its data, and refuses most commands until then.
+    /// Sets whether the server is loading its data and refuses most commands.
     pub fn set_loading(&mut self, is_loading: bool) {
         self.is_loading = is_loading;
     }
 
-    /// It is a replica, and refuses to write.
+    /// Sets whether the server is a replica, which refuses writes.
     pub fn set_replica(&mut self, is_replica: bool) {
         self.master.set_role(is_replica);
     }
 
-    /// Whether it loads its data.
+    /// Returns true while the server loads its data.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.is_loading
     }
 
-    /// Whether it is a replica.
+    /// Returns true if the server is a replica.
     #[must_use]
     pub fn is_replica(&self) -> bool {
         self.master.is_replica()
     }
 
-    /// Who may speak to it.
+    /// Returns the users of the server.
     #[must_use]
     pub fn users(&self) -> &Users {
         &self.users
     }
 
-    /// Who may speak to it.
+    /// Returns the users of the server for changes.
     pub fn users_mut(&mut self) -> &mut Users {
         &mut self.users
     }
 
-    /// What it counts.
+    /// Returns the command statistics.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -185,29 +187,29 @@ impl Server {
         &mut self.statistics
     }
 
-    /// Its connections.
+    /// Returns the connections.
     #[must_use]
     pub fn clients(&self) -> &Clients {
         &self.clients
     }
 
-    /// Its connections.
+    /// Returns the connections for changes.
     pub fn clients_mut(&mut self) -> &mut Clients {
         &mut self.clients
     }
 
-    /// How it is set.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// How it is set; for what can be said at the start alone. Otherwise see `CONFIG SET`.
+    /// Returns the configuration for changes at start. Later changes go through `CONFIG SET`.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
     }
 
-    /// Sets a parameter, which is known, to a value that is valid.
+    /// Sets a known parameter to a valid value.
     pub(in crate::master) fn configure(&mut self, name: &'static str, value: String) {
         match name {
             "maxmemory" => self.memory_max = value.parse().unwrap_or(0),
@@ -220,31 +222,31 @@ impl Server {
         self.config.set(name, value);
     }
 
-    /// How many databases there are.
+    /// Returns the number of databases.
     #[must_use]
     pub fn database_count(&self) -> u8 {
         self.database_count
     }
 
-    /// How many replicas have everything that was written so far.
+    /// Returns the number of replicas that have every write so far.
     #[must_use]
     pub fn replica_count(&self) -> i64 {
         self.replica_count
     }
 
-    /// So many replicas have everything that was written so far.
+    /// Sets the number of replicas that have every write so far.
     pub fn set_replica_count(&mut self, replica_count: i64) {
         self.replica_count = replica_count;
     }
 
-    /// Snapshots fail from now on, or do not any more: writes are refused (MISCONF) once one has
-    /// failed, if there are to be snapshots and `stop-writes-on-bgsave-error` is on.
+    /// Sets whether snapshots fail. While they do, writes are refused (MISCONF) if snapshots are
+    /// configured and `stop-writes-on-bgsave-error` is on.
     pub fn set_unable_to_save(&mut self, cannot_save: bool) {
         self.cannot_save = cannot_save;
     }
 
-    /// What is appended to the log is not written from now on, or is again: until then writes are
-    /// refused (MISCONF).
+    /// Sets whether writing to the append-only log fails. While it does, writes are refused
+    /// (MISCONF).
     pub fn set_unable_to_append(&mut self, cannot_append: bool) {
         self.cannot_append = cannot_append;
     }
@@ -257,7 +259,7 @@ impl Server {
         self.cannot_append
     }
 
-    /// Takes a snapshot: whether that went well.
+    /// Takes a snapshot; returns false if it failed.
     pub(in crate::master) fn save(&mut self, wall_ms: u64) -> bool {
         if self.cannot_save {
             return false;
@@ -269,23 +271,23 @@ impl Server {
         true
     }
 
-    /// When the last snapshot was taken by the node's wall clock, in seconds.
+    /// Returns the time of the last snapshot on the node's wall clock, in seconds.
     pub(in crate::master) fn saved_wall_s(&self) -> i64 {
         (self.saved_wall_ms / 1_000) as i64
     }
 
-    /// The number of its process (`process_id`), if it has one of its own.
+    /// Returns the number of the server's process (`process_id`), if it has a process of its own.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process_id
     }
 
-    /// The number of its process, as `INFO` says it.
+    /// Sets the process number that `INFO` reports.
     pub fn set_process_id(&mut self, process_id: u32) {
         self.process_id = process_id;
     }
 
-    /// By which others see that a script runs, and end it.
+    /// Sets the control through which another thread observes and ends a running script.
     pub fn set_script_control(&mut self, control: Arc<ScriptControl>) {
         self.script_control = control;
     }
@@ -294,7 +296,7 @@ impl Server {
         Arc::clone(&self.script_control)
     }
 
-    /// The text of the script of this name, if it is known.
+    /// Returns the text of the script with this hash, if it is known.
     pub(in crate::master) fn script(&self, sha: &Sha) -> Option<Bytes> {
         self.scripts.get(sha).cloned()
     }
@@ -320,7 +322,7 @@ impl Server {
         self.scripts.len()
     }
 
-    /// What its data takes up, in bytes. An estimate.
+    /// Returns the estimated memory of the data, in bytes.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
         let databases = (0..self.databases().len()).filter_map(|it| self.databases().get(it));
@@ -331,18 +333,18 @@ impl Server {
         self.master.is_full || (self.memory_max > 0 && self.memory_used() > self.memory_max)
     }
 
-    /// Whether it is a replica that says nothing, since it has lost its master: none has ever found
-    /// one here.
+    /// Returns true if the server is a replica that refuses to serve data because it has lost its
+    /// master. In this model a replica never counts as linked to its master.
     pub(in crate::master) fn is_stale(&self) -> bool {
         self.is_replica() && !self.config.is_on("replica-serve-stale-data")
     }
 
-    /// The text of the script that `word` names, in whatever case, if it is known.
+    /// Returns the text of the script whose hash is `word`, in any case, if it is known.
     pub(in crate::master) fn script_named(&self, word: &[u8]) -> Option<Bytes> {
         self.script(&script::named(word)?)
     }
 
-    /// Which server it takes itself for.
+    /// Returns the profile of the server.
     #[must_use]
     pub fn profile(&self) -> &'static Profile {
         self.profile

@@ -1,21 +1,21 @@
-//! What a master tells its replicas: its effects, in order, and copies of everything.
+//! The replication stream of a master: its effects in order, and full copies.
 
 use super::bytes::SmallBytes;
 use super::databases::Databases;
 use super::disk::Disk;
 use super::entry::Entry;
 
-/// Something that a replica does as it is told.
+/// A change that a replica applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Effect {
-    /// There are no keys; a copy of everything follows.
+    /// All keys were removed; a full copy follows.
     Emptied,
-    /// A key of a database became this, or `None`: is no more. Expiries are absolute.
+    /// New state of a key in a database; `None` if the key is gone. Expiries are absolute.
     Became(u8, SmallBytes, Option<Entry>),
 }
 
-/// The stream of one master's effects. It outlives the master's process, since what was sent is on
-/// its way whatever becomes of the sender.
+/// The stream of one master's effects. It outlives the master's process, because effects already
+/// sent still arrive after the sender dies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     effects: Vec<Effect>,
@@ -23,19 +23,19 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Empty, keeping what is allocated; nothing is told unless it `is_on`.
+    /// Empties the stream but keeps the allocation; records effects from now on only if `is_on`.
     pub(super) fn reset(&mut self, is_on: bool) {
         self.effects.clear();
         self.is_on = is_on;
     }
 
-    /// How much has been told: a place in the stream.
+    /// Returns the number of effects so far, which is a place in the stream.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.effects.len() as u32
     }
 
-    /// Whether nothing has been told.
+    /// Returns true if the stream holds no effects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.effects.is_empty()
@@ -48,7 +48,8 @@ impl Stream {
         }
     }
 
-    /// A copy of everything, for a replica that begins anew: from which place it must be read.
+    /// Appends a full copy for a replica that begins to follow; returns the place where the copy
+    /// begins.
     pub(super) fn copy(&mut self, databases: &Databases) -> u32 {
         let from = self.len();
         self.effects.push(Effect::Emptied);
@@ -58,8 +59,8 @@ impl Stream {
         from
     }
 
-    /// Does to `databases` what was told between two places; `disk` takes note. Reports every key
-    /// that changed to `changed`, and `None` where all keys gave way to a copy.
+    /// Applies the effects between two places to `databases` and records them on `disk`. Calls
+    /// `changed` with every key that changed, and with `None` where a full copy replaced all keys.
     pub(super) fn apply(
         &self,
         from: u32,

@@ -33,7 +33,8 @@ fn info_tells_whole_seconds_of_the_wall_clock() {
         Reply::Introduction(introduction) => introduction.uptime_s,
         other => panic!("{other:?}"),
     };
-    // Started at 5 999: a millisecond later is another second, a clock set back is negative.
+    // Started at 5 999: one millisecond later is a new second, and a clock that was set back gives
+    // a negative uptime.
     assert_eq!([uptime(5_999), uptime(6_000), uptime(16_000), uptime(1_000)], [0, 1, 11, -4]);
 }
 
@@ -189,7 +190,7 @@ fn a_reset_master_is_as_good_as_new() {
 }
 
 proptest! {
-    /// Under `always` a death at any point loses nothing that was executed.
+    /// Under `always`, a death at any point loses no executed command.
     #[test]
     fn always_restores_the_very_keyspace(
         steps in prop::collection::vec((0..6_u8, 0..60_u64, 0..12_u8), 1..50),

@@ -1,25 +1,25 @@
 //! Client-side caching (`CLIENT TRACKING`): the keys that listening connections have read, and the
-//! pushes that their changes cause.
+//! pushes caused by changes of these keys.
 //!
-//! Keys are remembered by name, without their database, as servers do.
+//! Keys are registered by name, without their database, as real servers do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bytes::SmallBytes;
 
-/// Keys in the table before some are given up (`tracking-table-max-keys`).
+/// Default limit on the number of keys in the table (`tracking-table-max-keys`).
 const KEYS_MAX: usize = 1_000_000;
 
 /// The tracking table of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracked {
     listeners: BTreeMap<u64, Listener>,
-    /// The connections that read a key, closed ones among them, until the key changes.
+    /// Connections that read a key, including closed ones, until the key changes.
     readers: BTreeMap<SmallBytes, BTreeSet<u64>>,
     /// The connection whose request is being executed.
     current: Option<u64>,
     pushes: Vec<Push>,
-    /// 0: as many keys as there are.
+    /// Limit on the number of keys; 0 means no limit.
     keys_max: usize,
 }
 
@@ -35,25 +35,25 @@ impl Default for Tracked {
     }
 }
 
-/// The options of a connection that listens.
+/// Options of a listening connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listener {
     pub(super) mode: Mode,
-    /// The connection's own changes are not pushed to it.
+    /// True if the connection's own changes are not pushed to it.
     pub(super) noloop: bool,
-    /// `CLIENT CACHING` reverses the mode for the next command.
+    /// True if `CLIENT CACHING` reverses the mode for the next command.
     pub(super) is_reversed: bool,
 }
 
-/// Commands whose reads are remembered.
+/// Commands whose reads are registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// All of them.
+    /// All commands.
     #[default]
     All,
-    /// Those behind `CLIENT CACHING YES` (`OPTIN`).
+    /// Commands after `CLIENT CACHING YES` (`OPTIN`).
     OptIn,
-    /// All but those behind `CLIENT CACHING NO` (`OPTOUT`).
+    /// All commands but those after `CLIENT CACHING NO` (`OPTOUT`).
     OptOut,
 }
 
@@ -66,25 +66,25 @@ pub(super) struct Push {
 }
 
 impl Tracked {
-    /// From now on `connection` listens in this way. A reversal stays in force.
+    /// Makes `connection` listen with these options. A reversal stays in force.
     pub(super) fn listen(&mut self, connection: u64, mode: Mode, noloop: bool) {
         let listener = self.listeners.entry(connection).or_default();
         (listener.mode, listener.noloop) = (mode, noloop);
     }
 
-    /// The connection listens no more. What it has read stays remembered.
+    /// Stops listening. Keys that the connection has read stay registered.
     pub(super) fn stop(&mut self, connection: u64) {
         self.listeners.remove(&connection);
     }
 
-    /// The connection is closed: nothing more is pushed to it.
+    /// Forgets a closed connection: nothing more is pushed to it.
     pub(super) fn close(&mut self, connection: u64) {
         if self.listeners.remove(&connection).is_some() {
             self.pushes.retain(|push| push.connection != connection);
         }
     }
 
-    /// Whether any connection listens: without one, nothing need be remembered.
+    /// Returns true if any connection listens; otherwise nothing needs to be registered.
     pub(super) fn has_listeners(&self) -> bool {
         !self.listeners.is_empty()
     }
@@ -93,14 +93,14 @@ impl Tracked {
         self.listeners.get(&connection).copied()
     }
 
-    /// `CLIENT CACHING` was executed, or its effect is over.
+    /// Sets or ends the reversal by `CLIENT CACHING`.
     pub(super) fn reverse(&mut self, connection: u64, is_reversed: bool) {
         if let Some(listener) = self.listeners.get_mut(&connection) {
             listener.is_reversed = is_reversed;
         }
     }
 
-    /// `connection` has read `keys`. Costs nothing if it does not listen.
+    /// Registers `connection` as a reader of `keys`. Costs nothing if it does not listen.
     pub(super) fn remember<'a>(&mut self, connection: u64, keys: impl Iterator<Item = &'a [u8]>) {
         let Some(listener) = self.listener(connection) else { return };
         let is_meant = match listener.mode {
@@ -117,8 +117,8 @@ impl Tracked {
         self.keys_max = keys_max;
     }
 
-    /// A request of `connection` is executed from now on. Keys beyond the limit are pushed as if they
-    /// had changed.
+    /// Begins the execution of a request of `connection`. First drops keys over the limit and
+    /// pushes them as if they had changed.
     pub(super) fn begin(&mut self, connection: u64) {
         while self.keys_max > 0
             && self.readers.len() > self.keys_max
@@ -130,13 +130,13 @@ impl Tracked {
         self.current = Some(connection);
     }
 
-    /// The request has been executed.
+    /// Ends the execution of the request.
     pub(super) fn end(&mut self) {
         self.current = None;
     }
 
-    /// `key` has changed in some database: a push for each connection that read it, and the end of
-    /// its registration. Costs nothing while the table is empty.
+    /// Pushes the change of `key`, in whatever database, to each connection that read it, and
+    /// removes the registrations. Costs nothing while the table is empty.
     pub(super) fn note(&mut self, key: &[u8]) {
         if self.readers.is_empty() {
             return;
@@ -150,19 +150,19 @@ impl Tracked {
         }
     }
 
-    /// A data set was emptied: a push for every listener, whatever it has read.
+    /// Pushes the removal of all keys to every listening connection, whatever it has read.
     pub(super) fn empty(&mut self) {
         let connections = self.listeners.keys();
         self.pushes.extend(connections.map(|&connection| Push { connection, key: None }));
         self.readers.clear();
     }
 
-    /// Takes the pushes that are not delivered, in order.
+    /// Takes the undelivered pushes, in order.
     pub(super) fn take_pushes(&mut self) -> Vec<Push> {
         core::mem::take(&mut self.pushes)
     }
 
-    /// The process is new.
+    /// Forgets everything: a new process starts.
     pub(super) fn clear(&mut self) {
         self.listeners.clear();
         self.readers.clear();
@@ -174,7 +174,7 @@ impl Tracked {
         self.listeners.len()
     }
 
-    /// Number of remembered keys, and number of pairs of a key and a connection.
+    /// Returns the number of registered keys and the number of pairs of a key and a connection.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.readers.len(), self.readers.values().map(BTreeSet::len).sum())
     }

@@ -1,10 +1,10 @@
-//! Which keys are watched, and whether they changed.
+//! Watched keys (`WATCH`) and their changes.
 
 use std::collections::BTreeMap;
 
 use super::bytes::SmallBytes;
 
-/// The keys that some connection watches (`WATCH`), whoever may change them.
+/// Keys watched by at least one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Watched {
     keys: BTreeMap<(u8, SmallBytes), Watch>,
@@ -14,16 +14,17 @@ pub(super) struct Watched {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Watch {
     watchers: usize,
-    /// The number of the last change.
+    /// Number of the last change.
     changed: u64,
-    /// The number of the last change that left a key.
+    /// Number of the last change after which the key existed.
     filled: u64,
-    /// The number of the last change by which a key came whose time was over already.
+    /// Number of the last change that put an already expired key in the place of a missing one.
     came_expired: u64,
 }
 
 impl Watched {
-    /// One more watches `key`: what [`Watched::changed`] says until the key changes.
+    /// Adds a watcher of `key`; returns the number of its last change, which [`Watched::changed`]
+    /// returns until the key changes.
     pub(super) fn begin(&mut self, database: u8, key: &[u8]) -> u64 {
         let watch = self.keys.entry((database, SmallBytes::new(key)));
         let watch = watch.or_insert(Watch {
@@ -36,7 +37,7 @@ impl Watched {
         watch.changed
     }
 
-    /// One of them does not any more.
+    /// Removes a watcher of `key`.
     pub(super) fn end(&mut self, database: u8, key: &SmallBytes) {
         let place = (database, key.clone());
         if let Some(watch) = self.keys.get_mut(&place) {
@@ -47,25 +48,26 @@ impl Watched {
         }
     }
 
-    /// The number of the last change of `key`; `None` if nobody watches it.
+    /// Returns the number of the last change of `key`; `None` if it is not watched.
     pub(super) fn changed(&self, database: u8, key: &SmallBytes) -> Option<u64> {
         Some(self.keys.get(&(database, key.clone()))?.changed)
     }
 
-    /// Whether some change of `key` after that with the number `changed` left a key, though it may
-    /// be gone again.
+    /// Returns true if `key` existed after some change later than number `changed`, even if it is
+    /// gone again.
     pub(super) fn was_filled(&self, database: u8, key: &SmallBytes, changed: u64) -> bool {
         self.keys.get(&(database, key.clone())).is_none_or(|watch| watch.filled > changed)
     }
 
-    /// Whether a key took the place of `key` after the change with the number `changed` whose time was
-    /// over already.
+    /// Returns true if an already expired key took the place of a missing `key` after change number
+    /// `changed`.
     pub(super) fn came_expired(&self, database: u8, key: &SmallBytes, changed: u64) -> bool {
         let watch = self.keys.get(&(database, key.clone()));
         watch.is_some_and(|watch| watch.came_expired > changed)
     }
 
-    /// `key` has changed, and is there now or not. Costs nothing if nothing is watched.
+    /// Records a change of `key`; `is_there` says whether the key exists now. Costs nothing if
+    /// nothing is watched.
     pub(super) fn note(&mut self, database: u8, key: &[u8], is_there: bool) {
         if self.keys.is_empty() {
             return;
@@ -79,8 +81,8 @@ impl Watched {
         }
     }
 
-    /// All keys of `database` are others now. What was there and what is, if anything, and whether its
-    /// time is over, says `look`.
+    /// Records that all keys of `database` were exchanged. `look` returns the old and the new state
+    /// of a key: `None` if missing, otherwise whether it is expired.
     pub(super) fn swap(
         &mut self,
         database: u8,
@@ -90,7 +92,7 @@ impl Watched {
         for ((_, key), watch) in self.keys.iter_mut().filter(|((it, _), _)| *it == database) {
             match look(key) {
                 (None, None) => {}
-                // Who waits for a key that is missing is not disturbed by one whose time is over.
+                // A watcher of a missing key is not disturbed by an expired key.
                 (None, Some(true)) => watch.came_expired = self.changes,
                 (Some(_), None | Some(true)) => watch.changed = self.changes,
                 (_, Some(false)) => (watch.changed, watch.filled) = (self.changes, self.changes),
@@ -98,14 +100,14 @@ impl Watched {
         }
     }
 
-    /// Anything may have changed.
+    /// Marks every watched key as changed.
     pub(super) fn note_all(&mut self) {
         self.changes += 1;
         let changes = self.changes;
         self.keys.values_mut().for_each(|watch| watch.changed = changes);
     }
 
-    /// Nobody watches anything any more.
+    /// Forgets all watchers and changes.
     pub(super) fn clear(&mut self) {
         self.keys.clear();
         self.changes = 0;

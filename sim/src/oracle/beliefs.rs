@@ -1,11 +1,12 @@
-//! Who believes to hold the lock, and from when to when.
+//! Beliefs: the intervals in which clients believe that they hold the lock.
 //!
-//! A belief is the instants from the delivery of a grant to the first of {release called, loss
-//! delivered, process killed} at which the clock that the grant names reads less than the deadline,
-//! whether or not the process is scheduled. On a clock that is set back it can begin again.
+//! The belief of a lease begins with the delivery of the grant. It ends with the first of these
+//! events: release called, loss delivered, process killed. In between, it consists of the instants
+//! at which the clock named by the grant reads less than the deadline, even while the process is
+//! not scheduled. If that clock is set back, the belief can begin again.
 //!
-//! The deadline is the latest of those delivered: an extension that would end sooner than what the
-//! application has been told already ends nothing.
+//! The deadline is the latest of those delivered: an extension with an earlier deadline than the
+//! one that the application already knows changes nothing.
 
 use super::overlaps::Overlaps;
 use super::verdict::Blamed;
@@ -13,29 +14,30 @@ use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex};
 
 const FOR_EVER: u64 = u64::MAX;
 
-/// A lease that was delivered and is neither released nor told lost.
+/// A lease that was delivered and is neither released nor reported lost.
 #[derive(Clone, Copy, Debug)]
 struct Belief {
     id: AttemptId,
     host: HostIndex,
     clock: ClockKind,
     deadline_ns: u64,
-    /// Whether it is believed, or was when somebody looked last.
+    /// True if the lease is believed, as of the last update.
     live: bool,
-    /// When the clock will read the deadline, as it runs now.
+    /// Time at which the clock will read the deadline, at its current rate.
     until_ns: u64,
-    /// Until when it excuses others from being granted.
+    /// Time until which the belief excuses that other clients are not granted the lock.
     excuses_until_ns: u64,
 }
 
-/// The beliefs of a run.
+/// Beliefs of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Beliefs {
     open: Vec<Belief>,
     overlaps: Overlaps,
-    /// How many of the overlaps are blamed on something.
+    /// Number of overlaps whose blame is determined.
     blamed: usize,
-    /// Until when the beliefs that are over excused others from being granted.
+    /// Time until which the beliefs that are over excused that other clients were not granted the
+    /// lock.
     ended_ns: u64,
     seen: bool,
 }
@@ -53,7 +55,7 @@ impl Beliefs {
         self.seen = false;
     }
 
-    /// A grant was delivered.
+    /// Begins a belief: a grant was delivered.
     pub(super) fn begin(
         &mut self,
         clocks: &ClockSegments,
@@ -76,7 +78,8 @@ impl Beliefs {
         self.reconsider(self.open.len() - 1, clocks, at_ns);
     }
 
-    /// The lease of `id` was prolonged, and excuses others until `excuses_until_ns` at the most.
+    /// Moves the deadline of the belief of `id`, which excuses others until `excuses_until_ns` at
+    /// the most.
     pub(super) fn prolong(
         &mut self,
         clocks: &ClockSegments,
@@ -92,19 +95,19 @@ impl Beliefs {
         self.reconsider(place, clocks, at_ns);
     }
 
-    /// An overlap of which nobody has said what it is blamed on, and the leases.
+    /// Returns the index and the leases of the first overlap whose blame is not determined yet.
     pub(super) fn unblamed(&self) -> Option<(usize, AttemptId, AttemptId)> {
         let (first, second) = self.overlaps.pair(self.blamed)?;
         Some((self.blamed, first, second))
     }
 
-    /// Says what the overlap at `place` is blamed on.
+    /// Sets the blame of the overlap at index `place`.
     pub(super) fn blame(&mut self, place: usize, blamed: Blamed) {
         self.overlaps.blame(place, blamed);
         self.blamed = place + 1;
     }
 
-    /// The lease was released, or told lost.
+    /// Ends the belief of `id`: the lease was released or reported lost.
     pub(super) fn end(&mut self, id: AttemptId, at_ns: u64) {
         self.expire(at_ns);
         if let Some(place) = self.open.iter().position(|it| it.id == id) {
@@ -112,7 +115,7 @@ impl Beliefs {
         }
     }
 
-    /// The process of `host` is dead.
+    /// Ends all beliefs of `host`, whose client process died.
     pub(super) fn end_all_of(&mut self, host: HostIndex, at_ns: u64) {
         self.expire(at_ns);
         while let Some(place) = self.open.iter().position(|it| it.host == host) {
@@ -120,7 +123,7 @@ impl Beliefs {
         }
     }
 
-    /// A clock runs differently from now on.
+    /// Updates the beliefs that depend on a clock whose segment has changed.
     pub(super) fn clock_changed(
         &mut self,
         clocks: &ClockSegments,
@@ -137,25 +140,26 @@ impl Beliefs {
         }
     }
 
-    /// The run is over.
+    /// Ends all overlaps at the end of the run.
     pub(super) fn finish(&mut self, at_ns: u64) {
         self.expire(at_ns);
         self.overlaps.finish(at_ns);
     }
 
-    /// Whether the lease of `id` is believed at `at_ns`, which is now.
+    /// Returns true if the lease of `id` is believed at `at_ns`, the current time.
     pub(super) fn is_believed(&self, id: AttemptId, at_ns: u64) -> bool {
         self.open.iter().any(|it| it.id == id && it.live && it.until_ns > at_ns)
     }
 
-    /// Until when the lease of `id` is believed, as its clock runs now; `None` if it is not.
+    /// Returns the time until which the lease of `id` is believed, at the clock's current rate;
+    /// `None` if it is not believed.
     pub(super) fn until_ns(&self, id: AttemptId) -> Option<u64> {
         self.open.iter().find(|it| it.id == id && it.live).map(|it| it.until_ns)
     }
 
-    /// Since when nobody has believed to hold the lock: 0 if nobody ever has; `at_ns`, which is
-    /// now, if somebody does. A lease that was extended for longer than leases may be held counts
-    /// until then.
+    /// Returns since when no client has believed that it holds the lock: 0 if none ever has;
+    /// `at_ns`, the current time, if one does. A lease that is extended counts only until its
+    /// excuse ends.
     pub(super) fn nobody_since_ns(&self, at_ns: u64) -> u64 {
         let until = |belief: &Belief| match belief.live {
             true => belief.until_ns.min(at_ns).min(belief.excuses_until_ns),
@@ -164,17 +168,17 @@ impl Beliefs {
         self.open.iter().map(until).fold(self.ended_ns, u64::max)
     }
 
-    /// Whether there was any.
+    /// Returns true if any grant was delivered.
     pub(super) fn seen(&self) -> bool {
         self.seen
     }
 
-    /// Where two of them overlapped.
+    /// Returns the overlaps of beliefs.
     pub(super) fn overlaps(&self) -> &Overlaps {
         &self.overlaps
     }
 
-    /// Takes note of what the clocks have ended before or at `at_ns`.
+    /// Ends the beliefs whose clocks have reached their deadlines by `at_ns`.
     fn expire(&mut self, at_ns: u64) {
         for belief in &mut self.open {
             if belief.live && belief.until_ns <= at_ns {
@@ -194,7 +198,7 @@ impl Beliefs {
         }
     }
 
-    /// Reads the clock of a belief, and finds out until when it will be one.
+    /// Reads the clock of a belief and updates its state and its end.
     fn reconsider(&mut self, place: usize, clocks: &ClockSegments, at_ns: u64) {
         let belief = self.open[place];
         let segment = clocks.segment(belief.host, belief.clock);

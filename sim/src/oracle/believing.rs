@@ -1,11 +1,11 @@
-//! What changes the times in which clients believe. An overlap is blamed as it begins.
+//! Updates of beliefs. An overlap of beliefs is blamed when it begins.
 
 use super::blame;
 use super::facts::Facts;
 use crate::history::{AttemptId, ClockKind, HostIndex, Segment};
 
 impl Facts {
-    /// A clock runs differently from now on.
+    /// Starts a new segment of a clock.
     pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
         if host.get() < self.setting.hosts {
             let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
@@ -15,22 +15,22 @@ impl Facts {
         }
     }
 
-    /// The application got the lease of `id`.
+    /// Begins the belief of `id`: the lease was delivered to the application.
     pub(super) fn delivered(&mut self, id: AttemptId, clock: ClockKind, deadline_local_ns: u64) {
         let host = self.setting.client_host(id.client);
         let now_ns = self.now_ns;
         self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
         self.blame_overlaps();
-        // Who hands out a lease that is over has not looked.
+        // A client that delivers a lease that is over has not looked at the clock.
         if self.beliefs.is_believed(id, now_ns) {
             self.looked(id);
         }
     }
 
-    /// The application heard of the new deadline.
+    /// Moves the deadline of the belief of `id`: the application was notified of an extension.
     pub(super) fn prolonged(&mut self, id: AttemptId, deadline_local_ns: u64) {
         let granted_ns = self.leases.get(id).map_or(0, |it| it.decided_ns);
-        let excuses_until_ns = granted_ns.saturating_add(self.setting.held_most_ns);
+        let excuses_until_ns = granted_ns.saturating_add(self.setting.hold_max_ns);
         let now_ns = self.now_ns;
         let until = (deadline_local_ns, excuses_until_ns);
         self.beliefs.prolong(&self.clocks, id, until, now_ns);
@@ -40,8 +40,8 @@ impl Facts {
         }
     }
 
-    /// Whatever let beliefs overlap is known as they begin to, and may be forgotten later: a key
-    /// that ended can be made again.
+    /// Determines the blame of each new overlap at once. Its cause may be forgotten later, because
+    /// a key that ended can be set again.
     fn blame_overlaps(&mut self) {
         while let Some((place, first, second)) = self.beliefs.unblamed() {
             let blamed = blame::of_leases(self, first, second);

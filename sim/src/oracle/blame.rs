@@ -1,32 +1,35 @@
-//! Which broken assumption made a violation possible. Nothing at all means that the client is
-//! wrong.
+//! Determines which broken assumption made a violation possible. An empty blame means that the
+//! client is wrong.
 //!
-//! Blame follows the key, not the list of faults. Where two leases overlap, the later one counted
-//! nodes that the earlier one had counted too, and on each of them the earlier key had ended for
+//! Blame follows the key, not the list of faults. If two leases overlap, the later lease counted
+//! nodes that the earlier lease had counted too. On each of these nodes the earlier key ended for
 //! one reason:
 //!
-//! - a *command*: of an attempt, and the client is wrong; of an operator, and the operator is;
-//! - *lost* by a restart, a failover, a flush, an eviction: the node's amnesia;
-//! - *expired*. Measured from when the key was timed last, by its SET or an extension, the node's
-//!   wall clock has gained `g` on true time by then, and measured from T1, of the attempt or of the
-//!   extension that the deadline rests on, the lease's clock has lost `l`. With `g + l` within what
-//!   the lease gives up for drift the key outlives the belief, so the client is wrong. Beyond it,
-//!   whichever of the two exceeds the allowance alone is to blame, or both where only their sum
-//!   does. (The node is timed from the SET and not from T1 since what its clock does before the SET
-//!   does not shorten the key.) After a failover the node's clock is that of the host that is its
-//!   master;
-//! - *never there*, and the client is wrong; as it is where the later lease's key never was.
+//! - *command*: if an attempt sent the command, the client is wrong; if an operator sent it, the
+//!   operator is to blame;
+//! - *lost* by a restart, a failover, a flush or an eviction: the node's amnesia is to blame;
+//! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
+//!   timing of the key (by its SET or an extension) and its end. Let `l` be the time that the
+//!   lease's clock lost between T1 (of the attempt or of the extension on which the deadline is
+//!   based) and the key's end. If `g + l` is within the drift that the lease allows for, the key
+//!   outlives the belief, so the client is wrong. Otherwise each of the two that exceeds the
+//!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
+//!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
+//!   After a failover the node's clock is that of the new master;
+//! - *never set*: the client is wrong. The client is also wrong if the later lease's key was never
+//!   set.
 //!
-//! The blame is the union over these nodes. Where the client is wrong at some of them and faults
+//! The blame is the union over these nodes. If the client is wrong at some of the nodes and faults
 //! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
-//! which the client is wrong; else it would not have been granted but for the client.
+//! which the client is wrong. Otherwise the client is blamed, because the later lease would not
+//! have been granted without its error.
 //!
-//! A node that the earlier lease counted once, and an extension did without, is no excuse for the
-//! client and no fault of its: but what a fault took from it let the later lease in as well, and is
-//! blamed beside the others.
+//! A node that the earlier lease counted once, but not for its last extension, neither excuses nor
+//! convicts the client. A fault that ended the earlier key on such a node helped to let the later
+//! lease in, and is added to the blame if other faults are blamed.
 //!
-//! It is found out as the overlap begins, or as the later lease is granted: keys that ended can be
-//! made again later.
+//! The blame is determined when the overlap begins or when the later lease is granted, because keys
+//! that ended can be set again later.
 
 use super::facts::{Facts, since};
 use super::ground::{NEVER, just, nodes_in};
@@ -35,7 +38,7 @@ use super::leases::KeyLife;
 use super::verdict::{Blame, Blamed};
 use crate::history::{AttemptId, HostIndex, KeyEnd, Writer};
 
-/// Why the beliefs of two leases could overlap.
+/// Returns the blame for an overlap of the beliefs of two leases.
 pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {
     let (first, second) = facts.leases.in_order(one, other);
     let leases = (facts.leases.get(first), facts.leases.get(second));
@@ -59,7 +62,7 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
     blamed
 }
 
-/// Why the key that was first on `node` made way for the other.
+/// Returns the blame for the end of the key that was set first on `node`.
 fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed {
     let set_ns = |id| facts.leases.key(id, node).map_or(NEVER, |it| it.set_ns);
     // A slow client can be first by T1 and yet second on a node.
@@ -68,7 +71,8 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
     else {
         return Blamed::NONE;
     };
-    // Whoever counts a node without having its key there, or before the other's is gone, is wrong.
+    // The client is wrong if it counts a node on which its key was never set, or was set before the
+    // other key had ended.
     let made_way = set_ns(second) != NEVER && key.ended_ns <= set_ns(second);
     let Some((cause, by)) = key.end.filter(|_| made_way) else {
         return Blamed::NONE;
@@ -105,18 +109,19 @@ fn of_expiry(basis: &Basis, key: &KeyLife, node: HostIndex, client: HostIndex) -
     blamed
 }
 
-/// Why somebody was in a section, or wrote, while another lease was live, given that the beliefs
-/// of the two do not overlap: each of `leases` that is not believed now is to blame.
+/// Returns the blame for a section or a write of one lease while another lease was live, given that
+/// the beliefs of the two do not overlap. Each of `leases` that is not believed now is to blame.
 ///
-/// A lease that was over when it was decided is the client's fault. Else the process was stopped
-/// between its last look at the clock and now, or the application did not look, or did not stop.
-pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
+/// If a lease was already over when it was decided, the client is wrong. Otherwise the process was
+/// stopped between its last look at the clock and now, or the application did not look or did not
+/// stop.
+pub(super) fn of_use_without_belief(facts: &Facts, leases: &[AttemptId]) -> Blamed {
     let mut blamed = Blamed::NONE;
     for &id in leases {
         if facts.beliefs.is_believed(id, facts.now_ns) {
             continue;
         }
-        let of_one = of_lingering(facts, id);
+        let of_one = of_one_lease_in_use(facts, id);
         if of_one.is_none() {
             return of_one;
         }
@@ -125,8 +130,9 @@ pub(super) fn of_staying(facts: &Facts, leases: &[AttemptId]) -> Blamed {
     blamed
 }
 
-/// Why the section of a lease goes on, from `from_ns` on without it: the lease's clock ran ahead by more
-/// than the lease gives up for drift and ended it early, or whatever is to blame for lingering.
+/// Returns the blame for a section that goes on after its belief ended at `from_ns`: the lease's
+/// clock, if it ran ahead by more than the drift that the lease allows for and ended the belief
+/// early; otherwise the blame of [`of_one_lease_in_use`].
 pub(super) fn of_exposure(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
     let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
     let basis = &attempt.basis;
@@ -138,11 +144,11 @@ pub(super) fn of_exposure(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed 
     if is_early && gained_ns > allowed_ns {
         return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
     }
-    of_lingering(facts, id)
+    of_one_lease_in_use(facts, id)
 }
 
-/// Why one lease, which is not believed, has not been let go.
-pub(super) fn of_lingering(facts: &Facts, id: AttemptId) -> Blamed {
+/// Returns the blame for a lease that is not believed but still in use.
+pub(super) fn of_one_lease_in_use(facts: &Facts, id: AttemptId) -> Blamed {
     match facts.leases.get(id) {
         Some(attempt) if !attempt.over_when_decided => {
             let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);

@@ -1,35 +1,37 @@
-//! Nobody else was granted between a lease's grant and T1 of a successful extension of it.
+//! No other lease is granted between a lease's grant and T1 of a successful extension of it.
 //!
-//! Who extends a lease goes on with what it read under it. If another lease was granted in between,
-//! that is stale, although the beliefs of the two never overlap (catalogue E3, E7).
+//! An application that extends a lease continues with data that it read under the lease. If another
+//! lease was granted in between, that data is stale, although the beliefs of the two leases never
+//! overlap (catalogue E3, E7).
 //!
-//! It is judged as an extension is decided, and vacuous without one that succeeds. Blamed is what
-//! let the other lease in, as for an overlap of beliefs: it is found out as the other is granted,
-//! since an extension may make the keys again whose end it was.
+//! The property is judged when an extension is decided; without a successful extension it is
+//! vacuous. Blame: the cause that let the other lease in, as for an overlap of beliefs. It is
+//! determined when the other lease is granted, because an extension may later set the ended keys
+//! again.
 
 use super::blame;
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 
-/// Intrusions that are remembered. A run with more is judged by these alone.
+/// Maximum number of intrusions kept. A run with more is judged by these alone.
 const INTRUSIONS_MAX: usize = 256;
 
-/// Another lease was granted before this one was released.
+/// Grant of another lease before this lease was released.
 #[derive(Clone, Copy, Debug)]
 struct Intrusion {
     at_ns: u64,
     lease: AttemptId,
     other: AttemptId,
     blamed: Blamed,
-    /// The lease was extended all the same.
+    /// True if the lease was extended in spite of the intrusion.
     overlooked: bool,
 }
 
-/// What happened to the leases of a run, and what was found so far.
+/// Open leases and intrusions of a run, and the judgement so far.
 #[derive(Debug)]
 pub(super) struct Continuity {
-    /// Granted and not released.
+    /// Leases that are granted and not released.
     open: Vec<AttemptId>,
     intrusions: Vec<Intrusion>,
     found: Judgement,
@@ -47,7 +49,7 @@ impl Continuity {
         self.found = Judgement::Vacuous;
     }
 
-    /// `other` was granted now.
+    /// Records that `other` was granted now.
     pub(super) fn decided(&mut self, facts: &Facts, other: AttemptId) {
         if !facts.setting.extends || self.open.contains(&other) {
             return;
@@ -62,12 +64,12 @@ impl Continuity {
         self.open.push(other);
     }
 
-    /// `id` failed, or was released.
+    /// Records that `id` failed or was released.
     pub(super) fn finished(&mut self, id: AttemptId) {
         self.open.retain(|&it| it != id);
     }
 
-    /// The lease of `id` was extended; T1 of the extension was read at `t1_ns`.
+    /// Judges a successful extension of the lease of `id`; T1 of the extension was read at `t1_ns`.
     pub(super) fn extended(&mut self, facts: &Facts, id: AttemptId, t1_ns: u64) {
         self.found.held();
         for it in &mut self.intrusions {
@@ -82,7 +84,7 @@ impl Continuity {
         }
     }
 
-    /// What let `later` in, if `earlier` was extended although it had been.
+    /// Returns the blame for the grant of `later` if `earlier` was extended in spite of it.
     pub(super) fn blamed(&self, earlier: AttemptId, later: AttemptId) -> Option<Blamed> {
         let mut overlooked = self.intrusions.iter().filter(|it| it.overlooked);
         overlooked.find(|it| (it.lease, it.other) == (earlier, later)).map(|it| it.blamed)

@@ -1,8 +1,8 @@
-//! What happened how often: a run that exercised nothing proves nothing.
+//! Counts of events in runs. A run with zero counts tested nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts over one run or, added up, over many.
+/// Counts over one run, or summed over many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counters {
@@ -16,7 +16,7 @@ pub struct Counters {
     pub extended: u64,
     /// Votes refused because another attempt's key was there.
     pub contended: u64,
-    /// Keys that expired before their holder released them.
+    /// Keys that expired before a release deleted them.
     pub expired: u64,
     /// Keys lost by a restart, a failover, a flush or an eviction.
     pub forgotten: u64,
@@ -26,7 +26,7 @@ pub struct Counters {
     pub quarantined: u64,
     /// Commands written.
     pub commands: u64,
-    /// Writes that the resource refused.
+    /// Writes that the resource rejected.
     pub rejected_writes: u64,
 }
 

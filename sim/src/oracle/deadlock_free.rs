@@ -1,31 +1,33 @@
-//! Nobody waits for ever: while a client keeps trying and a majority can be reached, somebody is
-//! granted, within a bound.
+//! No deadlock: while a client keeps trying and can reach a majority, some client is granted the
+//! lock within a bound.
 //!
-//! The bound is [`Setting::progress_ns`](super::setting::Setting): the longest TTL of the lock's
-//! settings and its drift, 1 ms, one retry delay, one attempt bound. It is the same for every
-//! subject: one whose keys have no TTL breaks it. It begins anew with whatever excuses waiting:
+//! The bound is [`Setting::progress_ns`](super::setting::Setting): the longest TTL in the lock's
+//! settings plus its drift, 1 ms, one retry delay and one attempt bound. It is the same for every
+//! subject; a subject whose keys have no TTL can exceed it. The bound starts again with each
+//! event that excuses waiting:
 //!
 //! - for the probe, which begins when all faults have healed and acquires until it is granted: the
 //!   last execution or delivery of a command that was written before the heal;
-//! - for any other client, its first attempt. It keeps trying as long as the pause between an
-//!   attempt's failure and the next is no more than twice the longest retry delay and a bit;
-//! - a grant to anybody, and the end of the last belief (to starve is not to deadlock). A lease
-//!   that is extended is such an excuse for as long as a lease may be held
-//!   ([`Setting::held_most_ns`](super::setting::Setting)): the longest TTL for its grant and for
+//! - for any other client: its first attempt. The client keeps trying as long as the pause between
+//!   the failure of an attempt and the next attempt is at most twice the longest retry delay plus
+//!   one attempt bound;
+//! - a grant to any client, and the end of the last belief (starvation is not deadlock). A lease
+//!   that is extended excuses waiting no longer than a lease may be held
+//!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
 //!   each of the extensions that the scenario's lock allows (catalogue E8);
-//! - a stop of the process;
-//! - for each node, that it can be reached (see [`Reach`](super::reach::Reach)), by
-//!   [`Setting::heal_ns`](super::setting::Setting); and the end of its quarantine, which is
-//!   believed for as long as the bound. What counts is the majority that is there first. Without
-//!   one, nothing is judged.
+//! - the end of a stop of the client's process;
+//! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
+//!   [`Reach`](super::reach::Reach)), and the end of its quarantine, which excuses no longer than
+//!   the bound. The first majority that is available counts. Without a majority nothing is judged.
 //!
-//! So a livelock of ordinary clients violates it, with or without a probe: in a scenario where two
-//! clients split the nodes in lock step for longer than the bound. A history without a probe in
-//! which nobody waited too long is vacuous, and so is one that ends before the probe's bound does.
+//! So a livelock of ordinary clients violates the property, with or without a probe: for example,
+//! if two clients split the nodes in lock step for longer than the bound. A history without a probe
+//! in which no client waited too long is vacuous. So is a history that ends before the probe's
+//! bound has passed.
 //!
-//! Blamed is the wall clock of each node whose key, of another attempt, should have expired but
-//! for what the clock has lost since the key was timed, beyond the lease's drift, if these nodes
-//! and the free ones make a majority. Else nobody but the client.
+//! Blame: the wall clock of each node that still holds another client's key, if that clock has lost
+//! more time since the key was timed than the drift of the key's lease, and if these nodes and the
+//! free ones make a majority. Otherwise only the client is blamed.
 
 use super::facts::{Facts, since};
 use super::ground::{NEVER, just, nodes_in};
@@ -33,16 +35,17 @@ use super::setting::{CLIENTS_MAX, NODES_MAX};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Settlement, Writer};
 
-/// Who has been waiting since when.
+/// Waiting times of the clients, and the judgement so far.
 #[derive(Debug)]
 pub(super) struct DeadlockFree {
-    /// T1 of the first attempt since which a client has kept trying; [`NEVER`] if it does not.
+    /// T1 of the first attempt since which the client has kept trying; [`NEVER`] if it is not
+    /// trying.
     trying_since_ns: [u64; CLIENTS_MAX],
     failed_ns: [u64; CLIENTS_MAX],
     granted_ns: u64,
-    /// When the probe began, and the number of the first command written since.
+    /// Time at which the probe began, and the number of the first command written after that.
     healed: Option<(u64, u32)>,
-    /// When a command written before that did something last.
+    /// Time of the last execution or delivery of a command that was written before the probe began.
     last_old_ns: u64,
     probe_was_granted: bool,
     found: Judgement,
@@ -65,7 +68,7 @@ impl DeadlockFree {
         *self = Self::new();
     }
 
-    /// A command was executed, or its answer taken in.
+    /// Records that a command was executed, or that its answer was received.
     pub(super) fn moved(&mut self, command: u32, at_ns: u64) {
         if self.healed.is_some_and(|(_, first_new)| command < first_new) {
             self.last_old_ns = at_ns;
@@ -104,7 +107,7 @@ impl DeadlockFree {
         }
     }
 
-    /// What was found, once the run is over.
+    /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         let probe = facts.setting.probe as u8;
         if self.healed.is_some() && !self.probe_was_granted {
@@ -114,7 +117,7 @@ impl DeadlockFree {
         self.found
     }
 
-    /// Whether the client of `id` has waited for too long by now.
+    /// Records a violation if the client of `id` has waited too long by now.
     fn check(&mut self, facts: &Facts, id: AttemptId) {
         let from_ns = self.waits_since_ns(facts, id);
         let too_long = from_ns.saturating_add(facts.setting.progress_ns) < facts.now_ns;
@@ -125,7 +128,7 @@ impl DeadlockFree {
         }
     }
 
-    /// Since when nothing has excused the client of `id` from being granted.
+    /// Returns the time since which the client of `id` has been waiting without an excuse.
     fn waits_since_ns(&self, facts: &Facts, id: AttemptId) -> u64 {
         let client = usize::from(id.client);
         let is_probe = client == facts.setting.probe;
@@ -145,13 +148,14 @@ impl DeadlockFree {
     }
 }
 
-/// Since when a majority of nodes has been there for the client of `id`; [`NEVER`] without one.
+/// Returns since when a majority of nodes has been available to the client of `id`; [`NEVER`] if
+/// none is.
 fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
     let nodes = facts.setting.nodes;
     let needed = needed_by(facts, id);
     let mut since_ns = [NEVER; NODES_MAX];
     for node in 0..nodes as u8 {
-        // A subject of one node among several never asks the others.
+        // A subject that uses one node among several never asks the other nodes.
         let key = facts.leases.key(id, node);
         let asks = needed > 1 || nodes == 1 || key.is_some_and(|it| it.written_ns != NEVER);
         if asks {
@@ -162,7 +166,7 @@ fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
     since_ns.get(needed - 1).copied().unwrap_or(NEVER)
 }
 
-/// A majority of the nodes that the client of `id` locks.
+/// Returns the number of nodes that the client of `id` needs for a majority.
 fn needed_by(facts: &Facts, id: AttemptId) -> usize {
     let told = facts.leases.get(id).map_or(0, |it| it.needed as usize);
     if told == 0 { facts.setting.nodes / 2 + 1 } else { told }
@@ -182,7 +186,7 @@ fn node_since_ns(facts: &Facts, client: u8, node: u8) -> u64 {
     reached_ns.max(facts.eligible[usize::from(client)][usize::from(node)].since_ns)
 }
 
-/// Which masters' clocks keep the client of `id` waiting.
+/// Returns the masters' clocks that keep the client of `id` waiting.
 fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
     let (mut slow, mut free) = (0, 0u32);
     for node in 0..facts.setting.nodes as u8 {

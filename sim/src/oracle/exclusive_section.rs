@@ -1,8 +1,8 @@
-//! Critical sections never overlap, whatever any clock says.
+//! Critical sections never overlap in true time, whatever any clock reads.
 //!
-//! A section ends when it is left or its process is killed. Blamed is what made the two leases
-//! overlap, if they do; else a stop between the last look at the clock and the overlap, or the
-//! application.
+//! A section ends when the application leaves it or its process is killed. Blame: the cause of the
+//! overlap of the two leases, if they overlap; otherwise a stop of the process between its last
+//! look at the clock and the overlap; otherwise the application.
 
 use super::blame;
 use super::facts::Facts;
@@ -10,7 +10,7 @@ use super::overlaps::Overlaps;
 use super::verdict::{Blamed, Judgement};
 use crate::history::AttemptId;
 
-/// The sections of a run.
+/// Sections of a run.
 #[derive(Debug)]
 pub(super) struct ExclusiveSection {
     inside: Vec<AttemptId>,
@@ -35,7 +35,7 @@ impl ExclusiveSection {
             return;
         }
         for &other in &self.inside {
-            let blamed = blame::of_staying(facts, &[other, id]);
+            let blamed = blame::of_use_without_belief(facts, &[other, id]);
             self.overlaps.begin(other, id, facts.now_ns, blamed);
         }
         self.inside.push(id);
@@ -52,14 +52,15 @@ impl ExclusiveSection {
         }
     }
 
-    /// What the overlap of the sections of two leases is blamed on; `None` if there is none.
+    /// Returns the blame for the overlap of the sections of two leases; `None` if they do not
+    /// overlap.
     pub(super) fn blamed(&self, facts: &Facts, one: AttemptId, other: AttemptId) -> Option<Blamed> {
         let overlap = self.overlaps.of(one, other)?;
         let leases = facts.beliefs.overlaps().of(one, other);
         Some(leases.map_or(overlap.blamed, |leases| leases.blamed))
     }
 
-    /// What was found, once the run is over.
+    /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         self.overlaps.finish(facts.now_ns);
         match self.overlaps.first() {

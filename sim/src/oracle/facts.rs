@@ -1,4 +1,4 @@
-//! What the history has told so far, kept in the form in which the properties ask for it.
+//! Facts derived from the history so far, in the form in which the properties use them.
 
 use super::beliefs::Beliefs;
 use super::ground::{NEVER, just};
@@ -10,10 +10,10 @@ use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
 use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex, KeyEnd, Segment, Writer};
 use crate::scenario::Scenario;
 
-/// The shared state of the fold. Properties read it; only the fold writes it, before they do.
+/// Shared state of the fold. Only the fold writes it, before the properties read it.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// The instant of the event.
+    /// Time of the current event.
     pub now_ns: u64,
     pub setting: Setting,
     pub clocks: ClockSegments,
@@ -22,21 +22,22 @@ pub(super) struct Facts {
     pub beliefs: Beliefs,
     pub keys: Keys,
     pub reach: Reach,
-    /// Whose clock the keys on each node expire by: its master's.
+    /// Host whose wall clock expires the keys on each node: the node's master.
     masters: [HostIndex; NODES_MAX],
-    /// The number of the next command, as far as commands were told.
+    /// Number of the next command: one more than the largest number seen.
     pub next_command: u32,
-    /// Which client counts which node's votes.
+    /// Eligibility of each node's votes for each client.
     pub eligible: [[Eligible; NODES_MAX]; CLIENTS_MAX],
     told_eligibility: bool,
 }
 
-/// Since when a client counts a node's votes.
+/// Time from which a client counts a node's votes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Eligible {
-    /// On the client's boot clock; [`NEVER`] if it does not, 0 if it told nothing.
+    /// On the client's boot clock; [`NEVER`] if the client does not count them, 0 if it reported
+    /// nothing.
     pub from_local_ns: u64,
-    /// In true time, and no later than it may put itself off.
+    /// In true time; at most one progress bound after the report.
     pub since_ns: u64,
 }
 
@@ -70,7 +71,7 @@ impl Facts {
     pub(super) fn reset(&mut self) {
         self.now_ns = 0;
         self.clocks.clear();
-        // A host that tells nothing of its clocks has them agree with true time.
+        // The clocks of a host that reports none agree with true time.
         let last = HostIndex((self.setting.hosts - 1) as u8);
         self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
         self.leases.reset();
@@ -85,27 +86,27 @@ impl Facts {
         }
     }
 
-    /// What a clock reads now.
+    /// Returns the current reading of a clock.
     pub(super) fn reading(&self, host: HostIndex, clock: ClockKind) -> u64 {
         self.clocks.segment(host, clock).local_at(self.now_ns)
     }
 
-    /// What the clock of an attempt reads now.
+    /// Returns the current reading of an attempt's clock.
     pub(super) fn lease_clock(&self, id: AttemptId, attempt: &Attempt) -> u64 {
         self.reading(self.setting.client_host(id.client), attempt.clock)
     }
 
-    /// The host that is the master of `node` now.
+    /// Returns the host that is the master of `node` now.
     pub(super) fn master(&self, node: u8) -> HostIndex {
         self.masters[usize::from(node)]
     }
 
-    /// What the clock reads by which the keys on `node` expire.
+    /// Returns the reading of the wall clock by which the keys on `node` expire.
     pub(super) fn node_wall_ns(&self, node: u8) -> u64 {
         self.reading(self.master(node), ClockKind::Wall)
     }
 
-    /// Another host is the master of `node` from now on.
+    /// Makes `host` the master of `node`.
     pub(super) fn failed_over(&mut self, node: u8, host: HostIndex) {
         if usize::from(node) < self.setting.nodes && host.get() < self.setting.hosts {
             self.masters[usize::from(node)] = host;
@@ -113,14 +114,14 @@ impl Facts {
         }
     }
 
-    /// A client says from when on it counts a node.
+    /// Records a client's report from when on it counts a node's votes.
     pub(super) fn eligible(&mut self, client: u8, node: u8, from_local_ns: u64) {
         if !self.can_be(client, node) {
             return;
         }
         let host = self.setting.client_host(client);
         let true_ns = self.clocks.segment(host, ClockKind::Boot).true_at(from_local_ns);
-        // It may not put itself off for longer than the longest lease.
+        // A client may not postpone this for longer than the progress bound.
         let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
         let since_ns = match from_local_ns {
             NEVER => NEVER,
@@ -131,12 +132,12 @@ impl Facts {
         self.told_eligibility = true;
     }
 
-    /// Whether there can be such a client and such a node.
+    /// Returns true if the scenario can have such a client and such a node.
     pub(super) fn can_be(&self, client: u8, node: u8) -> bool {
         usize::from(client) <= self.setting.probe && usize::from(node) < self.setting.nodes
     }
 
-    /// A node executed the SET of `id`, and the key is its own now.
+    /// Records that a node executed the SET of `id` and that the key belongs to `id` now.
     pub(super) fn set(&mut self, id: AttemptId, node: u8) {
         let timed_wall_ns = self.node_wall_ns(node);
         if let Some(attempt) = self.leases.ensure(id) {
@@ -149,7 +150,7 @@ impl Facts {
         }
     }
 
-    /// The key of `id` on `node` was given another expiry.
+    /// Records that the key of `id` on `node` received another expiry.
     pub(super) fn retimed(&mut self, id: AttemptId, node: u8) {
         let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
@@ -157,7 +158,7 @@ impl Facts {
         }
     }
 
-    /// The key of `id` on `node` ended.
+    /// Records the end of the key of `id` on `node`.
     pub(super) fn key_ended(&mut self, id: AttemptId, node: u8, cause: KeyEnd, by: Writer) {
         let Some(attempt) = self.leases.get(id) else { return };
         let ended_local_ns = self.lease_clock(id, attempt);
@@ -172,7 +173,7 @@ impl Facts {
         }
     }
 
-    /// The client decided that `id` is granted.
+    /// Records that the client decided that `id` is granted.
     pub(super) fn decided(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
         let Some(attempt) = self.leases.ensure(id).copied() else { return };
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
@@ -186,7 +187,7 @@ impl Facts {
         }
     }
 
-    /// The lease of `id` was compared with the clock.
+    /// Records that the lease of `id` was compared with the clock.
     pub(super) fn looked(&mut self, id: AttemptId) {
         let now_ns = self.now_ns;
         if let Some(attempt) = self.leases.get_mut(id) {
@@ -195,12 +196,12 @@ impl Facts {
     }
 }
 
-/// `to_ns` less `from_ns`, which may be negative where a clock was set.
+/// Returns `to_ns` minus `from_ns`; negative if a clock was set back.
 pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
     (to_ns as i64).saturating_sub(from_ns as i64)
 }
 
-/// Each node is its own at first.
+/// At first each node is its own master.
 const MASTERS: [HostIndex; NODES_MAX] = {
     let mut masters = [HostIndex(0); NODES_MAX];
     let mut node = 0;

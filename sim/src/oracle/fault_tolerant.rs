@@ -1,15 +1,15 @@
-//! A majority that is up and free is enough, and no attempt hangs.
+//! A free majority of running nodes is enough for a grant, and no attempt hangs.
 //!
-//! An attempt that fails is wrong if a majority of the configured nodes was *good* from its T1 to
-//! its end: free of other attempts' keys and commands, eligible by T1 as far as the client says,
-//! and either answering without an error and within the node timeout, or with that much time left
-//! and within the client's reach for long enough that a connection is to be expected. Attempts
-//! that their caller cancelled, and those during which the process was stopped, are not judged.
-//! The client's clock is to blame if it gained more than the lease gives up for drift; else nobody
-//! but the client.
+//! A failed attempt is a violation if a majority of the configured nodes was *good* from its T1 to
+//! its end. A good node is free of other attempts' keys and commands, and eligible by T1 according
+//! to the client's reports. In addition, it either answered without an error and within the node
+//! timeout; or the attempt ended before the node timeout had passed, and the client could reach the
+//! node for long enough that a connection is to be expected. Attempts that their caller cancelled
+//! are not judged, nor are attempts during which the process was stopped. Blame: the client's
+//! clock, if it gained more than the drift that the lease allows for; otherwise only the client.
 //!
-//! And every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on the
-//! client's clock, stops not counted: as many node timeouts as there are nodes, two round trips
+//! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
+//! the client's clock, stops not counted: as many node timeouts as there are nodes, two round trips
 //! and 10 ms.
 
 use super::facts::{Facts, since};
@@ -18,7 +18,7 @@ use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClockKind, Settlement};
 
-/// What was found so far.
+/// Judgement so far.
 #[derive(Debug, Default)]
 pub(super) struct FaultTolerant(Judgement);
 
@@ -27,7 +27,7 @@ impl FaultTolerant {
         self.0 = Judgement::Vacuous;
     }
 
-    /// An attempt was settled, for the first time.
+    /// Judges the first settlement of an attempt.
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
         let Some(attempt) = facts.leases.get(id).filter(|_| !self.0.is_violated()) else { return };
         self.0 = Judgement::Holds;
@@ -42,7 +42,7 @@ impl FaultTolerant {
         }
     }
 
-    /// What was found, once the run is over.
+    /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         for client in 0..facts.setting.probe as u8 {
             if self.0.is_violated() {
@@ -72,7 +72,7 @@ fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     by_clock_of(facts, id, running_ns) > facts.setting.attempt_ns
 }
 
-/// A span of true time as the client's clock measures it, the way it runs now.
+/// Converts a duration in true time to the client's clock, at the clock's current rate.
 fn by_clock_of(facts: &Facts, id: AttemptId, span_ns: u64) -> u64 {
     let host = facts.setting.client_host(id.client);
     let rate_ppb = facts.clocks.segment(host, ClockKind::Boot).rate_ppb;
@@ -80,7 +80,7 @@ fn by_clock_of(facts: &Facts, id: AttemptId, span_ns: u64) -> u64 {
     u64::try_from(scaled.max(0)).unwrap_or(u64::MAX)
 }
 
-/// What the failure of `id` is blamed on; `None` if it had a right to fail.
+/// Returns the blame for the failure of `id`; `None` if the failure is justified.
 fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed> {
     if attempt.began_ns == NEVER || facts.processes.has_stopped_since(id.client, attempt.began_ns) {
         return None;
@@ -111,8 +111,8 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: u8) -> bool {
         return !key.failed && is_in_time(key.written_ns, key.answered_ns);
     }
     let may_be_written = match key.written_ns {
-        // A subject of one node among several never asks the others, and nobody asks a node that
-        // leaves an older command unanswered.
+        // A subject that uses one node among several never asks the other nodes, and no client asks
+        // a node that still owes an answer to an older command.
         NEVER => attempt.needed > 1 && facts.reach.has_answered(id.client, node),
         _ => true,
     };

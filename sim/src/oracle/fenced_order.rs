@@ -1,10 +1,10 @@
-//! The resource is written in the order of the leases.
+//! Writes to the resource are applied in the order of the leases.
 //!
-//! A precedes B iff A was decided before B's T1. No two leases share a fencing token; where A
-//! precedes B its token is the smaller one; the tokens of applied writes never decrease; and
-//! without tokens no write of A is applied after one of a B that A precedes.
+//! Lease A precedes lease B iff A was decided before B's T1. No two leases share a fencing token.
+//! If A precedes B, A's token is the smaller one. The tokens of applied writes never decrease.
+//! Without tokens, no write of A is applied after a write of a lease B that A precedes.
 //!
-//! Wrong tokens are nobody's fault but the lock's. Writes in the wrong order are blamed on what let
+//! Wrong tokens are the lock's error. Writes in the wrong order are blamed on the cause that let
 //! the earlier lease write so late.
 
 use super::facts::Facts;
@@ -12,7 +12,7 @@ use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 
-/// Tokens are 0 where there are none.
+/// Value of the token field of a lease that has no fencing token: 0.
 const NO_TOKEN: u64 = 0;
 
 /// A lease with a fencing token.
@@ -36,13 +36,13 @@ impl Fenced {
     }
 }
 
-/// The order so far.
+/// Order of tokens and writes so far, and the judgement.
 #[derive(Debug)]
 pub(super) struct FencedOrder {
     fenced: Vec<Fenced>,
-    /// The largest token of an applied write, and whose it was.
+    /// Largest token of an applied write, and its lease.
     largest: Option<(u64, AttemptId)>,
-    /// The latest T1 among the leases of applied writes without tokens, and whose it was.
+    /// Latest T1 among the leases of applied writes without tokens, and its lease.
     latest: Option<(u64, AttemptId)>,
     found: Judgement,
 }
@@ -59,7 +59,7 @@ impl FencedOrder {
         self.found = Judgement::Vacuous;
     }
 
-    /// A lease was delivered with a token.
+    /// Judges the token of a lease that was delivered.
     pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, token: u64) {
         if token == NO_TOKEN || self.found.is_violated() {
             return;
@@ -76,7 +76,8 @@ impl FencedOrder {
         self.fenced.push(lease);
     }
 
-    /// A write was applied. `blame` says why the writes of two leases came in the wrong order.
+    /// Judges a write that was applied. `blame` returns the blame for two leases whose writes came
+    /// in the wrong order.
     pub(super) fn applied(
         &mut self,
         facts: &Facts,

@@ -1,4 +1,4 @@
-//! How the fold takes in what attempts do: the facts first, then the properties they concern.
+//! Folds in what attempts do: updates the facts first, then the properties concerned.
 
 use super::Oracle;
 use super::ground::{NEVER, just};
@@ -6,7 +6,7 @@ use super::leases::Basis;
 use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Settlement, Writer};
 
 impl Oracle {
-    /// A command moved, or a key ended.
+    /// Folds in a command that was written, executed or delivered, or a key that ended or returned.
     pub(super) fn observe_command(&mut self, kind: &EventKind) {
         let facts = &mut self.facts;
         match *kind {
@@ -70,7 +70,7 @@ impl Oracle {
         }
     }
 
-    /// The client took in what a node says to a SET, or what was there before a GETSET.
+    /// Records that the client received the answer to a SET, or the old value from a GETSET.
     fn observe_vote(&mut self, id: AttemptId, node: u8, op: OpKind, answer: Answer) {
         let facts = &mut self.facts;
         let now_ns = facts.now_ns;
@@ -125,7 +125,7 @@ impl Oracle {
         }
     }
 
-    /// A client or its application did something.
+    /// Folds in an action of a client or of its application.
     pub(super) fn observe_attempt(&mut self, kind: &EventKind) {
         match *kind {
             EventKind::AttemptBegan { attempt, .. } => self.observe_beginning(attempt, kind),
@@ -242,7 +242,7 @@ impl Oracle {
         }
     }
 
-    /// Nothing of the attempt is to be left from now on.
+    /// Marks the attempt as finished: from now on its keys are due to be removed.
     fn observe_finish(&mut self, id: AttemptId) {
         let now_ns = self.facts.now_ns;
         let Some(attempt) = self.facts.leases.get_mut(id) else { return };

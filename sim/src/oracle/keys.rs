@@ -1,18 +1,19 @@
-//! Whose key is on each node, and who has been at it.
+//! Writer of the key on each node, and the latest commands executed there.
 
 use super::ground::NEVER;
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use crate::history::{AttemptId, Writer};
 
-/// The lock's key on every node.
+/// State of the lock's key on every node.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     writers: [Writer; NODES_MAX],
-    /// The nodes whose key had ended and is there again, bit by bit.
+    /// Nodes whose key had ended and exists again, as a bit set.
     returned: u16,
-    /// When a key ended on the node last; 0 if none has.
+    /// Time at which a key last ended on each node; 0 if none has.
     ended_ns: [u64; NODES_MAX],
-    /// When a client's newest attempt, and when an older one, had a command executed last.
+    /// Time at which each client's newest attempt, and any older attempt, last had a command
+    /// executed.
     newest_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
     older_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
 }
@@ -36,12 +37,13 @@ impl Keys {
         self.older_ns[..nodes].fill([0; CLIENTS_MAX]);
     }
 
-    /// Who made the key that is on `node` now.
+    /// Returns the writer of the key that is on `node` now.
     pub(super) fn writer(&self, node: u8) -> Writer {
         self.writers[usize::from(node)]
     }
 
-    /// A command of `by` was executed on `node`, and now the key there is by `after`.
+    /// Records that a command of `by` was executed on `node`; `after` is the writer of the key
+    /// there now.
     pub(super) fn executed(
         &mut self,
         node: u8,
@@ -62,7 +64,7 @@ impl Keys {
         }
     }
 
-    /// The key by `writer` on `node` ended.
+    /// Records the end of the key by `writer` on `node`.
     pub(super) fn ended(&mut self, node: u8, writer: Writer, at_ns: u64) {
         let node = usize::from(node);
         if self.writers[node] == writer {
@@ -72,19 +74,19 @@ impl Keys {
         self.ended_ns[node] = at_ns;
     }
 
-    /// The key by `writer` is on `node` again.
+    /// Records that the key by `writer` is on `node` again.
     pub(super) fn returned(&mut self, node: u8, writer: Writer) {
         self.writers[usize::from(node)] = writer;
         self.returned |= 1 << node;
     }
 
-    /// Whether the key on `node` had ended once.
+    /// Returns true if the key on `node` had ended and returned.
     pub(super) fn has_returned(&self, node: u8) -> bool {
         self.returned & (1 << node) != 0
     }
 
-    /// Whether `node` has been free of other attempts' keys and commands since `since_ns`, for the
-    /// newest attempt of its client.
+    /// Returns true if no other attempt's key or command has touched `node` since `since_ns`, and
+    /// no key has ended there. `id` is the newest attempt of its client.
     pub(super) fn is_free_for(&self, id: AttemptId, node: u8, since_ns: u64) -> bool {
         let (place, own) = (usize::from(node), usize::from(id.client));
         let is_own = matches!(self.writers[place], Writer::Nobody)

@@ -1,17 +1,17 @@
-//! What is known of every attempt, and of its lease if it was granted one.
+//! Facts about every attempt, and about its lease if it was granted.
 
 use super::ground::NEVER;
 use super::setting::{CLIENTS_MAX, NODES_MAX};
 use crate::history::{AttemptId, ClockKind, KeyEnd, Writer};
 
-/// What the deadline of a lease rests on: the attempt, or the last extension that succeeded.
+/// Basis of a lease's deadline: the attempt, or the last extension that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Basis {
     /// T1 in true time.
     pub began_ns: u64,
-    /// What the lease's clock read then.
+    /// Reading of the lease's clock at T1.
     pub t1_local_ns: u64,
-    /// What the lease gives up for drift.
+    /// Drift that the lease allows for.
     pub drift_ns: u64,
 }
 
@@ -19,20 +19,21 @@ impl Basis {
     pub(super) const NOTHING: Self = Self { began_ns: NEVER, t1_local_ns: 0, drift_ns: 0 };
 }
 
-/// One extension.
+/// One round of an extension.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// What the lease will rest on if it succeeds.
+    /// Basis of the lease if the round succeeds.
     pub basis: Basis,
-    /// How long keys live from then on.
+    /// TTL of the keys after the round.
     pub ttl_ns: u64,
-    /// The number of the first command that can be its own.
+    /// Number of the first command that can belong to the round.
     pub(super) first_command: u32,
-    /// The nodes that executed its command with success.
+    /// Nodes that executed a command of the round with success.
     pub(super) executed_on: u16,
-    /// Those of them whose answer came before the deadline that it is to move.
+    /// Those of the nodes whose answers the client received before the old deadline.
     pub(super) confirmed_by: u16,
-    /// The repaired nodes as it began: if it succeeds without them they count from then on.
+    /// Nodes with repaired keys when the round began. If the round succeeds without these nodes,
+    /// they count from then on.
     pub(super) repaired_before: u16,
 }
 
@@ -47,50 +48,51 @@ impl Round {
     };
 }
 
-/// One attempt.
+/// Facts about one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
-    /// T1 in true time; [`NEVER`] if it was not told.
+    /// T1 in true time; [`NEVER`] if it was not reported.
     pub began_ns: u64,
-    /// The clock that T1 was read from.
+    /// Clock from which T1 was read.
     pub clock: ClockKind,
-    /// What it read.
+    /// Reading of that clock at T1.
     pub t1_local_ns: u64,
-    /// How long its keys live.
+    /// TTL of the attempt's keys.
     pub ttl_ns: u64,
-    /// What its lease gives up for drift.
+    /// Drift that the lease allows for.
     pub drift_ns: u64,
     /// A majority of the configured nodes.
     pub needed: u32,
-    /// Whether a command of it was written before T1 was read.
+    /// True if a command of the attempt was written before T1 was read.
     pub wrote_early: bool,
-    /// The nodes that executed its SET with success.
+    /// Nodes that executed the attempt's SET with success.
     pub set_on: u16,
-    /// Those of them whose answer it has.
+    /// Those of the nodes whose answers the client received.
     pub confirmed_by: u16,
-    /// The nodes whose votes the client counted, last: for the grant, or for an extension.
+    /// Nodes whose votes the client counted last, for the grant or for an extension.
     pub counted: u16,
-    /// Those that it counted before that, and no longer does.
+    /// Nodes whose votes the client counted earlier, but not last.
     pub counted_once: u16,
-    /// When it was decided; [`NEVER`] if it was not.
+    /// Time at which the client decided that the attempt is granted; [`NEVER`] if it did not.
     pub decided_ns: u64,
-    /// When the lease is over, as it was decided last.
+    /// Deadline of the lease, as decided last.
     pub deadline_local_ns: u64,
-    /// Whether the lease was over when that was decided, then or ever before.
+    /// True if, at any decision so far, the lease was already over when it was decided.
     pub over_when_decided: bool,
-    /// What that deadline rests on.
+    /// Basis of the deadline.
     pub basis: Basis,
     /// The extension under way, or the last one.
     pub round: Round,
-    /// The nodes whose keys were made after the grant, and do not count yet.
+    /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: u16,
-    /// When somebody last compared the lease with the clock.
+    /// Time at which the lease was last compared with the clock.
     pub looked_ns: u64,
-    /// Whether the client counts no answers any more.
+    /// True if the client has stopped counting answers.
     pub settled: bool,
-    /// When it failed, or its lease was released; [`NEVER`] if neither has happened.
+    /// Time at which the attempt failed or its lease was released; [`NEVER`] if neither has
+    /// happened.
     pub finished_ns: u64,
-    /// For how long the process had been stopped until T1.
+    /// Total time for which the process had been stopped before T1.
     pub stopped_before_ns: u64,
 }
 
@@ -118,30 +120,30 @@ const BLANK: Attempt = Attempt {
     stopped_before_ns: 0,
 };
 
-/// What an attempt's SET on one node, and its key there, went through.
+/// History of an attempt's SET on one node, and of its key there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyLife {
-    /// When the SET was written; [`NEVER`] if it was not.
+    /// Time at which the SET was written; [`NEVER`] if it was not.
     pub written_ns: u64,
-    /// When its answer was taken in; [`NEVER`] if it was not.
+    /// Time at which the client received the answer; [`NEVER`] if it did not.
     pub answered_ns: u64,
-    /// Whether that was an error.
+    /// True if the answer was an error.
     pub failed: bool,
     /// Writer of the key that made the node refuse the SET.
     pub refused_for: Writer,
-    /// When the SET was executed; [`NEVER`] if it was not.
+    /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
-    /// When it was given its expiry last: by the SET, or by what re-timed it.
+    /// Time at which the key last received its expiry, by the SET or by a command that re-timed it.
     pub timed_ns: u64,
-    /// What the node's wall clock read then.
+    /// Reading of the node's wall clock at `timed_ns`.
     pub timed_wall_ns: u64,
-    /// When the key ended; [`NEVER`] if it did not.
+    /// Time at which the key ended; [`NEVER`] if it did not.
     pub ended_ns: u64,
-    /// Why, and by whose command.
+    /// Cause of the key's end, and the sender of the command that ended it.
     pub end: Option<(KeyEnd, Writer)>,
-    /// What the lease's clock read then.
+    /// Reading of the lease's clock when the key ended.
     pub ended_local_ns: u64,
-    /// How much the node's wall clock had gained on true time by then, since the expiry was given.
+    /// Time that the node's wall clock gained on true time between `timed_ns` and the key's end.
     pub node_gained_ns: i64,
 }
 
@@ -163,10 +165,10 @@ const UNBORN: KeyLife = KeyLife {
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     nodes: usize,
-    /// The probe counted.
+    /// Number of clients, including the probe.
     clients: usize,
     attempts: [Vec<Attempt>; CLIENTS_MAX],
-    /// `nodes` a piece.
+    /// `nodes` entries for each attempt.
     keys: [Vec<KeyLife>; CLIENTS_MAX],
 }
 
@@ -184,29 +186,29 @@ impl Leases {
         self.keys.iter_mut().for_each(Vec::clear);
     }
 
-    /// What is known of `id`; `None` if nothing is.
+    /// Returns the facts about `id`; `None` if there are none.
     pub(super) fn get(&self, id: AttemptId) -> Option<&Attempt> {
         self.attempts.get(usize::from(id.client))?.get(place(id)?)
     }
 
-    /// The same, to add to it.
+    /// Returns the facts about `id` for an update; `None` if there are none.
     pub(super) fn get_mut(&mut self, id: AttemptId) -> Option<&mut Attempt> {
         self.attempts.get_mut(usize::from(id.client))?.get_mut(place(id)?)
     }
 
-    /// The key of `id` on `node`.
+    /// Returns the key of `id` on `node`.
     pub(super) fn key(&self, id: AttemptId, node: u8) -> Option<&KeyLife> {
         let place = self.key_place(id, node)?;
         self.keys[usize::from(id.client)].get(place)
     }
 
-    /// The same, to add to it.
+    /// Returns the key of `id` on `node` for an update.
     pub(super) fn key_mut(&mut self, id: AttemptId, node: u8) -> Option<&mut KeyLife> {
         let place = self.key_place(id, node)?;
         self.keys[usize::from(id.client)].get_mut(place)
     }
 
-    /// What is known of `id`, from now on; `None` if there can be no such attempt.
+    /// Returns the facts about `id`, created if necessary; `None` if there can be no such attempt.
     pub(super) fn ensure(&mut self, id: AttemptId) -> Option<&mut Attempt> {
         let place = place(id).filter(|_| usize::from(id.client) < self.clients)?;
         let attempts = &mut self.attempts[usize::from(id.client)];
@@ -217,19 +219,19 @@ impl Leases {
         Some(&mut attempts[place])
     }
 
-    /// The newest attempt of `client`.
+    /// Returns the newest attempt of `client`.
     pub(super) fn newest(&self, client: u8) -> Option<AttemptId> {
         let number = self.attempts.get(usize::from(client))?.len() as u16;
         (number > 0).then_some(AttemptId { client, number })
     }
 
-    /// Whether `id` is the newest attempt of its client.
+    /// Returns true if `id` is the newest attempt of its client.
     pub(super) fn is_newest(&self, id: AttemptId) -> bool {
         let attempts = self.attempts.get(usize::from(id.client));
         attempts.is_some_and(|attempts| attempts.len() == usize::from(id.number))
     }
 
-    /// The earlier one of two attempts by T1, then the other.
+    /// Returns two attempts in the order of T1.
     pub(super) fn in_order(&self, one: AttemptId, other: AttemptId) -> (AttemptId, AttemptId) {
         let t1 = |id| (self.get(id).map_or(NEVER, |it| it.began_ns), id);
         if t1(one) <= t1(other) { (one, other) } else { (other, one) }

@@ -1,11 +1,11 @@
 //! The beliefs of two different leases are disjoint.
 //!
-//! [`Beliefs`](super::beliefs::Beliefs) says what a belief is and finds the overlaps.
+//! [`Beliefs`](super::beliefs::Beliefs) defines beliefs and finds their overlaps.
 
 use super::facts::Facts;
 use super::verdict::Judgement;
 
-/// What was found, once the run is over.
+/// Returns the judgement of a finished run.
 pub(super) fn judge(facts: &Facts) -> Judgement {
     match facts.beliefs.overlaps().first() {
         Some(overlap) => {

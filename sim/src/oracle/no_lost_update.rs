@@ -1,13 +1,14 @@
-//! No write is applied on a value that was read before another holder's applied write.
+//! No write is applied if it is based on a value that was read before another holder's applied
+//! write.
 
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 
-/// A write that is computed from nothing loses nothing.
+/// Base version of a blind write. It is computed from no value, so it loses no update.
 const BLIND: u32 = u32::MAX;
 
-/// The versions of the resource, and what was found so far.
+/// Versions of the resource, and the judgement so far.
 #[derive(Debug)]
 pub(super) struct NoLostUpdate {
     /// Each version with its writer, in order.
@@ -25,7 +26,8 @@ impl NoLostUpdate {
         self.found = Judgement::Vacuous;
     }
 
-    /// A write was applied. `blame` says why the writes of two leases came in the wrong order.
+    /// Judges a write that was applied. `blame` returns the blame for two leases whose writes came
+    /// in the wrong order.
     pub(super) fn applied(
         &mut self,
         facts: &Facts,

@@ -1,9 +1,9 @@
-//! Pairs of intervals that overlapped.
+//! Pairs of intervals that overlap.
 
 use super::verdict::{Blamed, Violation};
 use crate::history::AttemptId;
 
-/// More are not kept: the first is reported, the others only lend their blame.
+/// Maximum number of overlaps kept. The first is reported; the others only contribute their blame.
 const MOST: usize = 64;
 
 const OPEN: u64 = u64::MAX;
@@ -11,18 +11,18 @@ const OPEN: u64 = u64::MAX;
 /// Two intervals that overlap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overlap {
-    /// The one that began first.
+    /// Attempt whose interval began first.
     pub first: AttemptId,
-    /// The other.
+    /// Attempt whose interval began second.
     pub second: AttemptId,
     pub from_ns: u64,
-    /// [`OPEN`] while both last.
+    /// End of the overlap; [`OPEN`] while both intervals last.
     pub to_ns: u64,
     pub blamed: Blamed,
 }
 
 impl Overlap {
-    /// As a report tells it. `first` and `second` are in the order of T1.
+    /// Converts the overlap to a violation. `pair` holds both attempts in the order of T1.
     pub(super) fn violation(&self, pair: (AttemptId, AttemptId), blamed: Blamed) -> Violation {
         Violation {
             from_ns: self.from_ns,
@@ -35,7 +35,8 @@ impl Overlap {
     }
 }
 
-/// The overlaps of a run, in the order of their beginnings. Those that end as they begin are none.
+/// Overlaps of a run, in the order of their beginnings. An overlap that ends at the instant at
+/// which it begins does not count.
 #[derive(Clone, Debug)]
 pub(super) struct Overlaps(Vec<Overlap>);
 
@@ -48,7 +49,7 @@ impl Overlaps {
         self.0.clear();
     }
 
-    /// From `at_ns` on the intervals of both overlap.
+    /// Begins an overlap of the two intervals at `at_ns`.
     pub(super) fn begin(
         &mut self,
         first: AttemptId,
@@ -61,35 +62,35 @@ impl Overlaps {
         }
     }
 
-    /// The intervals that the overlap at `place` is of.
+    /// Returns the attempts whose intervals form the overlap at index `place`.
     pub(super) fn pair(&self, place: usize) -> Option<(AttemptId, AttemptId)> {
         self.0.get(place).map(|it| (it.first, it.second))
     }
 
-    /// Says what the overlap at `place` is blamed on.
+    /// Sets the blame of the overlap at index `place`.
     pub(super) fn blame(&mut self, place: usize, blamed: Blamed) {
         self.0[place].blamed = blamed;
     }
 
-    /// The interval of `id` is over.
+    /// Ends the interval of `id`, and thereby its overlaps.
     pub(super) fn end(&mut self, id: AttemptId, at_ns: u64) {
-        // Ends are not told in their order: the earlier one counts.
+        // Ends are not reported in order of time: the earlier one counts.
         for overlap in self.0.iter_mut().filter(|it| it.first == id || it.second == id) {
             overlap.to_ns = overlap.to_ns.min(at_ns);
         }
     }
 
-    /// Nothing goes on beyond `at_ns`.
+    /// Ends all overlaps at `at_ns` at the latest.
     pub(super) fn finish(&mut self, at_ns: u64) {
         self.0.iter_mut().for_each(|it| it.to_ns = it.to_ns.min(at_ns));
     }
 
-    /// The first overlap.
+    /// Returns the first overlap that lasts longer than an instant.
     pub(super) fn first(&self) -> Option<&Overlap> {
         self.0.iter().find(|it| it.to_ns > it.from_ns)
     }
 
-    /// The first overlap of these two.
+    /// Returns the first overlap of these two attempts that lasts longer than an instant.
     pub(super) fn of(&self, one: AttemptId, other: AttemptId) -> Option<&Overlap> {
         let same = |it: &&Overlap| {
             (it.first, it.second) == (one, other) || (it.first, it.second) == (other, one)

@@ -1,13 +1,14 @@
 //! No executed command removes, overwrites or re-times a key that another *attempt* wrote.
 //!
-//! Who wrote a key is the true writer, whatever token it carries. Restarts, eviction and operators
-//! are not its matter. Nothing excuses a client that touches another's key.
+//! The owner of a key is its true writer, whatever token the key carries. Keys that end by a
+//! restart, by eviction or by an operator are out of scope. Nothing excuses a client that changes
+//! another attempt's key.
 
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Writer};
 
-/// What was found so far.
+/// Judgement so far.
 #[derive(Debug, Default)]
 pub(super) struct OwnerOnly(Judgement);
 
@@ -16,7 +17,7 @@ impl OwnerOnly {
         self.0 = Judgement::Vacuous;
     }
 
-    /// A command of `by` changed the key on `node`, which was by `before`.
+    /// Judges a command of `by` that changed the key on `node`, which `before` had written.
     pub(super) fn changed(&mut self, facts: &Facts, node: u8, by: AttemptId, before: Writer) {
         if self.0.is_violated() {
             return;

@@ -1,12 +1,12 @@
-//! Which client processes are stopped, were stopped, are dead.
+//! State of the client processes: running, stopped or killed, and since when.
 
 use super::ground::NEVER;
 use super::setting::CLIENTS_MAX;
 
-/// One client's process.
+/// State of one client's process.
 #[derive(Clone, Copy, Debug)]
 struct Process {
-    /// [`NEVER`] while it runs.
+    /// Start of the current stop; [`NEVER`] while the process runs.
     stopped_since_ns: u64,
     continued_ns: u64,
     stopped_for_ns: u64,
@@ -16,7 +16,7 @@ struct Process {
 const RUNNING: Process =
     Process { stopped_since_ns: NEVER, continued_ns: 0, stopped_for_ns: 0, killed: false };
 
-/// The processes of all clients.
+/// State of the processes of all clients.
 #[derive(Clone, Debug)]
 pub(super) struct Processes([Process; CLIENTS_MAX]);
 
@@ -45,25 +45,26 @@ impl Processes {
         self.0[usize::from(client)].killed = true;
     }
 
-    /// Whether the process is dead.
+    /// Returns true if the process was killed.
     pub(super) fn is_killed(&self, client: u8) -> bool {
         self.0[usize::from(client)].killed
     }
 
-    /// Since when the process has taken steps: 0 if always, [`NEVER`] if it takes none.
+    /// Returns since when the process has been taking steps: 0 if always, [`NEVER`] if it takes
+    /// none now.
     pub(super) fn runs_since_ns(&self, client: u8) -> u64 {
         let process = &self.0[usize::from(client)];
         let takes_none = process.killed || process.stopped_since_ns != NEVER;
         if takes_none { NEVER } else { process.continued_ns }
     }
 
-    /// For how long the process has been stopped in all.
+    /// Returns the total time for which the process has been stopped.
     pub(super) fn stopped_for_ns(&self, client: u8, at_ns: u64) -> u64 {
         let process = &self.0[usize::from(client)];
         process.stopped_for_ns + at_ns.saturating_sub(process.stopped_since_ns)
     }
 
-    /// Whether the process has been stopped at any time after `at_ns`.
+    /// Returns true if the process has been stopped at any time after `at_ns`.
     pub(super) fn has_stopped_since(&self, client: u8, at_ns: u64) -> bool {
         let process = &self.0[usize::from(client)];
         process.stopped_since_ns != NEVER || process.continued_ns > at_ns

@@ -1,32 +1,33 @@
-//! Since when each client can reach each node, and since when it can tell it something.
+//! Computes since when each client can reach each node, and since when it can send requests to it.
 //!
-//! A node that is down or stalled can be reached by nobody. To reach a node takes requests and
-//! answers: a partition or a delay of either keeps the client from it. To tell it something takes
-//! requests alone, as long as the client has its connection. A delay counts as a partition: it lets
-//! everything pass, but late. What a fault held back arrives later than its end: what a delay held,
-//! by its amount; what a partition held, with a retransmission, which comes after about as long
-//! again as the partition lasted, since the pauses between retransmissions double.
+//! No client can reach a node that is down or stalled. Reaching a node requires that requests and
+//! answers pass: a partition or a delay in either direction prevents it. Sending requires only that
+//! requests pass, as long as the client has its connection. A delay counts as a partition, because
+//! messages pass but arrive late. Messages that a fault held back arrive after its end. After a
+//! delay they arrive later by the amount of the delay. After a partition they arrive with a
+//! retransmission, which comes after about as long again as the partition lasted, because the
+//! pauses between retransmissions double.
 //!
-//! Histories do not record connections. A client may have let go of one from when it waits for an
-//! answer for longer than its patience, and has lost it where a partition resets it or a node's
-//! process ends. Dialling again takes answers.
+//! Histories do not record connections. A client may have closed a connection once it has waited
+//! for an answer for longer than its patience. It has lost the connection if a partition resets it
+//! or the node's process ends. Dialling again requires that answers pass.
 
 use super::ground::{NEVER, just, nodes_in};
 use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
 use crate::scenario::{Connections, Fault, FaultKind, Lost, Message, Scenario, SpanRange};
 
-/// The first pause between retransmissions, twice: it adds to what the doubling makes of it.
+/// Twice the first pause between retransmissions: the extra time on top of the doubled pauses.
 const RETRANSMISSION_NS: u64 = 400_000_000;
 
-/// Sets of nodes, by client.
+/// Set of nodes for each client, as bit sets.
 type Nodes = [u16; CLIENTS_MAX];
 
 const NOBODY: Nodes = [0; CLIENTS_MAX];
 
-/// What a fault of the scenario keeps apart.
+/// Effect of one fault of the scenario on the paths between clients and nodes.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
-    /// Nodes whose requests or answers it holds back.
+    /// Nodes whose requests or answers the fault holds back.
     either_way: Nodes,
     /// Nodes that requests do not reach.
     requests: Nodes,
@@ -36,14 +37,14 @@ struct Cut {
     began_ns: u64,
 }
 
-/// For how long a fault is felt after its end.
+/// Time for which a fault has an effect after its end.
 #[derive(Clone, Copy, Debug)]
 enum Aftermath {
     AsLongAgain,
     Fixed(u64),
 }
 
-/// The ways between clients and nodes that faults cut.
+/// Paths between clients and nodes: the number of faults that cut each, and since when it is free.
 #[derive(Clone, Debug)]
 struct Ways {
     cuts: [[u8; NODES_MAX]; CLIENTS_MAX],
@@ -74,7 +75,7 @@ impl Ways {
         }
     }
 
-    /// Since when the way is free; [`NEVER`] if it is not.
+    /// Returns since when the path is free; [`NEVER`] if it is cut.
     fn since_ns(&self, client: usize, node: usize) -> u64 {
         if self.cuts[client][node] > 0 { NEVER } else { self.since_ns[client][node] }
     }
@@ -83,20 +84,20 @@ impl Ways {
 /// State of a client's connection to a node, derived from the history.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// The last command that was written.
+    /// Number of the last command that was written.
     last: u32,
-    /// From when on the client may have let go of the connection; [`NEVER`] if nothing is awaited.
+    /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
     let_go_ns: u64,
-    /// Until when it may have had none, for the last time; 0 if it always had one.
+    /// End of the last period in which the connection may have been closed; 0 if there was none.
     dialled_ns: u64,
 }
 
 const OPEN: Line = Line { last: 0, let_go_ns: NEVER, dialled_ns: 0 };
 
-/// Which nodes can be reached by which clients.
+/// Reachability of each node for each client.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// By fault; `None` if it keeps no client from a node.
+    /// Effect of each fault; `None` if the fault keeps no client from a node.
     faults: Vec<Option<Cut>>,
     down: u16,
     stalled: u16,
@@ -104,7 +105,7 @@ pub(super) struct Reach {
     either_way: Ways,
     requests: Ways,
     at_first_ns: u64,
-    /// How long a client waits for an answer before it lets go of the connection.
+    /// Time for which each client waits for an answer before it closes the connection.
     patience_ns: [u64; CLIENTS_MAX],
     lines: [[Line; NODES_MAX]; CLIENTS_MAX],
     written_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
@@ -116,7 +117,7 @@ pub(super) struct Reach {
 impl Reach {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
         let cut = |fault: &Fault| cut_of(scenario, setting, &fault.kind);
-        // A cold connection is one that can be dialled from the first nanosecond on.
+        // A cold connection can be dialled from the first nanosecond on.
         let at_first_ns = u64::from(!setting.warm);
         Self {
             faults: scenario.faults.iter().map(cut).collect(),
@@ -147,14 +148,14 @@ impl Reach {
         }
     }
 
-    /// Since when `client` has been able to reach `node`: 0 if always, [`NEVER`] if it cannot.
+    /// Returns since when `client` can reach `node`: 0 if always, [`NEVER`] if it cannot now.
     pub(super) fn since_ns(&self, client: u8, node: u8) -> u64 {
         self.by(&self.either_way, client, node)
     }
 
-    /// Since when `client` has been able to tell `node` what it knew at `at_ns`: 0 if always,
-    /// [`NEVER`] if it cannot.
-    pub(super) fn tells_since_ns(&self, client: u8, node: u8, at_ns: u64) -> u64 {
+    /// Returns since when `client` can send `node` a request that was due at `at_ns`: 0 if always,
+    /// [`NEVER`] if it cannot now.
+    pub(super) fn can_send_since_ns(&self, client: u8, node: u8, at_ns: u64) -> u64 {
         let line = &self.lines[usize::from(client)][usize::from(node)];
         let dials_again = line.let_go_ns <= at_ns || at_ns < line.dialled_ns;
         let ways = if dials_again { &self.either_way } else { &self.requests };
@@ -169,35 +170,35 @@ impl Reach {
         ways.since_ns(client, node).max(self.node_since_ns[node])
     }
 
-    /// `client` wrote a command to `node`.
+    /// Records that `client` wrote a command to `node`.
     pub(super) fn written(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
         let (client, node) = (usize::from(client), usize::from(node));
-        // One more, so that 0 is never.
+        // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
         let line = &mut self.lines[client][node];
         line.last = command;
         line.let_go_ns = line.let_go_ns.min(at_ns.saturating_add(self.patience_ns[client]));
     }
 
-    /// `client` took in an answer of `node`.
+    /// Records that `client` received an answer of `node`.
     pub(super) fn answered(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
         let (client, node) = (usize::from(client), usize::from(node));
         self.answered_ns[client][node] = at_ns.saturating_add(1);
         let line = &mut self.lines[client][node];
-        // Answers come in order: nothing is awaited behind the last one.
+        // Answers come in order: after the answer to the last command, no answer is awaited.
         if line.last == command {
             let had_let_go = core::mem::replace(&mut line.let_go_ns, NEVER) <= at_ns;
             line.dialled_ns = if had_let_go { at_ns } else { line.dialled_ns };
         }
     }
 
-    /// Whether `node` has answered since `client` wrote to it last.
+    /// Returns true if `node` has answered since `client` last wrote to it.
     pub(super) fn has_answered(&self, client: u8, node: u8) -> bool {
         let (client, node) = (usize::from(client), usize::from(node));
         self.answered_ns[client][node] >= self.written_ns[client][node]
     }
 
-    /// Whether the link between the two is fast enough for the node timeout.
+    /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
     pub(super) fn answers_in_time(&self, client: u8, node: u8) -> bool {
         self.too_slow[usize::from(client)] & just(node) == 0
     }
@@ -286,7 +287,7 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
             };
             (requests, answers, false, Aftermath::Fixed(it.by.0))
         }
-        // Nothing is executed, and clients let go.
+        // A demoted node executes nothing, and clients close their connections.
         FaultKind::Demote(it) => {
             let nodes = it.host.0.iter().filter_map(|name| scenario.host_named(name));
             let nodes = nodes.map(|host| just(host.0)).fold(0, core::ops::BitOr::bitor);
@@ -304,11 +305,11 @@ fn both(one: Nodes, other: Nodes) -> Nodes {
     core::array::from_fn(|client| one[client] | other[client])
 }
 
-/// How long each client waits for an answer before it lets go of the connection.
+/// Returns the time for which each client waits for an answer before it closes the connection.
 fn patience_ns(scenario: &Scenario, setting: &Setting) -> [u64; CLIENTS_MAX] {
     core::array::from_fn(|place| {
         let connections = scenario.clients.get(place).and_then(|client| client.connections);
-        // Each command has a connection of its own: another one has to be dialled at once.
+        // Each command has a connection of its own: the next command has to dial a new one at once.
         if connections == Some(Connections::FreshPerCommand) { 0 } else { setting.give_up_ns }
     })
 }
@@ -330,7 +331,7 @@ fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
     too_slow
 }
 
-/// The nodes among `far`, for each client among `near`.
+/// Returns, for each client whose host is in `near`, the nodes in `far`.
 fn across(scenario: &Scenario, setting: &Setting, near: &[String], far: &[String]) -> Nodes {
     let hosts = |names: &[String]| {
         let hosts = names.iter().filter_map(|name| scenario.host_named(name));

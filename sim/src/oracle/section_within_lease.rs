@@ -1,25 +1,26 @@
-//! Every critical section lies within a belief of its lease, in true time: nobody works on without
-//! the lock, whether or not somebody else takes it meanwhile.
+//! Every critical section lies within a belief of its lease, in true time: no application works on
+//! without the lock, even if no other client takes it meanwhile.
 //!
-//! [`Beliefs`](super::beliefs::Beliefs) says what a belief is. A section may end at the instant at
-//! which the belief does. Between two events only clocks end beliefs, so it is enough to look at
-//! each event, before it is taken in, at the time that has passed since the one before.
+//! [`Beliefs`](super::beliefs::Beliefs) defines beliefs. A section may end at the instant at which
+//! the belief ends. Between two events only clocks end beliefs. Therefore it is enough to check, at
+//! each event and before it is folded in, the time since the event before.
 //!
-//! Blamed is the lease's clock if it ran ahead and ended the lease early; else a stop of the process
-//! between its last look at the clock and the end of the belief; else the application, which did not look or did not stop; nobody but the client if the lease was
-//! over when it was decided.
+//! Blame: the lease's clock, if it ran ahead and ended the lease early; otherwise a stop of the
+//! process between its last look at the clock and the end of the belief; otherwise the application,
+//! which did not look or did not stop. Only the client is to blame if the lease was already over
+//! when it was decided.
 
 use super::blame;
 use super::facts::Facts;
 use super::verdict::{Judgement, Violation};
 use crate::history::AttemptId;
 
-/// The sections of a run.
+/// Sections of a run.
 #[derive(Debug)]
 pub(super) struct SectionWithinLease {
     inside: Vec<AttemptId>,
     found: Judgement,
-    /// The section that was found, as long as it goes on without its lease.
+    /// Section of the recorded violation, as long as it goes on without its lease.
     exposed: Option<AttemptId>,
 }
 
@@ -50,7 +51,7 @@ impl SectionWithinLease {
         self.exposed.take_if(|it| it.client == client);
     }
 
-    /// Nothing happens until `to_ns`.
+    /// Judges the time until `to_ns`, in which no event happens.
     #[inline]
     pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
         if !self.inside.is_empty() && to_ns > facts.now_ns {

@@ -1,72 +1,75 @@
-//! The numbers of a scenario that judging needs.
+//! Numbers of a scenario that the oracle needs.
 
 use crate::history::HostIndex;
 use crate::scenario::{Client, Drift, Scenario, Start};
 
-/// The most nodes of a scenario.
+/// Maximum number of nodes of a scenario.
 pub(super) const NODES_MAX: usize = 9;
 
-/// The most clients of a scenario, the probe counted.
+/// Maximum number of clients of a scenario, including the probe.
 pub(super) const CLIENTS_MAX: usize = crate::scenario::CLIENTS_MAX + 1;
 
-/// A client gives up a silent connection after this, or after four node timeouts if that is more.
+/// Minimum time after which a client gives up a silent connection; the time is four node timeouts
+/// if that is more.
 const GIVE_UP_LEAST_NS: u64 = 500_000_000;
 
-/// The longest wait before a client dials again, and for a connection to open.
+/// Longest wait before a client dials again, and longest time until a connection opens.
 const REDIAL_NS: u64 = 1_000_000_000;
 const CONNECT_NS: u64 = 500_000_000;
 
-/// What timers and processes may add to a bound.
+/// Allowance in a bound for timers and processes.
 const SLACK_NS: u64 = 10_000_000;
 
 const MS_NS: u64 = 1_000_000;
 
-/// What the judge knows before anything has happened.
+/// Facts that the oracle derives from the scenario before the first event.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many clients there are without the probe; also the probe's place.
+    /// Number of clients without the probe; also the index of the probe.
     pub probe: usize,
-    /// How many hosts there are in all.
+    /// Total number of hosts.
     pub hosts: usize,
-    /// What a lease that is extended gives up for drift.
+    /// Drift that an extended lease allows for.
     pub drift: Drift,
-    /// Whether leases are extended.
+    /// True if the scenario extends leases.
     pub extends: bool,
-    /// For so long a lease may be held from its grant on, however often it is extended.
-    pub held_most_ns: u64,
-    /// How long a node may take to answer.
+    /// Maximum time for which a lease may be held, from its grant on, with all its extensions.
+    pub hold_max_ns: u64,
+    /// Time within which a node has to answer.
     pub node_timeout_ns: u64,
-    /// How long a client waits for an answer before it gives a connection up.
+    /// Time for which a client waits for an answer before it gives up the connection.
     pub give_up_ns: u64,
-    /// The longest pause between two attempts of a client that keeps trying.
+    /// Longest retry delay of a client that keeps trying.
     pub retry_ns: u64,
-    /// Within this an attempt settles, on the client's clock: even one that asks node after node.
+    /// Bound within which an attempt settles, on the client's clock, even if it asks one node after
+    /// the other.
     pub attempt_ns: u64,
-    /// Within this after a failure or a release no key is left on a node that can be reached: the
-    /// connection is given up once, and a round trip and a node timeout follow.
+    /// Bound after a failure or a release within which no key is left on a reachable node: the
+    /// client gives up the connection once, then a round trip and a node timeout follow.
     pub release_ns: u64,
-    /// The same after a node could not be reached: it is dialled again, late, and then told.
+    /// The same bound after a node was unreachable: it adds the longest wait before the client
+    /// dials the node again, and the time until the connection opens.
     pub heal_ns: u64,
-    /// Within this a client that keeps trying, with a majority that can be reached, sees somebody
-    /// granted: what is there expires by clocks within the drift that the lock allows for, one
-    /// retry delay passes, and one attempt.
+    /// Bound within which a client that keeps trying and can reach a majority sees some client
+    /// granted: the existing keys expire by clocks within the drift that the lock allows for, then
+    /// one retry delay and one attempt pass.
     pub progress_ns: u64,
-    /// Whether connections are open when the run begins.
+    /// True if connections are open when the run begins.
     pub warm: bool,
-    /// The clients that say that the lock is taken only if somebody has it, bit by bit.
+    /// Clients that report `Taken` only if another attempt holds the lock, as a bit set.
     say_whose: u16,
-    /// The clients that ask at once wherever they ask.
+    /// Clients whose acquisitions are all `at-once`, as a bit set.
     ask_at_once: u16,
 }
 
 impl Setting {
-    /// The numbers of `scenario`.
+    /// Derives the numbers from `scenario`.
     ///
     /// # Panics
     ///
-    /// If it has more nodes or clients than a valid scenario may have.
+    /// If the scenario has more nodes or clients than a valid scenario may have.
     pub(super) fn new(scenario: &Scenario) -> Self {
         let (nodes, probe) = (scenario.cluster.nodes.len(), scenario.clients.len());
         assert!(nodes <= NODES_MAX, "{nodes} nodes");
@@ -93,7 +96,7 @@ impl Setting {
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
-            held_most_ns: ttl_ns.saturating_mul(leases_most),
+            hold_max_ns: ttl_ns.saturating_mul(leases_most),
             node_timeout_ns,
             give_up_ns,
             retry_ns,
@@ -109,34 +112,34 @@ impl Setting {
         }
     }
 
-    /// True if `client` reports `Taken` only when somebody holds the lock.
+    /// Returns true if `client` reports `Taken` only if another attempt holds the lock.
     pub(super) fn says_whose(&self, client: u8) -> bool {
         self.say_whose & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
     }
 
-    /// True if every acquisition of `client` is `at-once`.
+    /// Returns true if every acquisition of `client` is `at-once`.
     pub(super) fn asks_at_once(&self, client: u8) -> bool {
         self.ask_at_once & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
     }
 
-    /// The host of the client at `place`.
+    /// Returns the host of the client at index `place`.
     pub(super) fn client_host(&self, place: u8) -> HostIndex {
         HostIndex(self.nodes as u8 + place)
     }
 
-    /// The client whose host it is.
+    /// Returns the client that runs on `host`.
     pub(super) fn client_of(&self, host: HostIndex) -> Option<u8> {
         let place = host.get().checked_sub(self.nodes)?;
         (place <= self.probe).then_some(place as u8)
     }
 
-    /// Whether the attempts of `client` are judged: those of the probe only measure.
+    /// Returns true if the attempts of `client` are judged; the probe's attempts only measure.
     pub(super) fn is_judged(&self, client: u8) -> bool {
         usize::from(client) < self.probe
     }
 }
 
-/// The places of the clients that are `meant`, bit by bit.
+/// Returns the indexes of the clients for which `meant` returns true, as a bit set.
 fn mask(scenario: &Scenario, meant: impl Fn(&Client) -> bool) -> u16 {
     let places = scenario.clients.iter().enumerate().filter(|(_, client)| meant(client));
     places.fold(0, |mask, (place, _)| mask | 1_u16 << place)

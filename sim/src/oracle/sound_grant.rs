@@ -1,24 +1,25 @@
-//! A grant had a majority of this attempt's keys behind it, was timed from before them, and had
-//! something left.
+//! A grant is backed by a majority of the attempt's own keys, its T1 was read before they were
+//! written, and it has time left.
 //!
-//! At the deciding step a majority of the configured nodes had executed this attempt's SET with
-//! success and the client had their answers; T1 had been read before its first command was written;
-//! the deadline is at most T1 + TTL − drift; and the clock reads less than it. Values are those of
-//! the events: a subject that gives up no drift says so, and one without a TTL (`u64::MAX`) may
-//! have any deadline. Nothing excuses an unsound grant: the client is wrong.
+//! When the client decides a grant, these conditions hold: a majority of the configured nodes had
+//! executed this attempt's SET with success, and the client had received their answers; T1 had been
+//! read before the first command was written; the deadline is at most T1 + TTL − drift; and the
+//! clock reads less than the deadline. The values are those of the events: a subject that allows
+//! for no drift reports a drift of 0, and a subject without a TTL (`u64::MAX`) may have any
+//! deadline. Nothing excuses an unsound grant: the client is wrong.
 //!
-//! An extension is a grant again. When it succeeds a majority of the configured nodes had executed
-//! a command of its round with success, on keys that were not
-//! [set again](super::extension) since the grant, and the client had their answers while its clock
-//! read less than the old deadline, as it does now; the new deadline is at most T1 of the round +
-//! its TTL − drift, and not yet reached (catalogue E1, E3, E4, E5).
+//! The same holds for each extension. When an extension succeeds, a majority of the configured
+//! nodes had executed a command of its round with success, on keys that were not [set
+//! again](super::extension) since the grant. The client had received their answers while its clock
+//! read less than the old deadline, and the clock still reads less now. The new deadline is at most
+//! T1 of the round + its TTL − drift, and is not yet reached (catalogue E1, E3, E4, E5).
 
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 
-/// What was found so far.
+/// Judgement so far.
 #[derive(Debug, Default)]
 pub(super) struct SoundGrant(Judgement);
 
@@ -43,7 +44,7 @@ impl SoundGrant {
         };
     }
 
-    /// The lease of `id` was extended; nothing of that is in `facts` yet.
+    /// Judges an extension of the lease of `id`, before it is recorded in `facts`.
     pub(super) fn extended(&mut self, facts: &Facts, id: AttemptId, deadline_local_ns: u64) {
         if self.0.is_violated() {
             return;

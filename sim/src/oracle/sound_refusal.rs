@@ -1,13 +1,13 @@
-//! Whoever is told that the lock is taken can rely on it: somebody had it, or was about to.
+//! A client that reports the lock as taken is right: another attempt held it, or was about to.
 //!
-//! For each attempt that ends as taken, a majority of the configured nodes refused its SET because of
-//! keys of one and the same other attempt. Where no fault acts, and nobody failed because it was too
-//! slow, in quarantine or cancelled, somebody was granted the lock in a run in which anybody was told
-//! that it is taken. And whoever asks at once (`try_acquire`) does not stop at a split vote before its
-//! attempts are used up.
+//! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
+//! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
+//! the run was granted the lock; this rule does not apply if a fault began, or if an attempt was
+//! cancelled, too slow or refused by quarantine. And a client that asks at once (`try_acquire`)
+//! does not stop at a split vote before its attempts are used up.
 //!
-//! Judged of clients whose word for a taken lock is a claim that somebody has it: to most libraries
-//! it says no more than that some node refused. Nothing excuses a claim that is not true.
+//! Only clients whose `Taken` claims that another attempt holds the lock are judged. In most
+//! libraries it means only that some node refused. Nothing excuses a false claim.
 
 use super::facts::Facts;
 use super::setting::{CLIENTS_MAX, NODES_MAX};
@@ -19,12 +19,14 @@ use crate::scenario::Acquire;
 #[derive(Debug, Default)]
 pub(super) struct SoundRefusal {
     found: Judgement,
-    /// The first attempt that was told that the lock is taken.
+    /// First attempt whose outcome is `Taken`.
     told: Option<AttemptId>,
-    /// Somebody was granted the lock, or would have been but for time, quarantine or a cancellation.
-    had_by_somebody: bool,
+    /// True if an attempt was granted the lock, or was cancelled, too slow or refused by
+    /// quarantine.
+    grant_or_excuse_seen: bool,
     has_faults: bool,
-    /// The last attempt of each client, and how many in a row had their votes split.
+    /// By client: number of the last settled attempt, and number of consecutive split votes modulo
+    /// `Acquire::AT_ONCE_MOST`.
     splits: [(u16, u32); CLIENTS_MAX],
 }
 
@@ -37,14 +39,14 @@ impl SoundRefusal {
         self.has_faults = true;
     }
 
-    /// An attempt was settled, for the first time.
+    /// Judges the first settlement of an attempt.
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
         match outcome {
             Settlement::Split | Settlement::Taken | Settlement::TooFewNodes => {}
             Settlement::Cancelled
             | Settlement::Granted
             | Settlement::Quarantined
-            | Settlement::TooSlow => self.had_by_somebody = true,
+            | Settlement::TooSlow => self.grant_or_excuse_seen = true,
         }
         let client = usize::from(id.client);
         if !facts.setting.says_whose(id.client) {
@@ -66,7 +68,7 @@ impl SoundRefusal {
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        if let Some(id) = self.told.filter(|_| !self.had_by_somebody && !self.has_faults) {
+        if let Some(id) = self.told.filter(|_| !self.grant_or_excuse_seen && !self.has_faults) {
             self.violated(id, facts.now_ns);
         }
         for client in 0..facts.setting.probe as u8 {
@@ -87,7 +89,7 @@ impl SoundRefusal {
     }
 }
 
-/// Returns true if a majority of the nodes refused `id` for keys of one other attempt.
+/// Returns true if a majority of the nodes refused `id` because of keys of one other attempt.
 fn is_taken(facts: &Facts, id: AttemptId) -> bool {
     let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1) as usize) else {
         return false;

@@ -1,4 +1,4 @@
-//! Histories told by hand, and what the oracle makes of them.
+//! Feeds hand-written histories to the oracle and checks its verdicts.
 
 mod beliefs;
 mod blame;

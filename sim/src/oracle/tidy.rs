@@ -1,20 +1,27 @@
-//! Within a bound after an attempt fails, or its lease is released, no node that answers still
-//! holds its key.
+//! Within a bound after an attempt fails, or its lease is released, no reachable node still holds
+//! its key.
 //!
 //! The bound is [`Setting::release_ns`](super::setting::Setting): the time after which a client
-//! gives up a silent connection, one node timeout, two round trips and 10 ms. It begins with the
-//! failure or the release, and again when the client's process goes on after a stop. A node that
-//! was down, stalled, or kept from the client by a partition or a delay of its requests is excused
-//! until [`Setting::heal_ns`](super::setting::Setting) after that is over, which adds the longest wait
-//! before it is dialled again. Answers that do not pass excuse nothing, unless the client may have
-//! let go of its connection by the failure or the release: to dial again takes answers (see
-//! [`Reach`](super::reach::Reach)). A dead client is excused for ever, and so is a SET that lay before its
-//! node for longer than the node timeout if its TTL, from the writing, is over before the client is
-//! bound to have told the node: what a client owes a node that it gave up ends after one TTL. What
-//! is still there when the run ends is judged only if its bound has passed.
+//! gives up a silent connection, one node timeout, two round trips and 10 ms. It starts with the
+//! failure or the release, and again when the client's process continues after a stop.
 //!
-//! A node that has a key again, having deleted it, is to blame itself: its amnesia is of the
-//! release. Else nobody but the client is.
+//! These cases are excused:
+//!
+//! - A node that was down, stalled, or kept from the client by a partition or a delay of its
+//!   requests is excused until [`Setting::heal_ns`](super::setting::Setting) after the end of that
+//!   condition; this time adds the longest wait before the client dials the node again. A fault
+//!   that holds back only answers excuses nothing, unless the client may have closed its connection
+//!   by the time of the failure or the release: dialling again requires answers (see
+//!   [`Reach`](super::reach::Reach)).
+//! - A dead client is excused for ever.
+//! - A SET that the node executed later than one node timeout after it was written is excused for
+//!   ever if its TTL, counted from the writing, ends before the client must have sent the release:
+//!   a release owed to a node whose connection was given up expires after one TTL.
+//!
+//! A key that is still there when the run ends is judged only if its bound has passed.
+//!
+//! If a node holds a key again that had ended there, the node is to blame: it forgot the release
+//! (amnesia). Otherwise only the client is to blame.
 
 use super::facts::Facts;
 use super::ground::{NEVER, just, nodes_in};
@@ -22,16 +29,16 @@ use super::setting::NODES_MAX;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostIndex, Writer};
 
-/// Until when each key that should go is excused.
+/// Deadlines for the keys that have to be removed.
 #[derive(Debug)]
 pub(super) struct Tidy {
-    /// By node; [`NEVER`] where there is no such key.
+    /// Time by which the key on each node has to be gone; [`NEVER`] if no key has to go.
     due_ns: [u64; NODES_MAX],
-    /// Whose key that is.
+    /// Attempt that wrote the key on each node.
     whose: [AttemptId; NODES_MAX],
-    /// Where that key had ended once, bit by bit.
+    /// Nodes on which the key had ended and returned, as a bit set.
     returned: u16,
-    /// How many attempts have failed or been released.
+    /// Number of attempts that failed or were released.
     finished: usize,
     found: Judgement,
 }
@@ -54,7 +61,7 @@ impl Tidy {
         self.found = Judgement::Vacuous;
     }
 
-    /// An attempt failed, or its lease was released.
+    /// Records that an attempt failed, or that its lease was released.
     pub(super) fn finished(&mut self, facts: &Facts, id: AttemptId) {
         self.finished += 1;
         for node in 0..facts.setting.nodes as u8 {
@@ -64,7 +71,7 @@ impl Tidy {
         }
     }
 
-    /// Another key, or none, is on `node` now, or the node can be reached by others than before.
+    /// Computes the deadline of `node` again: its key or its reachability has changed.
     pub(super) fn reconsider(&mut self, facts: &Facts, node: u8) {
         let place = usize::from(node);
         self.check(facts, node);
@@ -78,21 +85,23 @@ impl Tidy {
         }
     }
 
-    /// What clients can reach, or who runs, has changed.
+    /// Computes the deadlines of all nodes again: their reachability, or the state of a process,
+    /// has changed.
     pub(super) fn reconsider_all(&mut self, facts: &Facts) {
         (0..facts.setting.nodes as u8).for_each(|node| self.reconsider(facts, node));
     }
 
-    /// From when on the last of the keys that should go is overdue; `None` if there is none.
+    /// Returns the time from which the last of the keys that have to go is overdue; `None` if no
+    /// key has to go.
     pub(super) fn overdue_from_ns(&self) -> Option<u64> {
         let due_ns = self.due_ns.iter().copied().filter(|&due_ns| due_ns != NEVER).max();
         due_ns.map(|due_ns| due_ns + 1)
     }
 
-    /// What was found, once the run is over.
+    /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         (0..facts.setting.nodes as u8).for_each(|node| self.check(facts, node));
-        // Attempts of which a key is left are not judged.
+        // Attempts that still have a key on a node are not judged.
         let is_left = |node: &usize| self.due_ns[*node] != NEVER;
         let is_first = |node: &usize| {
             !(0..*node).any(|other| is_left(&other) && self.whose[other] == self.whose[*node])
@@ -103,7 +112,8 @@ impl Tidy {
         self.found
     }
 
-    /// The nodes that have the same key as `node` again, if `node` has it again.
+    /// Returns the amnesia of all nodes on which the key of `node` has returned; empty if it has
+    /// not returned on `node`.
     fn forgetful(&self, node: u8) -> Blamed {
         let mut blamed = Blamed::NONE;
         if self.returned & just(node) != 0 {
@@ -130,25 +140,26 @@ impl Tidy {
     }
 }
 
-/// When the key of `id` has to be gone from `node`; [`NEVER`] while nothing asks for that.
+/// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing
+/// requires that.
 fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
     let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
-    let tells_ns = facts.reach.tells_since_ns(id.client, node, finished_ns);
+    let tells_ns = facts.reach.can_send_since_ns(id.client, node, finished_ns);
     let runs_ns = facts.processes.runs_since_ns(id.client);
     if [finished_ns, tells_ns, runs_ns].contains(&NEVER) {
         return NEVER;
     }
     let healed_ns = if tells_ns == 0 { 0 } else { tells_ns.max(runs_ns) };
-    if outlived_its_release(facts, id, node, healed_ns) {
+    if release_may_have_expired(facts, id, node, healed_ns) {
         return NEVER;
     }
     let after_heal_ns = if healed_ns == 0 { 0 } else { healed_ns + facts.setting.heal_ns };
     (finished_ns.max(runs_ns) + facts.setting.release_ns).max(after_heal_ns)
 }
 
-/// Whether the SET lay before the node for so long that the client, once it could tell the node,
-/// may have owed it nothing any more.
-fn outlived_its_release(facts: &Facts, id: AttemptId, node: u8, healed_ns: u64) -> bool {
+/// Returns true if the SET took so long to be executed that the release owed to the node may have
+/// expired before the client could send it.
+fn release_may_have_expired(facts: &Facts, id: AttemptId, node: u8, healed_ns: u64) -> bool {
     let ttl_ns = facts.leases.get(id).map_or(NEVER, |it| it.ttl_ns);
     let Some(key) = facts.leases.key(id, node) else { return false };
     let told_ns = key.set_ns.max(healed_ns).saturating_add(facts.setting.heal_ns);

@@ -1,4 +1,4 @@
-//! What the oracle says.
+//! Results of the oracle: verdicts, violations and blames.
 
 use crate::history::{AttemptId, HostIndex};
 use crate::scenario::{Property, Scenario};
@@ -6,34 +6,35 @@ use crate::scenario::{Property, Scenario};
 /// One broken assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blame {
-    /// A node lost a key that it had acknowledged.
+    /// A node forgot a SET or a release that it had acknowledged.
     Amnesia(HostIndex),
-    /// The application did not look, or did not stop.
+    /// The application did not check the lease, or did not stop when it ended.
     Application,
-    /// A clock ran or jumped beyond the allowance.
+    /// A clock ran or jumped beyond the drift that the lease allows for.
     Clock(HostIndex),
-    /// A write was under way while the lease ended.
+    /// A write was in transit when the lease ended.
     DelayedWrite,
-    /// Somebody outside the lock touched a key.
+    /// An operator or a program outside the lock changed a key.
     Operator,
     /// The process was stopped between its last look at the clock and the overlap.
     Pause,
 }
 
-/// A cause for each of nine nodes, and the clocks of two clients or what two applications did.
+/// Maximum number of causes: one for each of nine nodes, and the clocks of two clients or two
+/// causes in applications.
 const CAUSES_MAX: usize = 12;
 
-/// What a violation is blamed on. Nothing at all means that the client is wrong: `none`.
+/// Causes of a violation. The empty set, written `none`, means that the client is wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blamed {
     causes: [Option<Blame>; CAUSES_MAX],
 }
 
 impl Blamed {
-    /// Nobody but the client.
+    /// No cause: only the client is to blame.
     pub const NONE: Self = Self { causes: [None; CAUSES_MAX] };
 
-    /// Adds a cause, in order, once.
+    /// Adds a cause; keeps the causes sorted and distinct.
     ///
     /// # Panics
     ///
@@ -51,18 +52,18 @@ impl Blamed {
         self.causes[..=free].sort_unstable();
     }
 
-    /// The causes, in order.
+    /// Returns the causes, sorted.
     pub fn iter(&self) -> impl Iterator<Item = Blame> + '_ {
         self.causes.iter().flatten().copied()
     }
 
-    /// Whether the client alone is to blame.
+    /// Returns true if only the client is to blame.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.causes[0].is_none()
     }
 
-    /// Just one cause.
+    /// Returns a blame with a single cause.
     #[must_use]
     pub fn just(cause: Blame) -> Self {
         let mut blamed = Self::NONE;
@@ -70,7 +71,7 @@ impl Blamed {
         blamed
     }
 
-    /// As scenarios and reports write it: `["clock(C)"]`, `["none"]`.
+    /// Returns the causes in the notation of scenarios and reports: `["clock(C)"]`, `["none"]`.
     #[must_use]
     pub fn names(&self, scenario: &Scenario) -> Vec<String> {
         if self.is_none() {
@@ -88,59 +89,60 @@ impl Blamed {
     }
 }
 
-/// The first time that a property was broken in a run.
+/// First violation of a property in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// From when, in true time.
+    /// Start of the violation, in true time.
     pub from_ns: u64,
-    /// To when; the same instant where the property is not about an interval.
+    /// End of the violation, in true time; equal to the start if the property is not about an
+    /// interval.
     pub to_ns: u64,
-    /// The earlier of the two leases, or the one attempt that it is about.
+    /// The earlier of the two leases, or the only attempt concerned.
     pub first: AttemptId,
-    /// The later lease, where there are two.
+    /// The later of the two leases, if two are concerned.
     pub second: Option<AttemptId>,
-    /// The node that it is about, where there is one.
+    /// Node concerned, if there is one.
     pub node: Option<u8>,
-    /// What broke.
+    /// Broken assumptions.
     pub blamed: Blamed,
 }
 
 impl Violation {
-    /// Something wrong with one attempt at one instant.
+    /// Creates a violation by one attempt at one instant.
     pub(super) const fn of_one(attempt: AttemptId, at_ns: u64, blamed: Blamed) -> Self {
         let (first, second, node) = (attempt, None, None);
         Self { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed }
     }
 
-    /// Something wrong between two leases at one instant, the earlier one first.
+    /// Creates a violation between two leases at one instant; `pair` holds the earlier lease first.
     pub(super) const fn of_two(pair: (AttemptId, AttemptId), at_ns: u64, blamed: Blamed) -> Self {
         let (first, second, node) = (pair.0, Some(pair.1), None);
         Self { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed }
     }
 }
 
-/// What the oracle found of one property in one run.
+/// Judgement of one property in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judgement {
-    /// It was put to the test and held.
+    /// The property was put to the test and held.
     Holds,
-    /// Nothing in the run was its subject.
+    /// Nothing in the run put the property to the test.
     #[default]
     Vacuous,
-    /// The engine cannot record what it speaks of.
+    /// The engine cannot record the events that the property is about.
     Unjudged,
-    /// It was broken.
+    /// The property was violated; holds the first violation.
     Violated(Violation),
 }
 
 impl Judgement {
-    /// Whether it was broken; the first time is the one that is kept.
+    /// Returns true if the property was violated. The first violation is kept.
     #[must_use]
     pub const fn is_violated(&self) -> bool {
         matches!(self, Self::Violated(_))
     }
 
-    /// There was a subject, and nothing wrong with it.
+    /// Records that the property was put to the test and held this time. Keeps a violation.
     pub(super) fn held(&mut self) {
         if !self.is_violated() {
             *self = Self::Holds;
@@ -148,20 +150,20 @@ impl Judgement {
     }
 }
 
-/// What the oracle found of every property in one run.
+/// Judgements of every property in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     judgements: [Judgement; Property::ALL.len()],
 }
 
 impl Verdicts {
-    /// What was found of `property`.
+    /// Returns the judgement of `property`.
     #[must_use]
     pub fn of(&self, property: Property) -> Judgement {
         self.judgements[property as usize]
     }
 
-    /// Records what was found of `property`.
+    /// Records the judgement of `property`.
     pub fn set(&mut self, property: Property, judgement: Judgement) {
         self.judgements[property as usize] = judgement;
     }

@@ -1,5 +1,4 @@
-//! The writes to the protected resource: which were sent, and what they are blamed on if they turn
-//! out to be wrong.
+//! Writes to the protected resource, and the blame for writes in the wrong order.
 
 use super::blame;
 use super::continuity::Continuity;
@@ -8,11 +7,11 @@ use super::facts::Facts;
 use super::verdict::{Blame, Blamed};
 use crate::history::AttemptId;
 
-/// One write that left an application.
+/// One write that an application sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     by: AttemptId,
-    /// `None` if the lease was believed when it was sent.
+    /// Blame for sending the write without a belief; `None` if the lease was believed at that time.
     late: Option<Blamed>,
 }
 
@@ -31,14 +30,19 @@ impl Writes {
 
     pub(super) fn sent(&mut self, facts: &Facts, by: AttemptId) {
         let in_time = facts.beliefs.is_believed(by, facts.now_ns);
-        let late = (!in_time).then(|| blame::of_staying(facts, &[by]));
+        let late = (!in_time).then(|| blame::of_use_without_belief(facts, &[by]));
         self.0.push(Sent { by, late });
     }
 
-    /// Why the writes of two leases came in the wrong order: what made the leases, or their
-    /// sections, overlap; else what let the later one in before the earlier one was extended; else
-    /// what made the earlier one send its last write when it was over; else that write was sent in
-    /// time, and delayed.
+    /// Returns the blame for writes of two leases in the wrong order: the first of these causes
+    /// that exists.
+    ///
+    /// - the cause of the overlap of the two leases;
+    /// - the cause of the overlap of their sections;
+    /// - the cause that let the later lease in, if the earlier lease was extended in spite of it;
+    /// - the cause that made the earlier lease's last write leave after the end of that lease.
+    ///
+    /// If none exists, that write was sent in time, and delayed.
     pub(super) fn blamed(
         &self,
         facts: &Facts,

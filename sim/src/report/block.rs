@@ -1,4 +1,4 @@
-//! What a terminal shows of a violation.
+//! Text of a violation for a terminal.
 
 use super::story::{self, Clause};
 use super::timeline::Timeline;
@@ -7,13 +7,13 @@ use crate::oracle::Violation;
 use crate::scenario::{Case, Property};
 use crate::text;
 
-/// The most lines of a block, and their width.
+/// Maximum number of lines of a block; below, their maximum width in characters.
 const LINES_MAX: usize = 25;
 const COLUMNS: usize = 96;
 
-/// The story of a violation in at most 25 lines: what broke, who held what, because of which
-/// fault, and by which command (`replay`) it is played again. `events` is the history of the run by
-/// `seed`.
+/// Tells the story of a violation in at most 25 lines: what broke, who held which lease, which
+/// fault was the cause, and the command (`replay`) that replays the run. `events` is the history of
+/// the run of `seed`.
 #[must_use]
 pub fn violation_block(
     case: &Case,
@@ -49,7 +49,7 @@ fn clauses(lines: &mut Vec<String>, first: &str, further: &str, clauses: &[Claus
     }
 }
 
-/// Breaks `text` into lines; the first begins with `first`, the others with `further`.
+/// Breaks `text` into lines. The first line begins with `first`, the others with `further`.
 fn wrap(lines: &mut Vec<String>, first: &str, further: &str, text: &str) {
     let mut line = first.to_owned();
     let mut is_empty = true;

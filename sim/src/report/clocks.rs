@@ -1,4 +1,4 @@
-//! How far clocks are from true time, drawn with plotters.
+//! Chart of each clock's offset from true time, drawn with plotters.
 
 use plotters::prelude::*;
 
@@ -7,35 +7,37 @@ use super::timeline::Timeline;
 use crate::history::{ClockKind, HostIndex, Segment};
 use crate::text;
 
-/// A clock this near to true time is not worth a line: masters tick in milliseconds.
+/// Smallest offset that is drawn, in nanoseconds. Masters tick in milliseconds, so smaller offsets
+/// mean nothing.
 const NOTABLE_NS: i64 = 2_000_000;
 
 const SIZE: (u32, u32) = (1080, 210);
 
-/// Legible on light and on dark, told apart by their labels.
+/// Colours that are legible on light and on dark backgrounds. Labels tell the lines apart.
 const COLOURS: [RGBColor; 4] =
     [RGBColor(196, 78, 28), RGBColor(40, 120, 181), RGBColor(22, 140, 100), RGBColor(150, 90, 170)];
 
-/// The distance of one clock from true time: instants and nanoseconds.
+/// Offset of one clock from true time. A point is an instant and an offset, both in nanoseconds.
 #[derive(Debug, PartialEq, Eq)]
 struct Series {
     label: String,
     points: Vec<(i64, i64)>,
 }
 
-/// The picture, or `None` if no clock departs from true time.
+/// Draws the chart. Returns `None` if no clock is notably off.
 pub(super) fn draw(timeline: &Timeline<'_>) -> Option<String> {
     let series = series(timeline);
     if series.is_empty() {
         return None;
     }
     let mut svg = String::new();
-    // Drawing into memory fails only if a label does not fit, and then there is no picture.
+    // Drawing into memory fails only if a label does not fit. Then there is no chart.
     plot(&mut svg, &series).ok()?;
     Some(svg.replacen("<svg ", "<svg class=\"clocks\" role=\"img\" ", 1))
 }
 
-/// The clocks that depart, those of a host that move alike as one.
+/// Returns the clocks that are notably off. Clocks of one host with the same offsets become one
+/// series.
 fn series(timeline: &Timeline<'_>) -> Vec<Series> {
     let mut found: Vec<(HostIndex, Vec<ClockKind>, Series)> = Vec::new();
     for (&(host, clock), segments) in &timeline.clocks {
@@ -61,8 +63,8 @@ fn series(timeline: &Timeline<'_>) -> Vec<Series> {
     named.collect()
 }
 
-/// What a clock of this kind reads at true time 0 where nothing is wrong with it: for wall clocks
-/// what most hosts read, for the others what it reads itself, since they count from anywhere.
+/// Reading at true time 0 of a healthy clock of this kind. For wall clocks it is the median of all
+/// hosts. The other clocks have an arbitrary origin, so it is the clock's own first reading.
 fn base(timeline: &Timeline<'_>, clock: ClockKind, own: &[Segment]) -> i128 {
     if clock != ClockKind::Wall {
         return own.first().map_or(0, lead);
@@ -124,7 +126,7 @@ fn plot(svg: &mut String, series: &[Series]) -> Result<(), Box<dyn core::error::
         let colour = COLOURS[place % COLOURS.len()];
         let style = colour.stroke_width(2);
         chart.draw_series(LineSeries::new(one.points.iter().copied(), style))?;
-        // The label stands where the clock is furthest off.
+        // Put the label where the clock is furthest off.
         let furthest = one.points.iter().max_by_key(|point| point.1.abs());
         let Some(&(at_ns, offset)) = furthest else { continue };
         let place = (at_ns.min(to_ns / 4 * 3) + to_ns / 100, offset);

@@ -1,19 +1,19 @@
-//! The picture of drift: how wrong the clocks of both sides may be, as the runs have it and as the
-//! closed form has it.
+//! Chart of clock drift: how far the clocks of client and master may drift apart, as measured in
+//! runs and as computed from the closed form.
 
 use super::picture::frame;
 use super::svg::{Area, PX, Svg};
 
-/// What became of one pair of rates.
+/// Result of the runs with one pair of clock rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// How slow the holder's clocks were, in parts per million.
+    /// Rate by which the holder's clocks were slow, in parts per million.
     pub client_ppm: u32,
-    /// How fast the master's clocks were, in parts per million.
+    /// Rate by which the master's clocks were fast, in parts per million.
     pub node_ppm: u32,
-    /// How many of the runs violated mutual exclusion.
+    /// Number of runs that violated mutual exclusion.
     pub violated: u64,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
 }
 
@@ -21,13 +21,14 @@ const LEFT: i64 = 120 * PX;
 const TOP: i64 = 100 * PX;
 const CELL: i64 = 26 * PX;
 
-/// Of 10 s: a share of one per cent and 2 ms are given up, and masters count in milliseconds.
+/// Length of the belief in a lease of 10 s: 1 % and 2 ms are given up for drift. Below, the length
+/// of the key: masters count in milliseconds, so it may be 1 ms shorter.
 const BELIEF_NS: i64 = 10_000_000_000 - 100_000_000 - 2_000_000;
 const KEY_NS: i64 = 10_000_000_000 - 1_000_000;
 
 const MILLION: i64 = 1_000_000;
 
-/// The picture as a file of its own. Cells lie on a grid of equal steps from 0.
+/// Draws the chart as a standalone SVG file. The cells must lie on a grid of equal steps from 0.
 #[must_use]
 pub fn drift_svg(cells: &[Cell]) -> String {
     let step_ppm = cells.iter().map(|cell| cell.client_ppm).filter(|&ppm| ppm > 0).min();
@@ -63,7 +64,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Where the middle of the square for a rate is: right for the client, up for the master.
+    /// Distance from the grid's origin to the middle of the square of a rate: to the right for the
+    /// client, upwards for the master.
     fn along(self, ppm: i64) -> i64 {
         CELL / 2 + ppm * CELL / self.step_ppm
     }
@@ -88,14 +90,14 @@ impl Grid {
         svg.rect(class, area, &told);
     }
 
-    /// The master's rate, in parts per million, up to which a client's rate is covered.
+    /// Highest rate of the master, in parts per million, that is still safe with `client_ppm`.
     fn covered_ppm(client_ppm: i64) -> i64 {
         // (1 + ρi) = (TTL − 1 ms)(1 − ρc) / (TTL(1 − f) − pad)
         let scaled = i128::from(KEY_NS) * i128::from(MILLION - client_ppm) / i128::from(BELIEF_NS);
         scaled as i64 - MILLION
     }
 
-    /// The closed form, point by point, as far as the grid goes.
+    /// Draws the closed form, point by point, within the grid.
     fn boundary(self, svg: &mut Svg) {
         let most_ppm = (self.columns - 1) * self.step_ppm;
         let point = |client_ppm: i64| {
@@ -135,7 +137,7 @@ impl Grid {
     }
 }
 
-/// `0.5 %`.
+/// Formats a rate as in `0.5 %`.
 fn percent(ppm: i64) -> String {
     format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1_000)
 }

@@ -1,11 +1,11 @@
-//! What a fault did in one run, in words.
+//! Sentences about the effect of a fault in one run.
 
 use super::timeline::{Timeline, Trouble};
 use crate::history::HostIndex;
 use crate::scenario::{Family, Scenario};
 use crate::text;
 
-/// What the fault did and when, for the middle of a sentence after "because".
+/// Describes the effect and the time of a fault, as the clause that follows "because".
 pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
     let Some(fault) = scenario.faults.get(trouble.fault) else { return String::from("a fault") };
     let from = text::instant(trouble.began.at_ns);
@@ -16,7 +16,8 @@ pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
     fault.kind.because(&fault.id, &format!("at {from}"), &span)
 }
 
-/// The last fault of a family on `host` that was there at some instant of `from_ns..=to_ns`.
+/// Returns the last fault of `family` on `host` that was active at some instant of
+/// `from_ns..=to_ns`.
 pub(super) fn on<'t>(
     timeline: &'t Timeline<'_>,
     family: Family,
@@ -27,7 +28,8 @@ pub(super) fn on<'t>(
     let name = timeline.host_name(host);
     timeline.troubles.iter().rev().find(|trouble| {
         let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { return false };
-        // A clock that was moved stays moved, so that the end of such a fault says nothing.
+        // A moved clock stays moved, so a clock fault that has no end is active from its beginning
+        // on.
         let began_in_time = trouble.began.at_ns <= to_ns;
         let lasted = family == Family::Clock && trouble.ended.is_none()
             || trouble.ended.map_or(trouble.began, |ended| ended).at_ns >= from_ns;

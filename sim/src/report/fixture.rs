@@ -1,4 +1,5 @@
-//! Runs written by hand, so that what is drawn can be judged against what was meant.
+//! Hand-written runs. Their content is known exactly, so that tests can compare the reports with
+//! it.
 
 use super::Played;
 use crate::history::{
@@ -9,7 +10,7 @@ use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
 
 const MS: u64 = 1_000_000;
-/// What the wall clocks read at true time 0.
+/// Reading of the wall clocks at true time 0.
 const WALL_NS: u64 = 1_700_000_000_000_000_000;
 const TTL_NS: u64 = 10_000 * MS;
 const DRIFT_NS: u64 = 102 * MS;
@@ -93,7 +94,7 @@ struct Log {
     commands: u32,
 }
 
-/// A command to one node: written, executed a millisecond later, answered another one later.
+/// A command to one node: written, executed 1 ms later, and answered another 1 ms later.
 struct Call {
     attempt: AttemptId,
     node: u8,
@@ -185,7 +186,7 @@ impl Log {
         self.at(at_ms + 2, delivered);
     }
 
-    /// An extension that makes the keys again, and believes itself.
+    /// Records an extension that sets the keys again and succeeds.
     fn recreate(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
         let (round, ttl_ns, clock) = (1, TTL_NS, ClockKind::Boot);
         let t1_local_ns = (5_000 + at_ms) * MS;
@@ -292,7 +293,8 @@ pub(super) fn jump() -> Played {
     )
 }
 
-/// K1: c1 looks, is stopped for longer than its lease, and enters its section beside c2.
+/// K1: c1 checks its lease, is stopped for longer than the lease, and enters its section while c2
+/// is in its own.
 pub(super) fn pause() -> Played {
     let mut log = Log::new(9);
     log.acquire(0, FIRST, &nobody(&[0, 1, 2, 3, 4]));
@@ -345,7 +347,8 @@ pub(super) fn pause() -> Played {
     )
 }
 
-/// E3: c1 is stopped for longer than its lease; c2 comes and goes; c1 makes its keys again.
+/// E3: c1 is stopped for longer than its lease; c2 acquires and releases; c1's extension sets the
+/// keys again.
 pub(super) fn recreated() -> Played {
     let all = [0, 1, 2, 3, 4];
     let mut log = Log::new(9);
@@ -364,7 +367,7 @@ pub(super) fn recreated() -> Played {
     judged(RECREATED, log.finish(16_000))
 }
 
-/// D12: C fails over to a replica that has not heard of the key.
+/// D12: C fails over to a replica that has not received the key.
 pub(super) fn failover() -> Played {
     let mut log = Log::new(10);
     log.acquire(0, FIRST, &nobody(&[0, 1, 2]));
@@ -377,7 +380,7 @@ pub(super) fn failover() -> Played {
     judged(FAILOVER, log.finish(11_000))
 }
 
-/// With the violations that the judge finds.
+/// Judges `events` with the oracle, and adds the violations it finds.
 fn judged(toml: &str, events: Vec<Event>) -> Played {
     let scenario: Scenario = toml::from_str(toml).expect("the fixture is a scenario");
     let mut oracle = Oracle::new(&scenario, &[]);

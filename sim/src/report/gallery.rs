@@ -1,5 +1,6 @@
 //! The gallery: a few pages that are committed and compared byte for byte, and the verdicts of all
-//! cases, so that a change says at once whether it changed a finding or only how it looks.
+//! cases. A comparison thus tells at once whether a change altered a verdict or only the look of a
+//! page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,26 +14,26 @@ use crate::history::HistoryHash;
 use crate::scenario::Property;
 use crate::search::Observed;
 
-/// The most pages of a gallery.
+/// Maximum number of pages of a gallery.
 pub const PAGES_MAX: usize = 12;
 
-/// The largest page, in bytes.
+/// Maximum size of a page, in bytes.
 pub const PAGE_BYTES_MAX: usize = 200_000;
 
-/// The file of the verdicts.
+/// Name of the file with the verdicts.
 const VERDICTS: &str = "verdicts.json";
 
-/// The files of a gallery by name: pages and the verdicts.
+/// The files of a gallery: pages and the verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gallery {
-    /// Names and contents.
+    /// Contents by file name.
     pub files: BTreeMap<String, String>,
 }
 
-/// Why a gallery cannot be.
+/// Reason why a gallery cannot be rendered or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
-    /// Nobody looks at what a machine blesses.
+    /// The environment variable `CI` is set. A person must look at a gallery before it is blessed.
     #[error("a gallery is not blessed where `CI` is set: look at it, and commit it")]
     InCi,
     /// A file cannot be read or written.
@@ -41,30 +42,30 @@ pub enum GalleryError {
     /// A page is larger than [`PAGE_BYTES_MAX`].
     #[error("the page `{name}` has {bytes} bytes, more than {PAGE_BYTES_MAX}")]
     PageTooLarge {
-        /// Which.
+        /// Name of the scenario.
         name: String,
-        /// How large.
+        /// Size of the page, in bytes.
         bytes: usize,
     },
-    /// More pages than [`PAGES_MAX`].
+    /// There are more pages than [`PAGES_MAX`].
     #[error("a gallery has at most {PAGES_MAX} pages, not {0}")]
     TooManyPages(usize),
-    /// A page of a scenario that was not played.
+    /// The gallery names a scenario that was not played.
     #[error("the scenario `{0}` of the gallery was not played")]
     Unplayed(String),
 }
 
-/// How a gallery departs from the committed one.
+/// Differences between a gallery and the committed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// What was found otherwise, in words.
+    /// Changed verdicts, in words.
     pub verdicts: Vec<String>,
     /// Files that differ, are new or are gone.
     pub files: Vec<String>,
 }
 
 impl Differences {
-    /// Whether there are none.
+    /// Returns true if there are no differences.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.verdicts.is_empty() && self.files.is_empty()
@@ -82,24 +83,24 @@ impl core::fmt::Display for Differences {
     }
 }
 
-/// What is known of one case.
+/// Verdicts of one case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct CaseVerdicts {
-    /// What was found, of the properties that something put to the test, with the blame.
+    /// Verdict and blame of each property that is not vacuous.
     found: BTreeMap<Property, String>,
-    /// The hash of the history that a page of the gallery shows.
+    /// Hash of the history that a page of the gallery shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
 }
 
 type AllVerdicts = BTreeMap<String, CaseVerdicts>;
 
-/// The gallery of the scenarios in `names`, and the verdicts of all that was played.
+/// Renders the pages of the scenarios in `names`, and the verdicts of all cases in `played`.
 ///
 /// # Errors
 ///
-/// If a scenario was not played, or pages are too many or too large.
+/// If a scenario was not played, or if pages are too many or too large.
 pub fn render(played: &[Played], names: &[&str]) -> Result<Gallery, GalleryError> {
     if names.len() > PAGES_MAX {
         return Err(GalleryError::TooManyPages(names.len()));
@@ -150,11 +151,11 @@ fn verdicts(played: &[Played], names: &[&str]) -> String {
     json
 }
 
-/// How `gallery` departs from the one in `directory`.
+/// Compares `gallery` with the one in `directory`.
 ///
 /// # Errors
 ///
-/// If a file is there and cannot be read.
+/// If an existing file cannot be read.
 pub fn compare(directory: &Path, gallery: &Gallery) -> io::Result<Differences> {
     let committed = read(directory)?;
     let verdicts_of = |files: &BTreeMap<String, String>| -> AllVerdicts {
@@ -199,7 +200,7 @@ fn changes(old: &AllVerdicts, new: &AllVerdicts) -> Vec<String> {
     told
 }
 
-/// The files of a committed gallery; none if there is no such directory.
+/// Reads the files of a committed gallery. Returns no files if the directory does not exist.
 fn read(directory: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     let entries = match fs::read_dir(directory) {
@@ -217,11 +218,11 @@ fn read(directory: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Makes `gallery` the one in `directory`, and tells what changed by it.
+/// Replaces the gallery in `directory` with `gallery`, and returns the differences.
 ///
 /// # Errors
 ///
-/// Where the environment variable `CI` is set, or if a file cannot be written.
+/// If the environment variable `CI` is set, or if a file cannot be read or written.
 pub fn bless(directory: &Path, gallery: &Gallery) -> Result<Differences, GalleryError> {
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     bless_where(in_ci, directory, gallery)

@@ -1,4 +1,4 @@
-//! Who held what from when to when, drawn to scale in true time.
+//! Ownership chart: leases, keys and critical sections over true time, drawn to scale.
 
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
 use super::timeline::{Key, Timeline, Trouble};
@@ -18,7 +18,7 @@ const CLIENT_ROW: i64 = 58 * PX;
 const NODE_ROW: i64 = 27 * PX;
 const STORE_ROW: i64 = 46 * PX;
 
-/// The picture of a run, with the overlap of `violation` if it is one of two leases.
+/// Draws the chart of a run. Marks the overlap of `violation` if the violation is about two leases.
 pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> String {
     let mut gantt = Gantt::new(timeline);
     gantt.lay_out();
@@ -41,7 +41,7 @@ struct Gantt<'t, 'a> {
     timeline: &'t Timeline<'a>,
     scale: Scale,
     svg: Svg,
-    /// The lane of each trouble, in their order.
+    /// Lane of each fault window, in the order of `timeline.troubles`.
     lane_of: Vec<usize>,
     clients_top: i64,
     nodes_top: i64,
@@ -103,7 +103,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         }
     }
 
-    /// The faults behind everything.
+    /// Draws the fault windows, behind everything else.
     fn bands(&mut self) {
         let top = 20 * PX;
         for trouble in &self.timeline.troubles {
@@ -119,7 +119,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         }
     }
 
-    /// The names of the faults, above everything.
+    /// Draws the labels of the faults, above everything else.
     fn lanes(&mut self) {
         let lanes = self.lane_of.clone();
         for (trouble, lane) in self.timeline.troubles.iter().zip(lanes) {
@@ -152,7 +152,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         let width = (to - from).max(2 * PX);
         let own = self.timeline.scenario.clients.len() as i64;
         let height = match violation.to_ns - violation.from_ns.min(violation.to_ns) {
-            // An instant is about the resource, whose row is the last one.
+            // A violation of zero length is about the resource, whose row is the last one.
             0 => self.bottom - self.clients_top,
             _ => own * CLIENT_ROW - 2 * PX,
         };
@@ -171,7 +171,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         self.svg.text("overlap-label", (middle, self.clients_top - 6 * PX), &label);
     }
 
-    /// Whether both leases, or the sections under them, were there as the violation began.
+    /// Returns true if both leases, or the sections under them, existed when the violation began.
     fn at_once(&self, violation: &Violation) -> bool {
         let ids = [Some(violation.first), violation.second];
         ids.into_iter().flatten().all(|id| {
@@ -181,7 +181,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         })
     }
 
-    /// The hatched absences of a host, over its row.
+    /// Draws the hatched absences of a host over its row.
     fn absences(&mut self, host: HostIndex, y: i64, height: i64) {
         let timeline = self.timeline;
         for away in timeline.absences.iter().filter(|away| away.host == host) {
@@ -201,7 +201,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
     }
 }
 
-/// Whether a key is of somebody who is worth a row.
+/// Returns true if the owner of the key is drawn: a lease with a row, the operator, or nobody.
 fn is_drawn(timeline: &Timeline<'_>, key: &Key) -> bool {
     match key.writer {
         Writer::Attempt(id) => timeline.is_drawn(id),
@@ -209,7 +209,7 @@ fn is_drawn(timeline: &Timeline<'_>, key: &Key) -> bool {
     }
 }
 
-/// Where a label of this width begins that belongs at `x`, so that it stays inside the picture.
+/// Left edge of a label of this width that belongs at `x`. Keeps the label inside the picture.
 fn label_x(x: i64, width: i64) -> i64 {
     (x + 3 * PX).min(RIGHT - width).max(LEFT)
 }
@@ -221,12 +221,12 @@ fn lane_label(timeline: &Timeline<'_>, trouble: &Trouble) -> String {
     }
 }
 
-/// The class of the colour of a lease.
+/// CSS class of the colour of a lease.
 fn colour(place: usize) -> String {
     format!("o{}", place % 6)
 }
 
-/// Where the picture ends: a little after the last thing that people look for.
+/// End of the chart's time axis, in nanoseconds: the last event that is drawn, plus a small margin.
 fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
     let mut last_ns = 0;
     for attempt in timeline.attempts.iter().filter(|it| timeline.is_drawn(it.id)) {

@@ -1,4 +1,4 @@
-//! The first page: every case against every property.
+//! The index page: a table of every case against every property.
 
 use maud::{Markup, html};
 

@@ -1,5 +1,5 @@
-//! A space-time diagram of the messages: time runs down, a lifeline a host. Distances down the page
-//! follow the order of events, not their duration.
+//! Space-time diagram of the messages: time runs down, and each host has a lifeline. Vertical
+//! distances follow the order of events, not their duration.
 
 use super::svg::{Area, PX, Svg, width_of};
 use super::timeline::Timeline;
@@ -19,7 +19,7 @@ const STEP: i64 = 14 * PX;
 const GAP: i64 = 24 * PX;
 const QUIET_NS: u64 = 100_000_000;
 
-/// A diagram, and what it leaves out.
+/// A diagram, the number of messages in it, and the number of all messages.
 #[derive(Debug)]
 pub(super) struct Diagram {
     pub(super) svg: String,
@@ -27,7 +27,8 @@ pub(super) struct Diagram {
     pub(super) all: usize,
 }
 
-/// Draws at most `most` messages, those nearest to the violation; `None` if there are none.
+/// Draws at most `most` messages: those of the violation's attempts first, then those nearest to it
+/// in time. Returns `None` if there are no messages.
 pub(super) fn draw(
     timeline: &Timeline<'_>,
     violation: Option<&Violation>,
@@ -54,7 +55,7 @@ pub(super) fn draw(
     Some(Diagram { svg, drawn: drawn.len(), all: total })
 }
 
-/// The lines of the diagram: instants and the gaps between them.
+/// Vertical positions of the instants, and of the gaps between them.
 struct Rows {
     instants: Vec<(u64, i64)>,
     gaps: Vec<(i64, String)>,
@@ -105,7 +106,7 @@ impl Rows {
         self.instants.last().map_or(0, |(at_ns, _)| *at_ns)
     }
 
-    /// How far down an instant is; those outside the diagram lie on its edge.
+    /// Returns the vertical position of an instant. Instants outside the diagram lie on its edge.
     fn y(&self, at_ns: u64) -> i64 {
         if at_ns < self.begin_ns() {
             return TOP;
@@ -115,7 +116,8 @@ impl Rows {
     }
 }
 
-/// Half of the clients stand left of the masters, half right; the resource comes last.
+/// Returns the horizontal position of each host. Half of the clients stand left of the masters,
+/// half right; the resource comes last.
 fn columns(timeline: &Timeline<'_>) -> Vec<(usize, i64)> {
     let nodes = timeline.scenario.cluster.nodes.len();
     let clients = usize::from(timeline.clients());
@@ -136,7 +138,7 @@ struct Sheet<'t, 'a> {
     rows: Rows,
     svg: Svg,
     columns: Vec<(usize, i64)>,
-    /// Written over all lines.
+    /// Drawn last, so that lines do not cover them.
     labels: Vec<(&'static str, (i64, i64), String)>,
 }
 
@@ -145,7 +147,7 @@ impl Sheet<'_, '_> {
         self.columns.iter().find(|(known, _)| *known == host).map_or(FIRST, |(_, x)| *x)
     }
 
-    /// Hosts, lifelines, times.
+    /// Draws host names, lifelines, times and gaps.
     fn frame(&mut self) {
         for (host, x) in self.columns.clone() {
             let name = self.timeline.host_name(crate::history::HostIndex(host as u8)).to_owned();

@@ -12,14 +12,14 @@ mod run;
 
 use fit::Detail;
 
-/// The style of every page.
+/// Style sheet of every page.
 const STYLE: &str = include_str!("style.css");
 
-/// What all pictures of a page share.
+/// SVG patterns shared by all pictures of a page.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// The page of one scenario; all of `played` are its cases, in order. `has_index` if `index.html`
-/// lies beside it.
+/// Draws the page of one scenario. `played` holds its cases, in order. `has_index` is true if
+/// `index.html` lies beside the page.
 pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
     let Some(first) = played.first() else { return String::new() };
     let scenario = &first.result.case.scenario;
@@ -37,7 +37,7 @@ pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
     document(&scenario.title, &body)
 }
 
-/// A whole HTML document that needs nothing else.
+/// Returns a complete HTML document that needs no other file.
 pub(super) fn document(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -61,7 +61,7 @@ pub(super) fn document(title: &str, body: &Markup) -> String {
     page
 }
 
-/// What everybody is told, in a sentence.
+/// Describes the set-up of the scenario in a sentence: masters, TTL, delays, clients.
 fn setting(scenario: &Scenario) -> Markup {
     let nodes = &scenario.cluster.nodes;
     let masters = text::count(nodes.len() as u64, "master");
@@ -79,7 +79,7 @@ fn setting(scenario: &Scenario) -> Markup {
     }
 }
 
-/// How long messages take, unless a link differs.
+/// Formats the default message delay of the network.
 fn delay(scenario: &Scenario) -> String {
     let delay = scenario.cluster.network.delay;
     let (least, most) = (text::length(delay.min.0), text::length(delay.max.0));
@@ -101,7 +101,7 @@ fn contents(played: &[&Played]) -> Markup {
     }
 }
 
-/// The name of a case on its page, for links.
+/// HTML anchor of a case on its page.
 pub(super) fn anchor(played: &Played) -> String {
     let slug = played.result.case.slug.as_deref().unwrap_or("base");
     match played.result.engine {
@@ -142,7 +142,7 @@ fn case(played: &Played, detail: Detail) -> Markup {
     }
 }
 
-/// What was expected and found of each property.
+/// Draws the table of expected and observed verdicts.
 fn findings(played: &Played) -> Markup {
     let result = &played.result;
     let told = |it: &&PropertyResult| it.observed != Observed::Vacuous || !it.failures.is_empty();
@@ -187,7 +187,7 @@ fn expected(it: &PropertyResult) -> String {
     }
 }
 
-/// A finding as glyph, word and colour.
+/// Formats a verdict as glyph, word and colour.
 pub(super) fn finding(it: &PropertyResult) -> Markup {
     let glyph = match it.observed {
         Observed::Holds => "✓",
@@ -210,7 +210,8 @@ fn share(it: &PropertyResult, runs: u64) -> String {
     }
 }
 
-/// [`PropertyResult::bound_95`] in percent, rounded up to four places, without a float in the text.
+/// Formats [`PropertyResult::bound_95`] in percent, rounded up to four places. Uses integers only,
+/// because reports contain no floats.
 fn percent_below(runs: u64) -> String {
     let ppm = 3_000_000u64.div_ceil(runs.max(1)).min(1_000_000);
     let digits = format!("{}.{:04}", ppm / 10_000, ppm % 10_000);

@@ -1,36 +1,36 @@
-//! The picture of the exchange of 2016: a pause that begins before each step of an acquisition, and
-//! what becomes of the lock and of the resource.
+//! Chart of the debate of 2016: the effect on the lock and on the resource of a pause before each
+//! step of an acquisition.
 
 use super::svg::{Area, PX, Svg, escape};
 use crate::scenario::{At, Case, Checks, Point, Property};
 use crate::search::{CaseResult, Observed};
 
-/// Who is asked, and where.
+/// Subject of a row, and the place where it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
-    /// The specification to the letter: the sections of `redlock-literal`.
+    /// The specification to the letter: sections of `redlock-literal`.
     Literal,
     /// This project's client: its sections.
     Ours,
-    /// Whatever the client: the order of the writes at a resource that checks fencing tokens.
+    /// Any client: order of the writes at a resource that checks fencing tokens.
     Fenced,
 }
 
-/// What becomes of a pause that begins before one step.
+/// Effect of a pause before one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Who is asked.
+    /// Row of the cell.
     pub row: Row,
-    /// The step.
+    /// Step before which the pause begins.
     pub point: Point,
-    /// The node that the step is about, where it is about one.
+    /// Node of the step, if the step concerns one.
     pub node: Option<String>,
-    /// Whether the property was violated by any seed.
+    /// True if some seed violated the property.
     pub violated: bool,
 }
 
-/// The steps in the order in which they come where the nodes answer in the order of their names:
-/// C's answer makes the majority, so that those of D and E come after the section has begun.
+/// The steps in order, for nodes that reply in the order of their names. C's reply completes the
+/// majority, so the replies of D and E arrive after the section has begun.
 const COLUMNS: [(&str, Point, Option<&str>); 12] = [
     ("T1", Point::T1, None),
     ("write", Point::Write, None),
@@ -46,7 +46,7 @@ const COLUMNS: [(&str, Point, Option<&str>); 12] = [
     ("reply E", Point::Reply, Some("E")),
 ];
 
-/// Headings over the columns, and how many columns each is over.
+/// Headings above the columns, with the number of columns under each.
 const PHASES: [(&str, i64); 4] =
     [("ask the masters", 6), ("decide", 1), ("use the lease", 3), ("in the section", 2)];
 
@@ -56,9 +56,9 @@ const ROWS: [(Row, &str, &str); 3] = [
     (Row::Fenced, "with fencing tokens", "a stale write at the resource?"),
 ];
 
-/// The cells that the cases of the scenarios named `scenarios` amount to. The step comes from the
-/// first fault that begins at a point, the row from what the resource checks and from the subject
-/// of the first client.
+/// Returns the cells for the cases of the scenarios in `scenarios`. The step is that of the first
+/// enabled fault that begins at a point. The row follows from what the resource checks and from the
+/// subject of the first client.
 #[must_use]
 pub fn cells(results: &[CaseResult], scenarios: &[&str]) -> Vec<Cell> {
     let named = results.iter().filter(|it| scenarios.contains(&it.case.scenario.name.as_str()));
@@ -94,7 +94,7 @@ const ROW: i64 = 60 * PX;
 const TOP: i64 = 128 * PX;
 const WIDTH: i64 = LEFT + COLUMNS.len() as i64 * CELL + 20 * PX;
 
-/// The picture as a file of its own; steps without a cell are left empty.
+/// Draws the chart as a standalone SVG file. Steps without a cell are left empty.
 #[must_use]
 pub fn sweep_svg(cells: &[Cell]) -> String {
     let mut svg = Svg::default();
@@ -130,7 +130,7 @@ pub fn sweep_svg(cells: &[Cell]) -> String {
     frame(title, &svg.into_body(), (WIDTH, bottom + 46 * PX))
 }
 
-/// Whether any of the runs that a cell stands for did harm; `None` if there was none.
+/// Returns true if any cell of this square was violated; `None` if there is no such cell.
 fn verdict(cells: &[Cell], row: Row, point: Point, node: Option<&str>) -> Option<bool> {
     let known = cells.iter().filter(|cell| cell.row == row && cell.point == point);
     let of_node = known.filter(|cell| node.is_none() || cell.node.as_deref() == node);
@@ -162,7 +162,7 @@ fn square(svg: &mut Svg, x: i64, y: i64, verdict: Option<bool>) {
     svg.text(&format!("word {class}"), (x + CELL / 2, y + 47 * PX), word);
 }
 
-/// A picture as a file of its own: paper, style and `title` around `body`.
+/// Wraps `body` into a standalone SVG file with background, style and `title`.
 pub(super) fn frame(title: &str, body: &str, (width, height): (i64, i64)) -> String {
     let (width, height) = (width / PX, height / PX);
     let title = escape(title);

@@ -1,19 +1,21 @@
-//! The table of the README: which assumption is broken, and who stands it.
+//! The table of the README: each assumption that a scenario breaks, and the verdicts of the literal
+//! algorithm, of this client, and with fencing tokens.
 
 use crate::scenario::Property;
 use crate::search::{CaseResult, Observed, PropertyResult};
 
-/// One line of the table: an assumption and the cases in which it is broken.
+/// One line of the table: an assumption, and the cases that break it.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     assumption: &'static str,
-    /// The scenario, for the reader to run.
+    /// Name of the scenario, so that the reader can run it.
     scenario: &'static str,
-    /// The case with the specification to the letter.
+    /// Slug of the case with the literal algorithm. Here and below, "" is the base case and "-" is
+    /// no case.
     literal: &'static str,
-    /// The case with this project's client.
+    /// Slug of the case with this project's client.
     ours: &'static str,
-    /// The case with a resource that checks fencing tokens.
+    /// Slug of the case with a resource that checks fencing tokens.
     fenced: &'static str,
 }
 
@@ -104,14 +106,14 @@ const LINES: [Line; 12] = [
     },
 ];
 
-/// What a cell tells apart, and the properties that each is about.
+/// Aspects that a cell reports separately, with the properties of each.
 const ASPECTS: [(&str, &[Property]); 3] = [
     ("beliefs", &[Property::MutualExclusion]),
     ("sections", &[Property::ExclusiveSection]),
     ("resource", &[Property::NoLostUpdate, Property::FencedOrder]),
 ];
 
-/// The table in Markdown. A case that there is none of, or that was not played, shows as `–`.
+/// Renders the table in Markdown. A missing case, or one that was not played, shows as `–`.
 #[must_use]
 pub fn readme_table(results: &[CaseResult]) -> String {
     let mut table = String::from(
@@ -138,7 +140,7 @@ pub fn readme_table(results: &[CaseResult]) -> String {
     table
 }
 
-/// What a case found, in a few words.
+/// Summarises the verdicts of a case in a few words.
 fn verdict(results: &[CaseResult], name: &str) -> String {
     let Some(result) = results.iter().find(|it| it.engine == "event" && it.name() == name) else {
         return String::from("–");

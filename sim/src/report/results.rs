@@ -1,4 +1,4 @@
-//! `results.json`: what was expected and what was found, for programs.
+//! `results.json`: expected and observed verdicts, for programs.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::oracle::Counters;
 use crate::scenario::{Case, Expectation, Property};
 use crate::search::{CaseResult, Failure, Observed, PropertyResult};
 
-/// The version of the format.
+/// Version of the format.
 pub const SCHEMA: u32 = 1;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Results {
-    /// The version of the format: [`SCHEMA`].
+    /// Version of the format: [`SCHEMA`].
     pub schema: u32,
-    /// The build of the harness.
+    /// Build of the harness.
     pub build: String,
-    /// Whether everything was as expected.
+    /// True if all cases met their expectations.
     pub met: bool,
-    /// In the order in which they were played.
+    /// Cases, in the order in which they were played.
     pub cases: Vec<CaseReport>,
 }
 
@@ -29,27 +29,27 @@ pub struct Results {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CaseReport {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The case's slug; none for the base.
+    /// Slug of the case; `None` for the base case.
     pub case: Option<String>,
-    /// The engine that played it.
+    /// Name of the engine.
     pub engine: String,
-    /// The seeds that were asked for, `a..b`, `b` excluded.
+    /// Requested seeds, as `a..b`, `b` excluded.
     pub seeds: String,
-    /// How many of them were played.
+    /// Number of seeds that were played.
     pub runs: u64,
-    /// How many different histories there were.
+    /// Number of distinct histories.
     pub distinct_histories: u64,
-    /// The hash of the first seed's history, in hexadecimal.
+    /// Hash of the first seed's history, in hexadecimal.
     pub first_hash: String,
-    /// Whether everything was as expected.
+    /// True if the case met its expectations.
     pub met: bool,
-    /// What is wrong beyond the properties.
+    /// Failures of the case as a whole, apart from its properties.
     pub failures: Vec<String>,
-    /// By property.
+    /// Report of each property.
     pub properties: BTreeMap<Property, PropertyReport>,
-    /// Added up over all runs.
+    /// Counters, summed over all runs.
     pub counters: Counters,
 }
 
@@ -57,31 +57,32 @@ pub struct CaseReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PropertyReport {
-    /// What the scenario expects.
+    /// Verdict that the scenario expects.
     pub expected: Expectation,
-    /// What was found: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
+    /// Observed verdict: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
     pub observed: String,
-    /// How many seeds violated it.
+    /// Number of seeds that violated the property.
     pub violating_seeds: u64,
-    /// The first of them.
+    /// First seed that violated the property.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_violating_seed: Option<u64>,
     /// Every blame that was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub blame: Vec<String>,
-    /// The shortest overlap among the violating runs, in nanoseconds.
+    /// Shortest overlap among the violating runs, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortest_overlap_ns: Option<u64>,
-    /// Where nothing was found: with 95 % confidence at most this share of all seeds violates it.
+    /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
+    /// violate the property.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound_95: Option<f64>,
-    /// How the finding departs from the expectation.
+    /// Differences between the observed and the expected verdict.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failures: Vec<String>,
 }
 
 impl Results {
-    /// What `results` amount to.
+    /// Builds the file's content from `results`.
     #[must_use]
     pub fn new<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
         let cases: Vec<CaseReport> = results.into_iter().map(CaseReport::new).collect();
@@ -89,7 +90,7 @@ impl Results {
         Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
     }
 
-    /// As the file has it.
+    /// Returns the text of the file.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("plain structs serialize");
@@ -132,7 +133,7 @@ impl PropertyReport {
     }
 }
 
-/// A finding in one word.
+/// Returns a verdict as one word.
 #[must_use]
 pub const fn word(observed: Observed) -> &'static str {
     match observed {
@@ -144,7 +145,7 @@ pub const fn word(observed: Observed) -> &'static str {
     }
 }
 
-/// What is wrong with a case as a whole, in words.
+/// Describes a failure of a case as a whole.
 pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
     match failure {
         Failure::FaultNeverBegan { fault } => {

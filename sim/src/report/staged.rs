@@ -1,14 +1,14 @@
-//! Files that appear whole and together, or not at all.
+//! Writes several files so that they appear complete and together, or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Ending of a file that is not complete yet.
+/// Suffix of a file that is not complete yet.
 const PART: &str = ".part";
 
-/// Files written beside their final paths. [`Staged::commit`] moves them there; dropping this removes
-/// those that were not moved.
+/// Files that are written beside their final paths. [`Staged::commit`] moves the files to their
+/// final paths; a drop removes the files that were not moved.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     /// Final paths.

@@ -1,5 +1,5 @@
-//! The story of a run in words: who held what from when to when, at which node a key ended early,
-//! and because of which fault.
+//! The story of a run in words: the holder and the time of each lease, the node on which a key
+//! ended early, and the fault that caused it.
 
 use super::timeline::{Absence, Attempt, Moment, Timeline};
 use super::words;
@@ -12,7 +12,7 @@ mod because;
 mod continuity;
 mod other;
 
-/// A sentence, and the event that it speaks of.
+/// A sentence, and the index of the event it describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Clause {
     pub(super) text: String,
@@ -36,13 +36,13 @@ impl Clause {
 /// The story of a violation.
 #[derive(Clone, Debug)]
 pub(super) struct Story {
-    /// What broke, in one sentence.
+    /// Names the violation in one sentence.
     pub(super) headline: String,
-    /// "Let": the leases it is about.
+    /// "Let": introduces the leases involved.
     pub(super) lets: Vec<Clause>,
-    /// "Then": what follows, and because of what.
+    /// "Then": the consequences and their causes.
     pub(super) then: Vec<Clause>,
-    /// What is to be concluded.
+    /// The conclusion: the assumptions that were broken.
     pub(super) therefore: String,
 }
 
@@ -86,7 +86,8 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
 }
 
-/// `L1 = c1's lease: counted A, B and C; believed from 0.002 s to 9.898 s (…)`.
+/// Introduces an attempt: `L1 = c1's lease, counted on A, B and C; believed from 0.002 s to 9.898 s
+/// (…)`.
 fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     let client = timeline.client_name(attempt.id.client);
     let name = timeline.name(attempt.id);
@@ -115,7 +116,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     Clause::at(delivered, told)
 }
 
-/// `; extended 3 times, last at 12.003 s; 1 extension failed`.
+/// Summarises the extensions: `; extended 3 times, last at 12.003 s; 1 extension failed`.
 fn extensions(attempt: &Attempt) -> String {
     let mut told = String::new();
     let done: Vec<Moment> =
@@ -143,7 +144,7 @@ fn extensions(attempt: &Attempt) -> String {
     told
 }
 
-/// ` (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
+/// Explains the length of a lease: ` (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
 fn arithmetic(attempt: &Attempt) -> String {
     if attempt.ttl_ns == u64::MAX {
         return String::from(" (no expiry)");
@@ -181,7 +182,7 @@ fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation)
     format!("What was assumed and did not hold: {}.{knew}", text::list(&broken))
 }
 
-/// What has to hold so that this is never blamed.
+/// Returns the assumption that `blame` breaks.
 fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
     match blame {
         Blame::Amnesia(host) => {
@@ -201,7 +202,7 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
     }
 }
 
-/// What happened in a run in which nothing of interest broke.
+/// Tells the events of a run without a violation: faults, leases and refused attempts.
 pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
     const LEASES_MAX: usize = 6;
     let mut told: Vec<Clause> = Vec::new();
@@ -242,7 +243,7 @@ fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
     }
 }
 
-/// One clause for each way in which attempts were refused.
+/// Returns one clause for each client and each reason for which attempts of the client failed.
 fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
     let mut told: Vec<(u8, Settlement, Moment, u64)> = Vec::new();
     for attempt in &timeline.attempts {
@@ -269,7 +270,7 @@ fn capital(sentence: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The stop of a client that covers, or comes last before, `at_ns`.
+/// Returns the last stop of the client that began at or before `at_ns`.
 fn stop_before<'t>(
     timeline: &'t Timeline<'_>,
     id: AttemptId,

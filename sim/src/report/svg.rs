@@ -1,9 +1,9 @@
-//! Writes SVG. Lengths are tenths of a pixel in integers, so that a picture is the same bytes
+//! Writes SVG. Lengths are integers in tenths of a pixel, so that a picture has the same bytes
 //! everywhere.
 
 use core::fmt::Write as _;
 
-/// A pixel, in the unit of this module.
+/// One pixel, in the unit of this module.
 pub(super) const PX: i64 = 10;
 
 /// A rectangle.
@@ -15,14 +15,14 @@ pub(super) struct Area {
     pub(super) height: i64,
 }
 
-/// A picture that grows.
+/// A picture under construction.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
     body: String,
 }
 
 impl Svg {
-    /// A rectangle, with what a pointer on it is told.
+    /// Draws a rectangle. `title` is its tooltip, if not empty.
     pub(super) fn rect(&mut self, class: &str, area: Area, title: &str) {
         let (x, y) = (length(area.x), length(area.y));
         let (width, height) = (length(area.width), length(area.height));
@@ -36,21 +36,22 @@ impl Svg {
         }
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub(super) fn line(&mut self, class: &str, from: (i64, i64), to: (i64, i64)) {
         let (x1, y1) = (length(from.0), length(from.1));
         let (x2, y2) = (length(to.0), length(to.1));
         let _ = write!(self.body, r#"<path class="{class}" d="M{x1} {y1}L{x2} {y2}"/>"#);
     }
 
-    /// Text whose baseline begins at `at`.
+    /// Draws text whose baseline begins at `at`.
     pub(super) fn text(&mut self, class: &str, at: (i64, i64), text: &str) {
         let (x, y) = (length(at.0), length(at.1));
         let _ =
             write!(self.body, r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#, escape(text));
     }
 
-    /// The finished picture; `class` is its own, `label` tells people who do not see it.
+    /// Returns the finished picture. `class` is its CSS class, and `label` describes it to screen
+    /// readers.
     pub(super) fn finish(self, class: &str, size: (i64, i64), label: &str) -> String {
         let (width, height) = (length(size.0), length(size.1));
         format!(
@@ -60,7 +61,7 @@ impl Svg {
         )
     }
 
-    /// What was drawn so far, for a picture with a frame of its own.
+    /// Returns the shapes drawn so far, for a picture with its own `<svg>` element.
     pub(super) fn into_body(self) -> String {
         self.body
     }
@@ -75,7 +76,7 @@ fn length(tenths: i64) -> String {
     }
 }
 
-/// Text as XML may hold it.
+/// Escapes text for XML.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -84,7 +85,7 @@ pub(super) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no place for control characters.
+            // XML forbids control characters.
             control if control.is_control() => escaped.push('\u{fffd}'),
             letter => escaped.push(letter),
         }
@@ -92,12 +93,12 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// How wide a text of this size is, about: enough to keep labels from running into each other.
+/// Approximate width of a text of this font size, good enough to keep labels apart.
 pub(super) fn width_of(text: &str, size: i64) -> i64 {
     text.chars().count() as i64 * size * 55 / 100
 }
 
-/// A scale of true time: instants to places across a picture.
+/// A time axis: maps instants in true time to horizontal positions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) from_ns: u64,
@@ -107,7 +108,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Where an instant is; those beyond the scale lie on its edge.
+    /// Returns the position of an instant. Instants beyond the scale lie on its edge.
     pub(super) fn x(&self, at_ns: u64) -> i64 {
         let at_ns = at_ns.clamp(self.from_ns, self.to_ns);
         let span = i128::from((self.to_ns - self.from_ns).max(1));
@@ -115,7 +116,7 @@ impl Scale {
         self.left + i64::try_from(across).expect("no further than the right edge")
     }
 
-    /// Round instants, at most `most` of them.
+    /// Returns round instants for the axis; `most` is the maximum number of steps between them.
     pub(super) fn ticks(&self, most: u64) -> Vec<u64> {
         let span = self.to_ns - self.from_ns;
         let mut step = 1u64;
@@ -129,7 +130,7 @@ impl Scale {
     }
 }
 
-/// A tick's label: `2 s`, `250 ms`, as short as it can be said.
+/// Formats the label of a tick as briefly as possible: `2 s`, `250 ms`.
 pub(super) fn tick_label(at_ns: u64) -> String {
     crate::text::length(at_ns)
 }

@@ -7,14 +7,15 @@ use super::words;
 use crate::history::EventKind;
 use crate::text;
 
-/// The rows that are shown of a history.
+/// The range of events that the table shows, and the number of all events.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub(super) rows: core::ops::Range<usize>,
     pub(super) all: usize,
 }
 
-/// At most `most` events around the instant `around_ns`, more of them before it than after.
+/// Returns the window of at most `most` events around `around_ns`: two thirds before it, one third
+/// after.
 pub(super) fn window(timeline: &Timeline<'_>, around_ns: Option<u64>, most: usize) -> Window {
     let all = timeline.events.len();
     let first = match around_ns {
@@ -22,14 +23,14 @@ pub(super) fn window(timeline: &Timeline<'_>, around_ns: Option<u64>, most: usiz
             let middle = timeline.events.partition_point(|event| event.at_ns < at_ns);
             middle.saturating_sub(most * 2 / 3)
         }
-        // What comes before the first attempt only sets the clocks.
+        // The events before the first attempt only set the clocks.
         None => timeline.attempts.first().map_or(0, |attempt| attempt.began.event),
     };
     let first = first.min(all.saturating_sub(most));
     Window { rows: first..(first + most).min(all), all }
 }
 
-/// The table; rows are anchored at `PREFIXe12`.
+/// Draws the table. A row's anchor is `PREFIXe12` for event 12.
 pub(super) fn draw(
     timeline: &Timeline<'_>,
     window: &Window,

@@ -69,7 +69,7 @@ fn a_page_needs_no_script_and_no_network() {
         [page::draw(&[&jump], true), page::draw(&[&pause], true), index::draw(&[jump, pause])]
     {
         assert!(!page.contains("<script") && !page.contains("src="));
-        // Plotters names the name space of SVG, which nobody fetches.
+        // Plotters writes the SVG namespace, which no browser fetches.
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"));
     }
 }
@@ -133,7 +133,7 @@ fn the_table_of_the_readme_stands_what_was_not_played() {
     assert!(table.lines().skip(2).all(|line| line.ends_with("| – | – | – |")), "{table}");
 }
 
-/// Tags nest, attributes are quoted, and nothing is left unescaped.
+/// Checks that tags nest, attributes are quoted, and text is escaped.
 fn well_formed(svg: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = svg.trim_end();
@@ -155,7 +155,7 @@ fn well_formed(svg: &str) {
     assert!(open.is_empty() && rest.is_empty(), "{open:?} {rest}");
 }
 
-/// A case in which every property is violated by the run of `events`.
+/// Returns a case in which the run of `events` violates every property.
 fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
     let property = |property| PropertyResult {
         property,

@@ -1,5 +1,5 @@
-//! A history laid out in time: who held what from when to when. Every picture and every story is
-//! drawn from this one reading of the events.
+//! A history arranged as intervals in time. Every picture and every story is drawn from this one
+//! reading of the events.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::scenario::Scenario;
 mod belief;
 mod reader;
 
-/// From an instant to another.
+/// An interval of true time, the end excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
 }
 
-/// An event by its place in the history, and its instant.
+/// Index of an event in the history, and its instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) at_ns: u64,
     pub(super) event: usize,
 }
 
-/// An attempt, and the lease if one was granted.
+/// An attempt, with the data of its lease if it was granted.
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
     pub(super) id: AttemptId,
@@ -36,11 +36,11 @@ pub(super) struct Attempt {
     pub(super) ttl_ns: u64,
     pub(super) drift_ns: u64,
     pub(super) needed: u8,
-    /// The nodes whose votes were counted, bit by bit.
+    /// Bit set of the nodes whose votes were counted.
     pub(super) counted: u16,
-    /// When the grant was decided, and what the clock read: T2.
+    /// Event of the grant's decision, and the clock's reading then: T2.
     pub(super) decided: Option<(Moment, u64)>,
-    /// When the application got the lease, and until which reading of its clock.
+    /// Event at which the application received the lease, and the deadline on its clock.
     pub(super) delivered: Option<(Moment, u64)>,
     pub(super) fencing_token: u64,
     pub(super) settled: Option<(Moment, Settlement)>,
@@ -50,13 +50,13 @@ pub(super) struct Attempt {
     pub(super) sections: Vec<Interval>,
     pub(super) looks: Vec<(Moment, bool)>,
     pub(super) extensions: Vec<Extension>,
-    /// When the client began no extension although it was asked for one.
+    /// Extensions that the client refused to begin, with the reasons.
     pub(super) refusals: Vec<(Moment, Refusal)>,
 }
 
 impl Attempt {
-    /// The nodes on whose votes the lease stood at `at_ns`: those of the grant, or of the last
-    /// extension by then.
+    /// Returns the nodes whose votes supported the lease at `at_ns`: those of the last extension by
+    /// then, or else those of the grant.
     pub(super) fn counted_at(&self, at_ns: u64) -> u16 {
         let extensions = self.extensions.iter().rev();
         let mut done = extensions.filter_map(|it| it.extended.filter(|(at, _)| at.at_ns <= at_ns));
@@ -67,14 +67,14 @@ impl Attempt {
 /// An extension of a lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
-    /// Its T1.
+    /// Event of its T1.
     pub(super) began: Moment,
     pub(super) ttl_ns: u64,
-    /// When it failed.
+    /// Event at which the extension failed.
     pub(super) failed: Option<Moment>,
-    /// When it succeeded, and the nodes that it counted.
+    /// Event at which the extension succeeded, and the bit set of the nodes it counted.
     pub(super) extended: Option<(Moment, u16)>,
-    /// When the application heard of it, and until which reading of its clock the lease lasts.
+    /// Event at which the application learnt of the extension, and the new deadline on its clock.
     pub(super) delivered: Option<(Moment, u64)>,
 }
 
@@ -85,11 +85,12 @@ pub(super) struct Key {
     pub(super) writer: Writer,
     pub(super) set: Moment,
     pub(super) ended: Option<KeyEnded>,
-    /// When it would end on a clock that runs true; `None` for a key without expiry.
+    /// Instant at which the key ends on a clock that runs true; `None` if it has no expiry or the
+    /// expiry is unknown.
     pub(super) expected_ns: Option<u64>,
 }
 
-/// How a key ended.
+/// End of a key: when, why and by whom.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyEnded {
     pub(super) moment: Moment,
@@ -97,7 +98,7 @@ pub(super) struct KeyEnded {
     pub(super) by: Writer,
 }
 
-/// A command and its answer.
+/// A command and its reply.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub(super) attempt: AttemptId,
@@ -114,13 +115,13 @@ pub(super) struct Write {
     pub(super) attempt: AttemptId,
     pub(super) number: u32,
     pub(super) sent: Moment,
-    /// The version it was computed from, `u32::MAX` for none.
+    /// Version that the write was computed from; `u32::MAX` for none.
     pub(super) based_on: u32,
     pub(super) fencing_token: u64,
     pub(super) arrived: Option<(Moment, Result<u32, Rejection>)>,
 }
 
-/// Why a host did nothing for a while.
+/// Reason for the absence of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     Stopped,
@@ -142,17 +143,17 @@ impl Absence {
     }
 }
 
-/// A host that did nothing for a while.
+/// A period in which a host did nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Away {
     pub(super) host: HostIndex,
     pub(super) why: Absence,
     pub(super) from: Moment,
-    /// `None`: until the end.
+    /// `None` if the absence lasted until the end of the run.
     pub(super) to: Option<Moment>,
 }
 
-/// A fault as it happened.
+/// A fault window: a fault of the scenario, and its actual beginning and end.
 #[derive(Clone, Debug)]
 pub(super) struct Trouble {
     pub(super) fault: usize,
@@ -160,12 +161,12 @@ pub(super) struct Trouble {
     pub(super) ended: Option<Moment>,
 }
 
-/// A history laid out in time.
+/// A history arranged as intervals in time.
 #[derive(Debug)]
 pub(super) struct Timeline<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) events: &'a [Event],
-    /// In the order in which they began.
+    /// Ordered by beginning.
     pub(super) attempts: Vec<Attempt>,
     pub(super) keys: Vec<Key>,
     pub(super) commands: Vec<Command>,
@@ -174,7 +175,7 @@ pub(super) struct Timeline<'a> {
     pub(super) troubles: Vec<Trouble>,
     pub(super) clocks: BTreeMap<(HostIndex, ClockKind), Vec<Segment>>,
     pub(super) end_ns: u64,
-    /// The attempts that were granted, in the order in which they began: the first is called L1.
+    /// Granted attempts, ordered by beginning. The first is called L1.
     granted: Vec<AttemptId>,
 }
 
@@ -188,21 +189,21 @@ impl<'a> Timeline<'a> {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
 
-    /// The attempts that became leases, in the order in which they began.
+    /// Returns the attempts that became leases, ordered by beginning.
     pub(super) fn leases(&self) -> impl Iterator<Item = &Attempt> {
         self.granted.iter().filter_map(|&id| self.attempt(id))
     }
 
-    /// Counts the leases from 0 in the order in which they began.
+    /// Returns the index of a lease among all leases, from 0.
     pub(super) fn lease_place(&self, id: AttemptId) -> Option<usize> {
         self.granted.iter().position(|&granted| granted == id)
     }
 
-    /// `L2` for a lease, `c2’s attempt 3` for what did not become one.
+    /// Name of an attempt: `L2` for a lease, `c2’s attempt 3` for an attempt without a lease.
     pub(super) fn name(&self, id: AttemptId) -> String {
         match self.lease_place(id) {
             Some(place) => format!("L{}", place + 1),
-            // What belongs to no attempt belongs to the connection: INFO.
+            // Number 0 stands for commands of the connection itself, such as INFO.
             None if id.number == 0 => format!("{}’s connection", self.client_name(id.client)),
             None => format!("{}’s attempt {}", self.client_name(id.client), id.number),
         }
@@ -228,31 +229,33 @@ impl<'a> Timeline<'a> {
         if host.get() < self.scenario.host_count() { self.scenario.host_name(host) } else { "?" }
     }
 
-    /// The names of the nodes in a set of bits.
+    /// Returns the names of the nodes in a bit set.
     pub(super) fn nodes_of(&self, set: u16) -> Vec<&str> {
         let nodes = 0..self.scenario.cluster.nodes.len().min(16) as u8;
         nodes.filter(|node| set >> node & 1 == 1).map(|node| self.node_name(node)).collect()
     }
 
-    /// The key that `writer` had on `node`; the last one if it had several.
+    /// Returns the key of `writer` on `node`; the last one if there were several.
     pub(super) fn key_of(&self, writer: AttemptId, node: u8) -> Option<&Key> {
         let writer = Writer::Attempt(writer);
         self.keys.iter().rev().find(|key| key.node == node && key.writer == writer)
     }
 
-    /// The same, of those that were made before `at_ns`, if any was.
+    /// Returns the last key of `writer` on `node` that was set before `at_ns`. Falls back to
+    /// [`Self::key_of`].
     pub(super) fn key_before(&self, writer: AttemptId, node: u8, at_ns: u64) -> Option<&Key> {
         let is_own = |key: &&Key| key.node == node && key.writer == Writer::Attempt(writer);
         let mut before = self.keys.iter().rev().filter(is_own).filter(|it| it.set.at_ns < at_ns);
         before.next().or_else(|| self.key_of(writer, node))
     }
 
-    /// Whether the resource was written to at all.
+    /// Returns true if the resource received any write.
     pub(super) fn has_writes(&self) -> bool {
         !self.writes.is_empty()
     }
 
-    /// How many clients are worth a picture: the scenario's own, and the probe if it tried in vain.
+    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
+    /// was delivered.
     pub(super) fn clients(&self) -> u8 {
         let own = self.scenario.clients.len() as u8;
         let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == own);
@@ -260,7 +263,7 @@ impl<'a> Timeline<'a> {
         own + u8::from(in_vain)
     }
 
-    /// Whether an attempt is of a client that is worth a picture.
+    /// Returns true if the client of the attempt is drawn.
     pub(super) fn is_drawn(&self, id: AttemptId) -> bool {
         id.client < self.clients()
     }

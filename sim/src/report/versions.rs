@@ -1,7 +1,7 @@
-//! The history of a lock on Redis, version by version, as a page of Markdown: each defect played
-//! with every version, and what is left of them at the end.
+//! The history of locks on Redis, version by version, as a page of Markdown: each defect is played
+//! against every version, down to the defects that remain at the end.
 //!
-//! The verdicts come from runs; what is written about them is in `versions/`, a file a version.
+//! The verdicts come from runs; the text is in `versions/`, one file for each version.
 
 use core::fmt::Write as _;
 
@@ -9,18 +9,19 @@ use crate::engine::event::Engine;
 use crate::oracle::Judgement;
 use crate::scenario::{Case, File, Override, Problems, Property};
 
-/// Seeds enough to show a verdict that every seed has; the scenarios' own tests play all of them.
+/// Number of seeds. Enough to show a verdict that every seed has; the scenarios' own tests play all
+/// of them.
 const SEEDS: u64 = 10;
 
 /// A version of the lock.
 struct Version {
     name: &'static str,
     subject: &'static str,
-    /// Whether it locks one master.
+    /// True if the version locks a single master.
     single: bool,
-    /// What it does, for the heads of the table.
+    /// Short description, for the headings of the page.
     what: &'static str,
-    /// The scenario whose defect it has and the next one has not.
+    /// Scenario whose defect this version has and the next version has not.
     defect: Option<&'static str>,
     told: &'static str,
 }
@@ -68,13 +69,14 @@ const VERSIONS: [Version; 5] = [
     },
 ];
 
-/// A defect that a version has.
+/// A defect that some versions have.
 struct Defect {
     what: &'static str,
     catalogue: &'static str,
     scenario: &'static str,
     property: Property,
-    /// What else is different for versions that lock one master, and for those that lock five.
+    /// Additional overrides for versions that lock one master; below, those for versions that lock
+    /// five.
     single: &'static [&'static str],
     many: &'static [&'static str],
 }
@@ -148,16 +150,16 @@ const DEFECTS: [Defect; 8] = [
     },
 ];
 
-/// The page, from the runs of the scenarios among `files`.
+/// Renders the page from runs of the scenarios among `files`.
 ///
 /// # Errors
 ///
-/// If a scenario cannot be changed into what a version needs.
+/// If a scenario cannot be overridden as a version needs.
 ///
 /// # Panics
 ///
-/// If a scenario is missing, if it needs another engine, or if a version has not the defect that it
-/// is known for, or if the next version has it still: then the page would tell what is not so.
+/// If a scenario is missing or needs another engine. Also if a version does not have the defect it
+/// is known for, or if the next version still has it: then the text of the page would be wrong.
 pub fn versions_page(files: &[File]) -> Result<String, Problems> {
     let mut cells = Vec::new();
     for defect in &DEFECTS {
@@ -174,15 +176,15 @@ pub fn versions_page(files: &[File]) -> Result<String, Problems> {
     Ok(page(&cells))
 }
 
-/// What the runs of one cell amount to.
+/// Verdict of the runs of one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
     Holds,
-    /// Nothing put it to the test.
+    /// No run put the property to the test.
     Vacuous,
-    /// By every seed, with its blame.
+    /// Violated in every seed, with the blame.
     Violated(String),
-    /// By some seeds.
+    /// Violated in some seeds, with the blame.
     Sometimes(String),
 }
 
@@ -212,7 +214,7 @@ fn play(files: &[File], defect: &Defect, version: &Version) -> Result<Found, Pro
     })
 }
 
-/// The base case of a scenario, with a version's subject for every client.
+/// Returns the base case of a scenario, with a version's subject for every client.
 fn case(files: &[File], defect: &Defect, version: &Version) -> Result<Case, Problems> {
     let file = files.iter().find(|file| file.scenario().name == defect.scenario);
     let file = file.unwrap_or_else(|| panic!("there is no scenario `{}`", defect.scenario));

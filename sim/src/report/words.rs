@@ -1,4 +1,4 @@
-//! Events in words, for the table of a page.
+//! Descriptions of events, for the table of a page.
 
 use super::timeline::Timeline;
 use crate::history::{
@@ -6,7 +6,7 @@ use crate::history::{
 };
 use crate::text;
 
-/// What a command is called in pictures.
+/// Name of a command in pictures.
 pub(super) const fn op(op: OpKind) -> &'static str {
     match op {
         OpKind::Expire => "EXPIRE",
@@ -22,7 +22,7 @@ pub(super) const fn op(op: OpKind) -> &'static str {
     }
 }
 
-/// What an answer is called, given the command that it answers.
+/// Name of a reply, given the command it replies to.
 pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
     match (command, answer) {
         (_, Answer::Error) => "error",
@@ -47,7 +47,7 @@ const fn key_end(cause: KeyEnd) -> &'static str {
     }
 }
 
-/// Why no extension was begun.
+/// Describes why an extension was not begun.
 pub(super) const fn refusal(why: Refusal) -> &'static str {
     match why {
         Refusal::Busy => "another one is under way",
@@ -59,7 +59,7 @@ pub(super) const fn refusal(why: Refusal) -> &'static str {
     }
 }
 
-/// What a clock is called.
+/// Name of a clock.
 pub(super) const fn clock(clock: ClockKind) -> &'static str {
     match clock {
         ClockKind::Boot => "boot clock",
@@ -68,7 +68,7 @@ pub(super) const fn clock(clock: ClockKind) -> &'static str {
     }
 }
 
-/// At which host an event happened, and what happened.
+/// Returns the host of an event, and a description of the event.
 pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, String) {
     let node = |node: u8| timeline.node_name(node).to_owned();
     let host = |host| timeline.host_name(host).to_owned();
@@ -249,7 +249,7 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
     }
 }
 
-/// How an attempt was settled, in words.
+/// Describes the outcome of an attempt.
 pub(super) const fn settled(how: Settlement) -> &'static str {
     match how {
         Settlement::Cancelled => "given up by its caller",

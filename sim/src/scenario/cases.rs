@@ -1,4 +1,4 @@
-//! The cases of a file: base, variations, sweeps.
+//! The cases of a file: the base, its variations and its sweeps.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use super::problem::{Problem, Problems};
 use super::source::{Override, Source};
 use super::tree::{Tree, Value};
 
-/// The most cases of one file.
+/// Maximum number of cases in one file.
 pub const CASES_MAX: usize = 1024;
 
 impl File {
-    /// Everything that the file describes, in the order of the file: the base, then each case, each
-    /// with its sweeps worked out. `overrides` come after the settings of the case.
+    /// Returns every case of the file, in file order: the base, then each `[[case]]`, each with its
+    /// sweeps expanded. `overrides` are applied after the settings of the case.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the base, or else with the cases.
+    /// Every problem of the base; if the base is valid, every problem of the cases.
     pub fn cases(&self, overrides: &[Override]) -> Result<Vec<Case>, Problems> {
         let source = Source::new(&self.path, &self.text, overrides);
         let tree = Tree::parse(source.text()).map_err(|error| source.toml_problem(&error))?;
@@ -44,11 +44,11 @@ impl File {
     }
 }
 
-/// A file's cases as they are found.
+/// The cases of a file found so far.
 struct Cases<'s> {
     source: &'s Source<'s>,
     settings: Vec<String>,
-    /// By slug, with the place in the order of the file.
+    /// By slug; the number is the position in file order.
     named: BTreeMap<String, (usize, Case)>,
 }
 
@@ -59,7 +59,7 @@ impl<'s> Cases<'s> {
         cases.into_iter().map(|(_, case)| case).collect()
     }
 
-    /// Adds what one `[[case]]` describes.
+    /// Adds the cases that one `[[case]]` describes.
     fn add_spec(&mut self, mut tree: Tree<'s>, spec: &Value<'s>) -> Result<(), Problems> {
         let no_table = || self.source.problem_here(spec.span(), "a case is a table", None);
         let table = spec.get_ref().as_table().ok_or_else(no_table)?;
@@ -100,7 +100,7 @@ impl<'s> Cases<'s> {
                     variants.into_iter().try_for_each(|it| self.add(it, title, span.clone()))
                 });
             if let Err(Problems(more)) = added {
-                // The other cells of a sweep would say the same again.
+                // The other cells of a sweep often have the same problem.
                 for problem in more {
                     if !problems.contains(&problem) {
                         problems.push(problem);
@@ -111,7 +111,7 @@ impl<'s> Cases<'s> {
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
-    /// Every variant with every value at `path`.
+    /// Returns every variant with every one of `values` set at `path`.
     fn swept(
         &self,
         variants: Vec<Variant<'s>>,
@@ -138,7 +138,7 @@ impl<'s> Cases<'s> {
         Ok(cells)
     }
 
-    /// `before = "*"`, one variant a point.
+    /// Expands `before = "*"` into one variant per point.
     fn points(
         &self,
         variant: Variant<'s>,
@@ -257,7 +257,7 @@ struct Variant<'t> {
     words: Vec<Word>,
 }
 
-/// What a swept value adds to a case's name.
+/// The part of a case's name that comes from a swept value.
 #[derive(Clone)]
 struct Word {
     slug: String,
@@ -267,20 +267,20 @@ struct Word {
 impl Word {
     fn of(path: &str, value: &Value<'_>) -> Self {
         let text = written(value.get_ref());
-        // −5 s and 5 s are two cases.
+        // −5 s and 5 s are two different cases.
         let sign = if text.starts_with('-') { "minus-" } else { "" };
         Self { slug: format!("{sign}{}", names::slug(&text)), title: format!("{path} = {text}") }
     }
 }
 
-/// The entries of a table, if it is one.
+/// Returns the entries of `table`; none if it is not a table.
 fn entries<'a, 't>(
     table: Option<&'a Value<'t>>,
 ) -> impl Iterator<Item = (&'a Spanned<DeString<'t>>, &'a Value<'t>)> {
     table.and_then(|table| table.get_ref().as_table()).into_iter().flat_map(DeTable::iter)
 }
 
-/// A value on one line, near enough to how it was written.
+/// Returns a value on one line, close to how it was written.
 fn written(value: &DeValue<'_>) -> String {
     let list = |items: Vec<String>| items.join(" ");
     match value {
@@ -296,7 +296,7 @@ fn written(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Every point of an attempt, with the node where it is one node's.
+/// Returns every point of an attempt, with the node if the point belongs to one node.
 fn every_point(scenario: &Scenario) -> Vec<(&'static str, Option<String>)> {
     let mut points = vec![("t1", None)];
     for point in ["write", "execute", "reply"] {

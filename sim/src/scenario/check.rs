@@ -1,6 +1,6 @@
-//! What a scenario must satisfy beyond its types.
+//! The rules that a scenario must satisfy beyond its types.
 //!
-//! Every rule says where it is broken, what was expected there, and what to do about it.
+//! Every broken rule is reported with its place, the expected value, and help.
 
 mod client;
 mod cluster;
@@ -11,41 +11,41 @@ use super::model::{CLIENTS_MAX, Hosts, Scenario};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
-/// The most nodes.
+/// Maximum number of nodes.
 pub const NODES_MAX: usize = 9;
-/// The most faults.
+/// Maximum number of faults.
 pub const FAULTS_MAX: usize = 64;
-/// The most steps of a client.
+/// Maximum number of steps of a client.
 pub const STEPS_MAX: usize = 64;
-/// The longest duration and the latest time within a run.
+/// Longest duration, and latest time within a run: one hour.
 pub const SPAN_MAX: Span = Span(60 * 60 * 1_000_000_000);
-/// How long masters may have been up before, and how far clocks may be wrong: sums of all of them
-/// stay within 64 bits.
+/// Maximum uptime of the masters, and maximum offset of a clock: one year. Sums of all of them stay
+/// within 64 bits.
 pub const SHIFT_MAX: Span = Span(365 * 24 * 60 * 60 * 1_000_000_000);
-/// The most waits between attempts of one acquisition. A run has an end, and counts its attempts
-/// in 16 bits, at twice the speed too.
+/// Maximum number of waits between the attempts of one acquisition. A run is finite and counts its
+/// attempts in 16 bits, which must suffice even if clocks run twice as fast.
 const RETRIES_MAX: u64 = 5_000;
-/// The fastest and the slowest clock, in parts per million: twice as fast, and half as fast. Both
-/// make everything that is measured on them at most twice as long.
+/// Rates of the fastest and the slowest clock, in parts per million: twice as fast, and half as
+/// fast. Either makes a time measured on such a clock at most twice as long.
 const PPM_MAX: i32 = 1_000_000;
 const PPM_MIN: i32 = -500_000;
 
-/// Something that is wrong with a scenario.
+/// A rule that a scenario breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// The path of the value, as `set` writes paths, with places in lists as numbers from 0.
+    /// Path of the value, in the syntax of `set`, with items of lists as numbers from 0.
     pub place: String,
-    /// Whether it is about the key rather than about its value.
+    /// True if the complaint is about the key rather than about its value.
     pub on_key: bool,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
-    /// What to do about it.
+    /// Advice for fixing it.
     pub help: Option<String>,
 }
 
-/// Everything that is wrong with `scenario`; nothing if it can be played.
+/// Returns every problem of `scenario`; empty if it can run.
 #[must_use]
 pub fn scenario(scenario: &Scenario) -> Vec<Complaint> {
     let mut check = Check { scenario, found: Vec::new() };
@@ -58,7 +58,7 @@ pub fn scenario(scenario: &Scenario) -> Vec<Complaint> {
     check.found
 }
 
-/// What is wrong with a scenario's name in a file whose name ends in `stem`.
+/// Returns the problem with the scenario name `name` in a file with the stem `stem`, if any.
 pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
     let wrong = |message: String, expected: String| Complaint {
         place: String::from("name"),
@@ -78,14 +78,14 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
     })
 }
 
-/// The rules at work.
+/// The checker: a scenario and the complaints found so far.
 struct Check<'s> {
     scenario: &'s Scenario,
     found: Vec<Complaint>,
 }
 
 impl<'s> Check<'s> {
-    /// Something is wrong with the value at `place`; what to do is for the caller to add.
+    /// Reports a problem with the value at `place`. The caller may add help.
     fn wrong(&mut self, place: &str, message: &str, expected: &str) -> &mut Complaint {
         let complaint = Complaint {
             place: place.to_owned(),
@@ -98,7 +98,7 @@ impl<'s> Check<'s> {
         self.found.last_mut().expect("it was just pushed")
     }
 
-    /// The key at `place` should not be there, or lacks a companion.
+    /// Reports that the key at `place` should not be there, or lacks a companion.
     fn wrong_key(&mut self, place: &str, message: &str, expected: &str) -> &mut Complaint {
         let complaint = self.wrong(place, message, expected);
         complaint.on_key = true;
@@ -164,7 +164,7 @@ impl<'s> Check<'s> {
 
     fn ttl(&mut self, place: &str, ttl: Span) {
         self.positive(place, ttl);
-        // Who contends for the lock may have to try for as long as that.
+        // A competing client may have to try for as long as the TTL.
         self.tries(place, ttl);
         if !ttl.0.is_multiple_of(1_000_000) {
             let message = format!("a TTL of {ttl} is not whole milliseconds");
@@ -186,7 +186,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// A client that tries for so long makes no more attempts than a run can have.
+    /// Rejects a duration of trying that could take more attempts than a run can count.
     fn tries(&mut self, place: &str, length: Span) {
         let longest = self.scenario.lock.retry.longest;
         let most = Span(longest.0.saturating_mul(RETRIES_MAX));
@@ -215,7 +215,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// The hosts of these kinds that the scenario has.
+    /// Returns the names of the scenario's hosts in the group `hosts`.
     fn names(&self, hosts: Hosts) -> Vec<&'s str> {
         let nodes = self.scenario.cluster.nodes.iter().map(String::as_str);
         let clients = self.scenario.clients.iter().map(|client| client.id.as_str());
@@ -244,7 +244,7 @@ impl<'s> Check<'s> {
         self.wrong(place, &message, &format!("expected {}", hosts.words())).help = help;
     }
 
-    /// Two groups of hosts with something between them.
+    /// Checks two disjoint groups of hosts.
     fn groups(&mut self, place: &str, groups: [&[String]; 2], keys: [&str; 2]) {
         for (group, key) in groups.into_iter().zip(keys) {
             let place = format!("{place}.{key}");

@@ -1,4 +1,4 @@
-//! What a scenario expects of each property.
+//! The expected verdict of each property.
 
 use core::fmt;
 
@@ -7,38 +7,42 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::span::Span;
 
-/// What the oracle judges. `docs/simulator.md` defines each in true time.
+/// A property that the oracle judges. `docs/simulator.md` defines each in true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Property {
-    /// Beliefs of two leases are disjoint.
+    /// Beliefs of two leases never overlap.
     MutualExclusion,
     /// Critical sections never overlap.
     ExclusiveSection,
     /// Every critical section lies within a belief of its lease.
     SectionWithinLease,
-    /// A grant had a majority of this attempt's keys behind it, and was timed from before them.
+    /// At a grant, a majority of nodes held this attempt's keys, and T1 was read before those
+    /// writes.
     SoundGrant,
-    /// No attempt touches a key of another.
+    /// No attempt changes a key of another attempt.
     OwnerOnly,
-    /// Nobody else was granted between a lease's grant and a successful extension of it.
+    /// No other attempt is granted between a lease's grant and a successful extension of that
+    /// lease.
     Continuity,
-    /// No write on a value read before another holder's write.
+    /// No write is based on a value read before another holder's write.
     NoLostUpdate,
     /// Writes are applied in the order of the leases.
     FencedOrder,
-    /// Nothing is left behind after a failure or a release.
+    /// No key is left behind after a failure or a release.
     Tidy,
-    /// After the faults are over the lock can be had again in bounded time.
+    /// After the faults end, the lock can be acquired again in bounded time.
     DeadlockFree,
-    /// With a majority up and free an attempt succeeds, and every attempt settles in time.
+    /// With a majority of nodes up and free, an attempt succeeds; and every attempt settles in
+    /// time.
     FaultTolerant,
-    /// Whoever is told that the lock is taken can rely on it.
+    /// A client that is told that the lock is taken can rely on it: a majority of nodes held keys
+    /// of one other attempt.
     SoundRefusal,
 }
 
 impl Property {
-    /// All of them, in the order of reports.
+    /// All properties, in the order of reports.
     pub const ALL: [Self; 12] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
@@ -54,7 +58,7 @@ impl Property {
         Self::SoundRefusal,
     ];
 
-    /// The name in scenarios and reports.
+    /// Returns the name in scenarios and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,40 +78,40 @@ impl Property {
     }
 }
 
-/// The word of an expectation.
+/// The expected verdict of a property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Reported, never wrong.
+    /// Reported, and never a failure.
     Any,
-    /// No seed violates it.
+    /// No seed violates the property.
     Holds,
-    /// At least one seed violates it.
+    /// At least one seed violates the property.
     Sometimes,
-    /// Every seed violates it.
+    /// Every seed violates the property.
     Violated,
 }
 
-/// What is expected of one property. In a file either the bare word or a table.
+/// The expectation for one property. In a file, either a bare verdict or a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Expectation {
-    /// The word.
+    /// The expected verdict.
     pub verdict: Verdict,
     /// The blame of every violation, as the oracle prints it: `clock(C)`, `amnesia(C)`, `pause`,
     /// `none`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blame: Vec<String>,
-    /// The overlap lasts at least this long in every violating run.
+    /// Minimum duration of the overlap in every violating run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap_at_least: Option<Span>,
-    /// Why `sometimes` or `any` is all that can be said.
+    /// Reason why nothing stronger than `sometimes` or `any` can be expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Expectation {
-    /// Just the word.
+    /// Returns an expectation of `verdict` without conditions.
     #[must_use]
     pub const fn bare(verdict: Verdict) -> Self {
         Self { verdict, blame: Vec::new(), overlap_at_least: None, reason: None }

@@ -1,4 +1,4 @@
-//! A scenario file, read; its cases are worked out in `cases`.
+//! A parsed scenario file. The module `cases` expands it into cases.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::problem::{Problem, Problems};
 use super::source::{self, Source, TEXT_MAX};
 use super::tree::Tree;
 
-/// A scenario file that can be read.
+/// A scenario file that parsed without errors.
 #[derive(Clone, Debug)]
 pub struct File {
     pub(super) path: String,
@@ -17,13 +17,13 @@ pub struct File {
 }
 
 impl File {
-    /// Reads `text`. `path` is the file's name, relative to where the command runs: it is shown in
-    /// errors, and its stem is the scenario's name.
+    /// Parses `text`. `path` is the file's name, relative to the working directory of the command.
+    /// It is shown in errors, and its stem must be the scenario's name.
     ///
     /// # Errors
     ///
-    /// If the text is not TOML, has unknown or missing keys, or is named otherwise than its file.
-    /// What the values mean is judged with the cases.
+    /// If the text is too large or too deeply nested, is not TOML, has unknown or missing keys, or
+    /// has another name than its file. The values are checked later, with the cases.
     pub fn parse(path: &str, text: &str) -> Result<Self, Problems> {
         if text.len() > TEXT_MAX {
             let message = format!("the file is larger than {} KiB", TEXT_MAX / 1024);
@@ -43,13 +43,13 @@ impl File {
         Ok(Self { path: path.to_owned(), text: text.to_owned(), base })
     }
 
-    /// The file's name.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The scenario as it stands in the file, cases and sweeps not applied.
+    /// Returns the scenario as written in the file, without cases and sweeps applied.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.base

@@ -1,4 +1,4 @@
-//! No text makes the reader panic, and what is written reads as it was.
+//! Fuzz tests: no text makes the parser panic, and a written scenario parses to the same value.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const FILES: [(&str, &str); 2] = [
     ("pause-sweep.toml", include_str!("testdata/pause-sweep.toml")),
 ];
 
-/// Values that sit on the edges of what is allowed, and some of the wrong type.
+/// Values at the limits of what is allowed, and some of the wrong type.
 const VALUES: [&str; 26] = [
     "\"0s\"",
     "\"1ns\"",
@@ -41,7 +41,7 @@ const VALUES: [&str; 26] = [
     "{ client = \"c1\", before = \"*\" }",
 ];
 
-/// Paths that exist, nearly exist, or go where no table is.
+/// Paths that exist, nearly exist, or lead through something that is not a table.
 const PATHS: [&str; 24] = [
     "lock.ttl",
     "lock.drift.share-ppm",
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// Nesting is where readers overflow their stack.
+/// Parsers overflow their stack on deep nesting.
 #[test]
 fn deep_nesting_is_refused() {
     let dots = "a.".repeat(32);

@@ -1,4 +1,4 @@
-//! Where scenarios come from: a file, a folder, or the command itself.
+//! The sources of scenarios: a file, a folder, or the command itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,18 @@ use super::file::File;
 use super::problem::{Problem, Problems};
 use super::source::TEXT_MAX;
 
-/// The scenarios of this build.
+/// The scenarios built into this binary.
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
-/// The deepest folder that is looked into.
+/// Maximum depth of folders below the one given.
 const FOLDERS_MAX: usize = 8;
 
-/// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by name.
+/// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by path.
 ///
 /// # Errors
 ///
-/// If something cannot be read, is no scenario, or has the name of another one: all of it.
+/// If a file cannot be read, is not a scenario, or has the name of another one. The error lists
+/// every problem.
 pub fn load(path: &Path) -> Result<Vec<File>, Problems> {
     let mut paths = Vec::new();
     if path.is_dir() {
@@ -31,11 +32,11 @@ pub fn load(path: &Path) -> Result<Vec<File>, Problems> {
     parse_all(paths.iter().map(|path| (shown(path), read(path))))
 }
 
-/// The scenarios of this build, sorted by name.
+/// Returns the scenarios built into this binary, sorted by path.
 ///
 /// # Errors
 ///
-/// As [`load`]; the tests see to it that there are none.
+/// As [`load`]; the tests make sure that there are none.
 pub fn embedded() -> Result<Vec<File>, Problems> {
     let mut files = Vec::new();
     let mut folders = vec![&EMBEDDED];
@@ -112,7 +113,7 @@ fn is_scenario(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// The path as people write it, whatever the system's separator.
+/// Returns the path with `/` as its separator on every system, and without a leading `./`.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "/");
     text.strip_prefix("./").map_or(text.clone(), str::to_owned)

@@ -1,4 +1,4 @@
-//! The types of a scenario. Every field is documented as its author meets it in a file.
+//! The types of a scenario. The doc comment of a field documents the file format for authors.
 
 mod at;
 mod client;
@@ -26,50 +26,50 @@ use super::expect::{Expectation, Property};
 use super::span::{SeedRange, Span};
 use crate::ids::HostIndex;
 
-/// A scenario file, or one case of it as it is played.
+/// A scenario file, or one of its cases with the settings applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// The version of the format: 1.
+    /// Version of the format: 1.
     pub schema: u32,
-    /// Lower case, words joined by `-`; the file's own name.
+    /// Name of the scenario: lower-case words joined by `-`. Must equal the file's stem.
     pub name: String,
-    /// One line: what happens.
+    /// One line that says what happens.
     pub title: String,
     /// Catalogue numbers and families.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Where the scenario was described first.
+    /// Source that first described the scenario.
     #[serde(default)]
     pub source: String,
     /// A paragraph for the report: what to look at, and what it shows.
     #[serde(default)]
     pub story: String,
-    /// The masters.
+    /// The masters, the network and the clocks.
     #[serde(default)]
     pub cluster: Cluster,
-    /// The lock, as every client is told it.
+    /// The lock's parameters, as every client is configured with them.
     #[serde(default)]
     pub lock: Lock,
     /// The protected resource.
     #[serde(default)]
     pub store: Store,
-    /// Who locks.
+    /// The clients that compete for the lock.
     #[serde(rename = "client", default)]
     pub clients: Vec<Client>,
-    /// What goes wrong, in any order.
+    /// The faults, in any order.
     #[serde(rename = "fault", default)]
     pub faults: Vec<Fault>,
-    /// How it is run.
+    /// Seeds and duration of the run.
     #[serde(default)]
     pub run: Run,
-    /// What is expected; properties not named are expected to hold.
+    /// The expected verdict of each property. A property that is not named is expected to hold.
     #[serde(default)]
     pub expect: BTreeMap<Property, Expectation>,
-    /// Variations of the scenario, each a test of its own.
+    /// Variations of the scenario. Each is a test of its own.
     #[serde(rename = "case", default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseSpec>,
-    /// Paths and the values to give them; every combination is a case of its own.
+    /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
 }
@@ -78,28 +78,28 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CaseSpec {
-    /// Says what the case shows; its slug is the test's name.
+    /// Name that says what the case shows. Its slug is the test's name.
     pub name: String,
-    /// Paths and the values to give them.
+    /// Paths, each with the value to set there.
     #[serde(default)]
     pub set: BTreeMap<String, toml::Value>,
-    /// Replaces the base's expectations.
+    /// Expectations that replace the base scenario's.
     #[serde(default)]
     pub expect: BTreeMap<Property, Expectation>,
-    /// Paths and values; every combination is a case of its own.
+    /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
 }
 
-/// One thing to play: a scenario without cases or sweeps.
+/// One case, ready to run: a scenario without cases or sweeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Case {
-    /// The case's slug; `None` for the base.
+    /// Slug of the case; `None` for the base scenario.
     pub slug: Option<String>,
-    /// The case's name as its author wrote it; `None` for the base.
+    /// Name of the case as its author wrote it; `None` for the base scenario.
     pub name: Option<String>,
-    /// With the case's settings applied.
+    /// The scenario with the case's settings applied.
     pub scenario: Scenario,
     /// Settings from the command line, as `path=value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -107,7 +107,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// `scenario` or `scenario::case`.
+    /// Returns `scenario` or `scenario::case`.
     #[must_use]
     pub fn full_name(&self) -> String {
         match &self.slug {
@@ -117,15 +117,15 @@ impl Case {
     }
 }
 
-/// How a scenario is run.
+/// Seeds and duration of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Run {
-    /// The seeds `a..b`, `b` excluded.
+    /// The seeds `a..b`; `b` is excluded.
     pub seeds: SeedRange,
     /// The seeds on the engine `turmoil`.
     pub turmoil_seeds: SeedRange,
-    /// When it ends at the latest, in true time; the engine works it out if not given.
+    /// Latest end of the run, in true time. The engine computes it if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
 }
@@ -136,11 +136,12 @@ impl Default for Run {
     }
 }
 
-/// The most clients a scenario may have, the probe not counted.
+/// Maximum number of clients in a scenario, not counting the probe.
 pub const CLIENTS_MAX: usize = 8;
 
 impl Scenario {
-    /// The longest TTL that any client uses: `lock.fleet-max-ttl`, or else the largest in the file.
+    /// Returns the longest TTL that any client uses: `lock.fleet-max-ttl`, or else the largest TTL
+    /// in the file.
     #[must_use]
     pub fn fleet_max_ttl(&self) -> Span {
         let steps = self.clients.iter().flat_map(|client| &client.steps);
@@ -150,41 +151,42 @@ impl Scenario {
         self.lock.fleet_max_ttl.unwrap_or(longest)
     }
 
-    /// How many hosts there are: nodes, clients, the probe, the store, replicas.
+    /// Returns the number of hosts: nodes, clients, the probe, the store and the replicas.
     #[must_use]
     pub fn host_count(&self) -> usize {
         self.cluster.nodes.len() + self.clients.len() + 2 + self.cluster.replicas.len()
     }
 
-    /// The host of the node at `place`.
+    /// Returns the host of the node at `place`.
     #[must_use]
     pub fn node_host(&self, place: usize) -> HostIndex {
         HostIndex(place as u8)
     }
 
-    /// The host of the client at `place`; the place after the last client is the probe's.
+    /// Returns the host of the client at `place`. The place after the last client belongs to the
+    /// probe.
     #[must_use]
     pub fn client_host(&self, place: usize) -> HostIndex {
         HostIndex((self.cluster.nodes.len() + place) as u8)
     }
 
-    /// The host of the protected resource.
+    /// Returns the host of the protected resource.
     #[must_use]
     pub fn store_host(&self) -> HostIndex {
         HostIndex((self.cluster.nodes.len() + self.clients.len() + 1) as u8)
     }
 
-    /// The host of the replica at `place`.
+    /// Returns the host of the replica at `place`.
     #[must_use]
     pub fn replica_host(&self, place: usize) -> HostIndex {
         HostIndex((self.cluster.nodes.len() + self.clients.len() + 2 + place) as u8)
     }
 
-    /// The name of a host.
+    /// Returns the name of `host`.
     ///
     /// # Panics
     ///
-    /// If there is no such host.
+    /// If the scenario has no such host.
     #[must_use]
     pub fn host_name(&self, host: HostIndex) -> &str {
         let nodes = self.cluster.nodes.len();
@@ -197,7 +199,7 @@ impl Scenario {
         }
     }
 
-    /// The host of this name.
+    /// Returns the host called `name`, if there is one.
     #[must_use]
     pub fn host_named(&self, name: &str) -> Option<HostIndex> {
         let hosts = 0..self.host_count() as u8;

@@ -1,4 +1,4 @@
-//! Names: what may be one, what a title becomes as one, and which known one was probably meant.
+//! Names: their syntax, slugs of titles, and suggestions for misspelt names.
 
 /// The lock clients that a scenario can run. The first is ours.
 pub const SUBJECTS: [&str; 46] = [
@@ -50,25 +50,27 @@ pub const SUBJECTS: [&str; 46] = [
     "timestamp-token",
 ];
 
-/// A client that is no part of this program: `serve` puts it under test, and no engine plays it.
+/// An external client that this program does not implement: `serve` tests it, and no engine runs
+/// it.
 pub const WORKER: &str = "worker";
 
-/// Those of them that have habits of their own of using connections.
+/// The subjects whose use of connections cannot be configured.
 pub(super) const OWN_CONNECTIONS: [&str; 4] =
     ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
 
-/// The longest name of a host, a fault or a resource, in bytes.
+/// Maximum length of the name of a host, a fault or a resource, in bytes.
 pub(super) const NAME_MAX: usize = 64;
 
-/// Whether `name` can stand in a path, a blame and a diagram: a letter, then letters, digits,
-/// `-` and `_`. A digit first would be taken for a place in a list.
+/// Returns true if `name` can be part of a path, a blame and a diagram: a letter, then letters,
+/// digits, `-` and `_`. A leading digit would be read as an index into a list.
 pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX
         && name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// `title` in lower case, every run of other characters than letters and digits a single `-`.
+/// Returns `title` in lower case, with every run of other characters than letters and digits
+/// replaced by a single `-`.
 #[must_use]
 pub fn slug(title: &str) -> String {
     let mut slug = String::with_capacity(title.len());
@@ -83,9 +85,9 @@ pub fn slug(title: &str) -> String {
     slug
 }
 
-/// The one of `known` that is most like `given`, if any is much like it.
+/// Returns the name in `known` that is most similar to `given`, if one is similar enough.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Distances are quadratic in the length, and no name is this long.
+    // The distance takes quadratic time in the length, and no valid name is this long.
     if given.len() > 4 * NAME_MAX {
         return None;
     }
@@ -97,7 +99,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     alike.then_some(best.1)
 }
 
-/// The sentence that offers the nearest name, or else all of them if they are few.
+/// Returns a sentence that suggests the nearest name, or else lists all names if they are few.
 pub(super) fn suggestion<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str, IntoIter: Clone>,

@@ -1,26 +1,26 @@
-//! What is wrong with a scenario file, and where: file, line, column, excerpt, and a way out.
+//! A problem with a scenario file, and its place: file, line, column, excerpt, and help.
 
 use core::fmt;
 use core::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// One thing that is wrong with a file or with a setting from the command line.
+/// One problem with a file or with a setting from the command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rendered}")]
 pub struct Problem {
     /// The file, or `--set`.
     pub origin: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
     rendered: String,
 }
 
-/// Everything that is wrong; never empty.
+/// All problems of a scenario; never empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -42,7 +42,7 @@ impl From<Problem> for Problems {
     }
 }
 
-/// A text with positions in it.
+/// A span of a text, to be shown in an error.
 pub(super) struct Excerpt<'a> {
     /// The file, or `--set`.
     pub(super) origin: &'a str,
@@ -51,7 +51,7 @@ pub(super) struct Excerpt<'a> {
 }
 
 impl Problem {
-    /// A problem at `at`; `expected` stands under the excerpt.
+    /// Creates a problem at `at`; `expected` is shown under the excerpt.
     pub(super) fn new(at: &Excerpt<'_>, message: &str, expected: &str, help: Option<&str>) -> Self {
         let start = floor_boundary(at.text, at.span.start);
         let line_start = at.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -59,7 +59,7 @@ impl Problem {
         let line_text = at.text[line_start..line_end].trim_end_matches('\r');
         let line = at.text[..line_start].matches('\n').count() + 1;
         let column = at.text[line_start..start].chars().count() + 1;
-        // Only the line itself is rendered, so that a table over many lines is one mark.
+        // Only the first line is rendered, so that a table over many lines gets a single mark.
         let from = (start - line_start).min(line_text.len());
         let to = floor_boundary(at.text, at.span.end.max(start)).min(line_end) - line_start;
         let mark = AnnotationKind::Primary.span(from..to.clamp(from, line_text.len()));
@@ -74,7 +74,7 @@ impl Problem {
         Self { origin: at.origin.to_owned(), line, column, message: message.to_owned(), rendered }
     }
 
-    /// A problem with a file as a whole.
+    /// Creates a problem with a file as a whole.
     pub(super) fn of_file(origin: &str, message: &str) -> Self {
         let rendered = format!("error: {message}\n --> {origin}");
         Self {
@@ -87,7 +87,7 @@ impl Problem {
     }
 }
 
-/// The last character boundary of `text` that is not behind `place`.
+/// Returns the last character boundary of `text` that is at or before `place`.
 fn floor_boundary(text: &str, place: usize) -> usize {
     let mut place = place.min(text.len());
     while !text.is_char_boundary(place) {

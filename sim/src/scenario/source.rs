@@ -1,4 +1,4 @@
-//! The text of a scenario, and the settings from the command line behind it.
+//! The text of a scenario, followed by the settings from the command line.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,20 +11,21 @@ use super::check::Complaint;
 use super::problem::{Excerpt, Problem};
 use super::tree::{Tree, Value};
 
-/// The largest text that is read, in bytes.
+/// Maximum size of a scenario file, in bytes.
 pub const TEXT_MAX: usize = 256 * 1024;
 
-/// The most dots in a line. A dotted key nests as deep as it has dots, readers of TOML recurse, and
-/// only brackets are counted by the parser.
+/// Maximum number of dots in a line. A dotted key nests as deep as it has dots, TOML readers
+/// recurse, and the parser limits only the nesting of brackets.
 const DOTS_MAX: usize = 32;
 
-/// What stands for the path while a setting's value is parsed; as long as `path=` is at least.
+/// Key that replaces the path while a setting's value is parsed. One character, so that it is never
+/// longer than the path.
 const KEY: &str = "v";
 
 /// A setting from the command line, `path=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// A dotted path; items of lists by their `id`.
+    /// A dotted path. Items of lists are named by their `id`.
     pub path: String,
     /// A TOML value, or a string without quotes.
     pub value: String,
@@ -54,8 +55,8 @@ impl fmt::Display for Override {
     }
 }
 
-/// A text, and behind its end the settings from the command line, so that one position names a
-/// place in either.
+/// A text followed by the settings from the command line, so that one position identifies a place
+/// in either.
 #[derive(Clone, Debug)]
 pub(super) struct Source<'t> {
     path: &'t str,
@@ -63,8 +64,8 @@ pub(super) struct Source<'t> {
     settings: Vec<Setting>,
 }
 
-/// Where a setting stands. A line that gives its value to `KEY` comes after so many blanks that the
-/// parser finds the value at its place behind the file.
+/// A setting and its position. `padded` is a line that assigns the value to `KEY`, preceded by so
+/// many blanks that the parser reports the value at its position after the file's text.
 #[derive(Clone, Debug)]
 struct Setting {
     start: usize,
@@ -74,7 +75,7 @@ struct Setting {
 
 impl<'t> Source<'t> {
     pub(super) fn new(path: &'t str, text: &'t str, overrides: &[Override]) -> Self {
-        // The position right behind the text is the text's own: its end.
+        // The position right after the text still belongs to the text: it is its end.
         let mut start = text.len() + 1;
         let mut settings = Vec::new();
         for Override { path, value } in overrides {
@@ -91,7 +92,7 @@ impl<'t> Source<'t> {
         self.text
     }
 
-    /// The settings: path, where the path stands, value.
+    /// Returns the settings: the path, the position of the path, the value.
     pub(super) fn settings(&self) -> impl Iterator<Item = (&str, Range<usize>, Value<'_>)> {
         self.settings.iter().map(|Setting { start, path, padded }| {
             let path_span = *start..start + path.len();
@@ -123,7 +124,8 @@ impl<'t> Source<'t> {
         Problem::new(&Excerpt { origin: "--set", text: &text, span }, message, expected, help)
     }
 
-    /// What the reader of TOML says, with the nearest of the names that it lists.
+    /// Converts an error of the TOML reader, and suggests the most similar of the names that it
+    /// lists.
     pub(super) fn toml_problem(&self, error: &toml::de::Error) -> Problem {
         let message = error.message();
         let (title, expected) = match message.split_once(", expected ") {
@@ -137,14 +139,14 @@ impl<'t> Source<'t> {
         self.problem_at(error.span().unwrap_or(0..0), &title, &expected, help.as_deref())
     }
 
-    /// The complaint at its place, according to `tree`.
+    /// Converts a complaint, with its position according to `tree`.
     pub(super) fn problem(&self, tree: &Tree<'_>, complaint: &Complaint) -> Problem {
         let Complaint { place, on_key, message, expected, help } = complaint;
         let span = if *on_key { tree.key_span(place) } else { tree.span(place) };
         self.problem_at(span, message, expected, help.as_deref())
     }
 
-    /// A problem where it is known by position.
+    /// Creates a problem at a known position.
     pub(super) fn problem_here(
         &self,
         span: Range<usize>,
@@ -155,7 +157,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The beginning of a line that could nest too deep, if there is one.
+/// Returns the start of the first line that may nest too deeply, if there is one.
 pub(super) fn too_deep(text: &str) -> Option<usize> {
     let mut start = 0;
     for line in text.split('\n') {

@@ -1,4 +1,4 @@
-//! Durations as a scenario writes them: an integer and a unit, `250us`, `10s`, `1ms..5ms`.
+//! Durations as written in a scenario: an integer and a unit, `250us`, `10s`, `1ms..5ms`.
 
 use core::fmt;
 use core::ops::Range;
@@ -13,16 +13,16 @@ const UNITS: [(&str, u64); 5] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
 
-/// A duration that may be negative: the amount of a clock jump.
+/// A duration in nanoseconds that may be negative, such as the amount of a clock jump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedSpan(pub i64);
 
 /// All durations from `min` to `max`, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanRange {
-    /// The shortest.
+    /// The shortest duration.
     pub min: Span,
-    /// The longest.
+    /// The longest duration.
     pub max: Span,
 }
 
@@ -31,13 +31,13 @@ pub struct SpanRange {
 pub struct SeedRange(pub Range<u64>);
 
 impl Span {
-    /// `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// The same as a standard duration.
+    /// Returns the same length as a standard duration.
     #[must_use]
     pub const fn duration(self) -> core::time::Duration {
         core::time::Duration::from_nanos(self.0)
@@ -45,7 +45,7 @@ impl Span {
 }
 
 impl SpanRange {
-    /// Just `span`.
+    /// Returns the range that contains only `span`.
     #[must_use]
     pub const fn exactly(span: Span) -> Self {
         Self { min: span, max: span }
@@ -124,7 +124,8 @@ impl fmt::Display for Span {
         let largest =
             UNITS.iter().rev().find(|(_, scale)| self.0.is_multiple_of(*scale) && self.0 >= *scale);
         let (name, scale) = largest.copied().unwrap_or(("s", 1));
-        // Minutes read badly next to seconds: 60s, not 1m, unless it is many of them.
+        // Minutes are hard to compare with seconds: fewer than 10 minutes are written as 60s, not
+        // 1m.
         let (name, scale) =
             if name == "m" && self.0 / scale < 10 { ("s", UNITS[3].1) } else { (name, scale) };
         write!(formatter, "{}{}", self.0 / scale, name)

@@ -1,4 +1,4 @@
-//! What a file becomes, and what is said of a bad one.
+//! Tests of parsing, of expanding files into cases, and of the messages for mistakes.
 
 use super::*;
 
@@ -24,20 +24,20 @@ const POINTS: [&str; 14] = [
 const TWO_BY_TWO: [&str; 4] =
     ["two-points-t1-5s", "two-points-t1-10s", "two-points-t2-5s", "two-points-t2-10s"];
 
-/// The cases of `text`, or everything that is wrong with it.
+/// Returns the cases of `text`, or all its problems.
 fn cases_of(path: &str, text: &str, overrides: &[&str]) -> Result<Vec<Case>, Problems> {
     let overrides: Vec<Override> = overrides.iter().map(|it| it.parse().unwrap()).collect();
     File::parse(path, text)?.cases(&overrides)
 }
 
-/// What is said when `from` is replaced by `to` in the valid scenario.
+/// Returns the error message for the valid scenario with `from` replaced by `to`.
 fn complaint(from: &str, to: &str) -> String {
     let text = CLOCK_JUMP.replacen(from, to, 1);
     assert_ne!(text, CLOCK_JUMP, "nothing to replace");
     cases_of("scenarios/clock-jump.toml", &text, &[]).expect_err("it is wrong").to_string()
 }
 
-/// What the scenario of these tests does to a clock.
+/// Returns the clock jump of the scenario of these tests.
 fn jump(case: &Case) -> &ClockBy {
     match &case.scenario.faults[1].kind {
         FaultKind::ClockJump(by) => by,
@@ -78,7 +78,8 @@ fn a_star_is_every_point_and_a_sweep_is_every_combination() {
     assert_eq!((point.before, point.node.as_deref()), (Point::Reply, Some("C")));
 }
 
-/// What `steps` and `point`, put into the sweep, are read as; and they are written as they are read.
+/// Puts `hold` and `point` into the sweep scenario and returns the parsed values. Also checks that
+/// the written scenario parses to the same value.
 fn read_as(hold: &str, point: &str) -> (Hold, WhichAttempt) {
     let (base, _) = PAUSE_SWEEP.split_once("[[case]]").unwrap();
     let text = base.replace("\"1s\"", hold).replace("before = \"*\"", point);
@@ -144,9 +145,9 @@ fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
     }
 }
 
-/// What is replaced in the valid scenario, and by what.
+/// Pairs `(from, to)`: the text to replace in the valid scenario, and the mistake to put there.
 const MISTAKES: &[(&str, &str)] = &[
-    // Not TOML, or not of this shape.
+    // Not TOML, or with unknown or missing keys.
     ("schema = 1", "schema = 1 1"),
     ("ttl      =", "tll      ="),
     ("ttl      = \"10s\"", "ttl      = 10"),

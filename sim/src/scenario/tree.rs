@@ -1,7 +1,7 @@
-//! A parsed file whose values remember where they stand in the text.
+//! A parsed file whose values remember their positions in the text.
 //!
-//! Settings are applied to the tree before it becomes a [`Scenario`], so that whatever is wrong
-//! with a setting is shown at the setting.
+//! Settings are applied to the tree before it becomes a [`Scenario`], so that an error in a setting
+//! is shown at the setting.
 
 use core::ops::Range;
 
@@ -12,10 +12,11 @@ use toml::de::{DeString, DeTable, DeValue, Deserializer};
 use super::model::Scenario;
 use super::names;
 
-/// A value and where it stands.
+/// A value and its position.
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
-/// The longest path, in segments, and so the deepest table that a setting can make.
+/// Maximum number of segments in a path, which also bounds the depth of the tables that a setting
+/// can create.
 const DEPTH_MAX: usize = 16;
 
 /// A file as a tree.
@@ -24,7 +25,7 @@ pub(super) struct Tree<'t> {
     root: Value<'t>,
 }
 
-/// Why a setting could not be applied.
+/// Reason why a setting could not be applied.
 pub(super) struct NoSuchPlace {
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -42,7 +43,7 @@ impl<'t> Tree<'t> {
         Scenario::deserialize(Deserializer::from(table))
     }
 
-    /// The value at `path`, if there is one.
+    /// Returns the value at `path`, if there is one.
     pub(super) fn get(&self, path: &str) -> Option<&Value<'t>> {
         let mut at = &self.root;
         for segment in path.split('.') {
@@ -51,12 +52,13 @@ impl<'t> Tree<'t> {
         Some(at)
     }
 
-    /// Takes the value at the top level away.
+    /// Removes a top-level key and returns its value.
     pub(super) fn remove(&mut self, key: &str) -> Option<Value<'t>> {
         self.table_mut().remove(key)
     }
 
-    /// Where the value at `path` stands, or else the nearest thing around it.
+    /// Returns the position of the value at `path`, or else of the nearest existing value around
+    /// it.
     pub(super) fn span(&self, path: &str) -> Range<usize> {
         let mut at = &self.root;
         let mut span = 0..0;
@@ -68,7 +70,7 @@ impl<'t> Tree<'t> {
         span
     }
 
-    /// Where the key of `path` stands, or else the nearest thing around it.
+    /// Returns the position of the last key of `path`, or else the result of [`Self::span`].
     pub(super) fn key_span(&self, path: &str) -> Range<usize> {
         let (parent, key) = path.rsplit_once('.').map_or((None, path), |(p, k)| (Some(p), k));
         let at = parent.map_or(Some(&self.root), |parent| self.get(parent));
@@ -76,8 +78,7 @@ impl<'t> Tree<'t> {
         own.unwrap_or_else(|| self.span(path))
     }
 
-    /// Gives `path` the value `value`. Tables on the way are made where there are none; they stand
-    /// at `span`.
+    /// Sets the value at `path`. Creates missing tables on the way; their position is `span`.
     pub(super) fn put(
         &mut self,
         path: &str,
@@ -99,7 +100,7 @@ impl<'t> Tree<'t> {
         }
         match at.get_mut() {
             DeValue::Table(table) => {
-                // The old key would keep its place in the text.
+                // An insert over the old key would keep the position of that key in the text.
                 table.remove(last);
                 table.insert(key(last, span), value);
             }
@@ -125,7 +126,7 @@ fn key<'t>(name: &str, span: Range<usize>) -> Spanned<DeString<'t>> {
     Spanned::new(span, DeString::Owned(name.to_owned()))
 }
 
-/// The child of this name, and where its key stands if it has one.
+/// Returns the child called `segment`, and the position of its key if it has one.
 fn child<'a, 't>(
     at: &'a Value<'t>,
     segment: &str,
@@ -175,7 +176,8 @@ fn item_mut<'a, 't>(
     Ok(items.get_mut(place).expect("the place of an item"))
 }
 
-/// The place of the item whose `id` is `segment`, or that `segment` counts from 0.
+/// Returns the index of the item whose `id` is `segment`, or else `segment` read as an index from
+/// 0.
 fn place(items: &[Value<'_>], segment: &str) -> Option<usize> {
     let named = items.iter().position(|item| id(item) == Some(segment));
     named.or_else(|| segment.parse().ok().filter(|&place| place < items.len()))

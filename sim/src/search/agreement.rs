@@ -1,9 +1,9 @@
-//! Whether two engines say the same of one case.
+//! Compares the results of two engines for one case.
 
 use super::result::{CaseResult, Observed, PropertyResult};
 
-/// Every property of which `one` and `other` say different things, in words; none if they agree.
-/// When things happened, and how often, may differ.
+/// Returns a message for every property on which `one` and `other` disagree; empty if they agree.
+/// Times and counts may differ.
 #[must_use]
 pub fn disagreements(one: &CaseResult, other: &CaseResult) -> Vec<String> {
     let pairs = one.properties.iter().zip(&other.properties);
@@ -15,7 +15,7 @@ pub fn disagreements(one: &CaseResult, other: &CaseResult) -> Vec<String> {
     told.collect()
 }
 
-/// What was said: whether it was judged and violated, for some or all seeds, and the blame.
+/// Returns the part of a result that must agree: the observed verdict and the blames.
 fn said(result: &PropertyResult) -> (Observed, &[String]) {
     (result.observed, &result.blames)
 }

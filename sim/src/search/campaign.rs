@@ -1,4 +1,4 @@
-//! One case by many seeds, on all cores.
+//! Runs one case with many seeds, on all cores.
 
 use core::fmt;
 use core::ops::Range;
@@ -17,13 +17,13 @@ use crate::engine::{Outcome, Unsupported, event, turmoil};
 use crate::history::Event;
 use crate::scenario::{Case, SeedRange};
 
-/// One seed in so many is played twice.
+/// One seed in this many is run twice, to detect nondeterminism.
 const TWICE_EVERY: u64 = 20;
 
-/// Which engine plays.
+/// Engine that runs a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// The fast one.
+    /// The fast event-driven engine.
     #[default]
     Event,
     /// The real client over simulated TCP.
@@ -31,7 +31,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Its name.
+    /// Returns the name of the engine.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// The seeds that `case` asks this engine to play.
+    /// Returns the seeds that `case` specifies for this engine.
     #[must_use]
     pub fn seeds(self, case: &Case) -> SeedRange {
         match self {
@@ -49,11 +49,12 @@ impl Engine {
         }
     }
 
-    /// Whether it can play `case`, and means by it what the others mean.
+    /// Checks that this engine can run `case`, and that the case means the same on it as on the
+    /// other engines.
     ///
     /// # Errors
     ///
-    /// If it cannot: with what is in the way.
+    /// If this engine cannot; the error names the obstacle.
     pub fn check(self, case: &Case) -> Result<(), Unsupported> {
         match self {
             Self::Event => event::Engine::new(case).map(drop),
@@ -64,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// How many seeds a thread plays before it looks at the stop flag.
+    /// Number of seeds that a thread runs between two looks at the stop flag.
     const fn seeds_at_once(self) -> u64 {
         match self {
             Self::Event => 64,
@@ -88,20 +89,21 @@ impl FromStr for Engine {
     }
 }
 
-/// What to play, and who watches.
+/// Describes a campaign: the case, the engine, the seeds, and how to stop and watch it.
 #[derive(Clone)]
 pub struct Campaign<'a> {
-    /// The case.
+    /// The case to run.
     pub case: &'a Case,
-    /// On which engine.
+    /// The engine to run it on.
     pub engine: Engine,
-    /// The seeds; each is played once, and some once more to see whether it plays the same.
+    /// The seeds. Each is run once, and some once more to check that the run is deterministic.
     pub seeds: Range<u64>,
-    /// Whether [`Engine::check`] has said that the engine can play it: it takes much longer than a run.
+    /// True if [`Engine::check`] has already accepted the case; the check takes much longer than a
+    /// run.
     pub is_checked: bool,
-    /// When it is set no further seeds are begun.
+    /// Stop flag: once it is set, no further chunk of seeds is begun.
     pub stop: &'a AtomicBool,
-    /// Told how many more seeds are done.
+    /// Called with the number of newly finished seeds.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -113,12 +115,12 @@ impl fmt::Debug for Campaign<'_> {
 }
 
 impl<'a> Campaign<'a> {
-    /// Plays the seeds on all threads of the current pool. The result is the same on any number of
-    /// threads, as long as nobody stops it.
+    /// Runs the seeds on all threads of the current pool. Unless the campaign is stopped, the
+    /// result is the same on any number of threads.
     ///
     /// # Errors
     ///
-    /// If the case asks for what the engine cannot do.
+    /// If the case needs something that the engine cannot do.
     pub fn play(&self) -> Result<CaseResult, Unsupported> {
         let Self { case, engine, ref seeds, .. } = *self;
         if !self.is_checked {
@@ -141,7 +143,7 @@ impl<'a> Campaign<'a> {
         Ok(compare::result(case, engine.name(), seeds.clone(), &tally))
     }
 
-    /// Plays the seeds that begin `offset` after the first.
+    /// Runs one chunk of seeds, which begins `offset` after the first seed.
     fn play_chunk(&self, player: &mut Player<'a>, offset: u64) -> Result<Tally, Unsupported> {
         let mut tally = Tally::default();
         let start = self.seeds.start + offset;
@@ -164,14 +166,15 @@ impl<'a> Campaign<'a> {
         Ok(tally)
     }
 
-    /// The first seed and the first violating one of every property, on an engine that has played
-    /// nothing before.
+    /// Repeats the first seed and the first violating seed of every property on a fresh engine, to
+    /// detect state that leaks from one run into the next.
     fn play_firsts_again(&self, tally: &mut Tally) -> Result<(), Unsupported> {
         let violating = tally.properties.iter().filter_map(|it| it.first);
         let firsts = violating.map(|first| (first.seed, first.hash)).chain(tally.first);
         let firsts: BTreeSet<(u64, u64)> = firsts.collect();
         for (seed, hash) in firsts {
-            // `turmoil` builds its world anew for every run, so that twice was enough.
+            // `turmoil` builds a new world for every run, so a seed that was run twice needs no
+            // third run.
             let is_known = self.engine == Engine::Turmoil && seed.is_multiple_of(TWICE_EVERY);
             if !is_known && Player::new(self.case, self.engine)?.play(seed)?.hash != hash {
                 tally.differs(seed);
@@ -181,11 +184,11 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// Plays `case` by `seed` and keeps the events.
+/// Runs `case` with `seed` and returns the outcome and the events.
 ///
 /// # Errors
 ///
-/// If the case asks for what the engine cannot do.
+/// If the case needs something that the engine cannot do.
 pub fn replay(
     case: &Case,
     engine: Engine,
@@ -195,11 +198,11 @@ pub fn replay(
     replay_checked(case, engine, seed)
 }
 
-/// The same where [`Engine::check`] has said that the engine can play it.
+/// Runs `case` like [`replay`], without [`Engine::check`]; the caller has done the check.
 ///
 /// # Errors
 ///
-/// If it cannot after all.
+/// If the engine cannot run the case after all.
 pub fn replay_checked(
     case: &Case,
     engine: Engine,
@@ -219,7 +222,7 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
     String::from(text.unwrap_or("without a message"))
 }
 
-/// An engine at work on one case.
+/// Engine with the case that it runs.
 enum Player<'c> {
     Event(Box<event::Engine>),
     Turmoil(&'c Case),

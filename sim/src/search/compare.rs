@@ -1,11 +1,11 @@
-//! What was found against what was expected.
+//! Compares the verdicts of a campaign with the expectations of the scenario.
 
 use super::result::{CaseResult, Failure, Observed, PropertyResult};
 use super::tally::{PropertyTally, Tally};
 use crate::oracle::Blamed;
 use crate::scenario::{Case, Expectation, Property, Span, Verdict};
 
-/// The result of `case` on the engine called `engine`, of the runs in `tally`.
+/// Returns the result of `case` on the engine named `engine`, from the runs in `tally`.
 pub(super) fn result(
     case: &Case,
     engine: &'static str,
@@ -28,7 +28,7 @@ pub(super) fn result(
     if tally.runs > 0 && tally.counters.attempts == 0 {
         failures.push(Failure::NothingHappened);
     }
-    // A campaign that was stopped may not have come to the seed in which it begins.
+    // A campaign that was stopped may not have reached the seed in which the fault begins.
     if tally.runs > 0 && tally.runs == seeds.end - seeds.start {
         failures.extend(faults_that_never_began(case, tally));
     }
@@ -45,7 +45,7 @@ pub(super) fn result(
     }
 }
 
-/// A fault that begins in no run puts nothing to the test.
+/// Returns a failure for each enabled fault that began in no run: such a fault tests nothing.
 fn faults_that_never_began(case: &Case, tally: &Tally) -> impl Iterator<Item = Failure> {
     let faults = case.scenario.faults.iter().zip(0_u16..);
     let enabled = faults.filter(|(fault, _)| fault.enabled).map(|(_, place)| place);
@@ -121,7 +121,7 @@ fn failures(
     failures
 }
 
-/// A list of causes means exactly these together, in every violating run.
+/// Returns an error message if a violating run was not blamed on exactly the expected causes.
 fn wrong_blame(expected: &Expectation, blames: &[Vec<String>]) -> Option<String> {
     if expected.blame.is_empty() {
         return None;

@@ -1,9 +1,10 @@
-//! How far a case is from another verdict, in time.
+//! Smallest timing shift that changes a verdict.
 //!
-//! The engine `turmoil` steps by a millisecond and rounds what falls between. A case whose verdict
-//! hangs by less than that is another case there. So it is measured on the engine `event` first:
-//! everything in the scenario that has a time is moved a little, one thing after the other, and all
-//! of them at once at random, and every verdict and blame must stay what it was.
+//! The engine `turmoil` advances in steps of a millisecond and rounds every time between two steps.
+//! A case whose verdict changes with a smaller shift is a different case on that engine. Therefore
+//! the margin is checked first, on the engine `event`: every time in the scenario is shifted a
+//! little, first one at a time and then all at once at random, and every verdict and blame must
+//! stay the same.
 
 use core::ops::Range;
 
@@ -17,55 +18,57 @@ use crate::scenario::{
     Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, Time, complaints,
 };
 
-/// How far things are moved: a tick for the beginning, one for the way and one for the end.
+/// Maximum timing shift: one tick for the beginning, one for the message delay and one for the end.
 ///
-/// What a scenario has at one instant is moved together. Which of two things that happen at once
-/// comes first is the same in both engines: faults, what arrives, timers, the clients in their order.
+/// All times of a scenario that are equal are shifted together. The order of simultaneous events is
+/// the same in both engines: faults, arriving messages, timers, then the clients in their order.
 pub const MARGIN: Span = Span::from_ms(3);
 
-/// The shortest way of the engine `turmoil`.
+/// One step of the engine `turmoil`, and its shortest message delay.
 const TICK: Span = Span::from_ms(1);
 
-/// The seeds that a verdict must not depend on.
+/// Number of seeds for which the unshifted case must have the same verdicts.
 const SEEDS: u64 = 8;
 
-/// How many seeds each neighbour is played by. Every one has its own: many neighbours by many seeds
-/// find what hangs by a hair.
+/// Number of seeds for each shifted case. Each shifted case has its own seeds: many shifted cases
+/// with many seeds find verdicts that a tiny shift changes.
 const SEEDS_OF_NEIGHBOURS: u64 = 3;
 
-/// How often everything is moved at once.
+/// Number of random draws in which everything is shifted at once.
 const DRAWS: u64 = 32;
 
-/// What a run said of every property; when it happened does not matter.
-type Said = [Finding; Property::ALL.len()];
+/// Findings of a run for every property, without times.
+type Findings = [Finding; Property::ALL.len()];
 
-/// A verdict as far as a case can be right or wrong about it.
+/// Part of a verdict that an expectation can be right or wrong about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
-    /// Holds, or is vacuous: whether anything puts a property to the test may hang by a hair (an
-    /// attempt is refused or just not), and no violation comes or goes with it.
+    /// Holds, or is vacuous. These two count as the same, because a tiny shift may decide if
+    /// anything puts a property to the test (an attempt is just refused or just not), without
+    /// adding or removing a violation.
     NotViolated,
     Unjudged,
     Violated(Blamed),
 }
 
-/// Whether every verdict of `case` stays what it is, for any seed, when things happen up to
+/// Checks that every verdict of `case` stays the same, for any seed, when events happen up to
 /// [`MARGIN`] earlier or later.
 ///
 /// # Errors
 ///
-/// If it does not: the case is finer than a tick. Or if the engine `event` cannot play it.
+/// If a verdict changes: the case is finer than a tick, or depends on the seed. Or if the engine
+/// `event` cannot run the case.
 pub fn check(case: &Case) -> Result<(), Unsupported> {
-    let said = first_said(case)?;
+    let said = first_findings(case)?;
     let hangs = |by: &str| Unsupported { engine: "turmoil", what: format!("a verdict {by}") };
-    if !is_said_always(case, 0..SEEDS, &said)? {
+    if !same_for_all_seeds(case, 0..SEEDS, &said)? {
         return Err(hangs("that depends on the seed"));
     }
     let seeds = (0..).step_by(SEEDS_OF_NEIGHBOURS as usize);
     let neighbours: Vec<(Case, u64)> = variants(case).zip(seeds).collect();
     let differs = neighbours
         .par_iter()
-        .map(|(moved, first)| is_said_always(moved, *first..first + SEEDS_OF_NEIGHBOURS, &said))
+        .map(|(moved, first)| same_for_all_seeds(moved, *first..first + SEEDS_OF_NEIGHBOURS, &said))
         .find_first(|same| *same != Ok(true));
     match differs {
         None => Ok(()),
@@ -74,7 +77,7 @@ pub fn check(case: &Case) -> Result<(), Unsupported> {
     }
 }
 
-fn said_of(outcome: &Outcome) -> Said {
+fn findings_of(outcome: &Outcome) -> Findings {
     Property::ALL.map(|property| match outcome.verdicts.of(property) {
         Judgement::Holds | Judgement::Vacuous => Finding::NotViolated,
         Judgement::Unjudged => Finding::Unjudged,
@@ -82,18 +85,23 @@ fn said_of(outcome: &Outcome) -> Said {
     })
 }
 
-fn first_said(case: &Case) -> Result<Said, Unsupported> {
-    Ok(said_of(&event::Engine::new(case)?.run(0, None)))
+fn first_findings(case: &Case) -> Result<Findings, Unsupported> {
+    Ok(findings_of(&event::Engine::new(case)?.run(0, None)))
 }
 
-fn is_said_always(case: &Case, mut seeds: Range<u64>, said: &Said) -> Result<bool, Unsupported> {
+fn same_for_all_seeds(
+    case: &Case,
+    mut seeds: Range<u64>,
+    said: &Findings,
+) -> Result<bool, Unsupported> {
     let mut engine = event::Engine::new(case)?;
-    Ok(seeds.all(|seed| said_of(&engine.run(seed, None)) == *said))
+    Ok(seeds.all(|seed| findings_of(&engine.run(seed, None)) == *said))
 }
 
-/// The case with one thing moved, for each of them, both ways, by one tick, two and so on, since what
-/// a little changes more may change back; then with all of them moved.
-/// What is no scenario then, because a fault would end before it begins, is no neighbour.
+/// Returns the shifted cases. First each axis alone is shifted, both ways, by one tick, by two and
+/// so on up to [`MARGIN`], because a larger shift may undo the effect of a smaller one; then all
+/// axes are shifted together. Cases that are no valid scenario, e.g. because a fault would end
+/// before it begins, are left out.
 fn variants(case: &Case) -> impl Iterator<Item = Case> {
     let axes = axes(&case.scenario);
     let all = axes.clone();
@@ -113,18 +121,19 @@ fn variants(case: &Case) -> impl Iterator<Item = Case> {
     single.chain(together).filter(|case| complaints(&case.scenario).is_empty())
 }
 
-/// Something that has a time.
+/// A time in the scenario that can be shifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Axis {
-    /// Everything that the scenario has at this instant: what is written to be at once stays so.
+    /// All times of the scenario that are at this instant; times that are written as equal stay
+    /// equal.
     Instant(Span),
-    /// Every key that lives for so long.
+    /// All TTLs of this length.
     Ttl(Span),
-    /// The length of the thing with this number: of a hold, of a network's ways, of a jump.
+    /// Length with this number: of a hold, of a message delay, of a clock jump.
     Length(usize),
 }
 
-/// All of them. What is there from the very beginning stays there.
+/// Returns all axes. Times at the start of the run are not shifted.
 fn axes(scenario: &Scenario) -> Vec<Axis> {
     let mut axes = Vec::new();
     Shifts::of(&mut |axis| {
@@ -144,7 +153,7 @@ fn moved(case: &Case, mut by_ns: impl FnMut(Axis) -> i64) -> Case {
     case
 }
 
-/// Moves every time in a scenario.
+/// Shifts every time in a scenario.
 struct Shifts<'a> {
     by_ns: &'a mut dyn FnMut(Axis) -> i64,
     lengths: usize,
@@ -157,10 +166,10 @@ impl<'a> Shifts<'a> {
 
     fn shift(&mut self, scenario: &mut Scenario) {
         let cluster = &mut scenario.cluster;
-        self.way(&mut cluster.network.delay);
-        cluster.links.iter_mut().for_each(|link| self.way(&mut link.delay));
-        cluster.replicas.iter_mut().for_each(|replica| self.way(&mut replica.delay));
-        self.way(&mut scenario.store.delay);
+        self.shift_delay(&mut cluster.network.delay);
+        cluster.links.iter_mut().for_each(|link| self.shift_delay(&mut link.delay));
+        cluster.replicas.iter_mut().for_each(|replica| self.shift_delay(&mut replica.delay));
+        self.shift_delay(&mut scenario.store.delay);
         cluster.disk.sync_at.iter_mut().for_each(|at| self.length(at));
         if cluster.disk.sync_takes != Span(0) {
             self.length(&mut cluster.disk.sync_takes);
@@ -219,8 +228,9 @@ impl<'a> Shifts<'a> {
         length.0 = length.0.saturating_add_signed(self.by_length_ns());
     }
 
-    /// A way takes some time, and the engines' shortest one is a tick.
-    fn way(&mut self, way: &mut SpanRange) {
+    /// Shifts a message delay, but not below a tick, the shortest delay of the engines; a delay
+    /// below a tick does not get shorter.
+    fn shift_delay(&mut self, way: &mut SpanRange) {
         let by_ns = self.by_length_ns();
         for end in [&mut way.min, &mut way.max] {
             end.0 = end.0.saturating_add_signed(by_ns).max(end.0.min(TICK.0));
@@ -250,11 +260,11 @@ mod tests {
 
     #[test]
     fn a_jump_that_just_suffices_is_finer_than_a_tick() {
-        // The second client asks once, at 1.1 s, for a key that lives for 10 s: catalogue K2.
+        // The second client tries once, at 1.1 s, for a key that lives for 10 s: catalogue K2.
         let mut case = case(&["fault.jump.clock-jump.by=8902ms"]);
         case.scenario.clients[1].steps[0].acquire.as_mut().unwrap().until = None;
         let said = check(&case);
-        // With ways of 1 to 5 ms the jump suffices for some seeds only.
+        // With message delays of 1 to 5 ms the jump suffices for some seeds only.
         assert!(said.unwrap_err().what.contains("depends on the seed"));
         case.scenario.cluster.network = Network::default();
         let said = check(&case);
@@ -277,7 +287,7 @@ mod tests {
     fn ways_stay_as_long_as_a_tick_and_others_get_shorter() {
         let shifted = |ms: u64| {
             let mut way = SpanRange::exactly(Span::from_ms(ms));
-            Shifts::of(&mut |_| -(MARGIN.0 as i64)).way(&mut way);
+            Shifts::of(&mut |_| -(MARGIN.0 as i64)).shift_delay(&mut way);
             way
         };
         assert_eq!([0, 1, 2, 5].map(|ms| shifted(ms).min), [0, 1, 1, 2].map(Span::from_ms));

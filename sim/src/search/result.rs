@@ -1,50 +1,52 @@
-//! What a campaign over the seeds of one case found.
+//! Result of a campaign over the seeds of one case.
 
 use core::ops::Range;
 
 use crate::oracle::{Counters, Violation};
 use crate::scenario::{Case, Expectation, Property, Verdict};
 
-/// What was found of one property over all seeds.
+/// Observed verdict on one property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
-    /// No seed violated it.
+    /// No seed violated the property, and at least one put it to the test.
     Holds,
-    /// Some seeds violated it, not all.
+    /// Some seeds violated the property, but not all.
     Sometimes,
-    /// The engine cannot record what it speaks of.
+    /// The engine cannot record the events that the property is about.
     Unjudged,
-    /// In no seed was anything its subject.
+    /// No seed put the property to the test.
     Vacuous,
-    /// Every seed violated it.
+    /// Every seed violated the property.
     Violated,
 }
 
-/// One property of one case.
+/// Result for one property of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyResult {
     /// The property.
     pub property: Property,
-    /// What the scenario expects.
+    /// Verdict that the scenario expects.
     pub expected: Expectation,
-    /// What was found.
+    /// Observed verdict.
     pub observed: Observed,
-    /// How many seeds violated it.
+    /// Number of seeds that violated the property.
     pub violating_seeds: u64,
-    /// The first of them, and its violation.
+    /// First violating seed, and its violation.
     pub first: Option<(u64, Violation)>,
-    /// Every blame that was found, as scenarios write it, sorted; each entry is one run's, joined
-    /// by `+`.
+    /// Distinct blames in the notation of scenarios, sorted. Each entry is the blame of one run,
+    /// its causes joined by `+`.
     pub blames: Vec<String>,
-    /// The shortest overlap among the violating runs, in nanoseconds.
+    /// Shortest overlap among the violating runs, in nanoseconds.
     pub shortest_overlap_ns: Option<u64>,
-    /// How the finding departs from the expectation, in words; empty if it does not.
+    /// Differences between the observation and the expectation, as messages; empty if there are
+    /// none.
     pub failures: Vec<String>,
 }
 
 impl PropertyResult {
-    /// With 95 % confidence a run by a further seed violates the property with at most this
-    /// probability, given that none of `runs` did: three over the number of runs.
+    /// Returns an upper bound, with 95 % confidence, on the probability that a further seed
+    /// violates the property: three divided by `runs`. `None` unless the observed verdict is
+    /// [`Observed::Holds`] and `runs` is positive.
     #[must_use]
     pub fn bound_95(&self, runs: u64) -> Option<f64> {
         let none = self.observed == Observed::Holds && runs > 0;
@@ -52,70 +54,71 @@ impl PropertyResult {
     }
 }
 
-/// Why a case as a whole failed, beyond its properties.
+/// Failure of a case as a whole, apart from its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A fault that is enabled began in no run.
+    /// An enabled fault began in no run.
     FaultNeverBegan {
-        /// Its place in the scenario.
+        /// Index of the fault in the scenario.
         fault: u16,
     },
-    /// Many seeds had one and the same history.
+    /// More than one seed was run, and all of them had the same history.
     OneHistory,
-    /// Two runs by the same seed differed.
+    /// Two runs with the same seed differed.
     Nondeterminism {
-        /// The seed.
+        /// Smallest such seed.
         seed: u64,
     },
-    /// A run panicked: a bug of the client that is played, or of the simulator.
+    /// A run panicked: a bug of the client under test, or of the simulator.
     Panicked {
-        /// The smallest such seed.
+        /// Smallest such seed.
         seed: u64,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
-    /// No lease was asked for in any run.
+    /// No run began an attempt.
     NothingHappened,
 }
 
-/// What was found of one case.
+/// Result of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseResult {
     /// The case.
     pub case: Case,
-    /// The engine that played it: `event` or `turmoil`.
+    /// Name of the engine: `event` or `turmoil`.
     pub engine: &'static str,
-    /// The seeds that were asked for.
+    /// Seeds that were requested.
     pub seeds: Range<u64>,
-    /// How many of them were played.
+    /// Number of seeds that were run.
     pub runs: u64,
-    /// How many different histories there were.
+    /// Number of distinct histories, at most [`DISTINCT_MAX`](super::DISTINCT_MAX).
     pub distinct_histories: u64,
-    /// The hash of the first seed's history.
+    /// Hash of the first seed's history.
     pub first_hash: u64,
-    /// In the order of [`Property::ALL`].
+    /// Results of the properties, in the order of [`Property::ALL`].
     pub properties: Vec<PropertyResult>,
-    /// Added up over all runs.
+    /// Counts, summed over all runs.
     pub counters: Counters,
-    /// What is wrong beyond the properties.
+    /// Failures apart from the properties.
     pub failures: Vec<Failure>,
 }
 
 impl CaseResult {
-    /// `scenario` or `scenario::case`.
+    /// Returns the name of the case: `scenario` or `scenario::case`.
     #[must_use]
     pub fn name(&self) -> String {
         self.case.full_name()
     }
 
-    /// Whether everything was as expected.
+    /// Returns true if every expectation is met and nothing else failed.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.failures.is_empty() && self.properties.iter().all(|it| it.failures.is_empty())
     }
 
-    /// The same of fewer seeds than the scenario asks for: that a property is violated by *some* seed,
-    /// and that a fault begins in some, is nothing that they can fail to show.
+    /// Drops the failures that fewer seeds than the scenario specifies cannot prove: that no seed
+    /// violated a property expected to be violated by *some* seed, and that a fault began in no
+    /// seed.
     #[must_use]
     pub fn of_a_sample(mut self) -> Self {
         self.failures.retain(|it| !matches!(it, Failure::FaultNeverBegan { .. }));
@@ -127,8 +130,9 @@ impl CaseResult {
         self
     }
 
-    /// The seeds whose histories are worth keeping: the first violating seed of each property,
-    /// else the first seed, unless its run panicked. In order, each once.
+    /// Returns the seeds whose histories are worth keeping: the first violating seed of each
+    /// property; if there is none, the first seed, unless its run panicked. Sorted, without
+    /// duplicates.
     #[must_use]
     pub fn kept_seeds(&self) -> Vec<u64> {
         let firsts = self.properties.iter().filter_map(|it| it.first.as_ref());

@@ -1,4 +1,4 @@
-//! One run, compared with what its scenario expects.
+//! Compares a single run with its scenario's expectations.
 
 use super::compare;
 use super::result::CaseResult;
@@ -6,7 +6,7 @@ use super::tally::Tally;
 use crate::engine::Outcome;
 use crate::scenario::Case;
 
-/// What `outcome`, of the engine called `engine`, alone says of `case`.
+/// Returns the result of `case` on the engine named `engine`, based on `outcome` alone.
 #[must_use]
 pub fn judge_one(case: &Case, engine: &'static str, outcome: &Outcome) -> CaseResult {
     let mut tally = Tally::default();

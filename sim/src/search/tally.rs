@@ -1,51 +1,51 @@
-//! What many runs add up to.
+//! Sums up many runs.
 //!
-//! Tallies are merged in whatever order the threads finish, so every part of one is a sum, a
-//! minimum or a bounded set of the smallest: the result is the same on any number of threads, and
-//! its size does not grow with the number of runs.
+//! Threads merge tallies in the order in which they finish. Therefore every field is a sum, a
+//! minimum or a bounded set of smallest values: the result is the same on any number of threads,
+//! and its size does not grow with the number of runs.
 
 use crate::engine::Outcome;
 use crate::oracle::{Blamed, Counters, Judgement, Violation};
 use crate::scenario::Property;
 
-/// Different histories are counted up to this number.
+/// Maximum number of distinct histories that are counted.
 pub const DISTINCT_MAX: usize = 1024;
 
-/// Different blames of one property are kept up to this number.
+/// Maximum number of distinct blames kept for one property.
 const BLAMES_MAX: usize = 64;
 
-/// Some runs, added up.
+/// Sums over a number of runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) runs: u64,
-    /// The smallest hashes, in order.
+    /// Smallest distinct hashes of histories, sorted; at most [`DISTINCT_MAX`].
     hashes: Vec<u64>,
-    /// The smallest seed, and the hash of its history.
+    /// Smallest seed, and the hash of its history.
     pub(super) first: Option<(u64, u64)>,
     pub(super) counters: Counters,
-    /// The faults that began in any run, by their place in the scenario, bit by bit.
+    /// Set of faults that began in any run: bit `n` stands for fault `n` of the scenario.
     pub(super) faults_begun: u64,
     pub(super) properties: [PropertyTally; Property::ALL.len()],
-    /// The smallest seed whose second run was not like the first.
+    /// Smallest seed of which two runs differed.
     pub(super) nondeterministic: Option<u64>,
-    /// The smallest seed whose run panicked, and the message.
+    /// Smallest seed whose run panicked, and the panic message.
     pub(super) panicked: Option<(u64, String)>,
 }
 
-/// What was found of one property in some runs.
+/// Verdicts on one property, summed over a number of runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PropertyTally {
     pub(super) held: u64,
     pub(super) unjudged: u64,
     pub(super) violated: u64,
-    /// By the smallest seed.
+    /// Violation of the smallest violating seed.
     pub(super) first: Option<FirstViolation>,
     pub(super) shortest_overlap_ns: Option<u64>,
-    /// Each once, in order.
+    /// Distinct blames, sorted; at most [`BLAMES_MAX`], the smallest.
     pub(super) blames: Vec<Blamed>,
 }
 
-/// A violation, and the run that it is from.
+/// A violation, and the run in which it happened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstViolation {
     pub(super) seed: u64,
@@ -89,7 +89,7 @@ impl Tally {
         self
     }
 
-    /// How many different histories there were, up to [`DISTINCT_MAX`].
+    /// Returns the number of distinct histories, at most [`DISTINCT_MAX`].
     pub(super) fn distinct_histories(&self) -> u64 {
         self.hashes.len() as u64
     }
@@ -141,7 +141,7 @@ fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     }
 }
 
-/// Keeps the `limit` smallest values, each once, in order.
+/// Inserts `value` into `values`, which holds the `limit` smallest distinct values, sorted.
 fn insert_smallest<T>(
     values: &mut Vec<T>,
     value: T,

@@ -1,8 +1,9 @@
-//! What the tests of this folder play.
+//! Cases used by the tests of this folder.
 
 use crate::scenario::{Case, File};
 
-/// A scenario whose verdict is a violation, with some harmless cases; with `settings`.
+/// Returns the cases of a scenario with `settings` applied: its base case is a violation, some
+/// others are harmless.
 pub(super) fn clock_jump(settings: &[&str]) -> Vec<Case> {
     let overrides: Vec<_> = settings.iter().map(|it| it.parse().unwrap()).collect();
     let text = include_str!("../scenario/testdata/clock-jump.toml");

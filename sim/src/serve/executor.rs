@@ -1,4 +1,4 @@
-//! Who has a server, and what others are told while a script has it for too long.
+//! Exclusive access to a server, and the replies to other connections while a script blocks it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,48 +6,48 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::hours::Hours;
+use super::run_clock::RunClock;
 use crate::master::profile::Profile;
 use crate::master::resp::Value;
 use crate::master::server::{ScriptControl, Server};
 
-/// Commands within which a script may run: what their names begin with.
+/// Prefixes of the commands that can run a script.
 const SCRIPTED: [&[u8]; 2] = [b"EVAL", b"EXEC"];
 
-/// Commands by which a server may want something else of requests: what their names begin with.
+/// Prefixes of the commands that can change the server's demands on requests.
 const SETTING: [&[u8]; 3] = [b"ACL", b"CONFIG", b"EXEC"];
 
-/// How often a script is told to end whose process dies: one that begins at that moment may not
-/// have heard it.
+/// Interval between attempts to abort a script whose process dies. A script that starts at the same
+/// moment may miss the first abort.
 const INSISTS_NS: u64 = 1_000_000;
 
-/// A server that one connection at a time has.
+/// A server that one connection at a time can use.
 #[derive(Debug)]
 pub(super) struct Executor {
-    hours: Arc<Hours>,
-    /// Whoever executes has it, for a moment or for a script. It is fair, and nobody waits for it
-    /// without letting others run.
+    clock: Arc<RunClock>,
+    /// Held while a connection executes, for a moment or for the length of a script. The mutex is
+    /// fair, and waiting for it does not block the thread.
     server: Mutex<Server>,
     script: Arc<ScriptControl>,
-    /// Which server it is.
+    /// Server software that it imitates.
     pub(super) profile: &'static Profile,
-    /// When the request began within which a script may be running; 0: there is none.
+    /// Start time of the request that may be running a script; 0 if there is none.
     since_ns: AtomicU64,
-    /// How long others are kept waiting by a script before they are told so
+    /// Time for which a script may run before other connections are told that the server is busy
     /// (`busy-reply-threshold`).
     patience_ns: AtomicU64,
-    /// Its process dies: nobody executes any more.
+    /// True while the process is dying: nothing is executed any more.
     is_dying: AtomicBool,
-    /// What a connection meets that has said nothing.
+    /// The server's demands on a new connection.
     manners: Manners,
 }
 
-/// What a server wants of requests before it looks at them.
+/// The server's demands on a request, checked before the server sees it.
 #[derive(Debug, Default)]
 struct Manners {
-    /// Whoever comes must say who he is.
+    /// True if connections must authenticate.
     asks_who: AtomicBool,
-    /// The longest argument (`proto-max-bulk-len`).
+    /// Maximum length of an argument in bytes (`proto-max-bulk-len`).
     bulk_max: AtomicU64,
 }
 
@@ -59,23 +59,23 @@ impl Manners {
     }
 }
 
-/// What becomes of who wants to execute.
+/// Outcome of [`Executor::enter`].
 pub(super) enum Entrance<'a> {
     Open(MutexGuard<'a, Server>),
-    /// A script keeps the server.
+    /// A script blocks the server.
     Busy,
-    /// There is no process.
+    /// The process is dead.
     Dead,
 }
 
 impl Executor {
-    pub(super) fn new(mut server: Server, hours: Arc<Hours>) -> Self {
+    pub(super) fn new(mut server: Server, clock: Arc<RunClock>) -> Self {
         let script = Arc::new(ScriptControl::watched());
         server.set_script_control(Arc::clone(&script));
         let manners = Manners::default();
         manners.learn(&server);
         Self {
-            hours,
+            clock,
             script,
             profile: server.profile(),
             since_ns: 0.into(),
@@ -86,24 +86,25 @@ impl Executor {
         }
     }
 
-    /// Whether whoever comes must say who he is.
+    /// Returns true if connections must authenticate.
     pub(super) fn asks_who(&self) -> bool {
         self.manners.asks_who.load(Ordering::Acquire)
     }
 
-    /// The longest argument, in bytes.
+    /// Returns the maximum length of an argument, in bytes.
     pub(super) fn bulk_max(&self) -> u64 {
         self.manners.bulk_max.load(Ordering::Acquire)
     }
 
-    /// The server, for the world around it.
+    /// Waits for exclusive access to the server, for use by the simulator itself.
     pub(super) async fn server(&self) -> MutexGuard<'_, Server> {
         self.server.lock().await
     }
 
-    /// The server, unless a script keeps it for too long.
+    /// Waits for exclusive access to the server, but returns [`Entrance::Busy`] if a script blocks
+    /// it for too long.
     pub(super) async fn enter(&self) -> Entrance<'_> {
-        let entered_ns = self.hours.now_ns();
+        let entered_ns = self.clock.now_ns();
         let server = loop {
             let since_ns = match self.since_ns.load(Ordering::Acquire) {
                 0 => entered_ns,
@@ -113,7 +114,7 @@ impl Executor {
             tokio::select! {
                 biased;
                 server = self.server.lock() => break server,
-                () = self.hours.sleep_until(since_ns.saturating_add(patience_ns)) => {
+                () = self.clock.sleep_until(since_ns.saturating_add(patience_ns)) => {
                     if self.since_ns.load(Ordering::Acquire) != 0 && self.script.is_running() {
                         return Entrance::Busy;
                     }
@@ -125,8 +126,8 @@ impl Executor {
         if lives { Entrance::Open(server) } else { Entrance::Dead }
     }
 
-    /// The server of a process that dies now, whatever keeps it. Nobody executes from here on,
-    /// until [`Executor::revive`].
+    /// Takes the server of a process that dies now, aborting any script that blocks it. Nothing is
+    /// executed from here on, until [`Executor::revive`].
     pub(super) async fn wrest(&self) -> MutexGuard<'_, Server> {
         self.is_dying.store(true, Ordering::Release);
         let mut server = core::pin::pin!(self.server.lock());
@@ -135,12 +136,12 @@ impl Executor {
             tokio::select! {
                 biased;
                 server = &mut server => return server,
-                () = self.hours.sleep_until(self.hours.now_ns() + INSISTS_NS) => {}
+                () = self.clock.sleep_until(self.clock.now_ns() + INSISTS_NS) => {}
             }
         }
     }
 
-    /// `server` is that of a new process.
+    /// Accepts requests again; `server` belongs to a new process.
     pub(super) fn revive(&self, server: &Server) {
         self.manners.learn(server);
         self.is_dying.store(false, Ordering::Release);
@@ -150,7 +151,7 @@ impl Executor {
         self.is_dying.load(Ordering::Acquire)
     }
 
-    /// Has `server` execute `request`.
+    /// Executes `request` on `server` by calling `execute`.
     pub(super) fn execute<T>(
         &self,
         server: &mut Server,
@@ -160,8 +161,8 @@ impl Executor {
         let is_one_of = |words: &[&[u8]]| words.iter().any(|word| begins_with(request, word));
         let done = if is_one_of(&SCRIPTED) {
             self.patience_ns.store(patience_ns(server), Ordering::Release);
-            self.since_ns.store(self.hours.now_ns().max(1), Ordering::Release);
-            // This thread may be the one that listens to sockets for all the others.
+            self.since_ns.store(self.clock.now_ns().max(1), Ordering::Release);
+            // This thread may be the one that polls the sockets of all connections.
             tokio::task::block_in_place(|| execute(server))
         } else {
             execute(server)
@@ -172,13 +173,14 @@ impl Executor {
         done
     }
 
-    /// Who entered leaves: nothing is executed any more.
+    /// Ends an access that [`Executor::enter`] granted.
     pub(super) fn leave(&self, server: MutexGuard<'_, Server>) {
         self.since_ns.store(0, Ordering::Release);
         drop(server);
     }
 
-    /// What is said to `request` while a script keeps the server, if it is to end the script.
+    /// Returns the reply to `request` while a script blocks the server, if `request` is `SCRIPT
+    /// KILL`.
     pub(super) fn answer_kill(&self, request: &[Bytes]) -> Option<Value> {
         let is = |word: &Bytes, name: &[u8]| word.eq_ignore_ascii_case(name);
         match request {
@@ -190,7 +192,7 @@ impl Executor {
         }
     }
 
-    /// Ends the script that runs, if there is one, and executes nothing more.
+    /// Aborts the running script, if there is one, and executes nothing more.
     pub(super) fn abort(&self) {
         self.is_dying.store(true, Ordering::Release);
         while self.server.try_lock().is_err() {
@@ -200,7 +202,7 @@ impl Executor {
     }
 }
 
-/// Whether the name of a request begins so.
+/// Returns true if the name of a request begins with `word`, in any case.
 pub(super) fn begins_with(request: &[Bytes], word: &[u8]) -> bool {
     let start = request.first().and_then(|name| name.get(..word.len()));
     start.is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -208,7 +210,7 @@ pub(super) fn begins_with(request: &[Bytes], word: &[u8]) -> bool {
 
 fn patience_ns(server: &Server) -> u64 {
     match server.config().number("busy-reply-threshold").unsigned_abs() {
-        // Nobody is told.
+        // 0 turns the busy reply off.
         0 => u64::MAX,
         patience_ms => patience_ms.saturating_mul(1_000_000),
     }

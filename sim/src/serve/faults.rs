@@ -8,7 +8,7 @@ use tokio::sync::MutexGuard;
 use tokio::task::JoinHandle;
 
 use super::node::Node;
-use super::weather::{Clients, Cut, Life, Slow};
+use super::node_faults::{Clients, Cut, Life, Slow};
 use super::world::World;
 use crate::engine::stage::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
 use crate::history::{ClockKind, EventKind, HostIndex};
@@ -20,16 +20,16 @@ use crate::scenario::Message;
 pub(super) struct Faults {
     world: Arc<World>,
     next: Vec<Option<Next>>,
-    /// What was to happen of each, and waits for a script.
+    /// The previous step of each fault, if it is still waiting for a script.
     under_way: Vec<Option<JoinHandle<()>>>,
 }
 
-/// What comes next of a fault, in true time since the scenario began.
+/// The next step of a fault, in true time since the scenario's time 0.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Begins(u64),
     Ends(u64),
-    /// When a clock of the host reads this.
+    /// The fault ends when a clock of the host reads this.
     EndsOn {
         host: HostIndex,
         clock: ClockKind,
@@ -47,7 +47,7 @@ impl Faults {
         Self { next: next.collect(), under_way, world }
     }
 
-    /// Plays them all, from the scenario's beginning on.
+    /// Runs all faults, from the scenario's time 0 on.
     pub(super) async fn run(mut self) {
         let origin_ns = self.world.started().await;
         for place in 0..self.world.nodes.len() {
@@ -65,14 +65,14 @@ impl Faults {
             let due = self.next.iter().enumerate();
             let due = due.filter_map(|(place, next)| Some((self.at_ns((*next)?)?, place)));
             let Some((at_ns, place)) = due.min() else { return };
-            self.world.hours.sleep_until(origin_ns.saturating_add(at_ns)).await;
+            self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)).await;
             let begins = matches!(self.next[place], Some(Next::Begins(_)));
             self.next[place] = if begins { self.end_of(place, at_ns) } else { None };
             let happening = Happening { world: Arc::clone(&self.world), place };
             let before = self.under_way[place].take();
             let step = async move {
                 if let Some(before) = before {
-                    // If it failed, so did the simulator, and said so.
+                    // If the previous step panicked, the panic was already reported.
                     let _ = before.await;
                 }
                 if begins { happening.begin().await } else { happening.end().await }
@@ -81,19 +81,19 @@ impl Faults {
         }
     }
 
-    /// When that is, as the clocks run now; `None`: never.
+    /// Returns the true time of a step at the current clock rates; `None` if it never comes.
     fn at_ns(&self, next: Next) -> Option<u64> {
         match next {
             Next::Begins(at_ns) | Next::Ends(at_ns) => Some(at_ns),
             Next::EndsOn { host, clock, local_ns } => {
                 let node = &self.world.nodes[host.get()];
                 let true_ns = node.clocks().true_at(clock, local_ns)?;
-                Some(true_ns.saturating_sub(self.world.hours.origin_ns()?))
+                Some(true_ns.saturating_sub(self.world.clock.origin_ns()?))
             }
         }
     }
 
-    /// When a fault ends that begins at `at_ns`.
+    /// Returns the end of a fault that begins at `at_ns`.
     fn end_of(&self, place: usize, at_ns: u64) -> Option<Next> {
         let PlannedFault { doing, end, .. } = self.world.plan.faults[place];
         match end {
@@ -106,7 +106,7 @@ impl Faults {
                     unreachable!("only restarts are measured")
                 };
                 let node = &self.world.nodes[host.get()];
-                let now_ns = self.world.hours.now_ns();
+                let now_ns = self.world.clock.now_ns();
                 let local_ns = node.clocks().read(clock, now_ns).saturating_add(after_ns);
                 Some(Next::EndsOn { host, clock, local_ns })
             }
@@ -114,8 +114,8 @@ impl Faults {
     }
 }
 
-/// Does `step`, or the beginning of it: if it has to wait it goes on beside what comes next. So what
-/// is due at the same time happens in order, and a script that keeps one master keeps no other.
+/// Polls `step` once, and spawns the rest of it if it has to wait. So steps that are due at the
+/// same time happen in order, and a script that blocks one master delays the faults of no other.
 #[expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
 async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
     let mut step = Box::pin(step);
@@ -123,7 +123,7 @@ async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandl
     if is_done { None } else { Some(tokio::spawn(step)) }
 }
 
-/// One planned fault, at its host.
+/// A planned fault at one host.
 struct Happening {
     world: Arc<World>,
     place: usize,
@@ -138,7 +138,7 @@ impl Happening {
         &self.world.nodes[usize::from(place)]
     }
 
-    /// The node to whose server it happens, if it is to one.
+    /// Returns the node whose server the fault strikes; `None` for a delay, a partition or a stall.
     fn victim(&self) -> Option<&Arc<Node>> {
         match self.doing() {
             Doing::ClockJump { host, .. }
@@ -162,7 +162,7 @@ impl Happening {
     async fn begin(&self) {
         match (self.victim(), self.doing()) {
             (Some(node), Doing::Die { death, .. }) => {
-                // A script that never ends does not keep its process alive.
+                // A script that never ends must not keep its process alive.
                 let server = node.executor.wrest().await;
                 self.world.begins(self.place);
                 self.die(node, server, death).await;
@@ -180,7 +180,7 @@ impl Happening {
         self.world.has_begun(self.place);
     }
 
-    /// Does something to a server, which executes nothing meanwhile.
+    /// Applies a fault to a server, which executes nothing meanwhile.
     fn strike(&self, node: &Node, server: &mut Server, doing: Doing) {
         let world = &self.world;
         match doing {
@@ -205,7 +205,7 @@ impl Happening {
         node.push(server);
     }
 
-    /// Does something to what goes to nodes and comes from them.
+    /// Applies a fault to the messages to and from nodes, or stalls a node.
     fn hinder(&self, doing: Doing) {
         let fault = self.place;
         match doing {
@@ -216,7 +216,7 @@ impl Happening {
                     let sets_only = only == Some(Message::Set);
                     let replies = if sets_only { 0 } else { replies };
                     let slow = Slow { fault, requests, replies, by_ns, sets_only };
-                    node.change(|weather| weather.slow(slow));
+                    node.change(|node_faults| node_faults.slow(slow));
                 }
             }
             Doing::Partition { from, to, one_way, lost } => {
@@ -225,18 +225,18 @@ impl Happening {
                     let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
                     let (requests, replies) = (there.0 | back.0, there.1 | back.1);
                     let cut = Cut { fault, requests, replies, lost };
-                    node.change(|weather| weather.cut(cut));
+                    node.change(|node_faults| node_faults.cut(cut));
                 }
             }
             Doing::Stall { node: place } => {
-                self.node(place).change(|weather| weather.stalls += 1);
-                self.world.chronicle.tell(EventKind::NodeStalled { node: place });
+                self.node(place).change(|node_faults| node_faults.stalls += 1);
+                self.world.recorder.tell(EventKind::NodeStalled { node: place });
             }
             _ => {}
         }
     }
 
-    /// Takes the lock's keys from a node that runs.
+    /// Removes the lock's keys from a running node.
     fn remove(
         &self,
         node: &Node,
@@ -261,17 +261,20 @@ impl Happening {
             }
             Doing::Delay { .. } | Doing::Partition { .. } => {
                 let fault = self.place;
-                world.nodes.iter().for_each(|node| node.change(|weather| weather.clear(fault)));
+                world
+                    .nodes
+                    .iter()
+                    .for_each(|node| node.change(|node_faults| node_faults.clear(fault)));
             }
             Doing::MemoryFull { node } => self.node(node).server().await.set_full(false),
             Doing::Stall { node } => {
                 let mut goes_on = false;
-                self.node(node).change(|weather| {
-                    weather.stalls -= 1;
-                    goes_on = weather.stalls == 0;
+                self.node(node).change(|node_faults| {
+                    node_faults.stalls -= 1;
+                    goes_on = node_faults.stalls == 0;
                 });
                 if goes_on {
-                    world.chronicle.tell(EventKind::NodeUnstalled { node });
+                    world.recorder.tell(EventKind::NodeUnstalled { node });
                 }
             }
             Doing::Die { host, .. } => world.restart(self.node(host.0)).await,
@@ -290,18 +293,19 @@ impl Happening {
             Manner::Killed | Manner::ShutDown => return,
         }
         if was_alive {
-            self.world.chronicle.tell(EventKind::NodeDown { node: node.place, power });
+            self.world.recorder.tell(EventKind::NodeDown { node: node.place, power });
         }
         drop(server);
         if power {
-            node.change(|weather| weather.life = Life::Dark);
+            node.change(|node_faults| node_faults.life = Life::Dark);
         } else {
             node.close_door().await;
-            node.change(|weather| weather.life = Life::Killed);
+            node.change(|node_faults| node_faults.life = Life::Killed);
         }
     }
 
-    /// Whose requests to `node`, and answers from it, go from one group to the other.
+    /// Returns the clients whose requests to `node`, and those whose replies from `node`, travel
+    /// from the group `from` to the group `to`.
     fn concerned(&self, node: &Node, from: Hosts, to: Hosts) -> (Clients, Clients) {
         let count = self.world.plan.node_count;
         let clients = |hosts: Hosts| (hosts >> count) as Clients;

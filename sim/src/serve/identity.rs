@@ -1,4 +1,4 @@
-//! What tells one process from all others.
+//! Ids that tell server processes apart.
 
 #![expect(clippy::disallowed_types, reason = "two processes must not be alike")]
 #![expect(clippy::disallowed_methods, reason = "two processes must not be alike")]
@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha1::{Digest, Sha1};
 
-/// The `run_id` of the process that `node` starts for the `incarnation`-th time. Clients judge by
-/// it whether a server may have forgotten keys, so no other process ever had it.
+/// Returns the `run_id` of the `incarnation`-th process of `node`. It is unique among all processes
+/// ever, because clients use it to detect that a server may have forgotten keys.
 pub(super) fn run_id(node: u8, incarnation: u32) -> [u8; 20] {
     static BEGUN_NS: OnceLock<u128> = OnceLock::new();
     let begun_ns = BEGUN_NS.get_or_init(|| {

@@ -1,34 +1,36 @@
-//! How much of everything there may be.
+//! Limits on connections, requests and bytes.
 
-/// Connections to one port.
+/// Maximum number of connections to one port.
 pub(super) const CONNECTIONS_MAX: usize = 10_000;
 
-/// Requests of one connection that have arrived and are not executed; more stay in the kernel.
+/// Maximum number of requests of one connection that have arrived and are not executed; more stay
+/// in the kernel.
 pub(super) const ARRIVALS_MAX: usize = 16_384;
 
-/// Requests that are executed without letting others have the node.
+/// Maximum number of requests that a connection executes before it lets others use the node.
 pub(super) const BATCH_MAX: usize = 1_024;
 
-/// Bytes that a connection is read in one go.
+/// Buffer space reserved for each read from a connection, in bytes.
 pub(super) const READ_BYTES: usize = 64 * 1_024;
 
-/// Bytes of answers that wait on one connection: with more, no more requests of it are executed.
+/// Maximum number of unsent reply bytes of one connection; above it, no more of its requests are
+/// executed.
 pub(super) const REPLIES_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of answers that wait on one connection: with more, a push closes it
+/// Maximum number of unsent reply bytes of one connection; above it, a push closes the connection
 /// (`client-output-buffer-limit`).
 pub(super) const PUSHED_BYTES_MAX: usize = 1 << 26;
 
-/// Bytes of requests of one connection that have arrived and are not executed; more stay in the
-/// kernel.
+/// Maximum number of bytes in requests of one connection that have arrived and are not executed;
+/// more stay in the kernel.
 pub(super) const ARRIVALS_BYTES_MAX: usize = 1 << 26;
 
-/// Bytes that all connections of a process together may have sent that are not done with, before
-/// those that send more are closed (`client-query-buffer-limit`).
+/// Maximum number of unprocessed bytes from all connections of the process; above it, a connection
+/// that sends more is closed (`client-query-buffer-limit`).
 pub(super) const HELD_BYTES_MAX: usize = 1 << 30;
 
-/// So many bytes each of them may have sent all the same.
+/// Unprocessed bytes that each connection may have even above [`HELD_BYTES_MAX`].
 pub(super) const HELD_BYTES_FREE: usize = 1 << 16;
 
-/// Connections to the observer.
+/// Maximum number of connections to the observer.
 pub(super) const OBSERVERS_MAX: usize = 1_000;

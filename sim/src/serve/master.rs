@@ -1,7 +1,7 @@
-//! One master as a process of its own, in the place of `redis-server`.
+//! One master as a process of its own, as a replacement for `redis-server`.
 //!
-//! It takes the options that Redis takes in a file or by `CONFIG SET`. It keeps nothing on disk: a
-//! process that comes after it begins empty.
+//! It accepts the options that Redis accepts in a file or through `CONFIG SET`. It stores nothing
+//! on disk: a later process starts empty.
 
 use std::env;
 use std::io;
@@ -13,10 +13,10 @@ use std::sync::atomic::AtomicU32;
 use bytes::Bytes;
 use tokio::runtime::{Builder, Runtime};
 
-use super::hours::Hours;
 use super::identity;
 use super::node::Process;
-use super::node::{Node, Roads};
+use super::node::{MessageDelays, Node};
+use super::run_clock::RunClock;
 use super::socket::Door;
 use crate::history::Writer;
 use crate::master::profile::Profile;
@@ -25,56 +25,56 @@ use crate::master::server::{Answer, Server, Session, Turn};
 use crate::master::{Master, Storage};
 use crate::world::Choices;
 
-/// Where Redis listens unless something else is said.
+/// The default port of Redis.
 const PORT: u16 = 6_379;
 
-/// Threads: one may be kept by a script.
+/// Number of threads; a script may block one of them.
 const WORKERS: usize = 3;
 
-/// A master that is alone in its process.
+/// A master that is the only one in its process.
 pub struct Alone {
     address: SocketAddr,
     runtime: Runtime,
 }
 
-/// Options that make no sense.
+/// An invalid option, or a failure to start.
 #[derive(Debug, thiserror::Error)]
 pub enum Misuse {
-    /// Something that is no option.
+    /// An argument that is not an option.
     #[error("expected an option such as `--port`, found `{0}`")]
     NoOption(String),
-    /// An option without what it needs.
+    /// An option without its value.
     #[error("`--{0}` needs a value")]
     NoValue(String),
-    /// A port that is none.
+    /// An invalid port.
     #[error("`{0}` is no port")]
     Port(String),
-    /// An address that is none.
+    /// An invalid address.
     #[error("`--bind {0}`: {1}")]
     Address(String, #[source] AddrParseError),
-    /// A directory that is none.
+    /// A directory that cannot be entered.
     #[error("`--dir {0}`: {1}")]
     Directory(String, #[source] io::Error),
-    /// Another name for a command.
+    /// A command to rename. Only removal is supported: a known command and an empty new name.
     #[error("`--rename-command {0}`: there is no such command, or it is to have another name")]
     Renamed(String),
-    /// What keeps keys on disk.
+    /// Persistence, which is not supported.
     #[error("`--appendonly yes`: a master that is alone keeps nothing on disk")]
     Persistence,
-    /// What the server would not take by `CONFIG SET` either.
+    /// A value that `CONFIG SET` would reject as well.
     #[error("`--{option}`: {error}")]
     Option {
-        /// Which.
+        /// The option.
         option: String,
-        /// What the server says.
+        /// The server's error.
         error: String,
     },
-    /// It cannot listen at an address or path.
+    /// Listening at an address or path failed.
     #[error("cannot listen at {address}: {error}")]
     Listen {
         /// The address or path.
         address: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The system has no threads or files left.
@@ -88,34 +88,34 @@ impl Misuse {
     }
 }
 
-/// What options say.
+/// The parsed options.
 struct Options {
     address: SocketAddr,
     directory: Option<PathBuf>,
-    /// Where it listens besides.
+    /// Unix socket to listen on as well.
     socket: Option<PathBuf>,
-    /// The commands that it is to lack.
+    /// Commands to remove from the server.
     without: Vec<String>,
-    /// What the server is told, one after the other.
+    /// Commands to execute at the start, in order, each with the option that it comes from.
     commands: Vec<(String, Vec<Bytes>)>,
 }
 
 impl Alone {
-    /// Begins to serve.
+    /// Starts to serve.
     ///
     /// # Errors
     ///
-    /// If the options make no sense, or the port is taken.
+    /// If an option is invalid, or the port is taken.
     pub fn start(options: &[String], profile: &'static Profile) -> Result<Self, Misuse> {
         let options = Options::parse(options)?;
-        // As Redis does: names of files are seen from there.
+        // As in Redis: file names are relative to this directory.
         if let Some(directory) = &options.directory {
             let named = directory.display().to_string();
             env::set_current_dir(directory).map_err(|error| Misuse::Directory(named, error))?;
         }
         let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
-        let hours = Arc::new(Hours::begin());
-        let clocks = hours.clocks(0);
+        let clock = Arc::new(RunClock::begin());
+        let clocks = clock.clocks(0);
         let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
         let master = Master::new(Storage::default(), identity::run_id(0, 0), wall_ns / 1_000_000);
         let mut server = Server::new(master, profile);
@@ -134,13 +134,13 @@ impl Alone {
         let address = door.address()?;
         server.config_mut().insist("dir", env::current_dir()?.to_string_lossy());
         server.config_mut().insist("port", address.port().to_string());
-        let roads = Roads {
+        let roads = MessageDelays {
             choices: Choices::new(0),
             clients: Vec::new(),
             usual: (0, 0),
             drawn: AtomicU32::new(0),
         };
-        let node = Node::new(0, hours, None, address, (clocks, server, roads));
+        let node = Node::new(0, clock, None, address, (clocks, server, roads));
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
             let door = Door::at_path(&path);
@@ -157,7 +157,7 @@ impl Alone {
         Ok(Self { address, runtime })
     }
 
-    /// Where it listens.
+    /// Returns the address at which the master listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -171,12 +171,12 @@ impl Alone {
     }
 }
 
-/// Has `server` execute `command`, which says what `option` does.
+/// Executes `command`, which applies `option`, on `server`.
 fn tell(server: &mut Server, option: &str, command: &[Bytes], wall_ns: u64) -> Result<(), Misuse> {
     let mut touched = Vec::new();
     let turn = Turn { wall_ns, writer: Writer::Operator, touched: &mut touched };
     let mut session = Session::new(0);
-    // Whoever starts the process need not say who he is.
+    // A fresh session: the command line does not need to authenticate.
     let answer = session.execute(server, command, turn);
     session.close(server);
     match answer {
@@ -219,7 +219,8 @@ impl Options {
                     let words = values.iter().flat_map(|it| it.split_whitespace());
                     commands.push((option.to_owned(), command(&["ACL", "SETUSER"], words)));
                 }
-                // The others are said before anybody has to say who he is.
+                // Applied last, so that the other options are applied before authentication is
+                // required.
                 "requirepass" => passwords.push((option, first)),
                 _ => {
                     let value = values.join(" ");

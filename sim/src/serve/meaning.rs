@@ -1,4 +1,4 @@
-//! What a request is to the lock, read from its words.
+//! The meaning of a request for the lock, read from its arguments.
 
 use bytes::Bytes;
 
@@ -7,23 +7,23 @@ use crate::master::script::{Sha, sha_of};
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Meaning<'a> {
-    /// Whether it can do more than look.
+    /// True if the request can do more than read.
     pub(super) changes: bool,
-    /// Whether it asks for the lock.
+    /// True if the request asks for the lock.
     pub(super) votes: bool,
-    /// The name of the script that it is: it asks for the lock if it is the one by which its value
-    /// came first.
+    /// Hash of the script, if the request runs one. The request asks for the lock if its value
+    /// first arrived in this script.
     pub(super) script: Option<Sha>,
-    /// What it can hold or compare.
+    /// The arguments that the request can store or compare.
     pub(super) values: &'a [Bytes],
-    /// The value that it would set, or compare with.
+    /// The value that the request would set, or compare with.
     pub(super) token: Option<&'a Bytes>,
 }
 
-/// Commands that look at a key, and do nothing to it.
+/// Commands that only read a key.
 const LOOKS: [&[u8]; 7] = [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
 
-/// Commands that do something to keys among their arguments.
+/// Commands that change keys among their arguments.
 const CHANGES: [&[u8]; 17] = [
     b"APPEND",
     b"COPY",
@@ -44,14 +44,15 @@ const CHANGES: [&[u8]; 17] = [
     b"RENAMENX",
 ];
 
-/// Whether `key` is what a client calls the lock on `resource`: its name, perhaps behind a prefix
-/// of the client's own.
+/// Returns true if `key` is a client's key for the lock on `resource`: its name, perhaps after a
+/// prefix of the client's own.
 pub(super) fn is_key(key: &[u8], resource: &[u8]) -> bool {
     let Some(prefix) = key.strip_suffix(resource) else { return false };
     prefix.last().is_none_or(|last| !last.is_ascii_alphanumeric())
 }
 
-/// What `request` is to the lock on `resource`; `None` if nothing.
+/// Returns the meaning of `request` for the lock on `resource`; `None` if the request is not about
+/// the lock.
 pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a>> {
     let (name, arguments) = request.split_first()?;
     let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
@@ -92,18 +93,19 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
     Some(Meaning { changes, votes, script, values, token })
 }
 
-/// Whether the answer to `request` is the value that was there, whatever the request did.
+/// Returns true if the reply to `request` is the previous value, whether or not the request
+/// succeeded.
 pub(super) fn shows_what_was_there(request: &[Bytes]) -> bool {
     let is_set = request.first().is_some_and(|name| name.eq_ignore_ascii_case(b"SET"));
     is_set && request.iter().skip(3).any(|option| option.eq_ignore_ascii_case(b"GET"))
 }
 
-/// The script of this name.
+/// Returns the script hash that `word` gives.
 fn named(word: &Bytes) -> Sha {
     word.to_ascii_lowercase().try_into().unwrap_or_else(|_| sha_of(word))
 }
 
-/// The name that a connection gives itself by `request`, if it does.
+/// Returns the name that a connection gives itself by `request`, if any.
 pub(super) fn name(request: &[Bytes]) -> Option<&Bytes> {
     let is = |place: usize, word: &[u8]| {
         request.get(place).is_some_and(|it: &Bytes| it.eq_ignore_ascii_case(word))

@@ -16,13 +16,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub(super) use self::process::Process;
-use super::chronicle::Chronicle;
 use super::executor::{Executor, begins_with};
-use super::hours::Hours;
 use super::limits::CONNECTIONS_MAX;
+use super::node_faults::{Life, NodeFaults};
 use super::pushes::Pushes;
+use super::recorder::Recorder;
+use super::run_clock::RunClock;
 use super::socket::Door;
-use super::weather::{Life, Weather};
 use crate::engine::stage::nodes::key_ended;
 use crate::history::ClockKind;
 use crate::master::Disk;
@@ -30,69 +30,71 @@ use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
 use crate::world::{Choice, Choices, HostClocks, Label};
 
-/// How often keys are deleted whose time has come.
+/// Interval of the active expiry cycle.
 const CYCLE: Duration = Duration::from_millis(100);
 
-/// How long it takes until something may be had that somebody else has: a port, a descriptor.
+/// Interval between attempts to get something that is taken: a port, or a descriptor.
 pub(super) const RETRY: Duration = Duration::from_millis(10);
 
 /// A master.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) place: u8,
-    pub(super) hours: Arc<Hours>,
-    /// Where what becomes of the lock is told, if anybody wants to know.
-    pub(super) chronicle: Option<Arc<Chronicle>>,
-    /// Rung whenever connections should look around.
+    pub(super) clock: Arc<RunClock>,
+    /// Recorder of what happens to the lock; `None` if nothing is recorded.
+    pub(super) recorder: Option<Arc<Recorder>>,
+    /// Notifies connections that they must check the node's state again.
     pub(super) changed: Notify,
     clocks: Mutex<HostClocks>,
     pub(super) executor: Executor,
     pub(super) pushes: Pushes,
-    /// If it is a process of its own.
+    /// The extra features of a master in a process of its own; `None` in a fleet.
     process: Option<Process>,
-    weather: Mutex<Weather>,
+    node_faults: Mutex<NodeFaults>,
     is_stalled: AtomicBool,
-    roads: Roads,
-    /// Where it listens, and who takes connections while it does.
+    roads: MessageDelays,
+    /// Address of the listening socket. `door` is the task that accepts connections, while the node
+    /// listens.
     address: SocketAddr,
     door: tokio::sync::Mutex<Option<JoinHandle<()>>>,
     connections: AtomicUsize,
     accepted: AtomicU64,
-    /// Syncs in the background are numbered from 1.
+    /// Number of background syncs begun; the first has number 1.
     syncs_begun: AtomicU64,
     syncs_done: AtomicU64,
 }
 
-/// How long messages travel to a node, and back.
+/// The message delays between a node and its clients.
 #[derive(Debug)]
-pub(super) struct Roads {
+pub(super) struct MessageDelays {
     pub(super) choices: Choices,
-    /// The names of the scenario's clients, and the shortest and longest way to each.
+    /// Name of each of the scenario's clients, with its minimum and maximum one-way delay in
+    /// nanoseconds.
     pub(super) clients: Vec<(String, (u64, u64))>,
-    /// The same for everybody else.
+    /// Minimum and maximum delay for all other connections.
     pub(super) usual: (u64, u64),
-    /// Counts the draws.
+    /// Number of delays drawn so far.
     pub(super) drawn: AtomicU32,
 }
 
 impl Node {
     pub(super) fn new(
         place: u8,
-        hours: Arc<Hours>,
-        chronicle: Option<Arc<Chronicle>>,
+        clock: Arc<RunClock>,
+        recorder: Option<Arc<Recorder>>,
         address: SocketAddr,
-        (clocks, server, roads): (HostClocks, Server, Roads),
+        (clocks, server, roads): (HostClocks, Server, MessageDelays),
     ) -> Self {
         Self {
             place,
-            executor: Executor::new(server, Arc::clone(&hours)),
-            hours,
+            executor: Executor::new(server, Arc::clone(&clock)),
+            clock,
             pushes: Pushes::default(),
-            chronicle,
+            recorder,
             changed: Notify::new(),
             clocks: Mutex::new(clocks),
             process: None,
-            weather: Mutex::new(Weather::default()),
+            node_faults: Mutex::new(NodeFaults::default()),
             is_stalled: AtomicBool::new(false),
             roads,
             address,
@@ -104,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The same, as a process of its own.
+    /// Returns the node with the features of a process of its own.
     pub(super) fn with_process(self, process: Process) -> Self {
         Self { process: Some(process), ..self }
     }
@@ -113,27 +115,27 @@ impl Node {
         self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the node's wall clock reads.
+    /// Returns the reading of the node's wall clock, in nanoseconds.
     pub(super) fn wall_ns(&self) -> u64 {
-        self.clocks().read(ClockKind::Wall, self.hours.now_ns())
+        self.clocks().read(ClockKind::Wall, self.clock.now_ns())
     }
 
-    /// The server, for the world around it.
+    /// Waits for exclusive access to the server, for use by the simulator itself.
     pub(super) async fn server(&self) -> tokio::sync::MutexGuard<'_, Server> {
         self.executor.server().await
     }
 
-    pub(super) fn weather(&self) -> MutexGuard<'_, Weather> {
-        self.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn node_faults(&self) -> MutexGuard<'_, NodeFaults> {
+        self.node_faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the weather, and lets every connection know.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Weather)) {
-        let mut weather = self.weather();
-        change(&mut weather);
-        weather.change();
-        self.is_stalled.store(weather.stalls > 0, Ordering::Release);
-        drop(weather);
+    /// Changes the faults at this node, and notifies every connection.
+    pub(super) fn change(&self, change: impl FnOnce(&mut NodeFaults)) {
+        let mut node_faults = self.node_faults();
+        change(&mut node_faults);
+        node_faults.change();
+        self.is_stalled.store(node_faults.stalls > 0, Ordering::Release);
+        drop(node_faults);
         self.changed.notify_waiters();
     }
 
@@ -142,7 +144,7 @@ impl Node {
     }
 
     pub(super) fn is_due(&self, due_ns: u64) -> bool {
-        due_ns == 0 || due_ns <= self.hours.now_ns()
+        due_ns == 0 || due_ns <= self.clock.now_ns()
     }
 
     pub(super) fn client_named(&self, name: &str) -> Option<u8> {
@@ -150,7 +152,7 @@ impl Node {
         Some(place as u8)
     }
 
-    /// How long the next message to or from `client` travels.
+    /// Draws the delay of the next message to or from `client`, in nanoseconds.
     pub(super) fn travels_ns(&self, client: Option<u8>) -> u64 {
         let own = client.and_then(|client| self.roads.clients.get(usize::from(client)));
         let (least, most) = own.map_or(self.roads.usual, |(_, way)| *way);
@@ -162,14 +164,15 @@ impl Node {
         self.roads.choices.between(choice, least, most)
     }
 
-    /// A request is about to be executed.
+    /// Prepares the execution of a request.
     pub(super) fn begin(&self, server: &mut Server, request: &[Bytes]) {
         if let Some(process) = &self.process {
             process.begin(server, request);
         }
     }
 
-    /// A request was executed; why what it says cannot be done after all.
+    /// Applies the settings that a request changed. Returns the error to reply with if they cannot
+    /// be applied.
     pub(super) fn executed(
         self: &Arc<Self>,
         server: &mut Server,
@@ -182,61 +185,61 @@ impl Node {
         Some(Value::error(format!("ERR CONFIG SET failed: {error}")))
     }
 
-    /// Does what is set, as far as it is about a process of its own.
+    /// Applies the settings that concern a process of its own.
     pub(super) fn configured(self: &Arc<Self>, server: &mut Server) -> io::Result<()> {
         self.process.as_ref().map_or(Ok(()), |process| process.configured(self, server))
     }
 
-    /// Delivers what the server has for connections that did not ask for it.
+    /// Delivers the server's pushes to their connections.
     pub(super) fn push(&self, server: &mut Server) {
         self.pushes.deliver(server.take_pushes());
     }
 
-    /// Closes the connections that somebody said CLIENT KILL of.
+    /// Closes the connections that CLIENT KILL named.
     pub(super) fn close_killed(&self, server: &mut Server) {
         let killed = server.clients_mut().take_killed();
         if !killed.is_empty() {
-            self.change(|weather| weather.killed.extend(killed));
+            self.change(|node_faults| node_faults.killed.extend(killed));
         }
     }
 
-    /// A sync begins.
+    /// Notes that a background sync begins.
     pub(super) fn sync_begins(&self) {
         self.syncs_begun.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The last one that began is done, and whoever waits for it should know.
+    /// Notes that the last sync that began is done, and notifies the connections that wait for it.
     pub(super) fn sync_ends(&self) {
         self.syncs_done.store(self.syncs_begun.load(Ordering::Acquire), Ordering::Release);
         self.changed.notify_waiters();
     }
 
-    /// The number of the sync by which everything is kept that is on `disk` now.
+    /// Returns the number of the sync after which everything now on `disk` is durable.
     pub(super) fn sync_of_all(&self, disk: &Disk) -> u64 {
         let begun = self.syncs_begun.load(Ordering::Acquire);
-        // What is written while a sync is under way is written after it.
+        // A write during a sync is postponed until after it, so only the next sync covers it.
         let is_under_way = disk.is_syncing() && !disk.is_write_postponed();
         if is_under_way { begun } else { begun + 1 }
     }
 
-    /// The number of the last sync that is done.
+    /// Returns the number of the last completed sync.
     pub(super) fn synced(&self) -> u64 {
         self.syncs_done.load(Ordering::Acquire)
     }
 
-    /// A connection that the `incarnation`-th process took is gone.
+    /// Cleans up after a connection that the `incarnation`-th process accepted.
     pub(super) async fn forget(&self, session: Session, incarnation: u32) {
         let id = session.id();
         self.pushes.close(id);
         let mut server = self.server().await;
-        self.weather().killed.remove(&id);
-        // Another process knows nothing of it.
-        if server.is_running() && self.weather().incarnation == incarnation {
+        self.node_faults().killed.remove(&id);
+        // A later process does not know the connection.
+        if server.is_running() && self.node_faults().incarnation == incarnation {
             session.close(&mut server);
         }
     }
 
-    /// The active expiry cycle, ten times a second.
+    /// Runs the active expiry cycle, ten times a second.
     pub(super) async fn expire_keys(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(CYCLE);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -255,26 +258,26 @@ impl Node {
         }
     }
 
-    /// Tells that a key ended, if it is the lock's.
+    /// Records the end of a key, if it is the lock's.
     pub(super) fn tell_of(&self, ended: &crate::master::Ended) {
-        if let Some(chronicle) = &self.chronicle
-            && chronicle.is_key(&ended.key)
+        if let Some(recorder) = &self.recorder
+            && recorder.is_key(&ended.key)
         {
-            chronicle.tell(key_ended(self.place, ended));
+            recorder.tell(key_ended(self.place, ended));
         }
     }
 
-    /// Where it listens.
+    /// Returns the address of the listening socket.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes connections from now on.
+    /// Starts to accept connections at `door`.
     pub(super) async fn open_door(self: &Arc<Self>, door: Door) {
         *self.door.lock().await = Some(tokio::spawn(Arc::clone(self).accept(door)));
     }
 
-    /// The `incarnation`-th process takes connections, once nobody else has the port.
+    /// Listens again for the `incarnation`-th process, as soon as the port is free.
     pub(super) async fn reopen_door(self: &Arc<Self>, incarnation: u32) {
         loop {
             let mut door = self.door.lock().await;
@@ -286,30 +289,30 @@ impl Node {
                 return;
             }
             drop(door);
-            // An outgoing connection has it for the moment.
+            // An outgoing connection is using the port at the moment.
             tokio::time::sleep(RETRY).await;
         }
     }
 
     fn is_alive(&self, incarnation: u32) -> bool {
-        let weather = self.weather();
-        weather.life == Life::Up && weather.incarnation == incarnation
+        let node_faults = self.node_faults();
+        node_faults.life == Life::Up && node_faults.incarnation == incarnation
     }
 
-    /// Takes no more connections: the kernel refuses them.
+    /// Stops accepting connections; the kernel refuses them from now on.
     pub(super) async fn close_door(&self) {
         if let Some(door) = self.door.lock().await.take() {
             door.abort();
-            // It is over either way.
+            // The task has ended, by the abort or by itself.
             let _ = door.await;
         }
     }
 
-    /// Takes connections at `door`.
+    /// Accepts and serves connections at `door`.
     pub(super) async fn accept(self: Arc<Self>, door: Door) {
         loop {
             let Ok(socket) = door.accept().await else {
-                // Out of descriptors: it will pass when somebody goes.
+                // Out of descriptors, until another connection ends.
                 tokio::time::sleep(RETRY).await;
                 continue;
             };
@@ -327,11 +330,11 @@ impl Node {
         }
     }
 
-    /// How the node is, in a word.
+    /// Returns the state of the node in one word.
     pub(super) fn state(&self) -> &'static str {
-        let weather = self.weather();
-        match weather.life {
-            Life::Up if weather.stalls > 0 => "stalled",
+        let node_faults = self.node_faults();
+        match node_faults.life {
+            Life::Up if node_faults.stalls > 0 => "stalled",
             Life::Up => "up",
             Life::Killed => "down",
             Life::Dark => "dark",

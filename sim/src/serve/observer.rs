@@ -1,6 +1,6 @@
-//! The observer's port: where workers say that they enter and leave, and people ask how it is.
+//! The observer's port: workers report there when they enter and leave, and users query the run.
 //!
-//! It speaks RESP, inline requests too, so that any client of Redis, and `nc`, can talk to it.
+//! It speaks RESP and accepts inline requests, so that any Redis client, and `nc`, can talk to it.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use super::socket::{Door, Socket};
 use super::world::{Stage, World};
 use crate::master::resp::{Protocol, Requests, Value};
 
-/// Serves everybody who comes.
+/// Accepts and serves all connections to the observer.
 #[expect(clippy::disallowed_methods, reason = "each observer has a task")]
 pub(super) async fn accept(world: Arc<World>, door: Door) {
     let places = Arc::new(Semaphore::new(OBSERVERS_MAX));
     loop {
-        // Whoever is one too many waits until somebody goes.
+        // A connection above the limit waits until another one ends.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok(Socket::Tcp(stream)) = door.accept().await else {
-            // Out of descriptors: it will pass when somebody goes.
+            // Out of descriptors, until another connection ends.
             tokio::time::sleep(RETRY).await;
             continue;
         };
         let world = Arc::clone(&world);
         tokio::spawn(async move {
-            // An error ends this connection and nothing else.
+            // An error ends only this connection.
             let _ = serve(&world, stream).await;
             drop(place);
         });
@@ -39,7 +39,7 @@ pub(super) async fn accept(world: Arc<World>, door: Door) {
 async fn serve(world: &World, mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut requests = Requests::default();
-    // Nobody has to say much here.
+    // Requests to the observer are short, so the strict limits for unauthenticated clients suffice.
     requests.set_unauthenticated(true);
     let mut protocol = Protocol::default();
     let mut replies = Vec::new();
@@ -91,17 +91,17 @@ impl From<Value> for Reply {
 fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
     let name = request[0].to_ascii_uppercase();
     let arguments = &request[1..];
-    let done = |done: Result<(), super::chronicle::Disbelief>| match done {
+    let done = |done: Result<(), super::recorder::Disbelief>| match done {
         Ok(()) => Value::ok(),
         Err(why) => Value::error(why.to_string()),
     };
-    let chronicle = &world.chronicle;
+    let recorder = &world.recorder;
     let value = match (&name[..], arguments) {
-        (b"ENTER", [resource, who]) => done(chronicle.entered(resource, who, None)),
-        (b"ENTER", [resource, who, token]) => done(chronicle.entered(resource, who, Some(token))),
-        (b"LEAVE", [resource, who]) => done(chronicle.left(resource, who)),
+        (b"ENTER", [resource, who]) => done(recorder.entered(resource, who, None)),
+        (b"ENTER", [resource, who, token]) => done(recorder.entered(resource, who, Some(token))),
+        (b"LEAVE", [resource, who]) => done(recorder.left(resource, who)),
         (b"START", []) => {
-            chronicle.start();
+            recorder.start();
             Value::ok()
         }
         (b"VERDICT", []) => verdict(world),
@@ -126,12 +126,13 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
     value.into()
 }
 
-/// What is found so far. It may take a while, which this thread has not if others wait for it.
+/// Returns the verdict so far, in words. Judging may take long, so other tasks must leave this
+/// thread.
 fn verdict(world: &World) -> Value {
     tokio::task::block_in_place(|| lines(world.describe(&world.verdict())))
 }
 
-/// What client libraries say to a server before they say anything.
+/// Answers the commands that client libraries send when they connect.
 fn pleasantry(name: &[u8], arguments: &[Bytes], protocol: &mut Protocol) -> Value {
     match (name, arguments) {
         (b"PING", []) => Value::simple("PONG"),

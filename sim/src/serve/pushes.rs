@@ -1,4 +1,4 @@
-//! Messages that no request asked for, on their way to the tasks of connections.
+//! Pushes: messages that no request asked for, on their way to the tasks of connections.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::master::resp::Value;
 
-/// A queue for each connection of a node.
+/// A queue of messages for each connection of a node.
 #[derive(Debug, Default)]
 pub(super) struct Pushes(Mutex<BTreeMap<u64, UnboundedSender<Value>>>);
 
 impl Pushes {
-    /// The queue of a new connection.
+    /// Creates the queue of a new connection.
     pub(super) fn open(&self, connection: u64) -> UnboundedReceiver<Value> {
         let (sender, receiver) = unbounded_channel();
         self.queues().insert(connection, sender);
@@ -23,7 +23,7 @@ impl Pushes {
         self.queues().remove(&connection);
     }
 
-    /// Queues messages, each with its connection, and wakes the connections.
+    /// Queues messages, each with the number of its connection, which wakes the connection's task.
     pub(super) fn deliver(&self, messages: Vec<(u64, Value)>) {
         if messages.is_empty() {
             return;
@@ -31,7 +31,7 @@ impl Pushes {
         let queues = self.queues();
         for (connection, message) in messages {
             if let Some(queue) = queues.get(&connection) {
-                // A connection that ends meanwhile needs nothing more.
+                // The connection may have ended meanwhile; its messages are dropped.
                 let _ = queue.send(message);
             }
         }

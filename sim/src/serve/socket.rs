@@ -1,4 +1,4 @@
-//! What connections come through, and go over: TCP, a socket with a path, TLS.
+//! Listeners and connections: TCP, Unix sockets, and TLS.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,17 +11,17 @@ use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
-/// How many connections the kernel keeps for us.
+/// Maximum number of connections that the kernel queues before we accept them.
 const BACKLOG: u32 = 1_024;
 
-/// Where connections come in.
+/// A listening socket.
 pub(super) enum Door {
     Tcp(TcpListener),
     Path(UnixListener),
     Tls(TcpListener, Arc<ServerConfig>),
 }
 
-/// One connection: nothing here waits but [`Socket::ready`].
+/// One connection. Only [`Socket::ready`] waits.
 pub(super) enum Socket {
     Tcp(TcpStream),
     Path(UnixStream),
@@ -29,12 +29,12 @@ pub(super) enum Socket {
 }
 
 impl Door {
-    /// Listens at `address`; at any free port if that is 0.
+    /// Listens at `address`; at any free port if its port is 0.
     pub(super) fn at(address: SocketAddr) -> io::Result<Self> {
         listen(address).map(Self::Tcp)
     }
 
-    /// Listens at `path`, which is nobody else's: what is there is left of a process before.
+    /// Listens at `path`, after removing a file that an earlier process left there.
     pub(super) fn at_path(path: &Path) -> io::Result<Self> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -42,12 +42,16 @@ impl Door {
         }
     }
 
-    /// Listens at `address` for those who speak TLS.
+    /// Listens at `address` for TLS connections.
     pub(super) fn secure(address: SocketAddr, config: Arc<ServerConfig>) -> io::Result<Self> {
         Ok(Self::Tls(listen(address)?, config))
     }
 
-    /// Where it listens, if that is an address.
+    /// Returns the local address.
+    ///
+    /// # Errors
+    ///
+    /// If the listener is a Unix socket, which has no address.
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tcp(listener) | Self::Tls(listener, _) => listener.local_addr(),
@@ -55,7 +59,7 @@ impl Door {
         }
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     pub(super) async fn accept(&self) -> io::Result<Socket> {
         match self {
             Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| Socket::Tcp(stream)),
@@ -81,7 +85,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Socket {
-    /// Where it comes from, as `CLIENT LIST` says it.
+    /// Returns the address of the peer, in the form of `CLIENT LIST`.
     pub(super) fn peer(&self) -> String {
         match self {
             Self::Tcp(stream) | Self::Tls(stream, _) => {
@@ -91,7 +95,7 @@ impl Socket {
         }
     }
 
-    /// What is written is sent at once.
+    /// Makes writes leave at once, without waiting to fill a packet.
     pub(super) fn set_nodelay(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) | Self::Tls(stream, _) => stream.set_nodelay(true),
@@ -99,7 +103,7 @@ impl Socket {
         }
     }
 
-    /// It ends with a reset.
+    /// Makes the connection end with a reset.
     pub(super) fn set_reset(&self) {
         if let Self::Tcp(stream) | Self::Tls(stream, _) = self {
             // The peer may be gone already.
@@ -107,7 +111,7 @@ impl Socket {
         }
     }
 
-    /// Waits until it can be read or written.
+    /// Waits until the connection can be read or written.
     pub(super) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         match self {
             Self::Tcp(stream) | Self::Tls(stream, _) => stream.ready(interest).await,
@@ -115,7 +119,7 @@ impl Socket {
         }
     }
 
-    /// Appends what came to `buffer`; 0: no more will come.
+    /// Appends received bytes to `buffer`. Returns their number; 0 means that no more will come.
     pub(super) fn try_read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_read_buf(buffer),
@@ -124,7 +128,7 @@ impl Socket {
         }
     }
 
-    /// Takes some of `bytes`.
+    /// Writes some of `bytes`, and returns how many.
     pub(super) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_write(bytes),
@@ -141,12 +145,12 @@ impl Socket {
         }
     }
 
-    /// Whether it has bytes of its own that the kernel would not take.
+    /// Returns true if TLS holds bytes that the kernel has not accepted yet.
     pub(super) fn is_stuck(&self) -> bool {
         matches!(self, Self::Tls(_, session) if session.wants_write())
     }
 
-    /// Hands the kernel what is its own.
+    /// Hands the bytes that TLS holds to the kernel.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tls(stream, session) => flush(stream, session),
@@ -155,7 +159,7 @@ impl Socket {
     }
 }
 
-/// The kernel's side of a connection that speaks TLS.
+/// The encrypted side of a TLS connection.
 struct Raw<'a>(&'a TcpStream);
 
 impl Read for Raw<'_> {
@@ -193,7 +197,7 @@ fn read_secure(
     loop {
         let came = session.read_tls(&mut Raw(stream))?;
         let state = session.process_new_packets();
-        // A peer that is refused is told why.
+        // Sends the TLS alert that tells a rejected peer the reason.
         flush(stream, session)?;
         let state = state.map_err(io::Error::other)?;
         let count = state.plaintext_bytes_to_read();

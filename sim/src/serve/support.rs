@@ -1,13 +1,13 @@
-//! What can be done to real masters and real clients, and the words for what cannot.
+//! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use crate::engine::Unsupported;
 use crate::engine::stage::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault};
 use crate::scenario::{ActiveExpiry, Message};
 
-/// The name by which histories, reports and errors know `serve`.
+/// Name of `serve` in histories, reports and errors.
 pub const ENGINE: &str = "serve";
 
-/// Refuses what cannot be played as the scenario says.
+/// Rejects scenarios that cannot be run faithfully in real time.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     let cluster = &plan.scenario.cluster;
     if plan.has_replicas() {

@@ -1,5 +1,5 @@
-//! How a master proves who it is to those who speak TLS, and whom it trusts: the settings that
-//! Redis has for it.
+//! TLS settings of a master, named as in Redis: its certificate, and the authorities that it
+//! trusts.
 
 use std::io;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use rustls::{RootCertStore, ServerConfig};
 
 use crate::master::server::Config;
 
-/// What is set of TLS.
+/// The TLS settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) port: u16,
     certificate: String,
     key: String,
     authority: String,
-    /// `yes`, `no` or `optional`: whether clients must show a certificate.
+    /// `yes`, `no` or `optional`: controls whether clients must present a certificate.
     clients: String,
 }
 
@@ -36,11 +36,11 @@ impl Settings {
         }
     }
 
-    /// What they come to.
+    /// Loads the files and builds the TLS configuration.
     ///
     /// # Errors
     ///
-    /// If a file is not there, or not what it should be.
+    /// If a file is missing or invalid.
     pub(super) fn load(&self) -> io::Result<Arc<ServerConfig>> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider)
@@ -56,7 +56,7 @@ impl Settings {
         Ok(Arc::new(config))
     }
 
-    /// Who looks at the certificates of clients, if anybody does.
+    /// Returns the verifier of client certificates; `None` if they are not checked.
     fn verifier(&self) -> io::Result<Option<Arc<dyn ClientCertVerifier>>> {
         if self.clients == "no" {
             return Ok(None);

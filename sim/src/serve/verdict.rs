@@ -1,31 +1,31 @@
-//! What comes of a run: its history, judged as any other.
+//! The result of a run: its history, judged like any other.
 
 use std::path::PathBuf;
 
-use super::tale::JUDGED;
+use super::history_builder::JUDGED;
 use crate::history::EventKind;
 use crate::report::Played;
 use crate::scenario::Property;
 
-/// A run that is over, or its part so far.
+/// The judged history of a run, complete or so far.
 #[derive(Debug)]
 pub struct Verdict {
-    /// What was found, and the history.
+    /// The verdicts and the history.
     pub played: Played,
-    /// More happened than could be told: nothing is judged.
+    /// True if not everything could be recorded; then nothing is judged.
     pub is_cut_short: bool,
-    /// Where the history is stored once the reports are written.
+    /// File of the history, once the reports are written.
     pub history: PathBuf,
 }
 
-/// What the oracle cannot judge from outside.
+/// Returns the properties that cannot be judged from outside.
 #[must_use]
 pub fn unjudged() -> Vec<Property> {
     Property::ALL.into_iter().filter(|property| !JUDGED.contains(property)).collect()
 }
 
 impl Verdict {
-    /// Whether nobody asked for the lock, whatever workers may have said.
+    /// Returns true if no master received a request about the lock, whatever workers reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let mut events = self.played.kept.iter().flat_map(|(_, events)| events);

@@ -1,4 +1,4 @@
-//! All masters, and everything around them that a scenario speaks of.
+//! All masters, and everything around them that a scenario describes.
 
 #![expect(clippy::disallowed_methods, reason = "disks are synced in real time")]
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::chronicle::Chronicle;
-use super::hours::Hours;
 use super::identity;
 use super::node::Node;
+use super::recorder::Recorder;
+use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use crate::engine::stage::plan::Plan;
 use crate::history::{ClockKind, EventKind, HostIndex};
@@ -27,22 +27,22 @@ pub(super) struct World {
     pub(super) case: Case,
     pub(super) plan: Plan,
     pub(super) seed: u64,
-    pub(super) hours: Arc<Hours>,
-    pub(super) chronicle: Arc<Chronicle>,
+    pub(super) clock: Arc<RunClock>,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) nodes: Vec<Arc<Node>>,
     ended: Notify,
     is_ended: AtomicBool,
     describe: Describe,
-    /// Where reports are to be written.
+    /// Directory for reports.
     pub(super) out: PathBuf,
-    /// How far each of the planned faults is, of which a fault at a group of hosts has several.
+    /// Stage of each planned fault. A fault of several hosts has one planned fault per host.
     stages: Mutex<Vec<Stage>>,
 }
 
-/// How a verdict is told to people.
+/// A function that describes a verdict in words.
 pub type Describe = fn(&Verdict) -> Vec<String>;
 
-/// How far a fault is.
+/// Progress of a planned fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Waiting,
@@ -54,15 +54,15 @@ impl World {
     pub(super) fn new(
         (case, plan, seed): (Case, Plan, u64),
         (describe, out): (Describe, PathBuf),
-        (hours, chronicle, nodes): (Arc<Hours>, Arc<Chronicle>, Vec<Arc<Node>>),
+        (clock, recorder, nodes): (Arc<RunClock>, Arc<Recorder>, Vec<Arc<Node>>),
     ) -> Self {
         let stages = Mutex::new(vec![Stage::Waiting; plan.faults.len()]);
         Self {
             case,
             plan,
             seed,
-            hours,
-            chronicle,
+            clock,
+            recorder,
             nodes,
             ended: Notify::new(),
             is_ended: AtomicBool::new(false),
@@ -72,13 +72,13 @@ impl World {
         }
     }
 
-    /// The run is to end.
+    /// Ends the run.
     pub(super) fn end(&self) {
         self.is_ended.store(true, Ordering::Release);
         self.ended.notify_waiters();
     }
 
-    /// Waits until somebody ends the run.
+    /// Waits until the run is ended by [`World::end`].
     pub(super) async fn ended(&self) {
         loop {
             let mut ended = core::pin::pin!(self.ended.notified());
@@ -90,26 +90,26 @@ impl World {
         }
     }
 
-    /// A verdict in words.
+    /// Describes a verdict in words.
     pub(super) fn describe(&self, verdict: &Verdict) -> Vec<String> {
         (self.describe)(verdict)
     }
 
-    /// What the nodes' wall clocks read at time 0.
+    /// Returns the readings of the nodes' wall clocks at time 0.
     pub(super) fn walls_at_start_ns(&self) -> Vec<u64> {
-        let origin_ns = self.hours.origin_ns().unwrap_or(0);
+        let origin_ns = self.clock.origin_ns().unwrap_or(0);
         let offsets =
             self.plan.clocks.iter().take(self.nodes.len()).map(|(offset_ns, _)| offset_ns);
-        let clocks = offsets.map(|offset_ns| self.hours.clocks(*offset_ns));
+        let clocks = offsets.map(|offset_ns| self.clock.clocks(*offset_ns));
         clocks.map(|clocks| clocks.read(ClockKind::Wall, origin_ns)).collect()
     }
 
-    /// Waits for the scenario's time 0, and says when it was.
+    /// Waits for the scenario's time 0, and returns it.
     pub(super) async fn started(&self) -> u64 {
         loop {
-            let mut started = core::pin::pin!(self.chronicle.started.notified());
+            let mut started = core::pin::pin!(self.recorder.started.notified());
             started.as_mut().enable();
-            if let Some(origin_ns) = self.hours.origin_ns() {
+            if let Some(origin_ns) = self.clock.origin_ns() {
                 return origin_ns;
             }
             started.await;
@@ -120,37 +120,38 @@ impl World {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far each host of `fault` is with it.
+    /// Yields the stages of `fault`, one per host.
     fn stages_of(&self, stages: &[Stage], fault: usize) -> impl Iterator<Item = Stage> {
         let planned = self.plan.faults.iter().zip(stages);
         planned.filter(move |(it, _)| usize::from(it.place) == fault).map(|(_, stage)| *stage)
     }
 
-    /// A planned fault is about to happen to its host: history tells of the first host.
+    /// Notes that a planned fault is about to strike its host. The event is recorded at the first
+    /// host.
     pub(super) fn begins(&self, place: usize) {
         let fault = self.plan.faults[place].place;
         let stages = self.stages();
         if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Waiting) {
-            self.chronicle.tell(EventKind::FaultBegan { fault });
+            self.recorder.tell(EventKind::FaultBegan { fault });
         }
     }
 
-    /// It has happened.
+    /// Notes that a planned fault has struck its host.
     pub(super) fn has_begun(&self, place: usize) {
         self.stages()[place] = Stage::Begun;
     }
 
-    /// It is over for its host: history tells of the last one.
+    /// Notes that a planned fault is over for its host. The event is recorded at the last host.
     pub(super) fn is_over(&self, place: usize) {
         let fault = self.plan.faults[place].place;
         let mut stages = self.stages();
         stages[place] = Stage::Over;
         if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Over) {
-            self.chronicle.tell(EventKind::FaultEnded { fault });
+            self.recorder.tell(EventKind::FaultEnded { fault });
         }
     }
 
-    /// The faults, and how far each is: as far as the host that is least far.
+    /// Returns the id and the stage of every fault: the stage of the host that is least far.
     pub(super) fn faults(&self) -> Vec<(String, Stage)> {
         let stages = self.stages();
         let faults = self.plan.scenario.faults.iter().enumerate();
@@ -158,37 +159,37 @@ impl World {
         faults.map(|(fault, it)| (it.id.clone(), stage(fault))).collect()
     }
 
-    /// The names under which clients keep the lock at a server.
+    /// Returns the keys under which clients keep the lock at a server.
     pub(super) fn lock_keys(&self, server: &Server) -> Vec<SmallBytes> {
         let keys = server.keyspace().iter().map(|(key, _)| key);
-        keys.filter(|key| self.chronicle.is_key(key)).cloned().collect()
+        keys.filter(|key| self.recorder.is_key(key)).cloned().collect()
     }
 
-    /// Moves the wall clock of `node`, whose server is `_still` meanwhile: what it executes is told
-    /// on the same side of the jump as it is done.
+    /// Moves the wall clock of `node`. The caller holds its server as `_still`, so that every
+    /// command is executed and recorded on the same side of the jump.
     pub(super) fn step_clock(&self, node: &Node, _still: &Server, by_ns: i64) {
-        node.clocks().step_wall(by_ns, self.hours.now_ns());
+        node.clocks().step_wall(by_ns, self.clock.now_ns());
         self.tell_clock(node);
     }
 
-    /// Bends the clocks of `node`, whose server is `_still` meanwhile.
+    /// Changes the rate of the clocks of `node`, whose server the caller holds as `_still`.
     pub(super) fn set_rate(&self, node: &Node, _still: &Server, rate_ppb: i32) {
-        node.clocks().set_rate(rate_ppb, self.hours.now_ns());
+        node.clocks().set_rate(rate_ppb, self.clock.now_ns());
         self.tell_clock(node);
     }
 
-    /// A master uses its wall clock alone.
+    /// Records the wall clock of `node`; a master uses no other clock.
     fn tell_clock(&self, node: &Node) {
         let segment = node.clocks().segment(ClockKind::Wall);
-        self.chronicle.tell(EventKind::Clock {
+        self.recorder.tell(EventKind::Clock {
             host: HostIndex(node.place),
             clock: ClockKind::Wall,
-            local_ns: segment.local_at(self.hours.now_ns()),
+            local_ns: segment.local_at(self.clock.now_ns()),
             rate_ppb: segment.rate_ppb,
         });
     }
 
-    /// Starts a new process on `node`, if there is none.
+    /// Starts a new process on `node`, unless one is running.
     pub(super) async fn restart(&self, node: &Arc<Node>) {
         let mut server = node.server().await;
         if server.is_running() {
@@ -202,23 +203,23 @@ impl World {
             wall_ms,
             |ended| node.tell_of(&ended),
             |key, entry| {
-                if self.chronicle.is_key(key) {
+                if self.recorder.is_key(key) {
                     let expires_wall_ms = entry.expires_wall_ms.unwrap_or(u64::MAX);
                     let writer = entry.writer;
                     let returned = EventKind::KeyReturned { node: place, writer, expires_wall_ms };
-                    self.chronicle.tell(returned);
+                    self.recorder.tell(returned);
                 }
             },
         );
         server.forget();
         node.executor.revive(&server);
-        self.chronicle.tell(EventKind::NodeUp { node: place, incarnation });
+        self.recorder.tell(EventKind::NodeUp { node: place, incarnation });
         drop(server);
-        node.change(|weather| weather.rise(incarnation));
+        node.change(|node_faults| node_faults.rise(incarnation));
         node.reopen_door(incarnation).await;
     }
 
-    /// The background syncs of a node, once a second.
+    /// Runs the background syncs of a node, once a second.
     pub(super) async fn sync_disk(self: Arc<Self>, node: Arc<Node>) {
         let storage = self.plan.nodes[usize::from(node.place)].storage;
         if storage.persistence != Persistence::Everysec {
@@ -228,7 +229,7 @@ impl World {
         let takes = Duration::from_nanos(self.plan.sync_takes_ns);
         let mut at_ns = origin_ns + self.plan.sync_at_ns.unwrap_or(0);
         loop {
-            self.hours.sleep_until(at_ns).await;
+            self.clock.sleep_until(at_ns).await;
             at_ns += 1_000_000_000;
             let incarnation = {
                 let mut server = node.server().await;

@@ -1,82 +1,83 @@
-//! What a lock client and its host say to each other: commands, answers, times, actions.
+//! The interface between a lock client and its host: requests, replies, clock readings, actions.
 
 use redlock_client::protocol::{Introduction, NodeMask, Token};
 
 use crate::history::{Answer, AttemptId, ClockKind, OpKind, Settlement};
 
-/// What a node is asked to do.
+/// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Delete the key if it holds the token.
     CompareAndDelete,
     /// Delete the key.
     Delete,
-    /// Re-time the key, whosever it is.
+    /// Set a new TTL on the key, whoever owns the key.
     Expire {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// Re-time the key if it holds the token and lives longer thereby.
+    /// Set a new TTL on the key if the key holds the token and the new TTL is longer.
     Extend {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// The same by a plain SET where the node has one, which makes the key live for that long whether
-    /// or not that is longer.
+    /// [`Ask::Extend`] as a plain SET, if the node supports one. The SET also sets a TTL that is
+    /// shorter than the present one.
     ExtendPlainly {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// Say what the key holds.
+    /// Return the key's value.
     Get,
-    /// Set the key, for ever, and say what it held.
+    /// Set the key without a TTL and return its old value.
     GetSet,
-    /// Hear who speaks: what connections begin with where clients speak bytes.
+    /// A handshake request at the start of a connection; used if clients speak bytes.
     Greet,
-    /// Say which process you are.
+    /// Return the node's introduction.
     Introduce,
-    /// Set the key unless it is there; `None`: for ever.
+    /// Set the key unless it exists; with a `ttl_ms` of `None` the key never expires.
     Set {
         /// Time to live.
         ttl_ms: Option<u64>,
     },
-    /// The same, and say what the key holds if it is there (`NX … GET`).
+    /// Set the key unless it exists; if it exists, return its value (`NX … GET`).
     SetOrShow {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// [`Ask::Set`], and if it was set, count: the answer is the next number of the node's counter.
+    /// [`Ask::Set`]; if the key was set, increment the node's counter and return the new count.
     SetAndCount {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// Set the key unless it is there, until this reading of the node's wall clock (`PXAT`).
+    /// Set the key unless it exists, with an expiry at a reading of the node's wall clock (`PXAT`).
     SetUntil {
-        /// When it expires.
+        /// Expiry on the node's wall clock.
         wall_ms: u64,
     },
-    /// Say how long the key lives (`PTTL`).
+    /// Return the key's remaining time to live (`PTTL`).
     TimeLeft,
-    /// Wait until so many replicas have what this connection wrote, and say how many have.
+    /// Wait until the given number of replicas has this connection's writes; return how many
+    /// replicas have them.
     Wait {
-        /// How many.
+        /// Number of replicas.
         replicas: u8,
-        /// How long at most.
+        /// Longest wait.
         timeout_ms: u32,
     },
 }
 
-// Requests are copied at every step of their way: what they ask for is two words.
+// Requests are copied at every step of their way, so `Ask` stays within two words.
 const _: () = assert!(size_of::<Ask>() <= 16);
 
 impl Ask {
-    /// An extension, plainly or not.
+    /// Returns an extension, as a plain SET if `plain` is true.
     #[must_use]
     pub const fn extend(ttl_ms: u64, plain: bool) -> Self {
         if plain { Self::ExtendPlainly { ttl_ms } } else { Self::Extend { ttl_ms } }
     }
 
-    /// As a history tells it.
+    /// Returns the command's kind in a history.
     #[must_use]
     pub const fn op(self) -> OpKind {
         match self {
@@ -97,58 +98,59 @@ impl Ask {
     }
 }
 
-/// A command on its way to a node.
+/// A request on its way to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Numbered by the engine.
+    /// Number of the command, assigned by the engine.
     pub command: u32,
-    /// Whose it is.
+    /// The attempt that sent the request.
     pub attempt: AttemptId,
-    /// What to do.
+    /// The command.
     pub ask: Ask,
     /// The token to set or to compare with.
     pub token: Token,
 }
 
-/// What a node answers.
+/// Value of a node's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// An error.
     Error,
     /// An integer.
     Integer(i64),
-    /// To [`Ask::Introduce`].
+    /// Reply to [`Ask::Introduce`].
     Introduction(Introduction),
-    /// Nothing there.
+    /// No value: for example, the key does not exist or was not set.
     Nil,
-    /// An error: the server is a replica, or loads its data.
+    /// An error: the server is a replica, or is loading its data.
     NotServing,
-    /// Done.
+    /// OK.
     Ok,
-    /// To [`Ask::Get`], [`Ask::GetSet`] and a refused [`Ask::SetOrShow`].
+    /// Reply to [`Ask::Get`] and [`Ask::GetSet`], and to an [`Ask::SetOrShow`] that did not set the
+    /// key.
     Value {
-        /// What the key holds, or held.
+        /// Present or previous value of the key.
         token: Token,
-        /// Whether that is the asker's token.
+        /// True if `token` is the token of the request.
         own: bool,
     },
 }
 
-/// An answer on its way back.
+/// A reply on its way to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The command that it answers.
+    /// The command that this reply answers.
     pub command: u32,
-    /// Whose that was.
+    /// The attempt that sent the command.
     pub attempt: AttemptId,
-    /// What it was.
+    /// Kind of the command.
     pub op: OpKind,
-    /// The answer.
+    /// The reply's value.
     pub word: Word,
 }
 
 impl Response {
-    /// As a history tells it.
+    /// Returns the reply's meaning in a history.
     #[must_use]
     pub const fn answer(&self) -> Answer {
         match self.word {
@@ -161,14 +163,15 @@ impl Response {
     }
 }
 
-/// Names a connection of one client: to which node, which of several, and which after losses.
+/// Identifies one connection of a client: the node, the lane to that node, and the epoch on that
+/// lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The node.
     pub node: u8,
-    /// Which of the client's connections to it.
+    /// Number of the lane; a client may keep several lanes to one node.
     pub lane: u16,
-    /// Which one on that lane.
+    /// Number of the connection on the lane; it grows with each new connection.
     pub epoch: u32,
 }
 
@@ -181,127 +184,128 @@ pub struct Now {
     pub lease_ns: u64,
 }
 
-/// What the host has to know of a subject.
+/// The facts that the host needs about a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// How many nodes it locks: the first ones of the cluster.
+    /// Number of nodes that the subject locks: the first ones of the cluster.
     pub nodes: usize,
-    /// How many connections to each of them it keeps.
+    /// Number of connections that the subject keeps to each node.
     pub lanes: u16,
-    /// How many votes it wants.
+    /// Number of votes that the subject needs.
     pub quorum: usize,
-    /// Whether its keys have a TTL on the node.
+    /// True if the subject's keys have a TTL on the node.
     pub expires: bool,
-    /// Whether its leases end before the TTL does.
+    /// True if a lease ends before the TTL by the drift allowance.
     pub gives_up_drift: bool,
 }
 
-/// The randomness of one attempt.
+/// Identity and randomness of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreshAttempt {
-    /// Which attempt it is.
+    /// Identifies the attempt.
     pub attempt: AttemptId,
-    /// A token never drawn before.
+    /// A token that was never drawn before.
     pub token: Token,
-    /// Uniform over `u64`.
+    /// Random value, uniform over `u64`.
     pub jitter: u64,
 }
 
-/// How long to try.
+/// Limit on the attempts of one acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// So many attempts.
+    /// At most this number of attempts.
     Attempts(u32),
     /// Until this reading of the boot clock.
     UntilBoot(u64),
-    /// At once: again only after a split vote.
+    /// No waiting: another attempt follows only a split vote.
     AtOnce,
 }
 
 impl Patience {
-    /// Whether another attempt may begin at `next_boot_ns`, after so many failures.
+    /// Returns true if another attempt may begin at `next_boot_ns` after `failures` failed
+    /// attempts.
     #[must_use]
     pub const fn allows(self, failures: u32, next_boot_ns: u64) -> bool {
         match self {
             Self::Attempts(most) => failures < most,
             Self::UntilBoot(end_ns) => next_boot_ns < end_ns,
-            // Who cannot tell a split vote tries once.
+            // A subject that cannot recognise a split vote tries once.
             Self::AtOnce => false,
         }
     }
 }
 
-/// A lease as the application gets it.
+/// A lease as the application receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Which attempt was granted.
+    /// The granted attempt.
     pub attempt: AttemptId,
-    /// The clock of the deadline.
+    /// Clock of the deadline.
     pub clock: ClockKind,
-    /// When the lease is over; `u64::MAX`: never.
+    /// Deadline of the lease; `u64::MAX` means never.
     pub deadline_ns: u64,
     /// The subject's own fencing token, if it has a source of them.
     pub fencing_token: Option<u64>,
 }
 
-/// What a subject asks of its host, or tells it.
+/// An action that a subject requests from its host, or a decision that it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Draw a [`FreshAttempt`] and begin.
+    /// Draw a [`FreshAttempt`] and begin the attempt.
     AttemptDue,
-    /// An attempt will not be counted any more.
+    /// An attempt ended without a grant.
     AttemptSettled {
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
-        /// How; never `Granted`.
+        /// Outcome of the attempt; never `Granted`.
         outcome: Settlement,
     },
-    /// An attempt is granted; deliver it.
+    /// An attempt is granted; deliver its lease.
     Decided {
-        /// Which.
+        /// The attempt.
         attempt: AttemptId,
-        /// Nodes whose votes were counted.
+        /// Nodes whose votes counted.
         counted: NodeMask,
-        /// On the subject's lease clock.
+        /// Deadline on the subject's lease clock.
         deadline_ns: u64,
     },
     /// Open a connection.
     Dial(Route),
     /// An extension is decided.
     ExtensionSettled {
-        /// Whose.
+        /// The attempt that holds the lease.
         attempt: AttemptId,
-        /// Nodes whose answers were counted, and the new deadline on the subject's lease clock;
-        /// `None` if it failed, which leaves the lease as it was.
+        /// Nodes whose votes counted, and the new deadline on the subject's lease clock; `None` if
+        /// the extension failed, which leaves the lease unchanged.
         extended: Option<(NodeMask, u64)>,
     },
-    /// There will be no further attempt.
+    /// No further attempt will follow.
     GaveUp,
-    /// The lease is over.
+    /// The lease is lost.
     Lost {
-        /// Whose.
+        /// The attempt that held the lease.
         attempt: AttemptId,
     },
-    /// The subject has begun to extend the lease on its own account.
+    /// The subject has begun to extend the lease by itself.
     Extending {
-        /// Whose.
+        /// The attempt that holds the lease.
         attempt: AttemptId,
         /// T1, on the subject's lease clock.
         t1_ns: u64,
-        /// What it asks for.
+        /// Requested TTL.
         ttl_ns: u64,
     },
     /// Drop a connection at once.
     Reset(Route),
-    /// Write a command.
+    /// Send a command.
     Write {
-        /// Where.
+        /// Connection to use.
         route: Route,
-        /// Whose it is.
+        /// The attempt that sends the command.
         attempt: AttemptId,
-        /// What.
+        /// The command.
         ask: Ask,
-        /// With which token.
+        /// Token of the command.
         token: Token,
     },
 }

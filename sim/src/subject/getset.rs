@@ -1,7 +1,8 @@
-//! The lock that the page of `SETNX` once described: the key holds the time at which it is over,
-//! and whoever reads a time in the past takes the key over with `GETSET`.
+//! The lock that the documentation of `SETNX` once described. The key holds the time at which the
+//! lease is over. A client that reads a past time takes the key over with `GETSET`.
 //!
-//! The time is the writer's wall clock's and is compared with the reader's. The key has no TTL.
+//! The writer's wall clock sets the time, and the reader's wall clock is compared with it. The key
+//! has no TTL.
 
 use std::collections::VecDeque;
 
@@ -38,13 +39,13 @@ pub struct GetSetClient {
     failures: u32,
     attempt: AttemptId,
     jitter: u64,
-    /// What the key is to hold: when the lease is over, on the wall clock.
+    /// Value for the key: the time on the wall clock at which the lease is over.
     expiry_ms: u64,
     look_again_boot_ns: u64,
 }
 
 impl GetSetClient {
-    /// A client of the first node.
+    /// Returns a client of the first node.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl GetSetClient {
         }
     }
 
-    /// Back to the beginning of a run.
+    /// Resets to the beginning of a run. With `warm`, the connection is open.
     pub fn reset(&mut self, warm: bool) {
         self.transport.reset(Connect::Pooled, warm);
         self.actions.clear();
@@ -106,7 +107,8 @@ impl GetSetClient {
         matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns()
     }
 
-    /// Deletes the key, unless it may be another's by now. There is no other way to tell.
+    /// Deletes the key before the deadline only: later it may belong to another client, and this
+    /// lock has no other way to tell.
     pub(super) fn release(&mut self, now: Now) {
         match core::mem::replace(&mut self.state, State::Idle) {
             State::Held { .. } if now.lease_ns < self.deadline_ns() => self.send(Ask::Delete),
@@ -141,7 +143,8 @@ impl GetSetClient {
                 self.send(Ask::GetSet);
             }
             (OpKind::GetSet, Word::Nil) => self.decide(),
-            // Who finds a time to come has lost the race, and has moved the winner's expiry a little.
+            // A client that finds a future time has lost the race, but has moved the winner's
+            // expiry a little.
             (OpKind::GetSet, Word::Value { token, .. }) if is_over(&token) => self.decide(),
             _ => self.fail(Settlement::Taken, now),
         }
@@ -220,7 +223,7 @@ impl GetSetClient {
     }
 }
 
-/// A value that holds a time.
+/// Returns a value that holds a time.
 fn holding(wall_ms: u64) -> Token {
     let mut bytes = [0; Token::LENGTH];
     bytes[..8].copy_from_slice(&wall_ms.to_le_bytes());
@@ -247,7 +250,7 @@ mod tests {
         Now { boot_ns: ms * MS_NS, lease_ns: (WALL_MS + ms) * MS_NS }
     }
 
-    /// A client whose SETNX was refused, 1 s after the beginning.
+    /// Returns a client whose SETNX was refused, 1 s after the beginning.
     fn refused() -> GetSetClient {
         let ms = Duration::from_millis;
         let mut client = GetSetClient::new(Settings {

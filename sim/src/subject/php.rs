@@ -1,11 +1,12 @@
-//! The PHP class that articles on this lock pass around: one blocking call after the other.
+//! The PHP class that many articles on this lock show: one blocking call after the other.
 //!
-//! Everything happens in one thread: it asks a node, waits for the answer for as long as the socket
-//! allows, and asks the next one. Time is the wall clock's. A lost connection is an exception, which
-//! leaves `lock()` where it stands: nothing is released. What it returns is a duration.
+//! Everything happens in one thread. The class asks a node, waits for the reply until the socket
+//! timeout, and asks the next node. Its clock is the wall clock. A lost connection throws an
+//! exception that leaves `lock()` at once: nothing is released. The result of `lock()` is a
+//! duration.
 //!
-//! T1 is read before the first attempt connects, the class reads it after: its first lease is
-//! shorter here, by the time it takes to connect.
+//! Here T1 is read before the first attempt connects; the class reads T1 afterwards. The first
+//! lease is therefore shorter here, by the time it takes to connect.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -18,20 +19,20 @@ use super::{
 };
 use crate::history::{AttemptId, ClockKind, Settlement};
 
-/// Tries of one call of `lock()`; they share a token.
+/// Number of tries in one call of `lock()`; they share a token.
 const TRIES: u32 = 3;
 
-/// The wait between tries is drawn between these.
+/// Bounds of the random wait between tries.
 const RETRY_LEAST_MS: u64 = 100;
 const RETRY_MOST_MS: u64 = 200;
 
-/// The third number of each server in the examples of the class.
+/// Connect timeout: the third number of each server in the class's examples.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// `default_socket_timeout` of PHP, and what it is used for: the wait for an answer.
+/// `default_socket_timeout` of PHP, which bounds the wait for a reply.
 pub(super) const SOCKET_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the class does, node after node.
+/// A task that the class does node after node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Connect,
@@ -44,7 +45,7 @@ enum Task {
 enum State {
     Idle,
     Due,
-    /// Waits for the answer of a node, or for its connection to open.
+    /// Waits for the reply of a node, or for its connection to open.
     Blocked {
         task: Task,
         node: usize,
@@ -62,7 +63,7 @@ enum State {
     },
 }
 
-/// A connection of the class.
+/// The class's connection to one node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Instance {
     epoch: u32,
@@ -75,12 +76,13 @@ pub struct PhpClient {
     settings: Settings,
     socket_timeout: Duration,
     instances: Vec<Instance>,
-    /// How many of them the class has: those that connected before the first that did not.
+    /// Number of instances that the class has: those that connected before the first failed
+    /// connect.
     known: usize,
     actions: VecDeque<Action>,
     state: State,
     patience: Patience,
-    /// The application wants the lock while the class still unlocks.
+    /// Set if the application wants the lock while the class still unlocks.
     wanted: Option<Patience>,
     tries: u32,
     tries_of_call: u32,
@@ -92,7 +94,7 @@ pub struct PhpClient {
 }
 
 impl PhpClient {
-    /// A client of `settings.nodes` nodes that waits for an answer for `socket_timeout`.
+    /// Returns a client of `settings.nodes` nodes that waits for a reply for `socket_timeout`.
     #[must_use]
     pub fn new(settings: Settings, socket_timeout: Duration) -> Self {
         let attempt = AttemptId::default();
@@ -116,7 +118,7 @@ impl PhpClient {
         }
     }
 
-    /// Back to the beginning of a run. With `warm`, the class has connected before.
+    /// Resets to the beginning of a run. With `warm`, the class has connected before.
     pub fn reset(&mut self, warm: bool) {
         self.instances.fill(Instance { epoch: u32::from(warm), is_open: warm });
         self.known = if warm { self.settings.nodes } else { 0 };
@@ -131,7 +133,8 @@ impl PhpClient {
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
-    /// `min(n, n / 2 + 1)`, in floats; twice that is an integer.
+    /// Returns twice the class's quorum `min(n, n / 2 + 1)`. The class computes it in floats; the
+    /// double is an integer.
     fn quorum_doubled(&self) -> usize {
         let nodes = self.settings.nodes;
         (2 * nodes).min(nodes + 2)
@@ -174,7 +177,7 @@ impl PhpClient {
         matches!(self.state, State::Held { .. }) && now.lease_ns < self.deadline_ns
     }
 
-    /// Unlocks; a script that is in the middle of `lock()` ends, and its sockets with it.
+    /// Unlocks. A script in the middle of `lock()` ends, and its sockets close.
     pub(super) fn release(&mut self, now: Now) {
         self.wanted = None;
         match self.state {
@@ -279,7 +282,7 @@ impl PhpClient {
         usize::from(route.node) == node && route.epoch == self.instances[node].epoch
     }
 
-    /// Goes on with the task at `node`, or with what comes after it.
+    /// Continues the task at `node`, or with the step after the last node.
     fn go_on(&mut self, task: Task, node: usize, now: Now) {
         match task {
             Task::Connect if node < self.settings.nodes => self.dial(task, node, now),
@@ -298,7 +301,7 @@ impl PhpClient {
         self.state = State::Blocked { task, node, dials: true, timeout_boot_ns };
     }
 
-    /// A lost connection is opened again when it is used.
+    /// Sends the task's command to a node; first reopens a lost connection.
     fn ask(&mut self, task: Task, node: usize, now: Now) {
         if !self.instances[node].is_open {
             return self.dial(task, node, now);
@@ -315,7 +318,7 @@ impl PhpClient {
         self.state = State::Blocked { task, node, dials: false, timeout_boot_ns };
     }
 
-    /// `now` is T2: every instance has answered.
+    /// Decides the attempt after every instance has answered; `now` is T2.
     fn decide(&mut self, now: Now) {
         let ttl_ns = nanos(self.settings.ttl);
         let drift_ns = nanos(self.settings.drift);
@@ -333,7 +336,7 @@ impl PhpClient {
         self.go_on(Task::UnlockAfterFailure, 0, now);
     }
 
-    /// An exception leaves the call, and with it everything that was still to be done.
+    /// Throws an exception: leaves the call and skips its remaining steps.
     fn throw(&mut self, task: Task, now: Now) {
         match task {
             Task::Connect | Task::Lock => self.settle(Settlement::TooFewNodes),
@@ -376,7 +379,7 @@ impl PhpClient {
         self.actions.push_back(Action::GaveUp);
     }
 
-    /// `unlock()` has returned, or thrown.
+    /// Ends `unlock()`, after it returned or threw.
     fn finish(&mut self) {
         self.state = State::Idle;
         if let Some(patience) = self.wanted.take() {

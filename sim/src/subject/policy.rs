@@ -1,4 +1,4 @@
-//! Most other lock clients: one machine with a few knobs.
+//! Most other lock clients: one machine with a few settings.
 
 mod client;
 #[cfg(test)]
@@ -12,67 +12,67 @@ use redlock_client::protocol::RetryDelay;
 
 use crate::history::ClockKind;
 
-/// How a client locks. Each knob is a decision that some published client got wrong, or that the
-/// next version of the lock improved.
+/// The rules by which a client locks. Each field is a decision that some published client got
+/// wrong, or that the next version of the lock improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What T1, T2 and the deadline are read from.
+    /// Clock from which T1, T2 and the deadline are read.
     pub clock: Clock,
-    /// Step 3: refuse a grant of which nothing is left at T2.
+    /// Step 3: rejects a grant that has no validity left at T2.
     pub checks_validity: bool,
-    /// What makes a token.
+    /// Source of the token.
     pub token: TokenFrom,
-    /// Votes needed.
+    /// Number of votes needed.
     pub quorum: Quorum,
-    /// In what order nodes are asked.
+    /// Order in which the nodes are asked.
     pub asking: Asking,
-    /// When an attempt is decided.
+    /// Point at which an attempt is decided.
     pub settling: Settling,
-    /// What a broken connection or an error means for a vote that is awaited.
+    /// Effect of a closed connection or an error on a pending vote.
     pub errors: Errors,
-    /// Whether a node that does not answer within the node timeout is given up.
+    /// True if the client gives up a node that does not reply within the node timeout.
     pub has_node_timeout: bool,
-    /// Whom a failed attempt releases.
+    /// Nodes that a failed attempt releases.
     pub release_after_failure: ReleaseTo,
-    /// The same for an attempt with a majority but nothing left at T2.
+    /// Nodes that an attempt with a majority but no validity at T2 releases.
     pub release_when_too_slow: ReleaseTo,
-    /// How a key is deleted.
+    /// Command that deletes a key.
     pub unlock: Unlock,
-    /// How a key gets its expiry.
+    /// Way in which a key gets its expiry.
     pub expiry: Expiry,
-    /// What follows a SET.
+    /// Command that follows a SET.
     pub then: Then,
-    /// Whether the lease ends before the TTL does.
+    /// True if the lease ends before the TTL by the drift allowance.
     pub gives_up_drift: bool,
-    /// In what form the caller gets the lease.
+    /// Form in which the caller receives the lease.
     pub lasting: Lasting,
-    /// Whether the application asks the lease before it enters a section.
+    /// True if the application checks the lease before it enters a section.
     pub looks_before_section: bool,
-    /// A retry delay without randomness.
+    /// Fixed delay before a retry, without randomness.
     pub fixed_retry: Option<Duration>,
-    /// How it connects.
+    /// Use of connections.
     pub connect: Connect,
-    /// Whether it locks on the first node alone.
+    /// True if the client locks only on the first node.
     pub one_node: bool,
-    /// Where its fencing tokens come from.
+    /// Source of the fencing tokens.
     pub fencing: Fencing,
-    /// How it extends a lease.
+    /// Rules for extending a lease.
     pub extending: Extending,
 }
 
-/// A clock to measure leases with.
+/// A clock with which a client measures leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Counts time asleep.
+    /// Counts the time that the host sleeps.
     Boot,
-    /// Does not.
+    /// Does not count the time that the host sleeps.
     Monotonic,
-    /// Can be set.
+    /// Can be set forward and back.
     Wall,
 }
 
 impl Clock {
-    /// As a history tells it.
+    /// Returns the clock's kind in a history.
     #[must_use]
     pub const fn kind(self) -> ClockKind {
         match self {
@@ -83,182 +83,183 @@ impl Clock {
     }
 }
 
-/// What makes a token. Wall-clock tokens are for clients of [`Clock::Wall`].
+/// Source of the token. Wall-clock tokens are for clients of [`Clock::Wall`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFrom {
-    /// Randomness, for every attempt.
+    /// Random, new for every attempt.
     Attempt,
-    /// Randomness, once for the life of the lock object.
+    /// Random, drawn once in the life of the lock object.
     Client,
     /// T1 on the wall clock, in milliseconds.
     WallClock,
-    /// The same, and the client's number behind it.
+    /// T1 on the wall clock, in milliseconds, followed by the client's number.
     WallClockAndClient,
 }
 
-/// How many votes are enough.
+/// Number of votes that grant the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quorum {
     /// More than half of the nodes.
     Majority,
-    /// So many.
+    /// A fixed number.
     Of(usize),
-    /// More than half of the nodes to which a connection is open when the attempt begins; nobody
-    /// else is asked. All nodes if there is none.
+    /// More than half of the nodes with an open connection when the attempt begins; only these
+    /// nodes are asked. If no connection is open, all nodes are asked and counted.
     MajorityOfConnected,
 }
 
-/// In what order nodes are asked.
+/// Order in which the nodes are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     /// All at once.
     Parallel,
-    /// Each when the one before it has answered, or was given up.
+    /// Each node after the one before it has replied or was given up.
     Sequential,
 }
 
-/// When an attempt is decided.
+/// Point at which an attempt is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {
-    /// As soon as enough nodes have agreed, or too many have not; nobody else is asked then.
+    /// As soon as the votes decide the outcome; the client asks no further node then.
     WhenCertain,
-    /// When every node has answered or was given up.
+    /// When every node has replied or was given up.
     AfterAll,
 }
 
-/// What a broken connection means for a vote that is awaited.
+/// Effect of a closed connection or an error on a pending vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errors {
-    /// The attempt fails at once, and nothing is released.
+    /// The attempt fails at once and releases nothing.
     AbortAttempt,
-    /// The node has refused.
+    /// The vote counts as a refusal.
     CountAsNo,
-    /// Nothing: the node may come back before it is given up.
+    /// None: the node may still reply before the client gives it up.
     Unheard,
 }
 
-/// How a key gets its expiry.
+/// Way in which a key gets its expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
-    /// Not with the SET.
+    /// The SET sets no expiry.
     Never,
     /// `PX`: the node adds the TTL to its own clock.
     Px,
-    /// `PXAT`: the client adds it to its wall clock. For clients of [`Clock::Wall`].
+    /// `PXAT`: the client adds the TTL to its own wall clock. For clients of [`Clock::Wall`].
     PxAt,
 }
 
-/// What follows a SET.
+/// Command that follows a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing: the SET says it all.
+    /// None: the SET is complete.
     Nothing,
-    /// `EXPIRE`, when the SET was answered yes; the vote is its answer.
+    /// `EXPIRE` after the SET succeeded; the reply to `EXPIRE` is the vote.
     Expire,
-    /// `EXPIRE`, written at once behind the SET.
+    /// `EXPIRE`, written directly after the SET without waiting for its reply.
     ExpirePipelined,
-    /// `WAIT` for one replica when the SET was answered yes, on its connection.
+    /// `WAIT` for one replica on the same connection, after the SET succeeded.
     Wait {
-        /// The key counts whatever the answer.
+        /// True if the vote counts whatever `WAIT` replies.
         ignored: bool,
     },
 }
 
-/// In what form the caller gets the lease.
+/// Form in which the caller receives the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     /// An instant of the lease clock.
     Deadline,
-    /// What was left at T2, counted by the caller from when it gets it.
+    /// The validity left at T2; the caller counts it from when it receives the lease.
     Duration,
 }
 
-/// Whom a failed attempt releases.
+/// Nodes that a client releases after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseTo {
-    /// Nodes that said yes.
+    /// Nodes that acknowledged the SET.
     Acknowledged,
     /// All nodes.
     Everyone,
-    /// None.
+    /// No node.
     Nobody,
 }
 
-/// How a key is deleted.
+/// Command that deletes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlock {
-    /// By a script, if it is the client's own.
+    /// A script that deletes the key only if it holds the client's token.
     CompareAndDelete,
-    /// Whosever it is.
+    /// `DEL`, whoever owns the key.
     Delete,
-    /// After a GET that showed it to be the client's own.
+    /// `DEL` after a GET that returned the client's token.
     GetThenDelete,
 }
 
-/// How a client uses connections.
+/// Use of connections by a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connect {
-    /// A new one for every command.
+    /// A new connection for every command.
     FreshPerCommand,
-    /// One a node.
+    /// One connection to each node.
     Pooled,
-    /// One a node; a proxy or a driver that has not heard at once sends every SET a second time, on
-    /// a connection that it opens for that.
+    /// One connection to each node, and a spare one. A proxy or a driver sends every SET a second
+    /// time on the spare connection.
     Resending,
-    /// One a node, and a second one for releases.
+    /// One connection to each node, and a second one for releases.
     SecondForRelease,
 }
 
-/// Where fencing tokens come from.
+/// Source of the fencing tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fencing {
-    /// The subject has none.
+    /// None: the subject has no fencing tokens.
     Nowhere,
-    /// A counter on each node, counted together with the SET: the largest of the counted answers.
+    /// A counter on each node, incremented with the SET; the token is the largest of the counted
+    /// replies.
     Counters,
     /// T2 on the client's wall clock, in milliseconds. For clients of [`Clock::Wall`].
     WallClock,
 }
 
-/// How a client extends a lease.
+/// Rules for extending a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extending {
     /// One node that still had the key is enough.
     pub by_any: bool,
-    /// A key that is gone is set again, and counts.
+    /// A missing key is set again, and its SET counts as a vote.
     pub recreates: bool,
-    /// The new deadline is counted from the last answer, not from before the first command.
+    /// The new deadline is counted from the last reply, not from T1.
     pub from_reply: bool,
-    /// None is sent once the old deadline has passed, and no answer after it counts.
+    /// No extension begins after the old deadline, and no reply after it counts.
     pub only_while_valid: bool,
-    /// An extension of which nothing is left has failed.
+    /// An extension without validity left fails.
     pub checks_validity: bool,
-    /// After a failure every node is released, and the lease goes on.
+    /// After a failure the client releases every node but keeps the lease.
     pub unlocks_after_failure: bool,
-    /// One lease has so many extensions at most as the scenario says.
+    /// The number of extensions of one lease is bounded by the scenario's limit.
     pub is_bounded: bool,
 }
 
-/// What a policy client is configured with besides its policy.
+/// Configuration of a policy client besides its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many nodes it locks.
+    /// Number of nodes that the client locks.
     pub nodes: usize,
-    /// How long keys live.
+    /// Time to live of the keys.
     pub ttl: Duration,
-    /// What leases give up.
+    /// Drift allowance that is subtracted from a lease.
     pub drift: Duration,
-    /// How long a node may take.
+    /// Longest wait for one node.
     pub node_timeout: Duration,
-    /// The wait between attempts.
+    /// Delay between attempts.
     pub retry: RetryDelay,
-    /// How many extensions of one lease may succeed.
+    /// Largest number of successful extensions of one lease.
     pub extensions_max: u32,
-    /// Whether extensions are asked for by plain SETs where nodes have them.
+    /// True if extensions use a plain SET on nodes that support it.
     pub plain_extensions: bool,
 }
 
-/// In nanoseconds; what is longer than they can say is the longest they can.
+/// Returns the duration in nanoseconds; saturates at `u64::MAX`.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -8,24 +8,24 @@ use super::policy::{
     Settling, Then, TokenFrom, Unlock,
 };
 
-/// What a subject is made of.
+/// Type of a subject, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The `SETNX`/`GETSET` lock.
     GetSet,
-    /// Our own client.
+    /// This project's own client.
     Ours,
     /// The PHP class.
     Php {
-        /// How long it waits for an answer.
+        /// Longest wait for a reply.
         socket_timeout: Duration,
     },
-    /// The machine with knobs.
+    /// The machine that follows a [`Policy`].
     Policy(Policy),
 }
 
 impl Kind {
-    /// Whether its users ask the lease before they enter a section.
+    /// Returns true if the application checks the lease before it enters a section.
     #[must_use]
     pub fn looks_before_section(&self) -> bool {
         match self {
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// A majority of owner-checked answers before the old deadline; counted from T1; bounded.
+/// Needs a majority of owner-checked replies before the old deadline; counts from T1; bounded.
 const STRICT: Extending = Extending {
     by_any: false,
     recreates: false,
@@ -48,7 +48,7 @@ const STRICT: Extending = Extending {
 };
 
 /// The specification to the letter: T1, SET NX PX everywhere, T2, validity, unlock everywhere,
-/// random delay. No quarantine, no second look.
+/// random delay. No quarantine, no second check of the lease.
 const LITERAL: Policy = Policy {
     clock: Clock::Boot,
     checks_validity: true,
@@ -73,10 +73,10 @@ const LITERAL: Policy = Policy {
     extending: STRICT,
 };
 
-/// [`LITERAL`], measured with the wall clock.
+/// [`LITERAL`], with leases measured on the wall clock.
 const WALL: Policy = Policy { clock: Clock::Wall, ..LITERAL };
 
-/// One key on one node; the lease is believed for the whole TTL, and nobody looks.
+/// One key on one node. The client believes in the lease for the whole TTL and never checks it.
 const SINGLE: Policy = Policy {
     checks_validity: false,
     release_after_failure: ReleaseTo::Nobody,
@@ -86,17 +86,18 @@ const SINGLE: Policy = Policy {
     ..LITERAL
 };
 
-/// `SETNX`, and the expiry with a command of its own.
+/// `SETNX`, and the expiry in a separate command.
 const TWO_COMMANDS: Policy = Policy { expiry: Expiry::Never, ..SINGLE };
 
-/// [`SINGLE`] that asks how many replicas have the key; a failure releases what it set.
+/// [`SINGLE`], for clients that ask how many replicas have the key; a failed attempt releases its
+/// key.
 const WAITING: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..SINGLE };
 
-/// A client of one perfect lock server that does everything right.
+/// A correct client of one perfect lock server.
 const LEASE_SERVICE: Policy =
     Policy { checks_validity: true, gives_up_drift: true, looks_before_section: true, ..SINGLE };
 
-/// What the subject of this name is; `None` if there is no such subject.
+/// Returns the kind of the subject `name`; `None` if there is no such subject.
 #[must_use]
 pub fn kind(name: &str) -> Option<Kind> {
     Some(match name {
@@ -130,11 +131,12 @@ fn single(name: &str) -> Option<Policy> {
     })
 }
 
-/// Redlock, and one rule less, or another one.
+/// Redlock with one rule removed or changed.
 fn weaker_redlock(name: &str) -> Option<Policy> {
     Some(match name {
         "redlock-aborts-on-error" => Policy { errors: Errors::AbortAttempt, ..LITERAL },
-        // Any refusal is told as a taken lock by most; this one means it.
+        // Most subjects report any refusal as a taken lock, but do not claim that another client
+        // has the lock. This subject makes that claim.
         "redlock-any-refusal" => Policy { looks_before_section: true, ..LITERAL },
         "redlock-connected-quorum" => Policy { quorum: Quorum::MajorityOfConnected, ..LITERAL },
         "redlock-counter-max" => Policy { fencing: Fencing::Counters, ..LITERAL },
@@ -178,7 +180,7 @@ fn weaker_redlock(name: &str) -> Option<Policy> {
     })
 }
 
-/// Redlock that extends its lease by other rules.
+/// Redlock with other rules for extending a lease.
 fn redlock_extending(name: &str) -> Option<Policy> {
     let extending = match name {
         "redlock-extend-from-reply" => Extending { from_reply: true, ..STRICT },

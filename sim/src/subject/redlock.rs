@@ -1,4 +1,4 @@
-//! Our own client: the production protocol, driven as the tokio shell drives it.
+//! This project's own client: the production protocol, driven as the tokio shell drives it.
 
 use core::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::scenario::{Acquire, Lock};
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
 
-/// The scenario's one lock.
+/// The only lock of the scenario.
 const RESOURCE: ResourceId = ResourceId(0);
 
 /// A [`NodeSet`] with at most one use of the lock at a time.
 #[derive(Debug)]
 pub struct RedlockClient {
     machine: NodeSet,
-    /// What runs begin with: without connections, and with those that [`Warm`] tells of.
+    /// Initial machine of a run: `cold` has no connections, `warm` has those of [`Warm`].
     cold: NodeSet,
     warm: Option<Warm>,
     lock_config: LockConfig,
     lock: Option<LockId>,
-    /// The lease is to be kept alive.
+    /// True if the lease must be kept alive.
     keeps_alive: bool,
-    /// T1 of the last extension by which it was, and that the host has been told of.
+    /// T1 of the latest keep-alive extension that was reported to the host.
     renewed: Option<BootInstant>,
     client: u8,
 }
 
-/// A client whose connections are open: most runs begin with the same one.
+/// A client with open connections, kept because most runs begin with the same one.
 #[derive(Debug)]
 struct Warm {
     now: BootInstant,
@@ -42,7 +42,7 @@ struct Warm {
 }
 
 impl RedlockClient {
-    /// The client at `client` of a scenario with this lock and so many nodes.
+    /// Returns the client at place `client` of a scenario with this lock and `nodes` nodes.
     #[must_use]
     pub fn new(
         client: u8,
@@ -85,8 +85,8 @@ impl RedlockClient {
         }
     }
 
-    /// Back to the beginning of a run. With `warm`, the connection to every node that introduced
-    /// itself is open; the other nodes refused.
+    /// Resets to the beginning of a run. With `warm`, the connection to every node with an
+    /// introduction is open; the other nodes refused.
     pub fn reset(&mut self, now: Now, warm: Option<&[Option<Introduction>]>) {
         (self.lock, self.keeps_alive, self.renewed) = (None, false, None);
         let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
@@ -109,7 +109,8 @@ impl RedlockClient {
         }
     }
 
-    /// Since which reading of the boot clock the votes of `node` count; `u64::MAX`: never.
+    /// Returns the reading of the boot clock from which the votes of `node` count; `u64::MAX` means
+    /// never.
     #[must_use]
     pub fn eligible_from_ns(&self, node: u8) -> u64 {
         let from = self.machine.eligible_from(NodeIndex::new(usize::from(node)));
@@ -213,7 +214,8 @@ impl RedlockClient {
         None
     }
 
-    /// The machine has begun to extend the lease by itself: that is told before anything is written.
+    /// Returns [`Action::Extending`] if the machine has begun to extend the lease by itself. The
+    /// host must learn of the extension before the commands are written.
     fn extending(&mut self) -> Option<Action> {
         let lock = self.lock?;
         let (t1, ttl) = self.machine.renewed(lock).filter(|&(t1, _)| self.renewed != Some(t1))?;
@@ -284,7 +286,7 @@ impl RedlockClient {
     }
 }
 
-/// Opens the connection to every node that introduced itself; the others refuse.
+/// Opens the connection to every node with an introduction; the other nodes refuse.
 fn open(machine: &mut NodeSet, introductions: &[Option<Introduction>], now: BootInstant) {
     machine.connect(now);
     while let Some(command) = machine.poll_command() {
@@ -302,7 +304,7 @@ fn open(machine: &mut NodeSet, introductions: &[Option<Introduction>], now: Boot
     }
 }
 
-/// A token of the attempt: its number in front, random bytes behind.
+/// Returns the token of the attempt: the attempt's number in front, random bytes at the end.
 #[must_use]
 pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     let mut bytes = [0; Token::LENGTH];
@@ -312,13 +314,14 @@ pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     Token::from_bytes(bytes)
 }
 
-/// The attempt that drew `token`; an introduction has none and belongs to number 0 of `client`.
+/// Returns the attempt that drew `token`; an introduction has no attempt and belongs to number 0 of
+/// `client`.
 fn attempt_of(client: u8, token: &Token) -> AttemptId {
     let bytes = token.as_bytes();
     AttemptId { client, number: u16::from_le_bytes([bytes[1], bytes[2]]) }
 }
 
-/// How the client's word for the end of an attempt is told.
+/// Converts the client's reason for the end of an attempt into the history's term.
 pub(crate) fn settlement(reason: AttemptError) -> Settlement {
     match reason {
         AttemptError::Cancelled => Settlement::Cancelled,
@@ -331,7 +334,7 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
     }
 }
 
-/// How the client's word for an extension that it does not begin is told.
+/// Converts the client's reason for refusing to begin an extension into the history's term.
 fn refusal(reason: ExtendError) -> Refusal {
     match reason {
         ExtendError::Busy => Refusal::Busy,

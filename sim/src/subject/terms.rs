@@ -1,4 +1,4 @@
-//! What a scenario tells clients of the lock, in the protocol's own types.
+//! Conversions from a scenario's lock settings to the protocol's own types.
 
 use redlock_client::protocol::{self, RetryDelay};
 

@@ -1,4 +1,4 @@
-//! How a policy client uses connections: habits of real libraries, mistakes included.
+//! Use of connections by a policy client: the habits of real libraries, mistakes included.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use redlock_client::protocol::Token;
 use super::{Action, Ask, Connect, Route};
 use crate::history::AttemptId;
 
-/// Where a resending driver sends again.
+/// Lane on which a resending driver sends a SET again.
 const SPARE_LANE: u16 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ struct Lane {
     waiting: VecDeque<Waiting>,
 }
 
-/// The connections to one node. Commands wait in memory while a connection opens, for ever if need
-/// be, and are lost with it.
+/// The connections to one node. While a connection opens, its commands wait in memory for as long
+/// as it takes; they are lost if the connection closes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transport {
     lanes: Vec<Lane>,
@@ -41,7 +41,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Back to the beginning. With `warm`, the pooled connections are open.
+    /// Resets to the beginning of a run. With `warm`, the pooled connections are open.
     pub(super) fn reset(&mut self, connect: Connect, warm: bool) {
         self.lanes.clear();
         self.fresh_lanes = 0;
@@ -57,7 +57,7 @@ impl Transport {
         }
     }
 
-    /// Sends a command on the lane that the habit says.
+    /// Sends a command on the lane that `connect` selects.
     pub(super) fn send(
         &mut self,
         connect: Connect,
@@ -118,7 +118,7 @@ impl Transport {
         }
     }
 
-    /// Whether the connection for everything but releases is open.
+    /// Returns true if the connection for everything but releases is open.
     pub(super) fn is_open(&self) -> bool {
         self.lanes.first().is_some_and(|lane| lane.state == LaneState::Open)
     }

@@ -4,50 +4,50 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher13;
 
-/// What a decision is about.
+/// Subject of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
-    /// How long a message travels.
+    /// Delay of a message.
     Delay,
-    /// The wait after a failed attempt.
+    /// Wait after a failed attempt.
     Jitter,
-    /// Where in its millisecond a host's wall clock begins.
+    /// Phase of a host's wall clock within its first millisecond.
     Phase,
-    /// When a held message is sent again.
+    /// Time of the retransmission of a held message.
     Retransmission,
-    /// The bytes of a token.
+    /// Bytes of a token.
     Token,
-    /// When in a second a node begins its syncs.
+    /// Phase within a second at which a node begins its syncs.
     SyncPhase,
-    /// How much of what was not synced survives a torn write.
+    /// Share of the unsynced data that survives a torn write.
     TornTail,
-    /// How many bytes of a stream pass at once.
+    /// Number of bytes of a stream that pass at once.
     Part,
 }
 
-/// The *meaning* of one decision: two runs that decide the same thing ask for the same choice,
-/// however many other decisions they make before. Taking a fault out re-rolls nothing else.
+/// The *meaning* of one decision. Two runs that make the same decision ask for the same choice,
+/// however many other decisions come before it. Removal of a fault re-rolls nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What it is about.
+    /// Subject of the decision.
     pub label: Label,
     /// The client, or another host.
     pub host: u8,
-    /// The client's attempt, or a count of the host's own.
+    /// The client's attempt, or a count of the host's own decisions.
     pub attempt: u16,
-    /// Which kind of command.
+    /// Kind of the command.
     pub operation: u8,
     /// The node.
     pub node: u8,
-    /// There, or back.
+    /// Direction of the message.
     pub direction: u8,
-    /// Tells repetitions of the same thing apart.
+    /// Distinguishes repetitions of the same decision.
     pub repeat: u32,
 }
 
 impl Choice {
-    /// A decision of `host` that is about nothing else.
+    /// Returns a decision of `host` in which only the label matters.
     #[must_use]
     pub const fn of(label: Label, host: u8) -> Self {
         Self { label, host, attempt: 0, operation: 0, node: 0, direction: 0, repeat: 0 }
@@ -64,22 +64,22 @@ impl Choice {
     }
 }
 
-/// All the choices of one run: a keyed hash of each decision's meaning. Stateless, so that asking
-/// in another order changes nothing.
+/// All choices of one run: a keyed hash of each decision's meaning. The hash is stateless, so the
+/// order of the questions changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices {
     hasher: SipHasher13,
 }
 
 impl Choices {
-    /// The choices of the run `seed`.
+    /// Returns the choices of the run with the seed `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut stream = ChaCha8Rng::seed_from_u64(seed);
         Self { hasher: SipHasher13::new_with_keys(stream.next_u64(), stream.next_u64()) }
     }
 
-    /// 64 bits for `choice`.
+    /// Returns 64 bits for `choice`.
     #[must_use]
     pub fn bits(&self, choice: Choice) -> u64 {
         let [first, second] = choice.packed();
@@ -89,7 +89,7 @@ impl Choices {
         self.hasher.hash(&bytes)
     }
 
-    /// A number below `count` for `choice`.
+    /// Returns a number below `count` for `choice`.
     ///
     /// # Panics
     ///
@@ -100,7 +100,7 @@ impl Choices {
         ((u128::from(self.bits(choice)) * u128::from(count)) >> 64) as u64
     }
 
-    /// A number from `min` to `max`, both included. Costs nothing where they are equal.
+    /// Returns a number from `min` to `max`, both included. Computes no hash if they are equal.
     #[must_use]
     pub fn between(&self, choice: Choice, min: u64, max: u64) -> u64 {
         if min == max { min } else { min + self.below(choice, max - min + 1) }
@@ -122,7 +122,7 @@ mod tests {
         assert_ne!(choices.bits(jitter), choices.bits(Choice { repeat: 1, ..jitter }));
     }
 
-    /// Recorded seeds are worthless once these values change.
+    /// Recorded seeds become worthless if these values change.
     #[test]
     fn golden_vectors() {
         let choices = Choices::new(42);

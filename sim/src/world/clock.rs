@@ -2,20 +2,20 @@
 
 use crate::history::{ClockKind, Segment};
 
-/// What every boot and monotonic clock reads when a scenario begins: the hosts have been up for
+/// Reading of every boot and monotonic clock at the start of a scenario: the hosts have been up for
 /// 30 days.
 pub const BOOT_AT_START_NS: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
 
-/// What a wall clock without offset reads when a scenario begins, in milliseconds since 1970.
-/// Unrelated to the boot clock, so that mixing the two shows.
+/// Reading of a wall clock without offset at the start of a scenario, in milliseconds since 1970.
+/// The value is unrelated to the boot clock, so that a mix-up of the two shows.
 pub const WALL_AT_START_MS: u64 = 1_454_889_600_000;
 
 const STOPPED_PPB: i32 = -1_000_000_000;
 
-/// Wall, monotonic and boot clock over true time.
+/// The wall, monotonic and boot clocks over true time.
 ///
-/// A step moves the wall clock only; a rate bends all three, as adjusting the kernel's tick does;
-/// while the host sleeps the monotonic clock stands still.
+/// A step moves only the wall clock. A rate changes the speed of all three, as an adjustment of the
+/// kernel's tick does. While the host sleeps, the monotonic clock stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostClocks {
     segments: [Segment; 3],
@@ -24,8 +24,8 @@ pub struct HostClocks {
 }
 
 impl HostClocks {
-    /// Clocks as a scenario begins. `wall_offset_ns` is how far the wall clock is ahead,
-    /// `rate_ppb` how much faster than true time all three run.
+    /// Returns the clocks at the start of a scenario. `wall_offset_ns` is the lead of the wall
+    /// clock; `rate_ppb` is the extra speed of all three clocks over true time.
     #[must_use]
     pub fn new(wall_offset_ns: i64, rate_ppb: i32) -> Self {
         let wall = (WALL_AT_START_MS * 1_000_000).saturating_add_signed(wall_offset_ns);
@@ -34,25 +34,25 @@ impl HostClocks {
         Self { segments, rate_ppb, asleep: false }
     }
 
-    /// What `clock` reads at `true_ns`.
+    /// Returns the reading of `clock` at `true_ns`.
     #[must_use]
     pub fn read(&self, clock: ClockKind, true_ns: u64) -> u64 {
         self.segments[clock as usize].local_at(true_ns)
     }
 
-    /// The wall clock in whole milliseconds, as a master uses it.
+    /// Returns the wall clock in whole milliseconds, as a master uses it.
     #[must_use]
     pub fn wall_ms(&self, true_ns: u64) -> u64 {
         self.read(ClockKind::Wall, true_ns) / 1_000_000
     }
 
-    /// The first true instant at which `clock` reads `local_ns`, if nothing changes.
+    /// Returns the first true instant at which `clock` reads `local_ns`, if nothing changes before.
     #[must_use]
     pub fn true_at(&self, clock: ClockKind, local_ns: u64) -> Option<u64> {
         self.segments[clock as usize].true_at(local_ns)
     }
 
-    /// What `clock` follows now.
+    /// Returns the segment that `clock` follows now.
     #[must_use]
     pub fn segment(&self, clock: ClockKind) -> Segment {
         self.segments[clock as usize]
@@ -65,20 +65,20 @@ impl HostClocks {
         wall.local_ns = wall.local_ns.saturating_add_signed(by_ns);
     }
 
-    /// From now on all clocks run `rate_ppb` faster than true time.
+    /// Sets the rate of all clocks from now on: `rate_ppb` faster than true time.
     pub fn set_rate(&mut self, rate_ppb: i32, true_ns: u64) {
         self.rebase(true_ns);
         self.rate_ppb = rate_ppb;
         self.apply_rates();
     }
 
-    /// The rate in force, sleep aside.
+    /// Returns the present rate, without the effect of sleep.
     #[must_use]
     pub fn rate_ppb(&self) -> i32 {
         self.rate_ppb
     }
 
-    /// The host falls asleep, or wakes.
+    /// Puts the host to sleep, or wakes it.
     pub fn set_asleep(&mut self, asleep: bool, true_ns: u64) {
         self.rebase(true_ns);
         self.asleep = asleep;

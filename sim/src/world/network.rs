@@ -1,18 +1,18 @@
-//! Connections, the bytes on their way, and what partitions do to both.
+//! Connections, the bytes in flight, and the effect of partitions on both.
 
 use std::collections::VecDeque;
 
 use super::choice::{Choice, Choices, Label};
 
-/// The most hosts a world has: nine nodes, eight clients, the probe, the protected resource, nine
-/// replicas.
+/// Largest number of hosts in a world: nine nodes, eight clients, the probe, the protected
+/// resource, nine replicas.
 const HOSTS_MAX: usize = 28;
 
-/// TCP sends again after 200 ms, and doubles that up to two minutes.
+/// TCP retransmits after 200 ms and doubles the delay up to two minutes.
 const RETRANSMISSION_FIRST_NS: u64 = 200_000_000;
 const RETRANSMISSION_LONGEST_NS: u64 = 120_000_000_000;
 
-/// Which way along a connection.
+/// Direction along a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the server to the client.
@@ -21,27 +21,27 @@ pub enum Direction {
     Up,
 }
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
     /// The client waits for the server to accept.
     Dialing,
     /// Both ends may write.
     Open,
-    /// The client has let go of it, or has heard that the server has.
+    /// The client has closed the connection, or has learnt that the server closed it.
     Closed,
 }
 
-/// What travels along a connection.
+/// An item that travels along a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival<P> {
-    /// The other end accepted (down), or is asked to (up).
+    /// The server accepted (down), or the client asks it to (up).
     Handshake,
     /// The other end closed the connection.
     Closed,
     /// A message.
     Message(P),
-    /// The other end refused or reset the connection: nobody there holds it.
+    /// The other end refused or reset the connection: no process there holds it.
     Reset,
 }
 
@@ -52,39 +52,39 @@ struct Flight<P> {
     arrives_ns: u64,
 }
 
-/// One direction of a connection: a FIFO that loses nothing out of its middle.
+/// One direction of a connection: a FIFO that loses nothing from its middle.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
     flights: VecDeque<Flight<P>>,
     last_arrival_ns: u64,
-    /// The front could not pass; it waits for the heal and the retransmission after it.
+    /// The front item was blocked; it waits for the heal and the retransmission after it.
     held: bool,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, and neither end is notified.
     silent: bool,
-    /// Nobody sends again what could not pass.
+    /// No kernel is left to retransmit blocked items.
     orphaned: bool,
 }
 
-/// A connection from a client to a server. Never reused in a run.
+/// A connection from a client to a server. A connection is never reused in a run.
 #[derive(Clone, Debug)]
 pub struct Connection<P> {
-    /// The client's host.
+    /// Host of the client.
     pub client: u8,
-    /// The server's host.
+    /// Host of the server.
     pub server: u8,
-    /// Which of the client's connections to that server.
+    /// Number of the lane from the client to that server.
     pub lane: u16,
-    /// Which connection on that lane.
+    /// Number of the connection on that lane.
     pub epoch: u32,
-    /// As the client sees it.
+    /// State as the client sees it.
     pub state: ConnectionState,
-    /// Whether a server process holds the other end.
+    /// True if a server process holds the other end.
     pub served: bool,
     up: Pipe<P>,
     down: Pipe<P>,
 }
 
-/// All connections of a run, and which hosts can reach which.
+/// All connections of a run, and the partitions between hosts.
 #[derive(Clone, Debug)]
 pub struct Network<P> {
     connections: Vec<Connection<P>>,
@@ -138,7 +138,7 @@ impl<P: Copy> Default for Network<P> {
 }
 
 impl<P: Copy> Network<P> {
-    /// Forgets every connection and partition, keeping what is allocated.
+    /// Removes every connection and partition, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.live = 0;
         if self.any_cut {
@@ -147,7 +147,7 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// A connection that is being dialled; its handshake is not on its way yet.
+    /// Creates a connection in the state `Dialing`; the caller sends the handshake.
     pub fn dial(&mut self, client: u8, server: u8, lane: u16, epoch: u32) -> u16 {
         let place = self.live;
         self.live += 1;
@@ -169,26 +169,26 @@ impl<P: Copy> Network<P> {
         u16::try_from(place).expect("a run has at most 65 536 connections")
     }
 
-    /// A connection by its number.
+    /// Returns the connection with this number.
     #[must_use]
     pub fn connection(&self, number: u16) -> &Connection<P> {
         assert!(usize::from(number) < self.live, "no connection {number}");
         &self.connections[usize::from(number)]
     }
 
-    /// A connection by its number.
+    /// Returns the connection with this number.
     pub fn connection_mut(&mut self, number: u16) -> &mut Connection<P> {
         assert!(usize::from(number) < self.live, "no connection {number}");
         &mut self.connections[usize::from(number)]
     }
 
-    /// The numbers of all connections of the run.
+    /// Returns the numbers of all connections of the run.
     pub fn numbers(&self) -> impl Iterator<Item = u16> + use<P> {
         0..self.live as u16
     }
 
-    /// Puts something on its way. Returns when it will be at the other end, if nothing is in the
-    /// way; the caller calls [`Network::arrive`] then.
+    /// Sends an item. Returns its arrival time at the other end if nothing blocks it; the caller
+    /// calls [`Network::arrive`] at that time.
     pub fn send(
         &mut self,
         number: u16,
@@ -207,7 +207,7 @@ impl<P: Copy> Network<P> {
         (!pipe.held).then_some(arrives_ns)
     }
 
-    /// What is at the end of the pipe now, if anything is and the way is free.
+    /// Takes the front item of the pipe if it has arrived and no partition blocks it.
     pub fn arrive(&mut self, number: u16, direction: Direction, now_ns: u64) -> Option<Arrival<P>> {
         let (from, to) = self.connection(number).ends(direction);
         let cut = self.any_cut && self.is_cut(from, to);
@@ -225,30 +225,31 @@ impl<P: Copy> Network<P> {
         Some(what)
     }
 
-    /// Whether nothing passes from one host to another.
+    /// Returns true if nothing passes from `from` to `to`.
     #[must_use]
     pub fn is_cut(&self, from: u8, to: u8) -> bool {
         self.cuts[usize::from(from)][usize::from(to)] > 0
     }
 
-    /// Nothing passes from one host to another any more, until [`Network::heal`] is called as often.
+    /// Blocks everything from `from` to `to`. Cuts are counted: [`Network::heal`] must follow as
+    /// often.
     pub fn cut(&mut self, from: u8, to: u8) {
         self.cuts[usize::from(from)][usize::from(to)] += 1;
         self.any_cut = true;
     }
 
-    /// Takes one cut back.
+    /// Removes one cut.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no cut.
     pub fn heal(&mut self, from: u8, to: u8) {
         let cuts = &mut self.cuts[usize::from(from)][usize::from(to)];
         *cuts = cuts.checked_sub(1).expect("healed what was not cut");
     }
 
-    /// Everything that was held on ways that are free now is sent again: each sender's next
-    /// retransmission after now. `schedule` is told of each arrival.
+    /// Retransmits everything that was held on directions that are not cut now, at each sender's
+    /// next retransmission after now. Calls `schedule` for each arrival.
     pub fn retransmit(
         &mut self,
         now_ns: u64,
@@ -282,8 +283,8 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// The client resets the connection: what has not reached the server's kernel is gone, and no
-    /// answer will be heard.
+    /// The client resets the connection: data that has not reached the server's kernel is lost, and
+    /// the client receives no reply.
     pub fn reset(&mut self, number: u16) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
@@ -293,8 +294,8 @@ impl<P: Copy> Network<P> {
         connection.down.silent = true;
     }
 
-    /// The client process is gone: what it wrote still arrives, and no answer will be heard. If the
-    /// whole host is gone, there is no kernel either that would send anything again.
+    /// The client process ends: its written data still arrives, and it receives no reply. With
+    /// `with_its_kernel` the whole host ends, so no kernel retransmits.
     pub fn client_gone(&mut self, number: u16, with_its_kernel: bool) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
@@ -306,8 +307,8 @@ impl<P: Copy> Network<P> {
         connection.down.silent = true;
     }
 
-    /// Whatever crosses from `from` to `to` on connections that exist now is lost, and no end is
-    /// told.
+    /// Loses everything that crosses from `from` to `to` on the existing connections, without
+    /// notice to either end.
     pub fn silence(&mut self, from: u8, to: u8) {
         for number in self.numbers() {
             for direction in [Direction::Up, Direction::Down] {

@@ -1,10 +1,10 @@
-//! What is going to happen, in the order of true time.
+//! The queue of future events, in the order of true time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A priority queue over true time. What is due at the same instant comes in the order in which it
-/// was scheduled.
+/// A priority queue over true time. Events at the same instant come in the order in which they were
+/// scheduled.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -25,24 +25,24 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Empties the queue, keeping what is allocated.
+    /// Empties the queue, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.heap.clear();
         self.scheduled = 0;
     }
 
-    /// `what` will happen at `at_ns`.
+    /// Schedules `what` for `at_ns`.
     pub fn schedule(&mut self, at_ns: u64, what: T) {
         self.scheduled += 1;
         self.heap.push(Reverse(Entry { at_ns, order: self.scheduled, what }));
     }
 
-    /// The next thing to happen, and when.
+    /// Takes the next event; returns its time and the event.
     pub fn pop(&mut self) -> Option<(u64, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at_ns, entry.what))
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next event.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(entry)| entry.at_ns)
@@ -50,7 +50,7 @@ impl<T> Queue<T> {
 }
 
 impl<T> Entry<T> {
-    /// One number, for one comparison without a branch.
+    /// Returns time and order as one number, so that one comparison without a branch is enough.
     fn key(&self) -> u128 {
         u128::from(self.at_ns) << 64 | u128::from(self.order)
     }

@@ -11,7 +11,7 @@ const OK: &str = "+OK\r\n";
 const UNKNOWN: &str = "-ERR unknown command\r\n";
 const HELLO: &str = "%1\r\n+proto\r\n:3\r\n";
 
-/// What the server was told, in one line a burst, and how it ended.
+/// Returns the commands that the server received, one line per burst, and the outcome.
 fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<(), DialError>) {
     let endpoint: Endpoint = url.parse().unwrap();
     let (mut ours, mut theirs) = duplex(1 << 16);
@@ -36,7 +36,7 @@ fn poll<T>(future: core::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The words of what was written, without lengths and scripts.
+/// Returns the words of the written commands, without lengths and scripts.
 fn burst(theirs: &mut DuplexStream) -> String {
     let mut bytes = BytesMut::new();
     while let Poll::Ready(Ok(1..)) = poll(pin!(theirs.read_buf(&mut bytes))) {}

@@ -1,4 +1,4 @@
-//! Threads that no task of the application can hold up.
+//! Threads that no task of the application can delay.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 
 use crate::environment::BoxFuture;
 
-/// A thread with a runtime of its own. It ends when this is dropped.
+/// A thread with a runtime of its own. It ends when this handle is dropped.
 #[derive(Debug)]
 pub(super) struct Apart {
     runtime: Handle,
-    /// The process that started the thread: a forked child has no part in it.
+    /// Id of the process that started the thread: a forked child does not have the thread.
     process: u32,
     _ends_when_dropped: oneshot::Sender<()>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Apart {
 impl Apart {
     /// # Errors
     ///
-    /// If the system gives no thread, or no descriptors for its runtime.
+    /// If the system provides no thread, or no descriptors for its runtime.
     pub(super) fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -36,8 +36,8 @@ impl Apart {
     }
 }
 
-/// The thread on which all clients of the process keep time. Started at first use, and parked while
-/// nothing is due.
+/// Returns the timer thread shared by all clients of the process. It is started at first use, and
+/// parked while nothing is due.
 pub(super) fn timekeeper() -> io::Result<Arc<Apart>> {
     static TIMEKEEPER: Mutex<Option<Arc<Apart>>> = Mutex::new(None);
     let mut timekeeper = TIMEKEEPER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,8 @@ pub(super) fn timekeeper() -> io::Result<Arc<Apart>> {
         Some(it) if it.process == std::process::id() => Ok(Arc::clone(it)),
         _ => {
             let started = Arc::new(Apart::start("redlock time")?);
-            // What a parent process started is the parent's: its end must not be told to it.
+            // A handle inherited from the parent process must not be dropped: it would signal the
+            // end of the parent's thread.
             core::mem::forget(timekeeper.replace(Arc::clone(&started)));
             Ok(started)
         }

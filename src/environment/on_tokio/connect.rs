@@ -12,20 +12,21 @@ use super::now;
 use super::timer::TokioTimer;
 use crate::environment::{BoxFuture, Timer};
 
-/// The longest head start that an address has over the next one.
+/// Longest head start of an address over the next one.
 const HEAD_START_MAX: Duration = Duration::from_millis(250);
 
-/// Opens a connection to the first address of `host` that takes one. An address that does not answer
-/// delays the others by a share of `within` each, so that all of them are tried in time.
+/// Opens a connection to the first address of `host` that accepts one. An address that does not
+/// answer delays the next one by at most a share of `within`, so that all of them are tried in
+/// time.
 pub(super) async fn connect(host: &str, port: u16, within: Duration) -> io::Result<TcpStream> {
-    // The name is resolved afresh each time.
+    // The name is resolved anew each time.
     let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
     let share = within / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
     connect_any(alternated(addresses), share.min(HEAD_START_MAX)).await
 }
 
-/// The same addresses, those of both families by turns: a network without a route for one family
-/// costs one head start.
+/// Returns the addresses with the two families alternating: a network without a route for one
+/// family costs one head start.
 fn alternated(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (one, other): (Vec<_>, Vec<_>) =
@@ -76,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// An address that takes no connection and refuses none: its queue is full.
+    /// An address that neither accepts nor refuses connections: its queue is full.
     struct BlackHole {
         address: SocketAddr,
         _queue: (TcpListener, Vec<BlockingStream>),
@@ -98,7 +99,7 @@ mod tests {
         }
     }
 
-    /// What comes of `addresses` long before the system gives up the first of them.
+    /// Returns the address reached, long before the system gives up the first of `addresses`.
     async fn reached(addresses: Vec<SocketAddr>) -> io::Result<SocketAddr> {
         let connecting = connect_any(addresses, Duration::from_millis(1));
         let connected = tokio::time::timeout(Duration::from_secs(10), connecting).await;

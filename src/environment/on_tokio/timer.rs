@@ -1,4 +1,4 @@
-//! Timers on a clock that counts time asleep. Tokio's own stand still while the host sleeps.
+//! Timers on a clock that counts time asleep. Tokio's own timers stop while the host sleeps.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -9,17 +9,16 @@ use super::now;
 use crate::environment::Timer;
 use crate::protocol::BootInstant;
 
-/// A timer of the kernel's where there is one, else one of tokio's that looks at the clock now and
-/// then.
+/// A kernel timer where there is one, else a tokio timer that checks the clock at intervals.
 pub(super) enum TokioTimer {
-    /// Not asked for anything so far: the kernel's timer belongs to the runtime that polls it.
+    /// Not used yet: the kernel timer belongs to the runtime that polls it first.
     New,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     Kernel(kernel::KernelTimer),
     Watching(Option<Pin<Box<tokio::time::Sleep>>>),
 }
 
-/// How late a timer that watches can be after the host has slept.
+/// Longest delay of a `Watching` timer after the host has slept.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 impl Timer for TokioTimer {
@@ -50,7 +49,7 @@ impl Timer for TokioTimer {
                 }
                 Self::Watching(sleep) => {
                     let nap = left.min(LONGEST_SLEEP);
-                    // Those that were begun may be for another instant: they are shorter than that.
+                    // An earlier sleep may be for another instant, so each poll starts a new one.
                     let sleep = sleep.insert(Box::pin(tokio::time::sleep(nap)));
                     core::task::ready!(sleep.as_mut().poll(context));
                 }
@@ -77,7 +76,7 @@ mod kernel {
     /// A `timerfd` on `CLOCK_BOOTTIME`.
     pub(in super::super) struct KernelTimer {
         descriptor: AsyncFd<OwnedFd>,
-        /// What it is set for and has not fired for.
+        /// Instant that the timer is set for; `None` after it has fired.
         set: Option<BootInstant>,
     }
 
@@ -93,7 +92,7 @@ mod kernel {
             Ok(Self { descriptor, set: None })
         }
 
-        /// Ready when it has fired; the caller looks at the clock.
+        /// Ready when the timer has fired; the caller then reads the clock.
         pub(super) fn poll_fired(
             &mut self,
             at: BootInstant,
@@ -111,7 +110,7 @@ mod kernel {
                 self.set = Some(at);
             }
             let mut fired = core::task::ready!(self.descriptor.poll_read_ready(context))?;
-            // It need not be read: setting it again is enough.
+            // The descriptor need not be read: setting the timer again resets it.
             fired.clear_ready();
             self.set = None;
             Poll::Ready(Ok(()))
@@ -151,7 +150,7 @@ mod tests {
                 let first = poll_fn(|context| Poll::Ready(timer.poll_until(at, context))).await;
                 assert!(first.is_pending());
             }
-            // Late enough for the second one to fire unasked.
+            // At this instant the second setting would fire, had it not been replaced.
             let mut other = TokioTimer::New;
             poll_fn(|context| other.poll_until(soon, context)).await;
             let at = now().after(2 * MS);

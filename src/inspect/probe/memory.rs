@@ -1,4 +1,4 @@
-//! What can be known of a node's memory: whether it has a canary, and says when its keys are gone.
+//! Queries about a node's memory: its canary, and its reports of lost keys.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::inspect::NodeReport;
 use crate::introduction;
 use crate::resp::{self, Form};
 
-/// Asks what the canary says, and tries whether a change reaches who listens.
+/// Reads the canary and the backlog TTL, and tries whether the server pushes changes of keys.
 pub(super) async fn ask(
     interview: &mut Interview<'_>,
     report: &mut NodeReport,
@@ -20,7 +20,7 @@ pub(super) async fn ask(
     Ok(())
 }
 
-/// As the client does when it connects: a canary that is not there is written.
+/// Reads the canary, and writes a missing one, as the client does when it connects.
 async fn ask_canary(
     interview: &mut Interview<'_>,
     report: &mut NodeReport,
@@ -58,9 +58,9 @@ async fn ask_backlog(
     Ok(())
 }
 
-/// Whether the change of a key that was read on this connection, made on another one, is pushed to
-/// it: a proxy may take the command that asks for it, and pass no push on. `None` if this user may not
-/// try.
+/// Returns true if the server pushes a message to this connection when another connection changes a
+/// key that was read here. A proxy may accept the command that requests such pushes, and still pass
+/// none on. `None` if this user may not run the commands of the test.
 async fn hears_changes(interview: &mut Interview<'_>) -> Result<Option<bool>, DialError> {
     let is_forbidden =
         |answer: &Answer| matches!(answer, Answer::Error(text) if text.starts_with("NOPERM"));
@@ -79,7 +79,7 @@ async fn hears_changes(interview: &mut Interview<'_>) -> Result<Option<bool>, Di
             return Ok(None);
         }
     }
-    // An answer behind the push, if there is one.
+    // The reply to this command arrives after the push, if there is one.
     interview.ask(|outgoing| resp::write(outgoing, &[b"GET", PROBE_KEY])).await?;
     Ok(Some(interview.pushes() > before))
 }

@@ -1,4 +1,4 @@
-//! A link as [`NodeSet::canonical`](crate::protocol::NodeSet::canonical) tells it.
+//! Encodes a link for [`NodeSet::canonical`](crate::protocol::NodeSet::canonical).
 
 use super::debt::Stage;
 use super::{Link, Pending, State};
@@ -6,7 +6,7 @@ use crate::protocol::canonical::Encoder;
 use crate::protocol::command::{CommandId, Op};
 
 impl Link {
-    /// The connection, the node's eligibility, and the releases owed.
+    /// Encodes the connection, the node's eligibility, and the releases owed.
     pub(in crate::protocol) fn encode_connection(&self, out: &mut Encoder) {
         let (state, until) = match self.state {
             State::Idle => (0, None),
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// The commands without an answer; returns their names, which the caller has to explain.
+    /// Encodes the unanswered commands; returns their ids, whose meaning the caller must encode.
     pub(in crate::protocol) fn encode_pipeline(&self, out: &mut Encoder) -> Vec<CommandId> {
         out.word(self.written as u64);
         out.word(self.pipeline.len() as u64);

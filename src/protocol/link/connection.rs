@@ -9,7 +9,7 @@ use super::{GivenUp, Link, Note, State};
 use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 
-/// Waits between two dials: the first, and the longest that doubling reaches.
+/// First wait between two dials, and the longest wait that doubling reaches.
 pub(super) const REDIAL_FIRST: Duration = Duration::from_millis(10);
 const REDIAL_LONGEST: Duration = Duration::from_secs(1);
 
@@ -18,25 +18,25 @@ impl Link {
         self.state == State::Open
     }
 
-    /// Whether the first connection that there will have been is still to be opened.
+    /// Returns true if the link's first connection is still to be opened.
     pub(crate) fn opens_first(&self) -> bool {
         let opens = !matches!(self.state, State::Open | State::Backoff { .. });
         self.epoch <= 1 && opens
     }
 
-    /// How long a connection may take to open.
+    /// Returns the time that a connection may take to open.
     pub(crate) fn connect_timeout(&self) -> Duration {
         self.config.connect_timeout
     }
 
-    /// Opens the connection if nobody has asked for it yet.
+    /// Requests a connection if none was requested so far.
     pub(crate) fn connect(&mut self) {
         if self.state == State::Idle {
             self.state = State::DialWanted;
         }
     }
 
-    /// The connection dialled as `epoch` is open.
+    /// Handles the opening of the connection dialled as `epoch`.
     pub(crate) fn handle_connected(&mut self, epoch: u32, now: BootInstant) {
         if epoch != self.epoch || !matches!(self.state, State::Dialing { .. }) {
             return;
@@ -48,14 +48,14 @@ impl Link {
         self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
     }
 
-    /// The transport of `epoch` takes bytes again, or takes none for now.
+    /// Records whether the transport of `epoch` takes bytes.
     pub(crate) fn handle_writable(&mut self, epoch: u32, writable: bool) {
         if epoch == self.epoch {
             self.writable = writable;
         }
     }
 
-    /// The transport of `epoch` is gone: refused, closed or reset by the other side.
+    /// Handles the loss of the transport of `epoch`: refused, closed or reset by the other side.
     pub(crate) fn handle_closed(
         &mut self,
         epoch: u32,
@@ -75,7 +75,7 @@ impl Link {
         matches!(self.state, State::Backoff { .. })
     }
 
-    /// Gives the connection up and says so to the transport.
+    /// Gives up the connection and orders the transport to reset it.
     pub(super) fn reset(&mut self, why: GivenUp, now: BootInstant, notes: &mut VecDeque<Note>) {
         self.reset_wanted = Some(why);
         self.drop_connection(now, notes);
@@ -109,9 +109,10 @@ impl Link {
     }
 }
 
-/// A share of `most`, another one for each connection.
+/// Returns a share of `most` that differs from connection to connection.
 fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
-    // An odd factor for each epoch: one draw serves all dials until the next attempt.
+    // The factor is odd and differs for each epoch: one draw serves all dials until the next
+    // attempt.
     let mixed = jitter.wrapping_mul(2 * u64::from(epoch) + 1);
     let share = (most.as_nanos() * u128::from(mixed)) >> 64;
     Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))

@@ -1,10 +1,10 @@
-//! Releases that a node is owed: their connection is gone, or they were answered by an error.
+//! Releases owed to a node, because their connection was lost or their answer was an error.
 
 use crate::protocol::command::ResourceId;
 use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
 
-/// Debts kept for one node. Beyond it a key lives until it expires by itself.
+/// Most releases owed to one node. A key beyond this limit lives until it expires.
 const DEBTS_MAX: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Stage {
     Owed,
     /// Written once; the answer is outstanding.
     Sent,
-    /// Answered once, and sent once more at this instant: a SET that the dead connection left in the
+    /// Answered once, and due again at this instant: a SET that the dead connection left in the
     /// server's receive queue may still execute (catalogue N2), or the answer was an error.
     AgainAt(BootInstant),
     /// Written for the second time.
@@ -25,19 +25,19 @@ pub(super) enum Stage {
 pub(super) struct Debt {
     pub(super) resource: ResourceId,
     pub(super) token: Token,
-    /// The key is gone by itself then.
+    /// Instant at which the key has expired.
     pub(super) until: BootInstant,
     pub(super) stage: Stage,
 }
 
-/// All the releases owed to one node.
+/// All releases owed to one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Debts {
     all: Vec<Debt>,
-    /// How many of them are to be written as soon as there is a connection.
+    /// Number of releases to be written as soon as there is a connection.
     owed: usize,
-    /// The earliest instant at which another is to be written, or one is forgotten: what is asked
-    /// after every command of the link must not take a look at a thousand debts.
+    /// Earliest instant at which a release is due again or is forgotten. Kept up to date because it
+    /// is read after every command of the link, which must not scan a thousand entries.
     next: Option<BootInstant>,
 }
 
@@ -51,7 +51,7 @@ impl Debts {
         }
     }
 
-    /// The next debt that is to be written at `now`, now counted as written.
+    /// Returns the next release to be written at `now`, and marks it as written.
     pub(super) fn take_due(&mut self, now: BootInstant) -> Option<Debt> {
         if self.owed == 0 && self.next.is_none_or(|next| next > now) {
             return None;
@@ -73,7 +73,8 @@ impl Debts {
         taken
     }
 
-    /// A release of `token` was answered; if for the first time it is due again at `again_at`.
+    /// Records an answer to the release of `token`. After the first answer the release is due again
+    /// at `again_at`; after the second it is done.
     pub(super) fn answered(&mut self, token: Token, again_at: BootInstant) {
         let Some(place) = self.all.iter().position(|debt| debt.token == token) else {
             return;
@@ -91,8 +92,8 @@ impl Debts {
         }
     }
 
-    /// A release of `token` was answered by an error: it is due again at `again_at`. The key is gone
-    /// by itself at `until`, unless that was known before.
+    /// Records an error reply to the release of `token`: it is due again at `again_at`. The key
+    /// expires at `until`, unless an expiry is already on record.
     pub(super) fn refused(
         &mut self,
         resource: ResourceId,
@@ -109,7 +110,8 @@ impl Debts {
         }
     }
 
-    /// Nothing that was not settled on the lost connection can be relied on: all is owed again.
+    /// Marks every release as owed again: whatever was not settled on the lost connection is
+    /// unreliable.
     pub(super) fn connection_lost(&mut self) {
         for debt in &mut self.all {
             debt.stage = Stage::Owed;
@@ -118,7 +120,7 @@ impl Debts {
         self.look_again();
     }
 
-    /// Drops the debts whose keys are gone by `now`.
+    /// Drops the releases whose keys have expired by `now`.
     pub(super) fn forget_until(&mut self, now: BootInstant) {
         if self.next.is_some_and(|next| next <= now) {
             self.all.retain(|debt| debt.until > now);

@@ -1,4 +1,5 @@
-//! When a node was asked last who it is, and the votes that wait for its answer.
+//! Introductions on one connection: when the last one was requested, and the votes that wait for
+//! one.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,52 +11,52 @@ use crate::protocol::command::{CommandId, NoAnswer, Op, Reply};
 use crate::protocol::link::LinkConfig;
 use crate::protocol::time::BootInstant;
 
-/// What one connection knows of the introductions on it.
+/// State of the introductions on one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introductions {
-    /// When the last one was asked for. What is written within a moment behind it is answered by who
-    /// answers it, and is not answered before it.
+    /// Time of the last request for an introduction. A command written shortly after it reaches the
+    /// same process, and is answered after it.
     asked_at: Option<BootInstant>,
-    /// The one that must be answered before any vote counts: the node has said that keys are gone.
+    /// Introduction that must be answered before any vote counts: the node has reported lost keys.
     suspended_until: Option<CommandId>,
-    /// It has said so again since that one was asked for.
+    /// The node has reported lost keys again since that introduction was requested.
     suspended_again: bool,
-    /// Votes that the next answer is to confirm, and when they were asked for.
+    /// Votes that the next introduction must confirm, and the times at which their SETs were taken.
     withheld: VecDeque<(CommandId, BootInstant)>,
 }
 
 impl Introductions {
-    /// Takes note that one is asked for.
+    /// Records that an introduction is requested.
     pub(super) fn ask(&mut self, now: BootInstant) {
         self.asked_at = Some(now);
     }
 
-    /// No vote counts before an introduction has been answered that is asked for from now on. Whether
-    /// the caller is to ask, and to call [`Introductions::suspend_until`]; otherwise that will be so
-    /// when the one is answered that is awaited: whoever says a million times a second that keys are
-    /// gone is asked once a round trip.
+    /// Suspends votes until an introduction is answered that is requested from now on. Returns true
+    /// if the caller must request it and call [`Introductions::suspend_until`]. Returns false if an
+    /// introduction is already awaited; its answer then requires another one. A node that reports
+    /// lost keys a million times a second is thus asked once per round trip.
     pub(super) fn suspend(&mut self) -> bool {
         self.suspended_again = self.is_suspended();
         !self.suspended_again
     }
 
-    /// No vote counts before the answer to `id`.
+    /// Suspends votes until the answer to `id`.
     pub(super) fn suspend_until(&mut self, id: CommandId) {
         (self.suspended_until, self.suspended_again) = (Some(id), false);
     }
 
-    /// Whether votes are worth nothing for now.
+    /// Returns true while no vote counts.
     pub(super) fn is_suspended(&self) -> bool {
         self.suspended_until.is_some()
     }
 
-    /// Whether one was asked for no longer than `max_age` ago.
+    /// Returns true if an introduction was requested less than `max_age` ago.
     pub(super) fn is_known_since(&self, max_age: Duration, now: BootInstant) -> bool {
         self.asked_at.is_some_and(|at| now.since(at) < max_age)
     }
 
-    /// Takes note of the answer to `id`, whatever it is. Whether another one must be asked for, and
-    /// [`Introductions::suspend_until`] be called.
+    /// Records the answer to `id`, whatever it is. Returns true if the caller must request another
+    /// introduction and call [`Introductions::suspend_until`].
     pub(super) fn answered(&mut self, id: CommandId) -> bool {
         let awaited = self.suspended_until == Some(id);
         if awaited && !self.suspended_again {
@@ -64,19 +65,19 @@ impl Introductions {
         awaited && self.suspended_again
     }
 
-    /// Keeps a vote until the next answer.
+    /// Keeps a vote until the next introduction is answered.
     pub(super) fn withhold(&mut self, vote: CommandId, since: BootInstant) {
         self.withheld.push_back((vote, since));
     }
 
-    /// The votes to tell, oldest first: those that were withheld, unless they still are to be.
+    /// Removes and returns the withheld votes, oldest first; none while votes are suspended.
     pub(super) fn confirmed(&mut self) -> impl Iterator<Item = CommandId> {
         let count = if self.is_suspended() { 0 } else { self.withheld.len() };
         self.withheld.drain(..count).map(|(vote, _)| vote)
     }
 
-    /// Whether one that is asked for at `now` tells nothing new, and what else decides, as the canonical
-    /// state tells it; returns the votes that are withheld.
+    /// Encodes the age of the last request and whatever else decides, for the canonical state;
+    /// returns the withheld votes.
     #[cfg(any(test, feature = "simulation"))]
     pub(super) fn encode(
         &self,
@@ -91,12 +92,13 @@ impl Introductions {
         self.withheld.iter().map(|&(vote, _)| vote)
     }
 
-    /// Since when the oldest vote waits that is withheld.
+    /// Returns when the SET of the oldest withheld vote was taken.
     pub(super) fn oldest_withheld(&self) -> Option<BootInstant> {
         self.withheld.front().map(|&(_, since)| since)
     }
 
-    /// The oldest vote that is withheld, if `is_over` says so of when it was asked for.
+    /// Removes and returns the oldest withheld vote, if `is_over` is true of the time its SET was
+    /// taken.
     pub(super) fn give_up(&mut self, is_over: impl Fn(BootInstant) -> bool) -> Option<CommandId> {
         let &(_, since) = self.withheld.front()?;
         if is_over(since) { self.withheld.pop_front().map(|(vote, _)| vote) } else { None }
@@ -104,13 +106,14 @@ impl Introductions {
 }
 
 impl Link {
-    /// Since when the node's votes count; `None` while they do not.
+    /// Returns the instant since which the node's votes count; `None` while they do not.
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }
 
-    /// From which instant on the node's votes may turn out to count; `None`: never, as far as is
-    /// known. A node without a connection, or one that has refused to introduce itself, is asked again.
+    /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as
+    /// is known. A node that has no connection, or has refused to introduce itself, is asked again
+    /// and may count after that.
     pub(crate) fn may_count_from(&self) -> Option<BootInstant> {
         match (self.is_open(), self.eligible_from(), self.asked_again_at()) {
             (false, ..) => Some(BootInstant::ZERO),
@@ -119,13 +122,14 @@ impl Link {
         }
     }
 
-    /// When a node that has refused to introduce itself is asked once more, with the next SET: it
-    /// may have been busy.
+    /// Returns when a node that has refused to introduce itself is asked again, with the next SET:
+    /// the node may have been busy.
     pub(super) fn asked_again_at(&self) -> Option<BootInstant> {
         self.refused_at.map(|at| at.after(self.config.patience()))
     }
 
-    /// The node says on the connection `epoch` that its keys are gone: all, or those of one database.
+    /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
+    /// of one database.
     pub(crate) fn handle_forgot(&mut self, epoch: u32, now: BootInstant) {
         if epoch != self.epoch || !matches!(self.state, State::Introducing | State::Open) {
             return;
@@ -136,7 +140,7 @@ impl Link {
         }
     }
 
-    /// The node has answered the introduction `id`.
+    /// Handles the node's answer to the introduction `id`.
     pub(super) fn introduced(
         &mut self,
         id: CommandId,
@@ -152,7 +156,8 @@ impl Link {
                 self.state = State::Open;
             }
             _ => {
-                // On one connection it is one process: it is quarantined from its first refusal on.
+                // One connection leads to one process, so the quarantine runs from the first
+                // refusal.
                 if self.refused_at.replace(now).is_none() {
                     self.eligibility.refused(now);
                 }
@@ -166,8 +171,8 @@ impl Link {
         self.tell_withheld(notes);
     }
 
-    /// Asks a node that has refused to introduce itself once more. Only in front of everything else:
-    /// there the introduction always is.
+    /// Requests another introduction from a node that has refused one. Only on an empty pipeline:
+    /// the introduction must come before every other command.
     pub(super) fn ask_again(&mut self, now: BootInstant) {
         let is_due = self.asked_again_at().is_some_and(|at| at <= now);
         if is_due && self.state == State::Open && self.pipeline.is_empty() {
@@ -175,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Asks the node who it is, behind everything else.
+    /// Requests an introduction, behind all queued commands.
     pub(super) fn ask(&mut self, now: BootInstant) -> CommandId {
         let id = self.own_id();
         self.introductions.ask(now);
@@ -183,13 +188,13 @@ impl Link {
         id
     }
 
-    /// Behind a SET: asks who answers if that is not known from a moment ago. A proxy may have
-    /// kept the connection while another process took the place of the one behind it.
+    /// Requests an introduction behind the SET just queued, unless the last one is recent. A proxy
+    /// may have kept the connection while another process replaced the one behind it.
     pub(super) fn confirm_behind(&mut self, now: BootInstant) {
         let max_age = self.config.introduction_max_age;
         let is_known = match self.state {
             State::Introducing | State::Open => self.introductions.is_known_since(max_age, now),
-            // The connection begins with an introduction; what follows is a moment behind it.
+            // The connection begins with an introduction; the SET follows shortly after it.
             _ => !max_age.is_zero(),
         };
         if is_known {
@@ -200,15 +205,15 @@ impl Link {
         self.ask(now);
     }
 
-    /// The votes that an introduction was to confirm, if none is awaited any more: what they are worth
-    /// is for who asked to say.
+    /// Reports the withheld votes to their locks, unless votes are suspended. The lock decides
+    /// whether they count.
     pub(super) fn tell_withheld(&mut self, notes: &mut VecDeque<Note>) {
         let node = self.node;
         let votes = self.introductions.confirmed();
         notes.extend(votes.map(|id| Note { node, id, outcome: Ok(Reply::Ok) }));
     }
 
-    /// The votes that were not confirmed within the node timeout: what the node did is not known.
+    /// Reports votes that were not confirmed within the node timeout: their outcome is unknown.
     pub(super) fn expire_withheld(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
         let (node, timeout) = (self.node, self.config.node_timeout);
         while let Some(id) = self.introductions.give_up(|since| since.after(timeout) <= now) {

@@ -1,4 +1,4 @@
-//! A command that waits to be written or to be answered.
+//! A command that waits to be written or answered.
 
 use core::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::protocol::time::BootInstant;
 pub(super) struct Pending {
     pub(super) id: CommandId,
     pub(super) op: Op,
-    /// How long its key lives at most.
+    /// Longest time that the command's key lives.
     pub(super) key_ttl: Duration,
-    /// It must have been written before this instant.
+    /// The command must be written before this instant.
     pub(super) write_before: Option<BootInstant>,
-    /// When the link took it: the node timeout runs from here.
+    /// When the link took the command: the node timeout runs from here.
     pub(super) since: BootInstant,
-    /// When it was handed to the transport: the link's patience runs from here.
+    /// When the command was handed to the transport: the link's patience runs from here.
     pub(super) written_at: Option<BootInstant>,
-    /// The node timeout has passed. The lock that sent it has been told that there is no answer,
-    /// and the answer will be dropped.
+    /// The node timeout has passed. The lock that sent the command has been told that there is no
+    /// answer, and a late answer will be dropped.
     pub(super) overdue: bool,
-    /// Its vote counts only when the introduction right behind it has been answered.
+    /// The vote counts only after the introduction right behind the command has been answered.
     pub(super) confirmed_behind: bool,
 }
 
@@ -37,12 +37,12 @@ impl Pending {
         Self { id, op, key_ttl, write_before, since: now, written_at, overdue, confirmed_behind }
     }
 
-    /// Whether it has become too late to write it.
+    /// Returns true if it is too late to write the command.
     pub(super) fn is_stale(&self, now: BootInstant) -> bool {
         self.write_before.is_some_and(|end| end <= now)
     }
 
-    /// Whether `reply` can be its answer.
+    /// Returns true if `reply` can be the answer to the command.
     pub(super) fn is_answered_by(&self, reply: Reply) -> bool {
         match self.op {
             Op::Introduce => {

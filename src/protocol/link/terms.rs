@@ -1,4 +1,4 @@
-//! What a link is told, and what it tells.
+//! Configuration of a link, its reports to locks, and its commands to the transport.
 
 use core::time::Duration;
 
@@ -7,36 +7,38 @@ use crate::protocol::quorum::NodeIndex;
 use crate::protocol::restart::RestartGuard;
 use crate::protocol::validity::Drift;
 
-/// A connection is reset when a command has waited this long, whatever the node timeout.
+/// Least time that a command may stay unanswered before its connection is reset, whatever the node
+/// timeout.
 const GIVE_UP_LEAST: Duration = Duration::from_millis(500);
 
-/// The times a link keeps to.
+/// Timeouts and assumptions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// How long a node may take to answer before it counts as missing.
+    /// Time after which a node that has not answered counts as missing.
     pub node_timeout: Duration,
-    /// How long a connection may take to open.
+    /// Time that a connection may take to open.
     pub connect_timeout: Duration,
-    /// What the operator promises of the node.
+    /// The operator's promise about the node's memory.
     pub restart_guard: RestartGuard,
-    /// The longest TTL that any client of the node uses.
+    /// Longest TTL that any client of the node uses.
     pub fleet_max_ttl: Duration,
-    /// The drift allowed between the fleet's clocks.
+    /// Allowance for drift between the fleet's clocks.
     pub drift: Drift,
-    /// How old the last introduction on a connection may be when a SET is written: behind an older
-    /// one the node is asked again, and its vote counts when it has answered.
+    /// Greatest age of the last introduction on a connection when a SET is queued. If it is older,
+    /// a new one is requested behind the SET, and the vote counts only after the node has answered
+    /// it.
     pub introduction_max_age: Duration,
 }
 
 impl LinkConfig {
-    /// How long a command may stay unanswered before the connection is given up.
+    /// Returns how long a written command may stay unanswered before the connection is given up.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.node_timeout.saturating_mul(4).max(GIVE_UP_LEAST)
     }
 }
 
-/// What a link tells the lock that sent a command.
+/// Outcome of a command, reported to the lock that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) node: NodeIndex,
@@ -44,7 +46,7 @@ pub(crate) struct Note {
     pub(crate) outcome: Result<Reply, NoAnswer>,
 }
 
-/// What a link asks of its transport.
+/// A command to the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkCommand {
     Dial { epoch: u32 },
@@ -52,11 +54,11 @@ pub(crate) enum LinkCommand {
     Write { epoch: u32, id: CommandId, op: Op },
 }
 
-/// Why a connection is given up.
+/// Reason why a connection is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// No answer came in time, or one to something else than was asked.
+    /// No answer came in time, or an answer did not fit its command.
     NoAnswer,
-    /// The node is a replica, or loads its data.
+    /// The node is a replica, or is loading its data.
     NotServing,
 }

@@ -1,4 +1,4 @@
-//! The rules of one connection, seen through the client that owns it.
+//! Rules of one connection, tested through the client that owns it.
 
 use super::*;
 use crate::protocol::Drift;
@@ -114,7 +114,7 @@ fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
     world.pass(ms(10));
     world.accept(4);
     assert_eq!(world.nodes[4].written, [World::del(1)]);
-    // The old SET is executed only now: it sat in the server's receive queue.
+    // The old SET is executed only now, from the server's receive queue.
     world.answer(4);
     world.nodes[4].key = Some(token(1));
     world.nodes[4].expires = world.now.after(TTL);
@@ -242,7 +242,7 @@ fn a_refused_release_whose_connection_is_lost_is_owed_like_any_other() {
     assert_eq!(world.client.owed(node(0)), 0);
 }
 
-/// `count` leases of one node, by tokens of their own.
+/// Takes `count` leases on one node, each with its own token.
 fn many_leases(world: &mut World, count: u32) -> Vec<LockId> {
     let lease = |number: u32| {
         let mut bytes = [0; Token::LENGTH];
@@ -290,7 +290,7 @@ fn a_debt_that_finds_no_room_does_not_keep_the_timer_busy() {
     assert!(world.client.poll_timeout().is_some_and(|at| at > world.now));
 }
 
-// ---- who the node is
+// ---- introductions
 
 #[test]
 fn a_node_too_busy_to_introduce_itself_is_asked_again() {
@@ -385,7 +385,7 @@ fn a_connection_is_not_given_up_for_the_time_before_it_was_open() {
     world.client.deliver(lock, world.now).expect("granted");
     world.close(0);
     world.pass(ms(8));
-    // Dialling: the release waits for the connection, and that takes long.
+    // The connection is being dialled: the release waits until it opens, which takes long.
     world.release(lock);
     world.pass(ms(499));
     world.accept(0);
@@ -432,7 +432,7 @@ fn a_dial_has_the_whole_connect_timeout_from_when_it_was_asked_for() {
     assert!(world.nodes[0].dialed.is_none());
 }
 
-/// The node is dialled after this time and no sooner.
+/// Asserts that the node is dialled after exactly this time.
 fn assert_dialled_after(world: &mut World, wait_ms: u64) {
     world.pass(ms(wait_ms - 1));
     assert!(world.nodes[0].dialed.is_none(), "{wait_ms}");

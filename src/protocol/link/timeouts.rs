@@ -1,4 +1,4 @@
-//! What becomes of commands that wait for too long.
+//! Timeouts of a link: commands that have waited for too long.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 
 impl Link {
-    /// Some instant that [`Link::poll_timeout`] named has come.
+    /// Handles a timeout that [`Link::poll_timeout`] returned.
     pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
         self.debts.forget_until(now);
         match self.state {
@@ -26,7 +26,7 @@ impl Link {
         self.pay(now);
     }
 
-    /// The earliest instant at which [`Link::handle_timeout`] has something to do.
+    /// Returns the earliest instant at which [`Link::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
         let idle = self.pipeline.is_empty() && self.debts.len() == 0;
         if idle && matches!(self.state, State::Open | State::Idle) {
@@ -37,8 +37,9 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
-        // In the order of their taking, except that the connection's first introduction comes first.
-        // Those that are overdue were taken before all others: a node that hangs leaves hundreds.
+        // The pipeline is in the order of `since`, except that the connection's first introduction
+        // stands at the front. Overdue commands precede all others, and are skipped by binary
+        // search: a node that hangs leaves hundreds of them.
         let opens =
             matches!(self.state, State::Introducing).then(|| self.pipeline.front()).flatten();
         let opens = opens.map(|it| it.id);
@@ -49,7 +50,7 @@ impl Link {
         let overdue = overdue.map(|since| since.after(self.config.node_timeout));
         let unwritten = self.pipeline.range(self.written..);
         let stale = unwritten.filter_map(|it| it.write_before).min();
-        // Without room nothing is paid when it is due, but with the answers that make room.
+        // Without room, a release that falls due waits for an answer that makes room.
         let debts = self.debts.next_timeout().filter(|_| self.has_room());
         let withheld = self.introductions.oldest_withheld();
         let withheld = withheld.map(|since| since.after(self.config.node_timeout));
@@ -60,22 +61,24 @@ impl Link {
         })
     }
 
-    /// Whether the node owes an answer beyond the node timeout. One that was asked late, for other
-    /// commands were ahead, is given its time.
+    /// Returns true if the node owes an answer beyond the node timeout. A command that was written
+    /// late, because other commands were ahead, has the node timeout from when it was written.
     pub(super) fn is_stuck(&self, now: BootInstant) -> bool {
         let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
         let oldest = self.pipeline.front();
         oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))
     }
 
-    /// When the oldest command without an answer has been written for too long.
+    /// Returns the instant at which the oldest command has been written for too long without an
+    /// answer.
     pub(super) fn gives_up_at(&self) -> Option<BootInstant> {
         Some(self.pipeline.front()?.written_at?.after(self.config.patience()))
     }
 
-    /// Tells the senders of commands that have waited for the node timeout, and of those that it has
-    /// become too late to write. What is neither a release nor written leaves the pipeline; what
-    /// was written stays, because its reply will come first.
+    /// Reports commands that have waited for the node timeout, and commands that have become too
+    /// late to write, to their senders. Unwritten commands leave the pipeline, except releases and
+    /// introductions. Written commands stay, because their replies come before those to later
+    /// commands.
     pub(super) fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {

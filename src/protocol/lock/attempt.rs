@@ -1,4 +1,4 @@
-//! One attempt: a SET to every node, the votes, and what they amount to.
+//! One attempt: a SET to every node, the votes, and the result.
 
 use core::time::Duration;
 
@@ -18,18 +18,18 @@ pub(super) enum Vote {
     Pending,
     /// Refused: another attempt's key is there.
     Refused,
-    /// Granted by a node that counts.
+    /// Granted by an eligible node.
     Counted,
-    /// Granted by a node in quarantine: it blocks others and decides nothing.
+    /// Granted by a node in quarantine: the key blocks other attempts, but the vote does not count.
     Ineligible,
     /// Written, and unanswered in time: the key may be there.
     Unknown,
-    /// Answered by an error: nothing was set, and nothing is on its way.
+    /// Answered by an error: nothing was set, and no SET is on its way.
     Failed,
 }
 
 impl Lock {
-    /// The nodes whose votes count for the current attempt.
+    /// Returns the nodes whose votes count for the current attempt.
     pub(crate) fn counted(&self) -> NodeMask {
         self.voting(Vote::Counted)
     }
@@ -54,8 +54,8 @@ impl Lock {
         self.to_set = self.all_nodes();
     }
 
-    /// Settles the attempt as soon as its outcome is certain: what the remaining nodes may still say
-    /// to a grant costs no waiting.
+    /// Settles the attempt as soon as its outcome is certain: a grant does not wait for the
+    /// remaining nodes.
     pub(super) fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
         let quorum = self.config.nodes.quorum();
         let counted = self.voting(Vote::Counted).len();
@@ -74,9 +74,9 @@ impl Lock {
         self.why_not().map(Err)
     }
 
-    /// Ends the attempt: everything that it may have set is released, on *every* node that may
-    /// have it (specification, step 5; catalogue N1, L3), and the next attempt is arranged for.
-    /// That is `not_before` an instant, if one is known before which it cannot succeed.
+    /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
+    /// it (specification, step 5; catalogue N1, L3), and the next attempt is scheduled.
+    /// `not_before` is the instant before which that attempt cannot succeed, if one is known.
     pub(crate) fn fail(
         &mut self,
         reason: AttemptError,
@@ -97,7 +97,7 @@ impl Lock {
         self.phase = if again { Phase::Waiting { until } } else { self.after_last_attempt(reason) };
     }
 
-    /// What the nodes had said to the attempt; a node that had not said anything is pending.
+    /// Returns the nodes' verdicts on the attempt; a node that has not answered is pending.
     pub(crate) fn ballot(&self) -> Ballot {
         let mut ballot = self.ballot;
         for node in self.voting(Vote::Pending).iter() {
@@ -136,7 +136,7 @@ impl Lock {
         mask
     }
 
-    /// The serial of the last SET to `node`.
+    /// Returns the serial of the last SET to `node`.
     pub(super) fn set_serial(&self, node: NodeIndex) -> u32 {
         self.extension.repair_serial(node).unwrap_or(self.first_set + node.get() as u32)
     }

@@ -1,4 +1,4 @@
-//! What the nodes had said to an attempt when it was settled.
+//! The nodes' verdicts on an attempt at the time it was settled.
 
 use core::time::Duration;
 
@@ -9,24 +9,24 @@ use crate::protocol::time::BootInstant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeVerdict {
-    /// It was not asked: no connection took the command in time.
+    /// The node was not asked: no connection took the command in time.
     #[default]
     NotAsked,
-    /// It was asked, and had not answered when the attempt was settled.
+    /// The node was asked, and had not answered when the attempt was settled.
     Pending,
-    /// It set the key.
+    /// The node set the key.
     Granted,
-    /// It set the key, and its vote does not count: it is in quarantine, or a replica.
+    /// The node set the key, but its vote does not count: it is in quarantine, or a replica.
     NotCounted,
-    /// Another attempt's key was there.
+    /// The node refused: another attempt's key was there.
     Taken,
-    /// It answered by an error.
+    /// The node answered with an error.
     Error,
-    /// It did not answer in time.
+    /// The node did not answer in time.
     Silent,
 }
 
-/// What every node had said, and how long after T1.
+/// Every node's verdict, and the time after T1 at which it was known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ballot {
     verdicts: [NodeVerdict; MAX_NODES],
@@ -34,7 +34,8 @@ pub struct Ballot {
 }
 
 impl Ballot {
-    /// What `node` had said, and how long after T1 that was known; zero while it had said nothing.
+    /// Returns the verdict of `node` and the time after T1 at which it was known; zero without an
+    /// answer.
     #[must_use]
     pub fn of(&self, node: NodeIndex) -> (NodeVerdict, Duration) {
         let after = Duration::from_micros(u64::from(self.after_us[node.get()]));
@@ -45,7 +46,7 @@ impl Ballot {
         self.verdicts[node.get()] = verdict;
     }
 
-    /// The answer of `node`, or its absence, was known at `now`.
+    /// Records that the answer of `node`, or its absence, was known at `now`.
     pub(super) fn heard(&mut self, node: NodeIndex, t1: BootInstant, now: BootInstant) {
         let after = now.since(t1).as_micros();
         self.after_us[node.get()] = u32::try_from(after).unwrap_or(u32::MAX);

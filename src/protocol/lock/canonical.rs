@@ -1,4 +1,4 @@
-//! A lock as [`NodeSet::canonical`](crate::protocol::NodeSet::canonical) tells it.
+//! Encodes a lock for [`NodeSet::canonical`](crate::protocol::NodeSet::canonical).
 
 use super::{Lock, Phase};
 use crate::protocol::canonical::{Encoder, Meaning};
@@ -6,14 +6,15 @@ use crate::protocol::command::CommandId;
 use crate::protocol::quorum::NodeIndex;
 
 impl Lock {
-    /// What is not about a single node.
+    /// Encodes the state that does not belong to a single node.
     pub(in crate::protocol) fn encode(&self, out: &mut Encoder) {
         let idle = self.to_set.is_empty() && self.to_release.is_empty();
         assert!(idle && self.to_extend.is_empty(), "the links have been told what is wanted");
         out.word(u64::from(self.resource.0));
         match self.phase {
             Phase::Due => out.word(0),
-            // Votes are judged by T1, and the next attempt by what is random of this one.
+            // Votes are judged by T1; the wait before the next attempt depends on this attempt's
+            // jitter.
             Phase::Trying | Phase::Decided => {
                 out.word(1 + u64::from(self.phase == Phase::Decided));
                 out.age(self.t1);
@@ -41,7 +42,7 @@ impl Lock {
         self.renewal.encode(self.fresh.jitter, out);
     }
 
-    /// What is about `node`.
+    /// Encodes the state that belongs to `node`.
     pub(in crate::protocol) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
         out.word(self.votes[node.get()] as u64);
         if self.phase == Phase::Trying {
@@ -59,7 +60,7 @@ impl Lock {
         self.extension.encode_node(node, out);
     }
 
-    /// What an answer of `node` to the command `id` would mean.
+    /// Returns the effect that an answer of `node` to the command `id` would have.
     pub(in crate::protocol) fn meaning(&self, node: NodeIndex, id: CommandId) -> Meaning {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             Meaning::Release

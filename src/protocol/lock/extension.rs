@@ -1,18 +1,19 @@
-//! Extending a lease, and setting again the keys that are found missing.
+//! Extends a lease, and sets missing keys again.
 //!
-//! A round asks every node to prolong the key of the lease if it is still there. What makes a
-//! success worth believing is that each key that is counted was there *all the time* since the
-//! grant: then nobody else can have had a majority meanwhile. So an answer counts in three cases
-//! only, and all else that holds the key is *young*:
+//! A round asks every node to prolong the lease's key if the key is still there. A success is valid
+//! only if each counted key was there *all the time* since the grant: then no other attempt can
+//! have had a majority meanwhile. So an answer counts only in the cases below; any other key that
+//! is there is *young*:
 //!
-//! - the node answered the attempt's SET before the grant, and no SET of the attempt was sent to it
-//!   since;
-//! - its key is younger than the grant (a repair, or a SET whose answer came late or never), and a
-//!   round that began *after that was known* has succeeded without it. The success shows that
-//!   nobody else had a majority up to the round's beginning, hence not before the key was there.
+//! - The node answered the attempt's SET before the grant, and has been sent no SET of the attempt
+//!   since.
+//! - The node's key is younger than the grant (a repair, or a SET whose answer came late or never),
+//!   and a round that began *after the key was known* has succeeded without it. That success shows
+//!   that no other attempt had a majority up to the round's beginning, hence none before the key
+//!   was there.
 //!
-//! Whether a SET of unknown outcome has been executed, or will be later, is not known until the
-//! node says that it has the key; it is not sent another SET before.
+//! After a SET of unknown outcome, the client cannot tell whether the SET was executed, or will be
+//! later, until the node reports that it has the key. The node is sent no other SET before that.
 
 use core::time::Duration;
 
@@ -32,42 +33,43 @@ enum Round {
     Succeeded,
 }
 
-/// What the rounds of one lease have shown.
+/// State of the extension rounds of one lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
     round: Round,
-    /// The caller asked for the round: it counts against the limit.
+    /// The caller asked for the round, so it counts against the limit.
     is_callers: bool,
     successes: u32,
-    /// Serial of the round's command to the first node; those to the others and the repairs follow.
+    /// Serial of the round's command to the first node; those to the other nodes and the repairs
+    /// follow.
     first: u32,
     ttl: Duration,
     /// The lease's deadline if the round succeeds.
     deadline: BootInstant,
     /// Nodes whose answer to the round is outstanding.
     awaited: NodeMask,
-    /// Nodes that said in this round that they had the key.
+    /// Nodes that reported in this round that they had the key.
     had: NodeMask,
-    /// Nodes that said in this round that they had not, and were not sent the key again.
+    /// Nodes that reported in this round that they lacked the key, and were not sent it again.
     lacked: NodeMask,
-    /// Nodes whose key is younger than the grant.
+    /// Nodes whose key is younger than the grant and does not count yet.
     young: NodeMask,
-    /// Those of them whose key was known when the round began.
+    /// Young nodes whose key was known when the round began.
     ripening: NodeMask,
-    /// The round is asked for by plain SETs where nodes have them.
+    /// The round uses plain SETs on nodes that support them.
     plain: bool,
-    /// The longest that a plain SET has asked for.
+    /// Longest time to live that a plain SET has asked for.
     plain_longest: Duration,
-    /// Nodes that a plain SET has been sent to whose answer is unknown: it may be late.
+    /// Nodes that were sent a plain SET whose answer is unknown: the SET may be late.
     plain_unheard: NodeMask,
-    /// Nodes at which a late plain SET would shorten what was asked for since.
+    /// Nodes at which a late plain SET would shorten a longer time to live requested since.
     overshadowed: NodeMask,
     /// Serials of the last repairs.
     repairs: [Option<u32>; MAX_NODES],
 }
 
 impl Extension {
-    /// No round so far.
+    /// State before the first round.
     pub(super) const NONE: Self = Self {
         round: Round::None,
         is_callers: false,
@@ -103,7 +105,7 @@ impl Extension {
         self.first + node.get() as u32
     }
 
-    /// What is not about a single node, as the canonical state tells it.
+    /// Encodes the state that does not belong to a single node, for the canonical state.
     #[cfg(any(test, feature = "simulation"))]
     pub(super) fn encode(&self, out: &mut Encoder) {
         out.word(self.round as u64);
@@ -115,7 +117,7 @@ impl Extension {
         }
     }
 
-    /// What is about `node`, as the canonical state tells it.
+    /// Encodes the state that belongs to `node`, for the canonical state.
     #[cfg(any(test, feature = "simulation"))]
     pub(super) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
         out.flag(self.lacked.contains(node));
@@ -134,14 +136,14 @@ impl Extension {
 }
 
 impl Lock {
-    /// Whether a round is under way.
+    /// Returns true if a round is under way.
     pub(crate) fn is_extending(&self) -> bool {
         self.extension.round == Round::UnderWay
     }
 
-    /// Begins a round that the caller asks for. `now` is its T1: it is read before any command of the
-    /// round exists. A round that cannot succeed is settled at once; what its answers show may still
-    /// end the lease.
+    /// Begins a round for the caller. `now` is its T1: it is read before any command of the round
+    /// exists. A round that cannot succeed is settled at once, but its answers may still end the
+    /// lease.
     pub(crate) fn extend(
         &mut self,
         ttl: Duration,
@@ -162,7 +164,7 @@ impl Lock {
         Ok(happened)
     }
 
-    /// Begins a round that would move the deadline.
+    /// Begins a round whose success would move the deadline.
     pub(super) fn begin_round(&mut self, ttl: Duration, now: BootInstant) -> Option<Happened> {
         let (nodes, deadline) = (self.config.nodes, deadline(now, ttl, self.config.drift));
         self.plan_plain(ttl);
@@ -185,10 +187,10 @@ impl Lock {
         self.settle_round(now)
     }
 
-    /// Decides whether the round may be asked for by plain SETs. They set the time to live whatever
-    /// it is: one that asks for less than was asked for before would shorten. One that asks for the
-    /// most so far can only do that when it is executed after a longer one was asked for, which
-    /// therefore counts no node at which that can happen.
+    /// Decides whether the round may use plain SETs. A plain SET replaces the time to live,
+    /// whatever it is, so one that asks for less than an earlier command would shorten it. One that
+    /// asks for the most so far can shorten only if it is executed after a later, longer request.
+    /// The longer round therefore counts no node at which that can happen.
     fn plan_plain(&mut self, ttl: Duration) {
         let plain = self.config.plain_extensions && ttl >= self.key_ttl;
         let it = &mut self.extension;
@@ -204,7 +206,7 @@ impl Lock {
         it.plain = plain;
     }
 
-    /// Whether `serial` names the latest round's command to `node`.
+    /// Returns true if `serial` names the latest round's command to `node`.
     pub(super) fn is_of_round(&self, node: NodeIndex, serial: u32) -> bool {
         self.extension.round != Round::None && serial == self.extension.extend_serial(node)
     }
@@ -213,8 +215,8 @@ impl Lock {
         self.extension.extend_serial(node)
     }
 
-    /// What `node` said to the latest round's command. What comes after the round was settled
-    /// changes what is known of the node, not the round.
+    /// Handles the outcome of the latest round's command to `node`. An outcome that comes after the
+    /// round was settled changes what is known of the node, not the round.
     pub(super) fn handle_extension(
         &mut self,
         node: NodeIndex,
@@ -236,7 +238,7 @@ impl Lock {
         self.look_for_loss().or_else(|| self.settle_round(now))
     }
 
-    /// The last SET to `node` has an outcome, after the grant.
+    /// Records the outcome, after the grant, of the last SET to `node`.
     pub(super) fn set_settled(&mut self, node: NodeIndex) {
         let vote = &mut self.votes[node.get()];
         match *vote {
@@ -244,14 +246,14 @@ impl Lock {
                 self.extension.young.insert(node);
                 self.extension.lacked.remove(node);
             }
-            // An earlier SET was written: the node is released like every other.
+            // An earlier SET was written, so the node must be released like every other node.
             Vote::NotSent if self.extension.repair_serial(node).is_some() => *vote = Vote::Refused,
             _ => {}
         }
     }
 
-    /// Latches the loss if so many nodes lack the key that the others are no majority. No round can
-    /// succeed any more then, and nothing is set again before one has.
+    /// Latches the loss of the lease if so many nodes lack the key that the others are no majority.
+    /// From then on no round can succeed, and without a success no key is set again.
     pub(super) fn look_for_loss(&mut self) -> Option<Happened> {
         let held = self.phase == (Phase::Held { lost: None });
         let too_many_lack = self.lacking().len() > self.config.nodes.tolerated();
@@ -264,7 +266,7 @@ impl Lock {
         Happened::Lost { reason, extending: self.end_round(Round::Failed) }
     }
 
-    /// Ends the round that is under way, if one is.
+    /// Cancels the round that is under way, if there is one.
     pub(super) fn cancel_round(&mut self) {
         self.end_round(Round::Failed);
     }
@@ -285,7 +287,7 @@ impl Lock {
         self.extension.had.insert(node);
         let vote = &mut self.votes[node.get()];
         if !matches!(vote, Vote::Counted | Vote::Ineligible) {
-            // A SET without an answer was executed after all, at some time.
+            // A SET without an answer was executed after all, at an unknown time.
             *vote = Vote::Counted;
             self.extension.young.insert(node);
         }
@@ -301,8 +303,8 @@ impl Lock {
         }
     }
 
-    /// Settles the round as soon as its outcome is certain, either way, and sets again what it has
-    /// shown to be missing once it has succeeded.
+    /// Settles the round as soon as its outcome is certain, either way. After a success, sets the
+    /// keys again that the round has shown to be missing.
     fn settle_round(&mut self, now: BootInstant) -> Option<Happened> {
         match self.extension.round {
             Round::UnderWay => {}
@@ -356,24 +358,24 @@ impl Lock {
         }
     }
 
-    /// Nodes whose "it is there" proves that it was there since the grant.
+    /// Returns the nodes whose report of a key proves that the key was there since the grant.
     fn trusted(&self) -> NodeMask {
         let there = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
         there.without(self.extension.young).without(self.extension.overshadowed)
     }
 
-    /// Nodes whose key counts for no round before one has succeeded without it.
+    /// Returns the nodes whose key does not count until a round has succeeded without it.
     pub(super) fn young(&self) -> NodeMask {
         self.extension.young
     }
 
-    /// Nodes that lack the key, and on the way to which there is none.
+    /// Returns the nodes that lack the key and to which no SET is on its way.
     fn missing(&self) -> NodeMask {
         let refused = self.voting(Vote::Refused).union(self.voting(Vote::Failed));
         refused.union(self.voting(Vote::NotSent))
     }
 
-    /// Nodes that lack the key as far as is known.
+    /// Returns the nodes that lack the key, as far as is known.
     fn lacking(&self) -> NodeMask {
         self.missing().union(self.extension.lacked)
     }

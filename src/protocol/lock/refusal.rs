@@ -1,11 +1,11 @@
-//! Why an attempt was not granted: whether somebody else has the lock, nobody has, or nobody knows.
+//! Reason why an attempt was not granted: another owner, a split vote, or too few answers to tell.
 
 use super::{AttemptError, Lock, Vote};
 use crate::protocol::command::Reply;
 use crate::protocol::holder::Holder;
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 
-/// What the nodes that refused have shown of the keys in the way.
+/// Keys that blocked the attempt, as shown by the nodes that refused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InTheWay {
     holders: [Option<Holder>; MAX_NODES],
@@ -16,7 +16,7 @@ pub(super) struct InTheWay {
 impl InTheWay {
     pub(super) const NOTHING: Self = Self { holders: [None; MAX_NODES], gone: NodeMask::EMPTY };
 
-    /// Takes in how `node` refused.
+    /// Records the refusal of `node`.
     pub(super) fn record(&mut self, node: NodeIndex, refusal: Reply) {
         match refusal {
             Reply::Gone => self.gone.insert(node),
@@ -25,13 +25,14 @@ impl InTheWay {
         }
     }
 
-    /// The most nodes that showed one and the same holder, other than `own`.
+    /// Returns the largest number of nodes that showed the same holder, other than `own`.
     fn most(&self, own: Holder) -> usize {
         let shown = || self.holders.iter().flatten().filter(|&&holder| holder != own);
         shown().map(|holder| shown().filter(|&it| it == holder).count()).max().unwrap_or(0)
     }
 
-    /// The nodes of `refused` that showed a holder other than `own`, or that there is none.
+    /// Returns the nodes of `refused` that showed a holder other than `own`, or showed that there
+    /// is none.
     fn told(&self, refused: NodeMask, own: Holder) -> NodeMask {
         let mut told = refused.intersection(self.gone);
         let others = |node: &NodeIndex| self.holders[node.get()].is_some_and(|it| it != own);
@@ -39,7 +40,7 @@ impl InTheWay {
         told
     }
 
-    /// What `node` showed, as the canonical state tells it.
+    /// Encodes the refusal of `node` for the canonical state.
     #[cfg(any(test, feature = "simulation"))]
     pub(super) fn encode_node(
         &self,
@@ -52,11 +53,11 @@ impl InTheWay {
 }
 
 impl Lock {
-    /// Why the attempt fails; `None` while nodes that have not answered may still show another
-    /// reason. They have until the node timeout.
+    /// Returns why the attempt fails; `None` while unanswered nodes may still change the reason.
+    /// These nodes have until the node timeout.
     ///
-    /// An owner is one token. Somebody can have the lock only if a majority holds keys of one token,
-    /// whether they have shown it or could not be asked.
+    /// An owner is one token. Another owner can have the lock only if a majority holds keys of one
+    /// token, whether those nodes have shown it or could not be asked.
     pub(super) fn why_not(&self) -> Option<AttemptError> {
         let (nodes, quorum) = (self.config.nodes.get(), self.config.nodes.quorum());
         let own = Holder::of(self.fresh.token.as_bytes());
@@ -78,7 +79,8 @@ impl Lock {
         if pending > 0 && is_open { None } else { Some(self.why_too_few()) }
     }
 
-    /// Why too few nodes answered: they did not, or this client did not ask them in time.
+    /// Returns why too few nodes answered: they did not answer, or this client did not ask them in
+    /// time.
     fn why_too_few(&self) -> AttemptError {
         let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
         let unreachable = silent.union(self.voting(Vote::Failed));

@@ -1,4 +1,4 @@
-//! How a use of the lock ends: what it may have set is deleted, or left to expire.
+//! End of a use of the lock: the keys that it may have set are deleted, or left to expire.
 
 use super::attempt::Vote;
 use super::{Lock, Phase, ReleaseOutcome};
@@ -6,7 +6,8 @@ use crate::protocol::command::{NoAnswer, Reply};
 use crate::protocol::quorum::NodeIndex;
 
 impl Lock {
-    /// Gives back whatever the current attempt has or may have, and tries no more.
+    /// Releases all keys that the current attempt has or may have set, and makes no further
+    /// attempt.
     pub(crate) fn release(&mut self) {
         self.cancel_round();
         match self.phase {
@@ -22,14 +23,14 @@ impl Lock {
         }
     }
 
-    /// Lets the keys live until they expire by themselves.
+    /// Ends the lease without a release: the keys live until they expire.
     pub(crate) fn leave(&mut self) {
         assert!(matches!(self.phase, Phase::Held { .. }), "only a lease can be left");
         self.cancel_round();
         self.phase = Phase::Ended;
     }
 
-    /// The finished release, once every node's word is in or given up.
+    /// Returns the result of the release once every node has answered or been given up.
     pub(crate) fn poll_released(&mut self) -> Option<ReleaseOutcome> {
         match self.phase {
             Phase::Releasing(outcome) if self.confirming.is_empty() => {

@@ -1,8 +1,8 @@
-//! Keeping a lease alive: extensions that the machine begins by itself, up to a limit.
+//! Keep-alive: extensions that the machine itself begins, up to a limit.
 //!
-//! A round begins when about a third of the TTL has passed, so that several can fail before anything
-//! is lost; the first one sooner, if some nodes had not answered when the lease was granted. Rounds of
-//! many leases are spread by a share of randomness each.
+//! A round begins when about a third of the TTL has passed, so that several rounds can fail before
+//! the lease is lost. The first round begins sooner if some nodes had not answered when the lease
+//! was granted. The rounds of many leases are spread by a random share of the period.
 
 use core::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::protocol::canonical::Encoder;
 use crate::protocol::time::BootInstant;
 use crate::protocol::validity::deadline;
 
-/// Which part of the TTL passes between the beginnings of two rounds; after a failed one.
+/// Fractions of the TTL between the beginnings of two rounds: normally, and after a failed round.
 const PERIOD: u32 = 3;
 const PERIOD_AFTER_FAILURE: u32 = 12;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Renewal {
-    /// Nothing is asked for beyond this instant.
+    /// Keep-alive limit: no round asks for a lease beyond this instant.
     until: BootInstant,
     /// When the next round begins.
     next: Option<BootInstant>,
@@ -26,11 +26,11 @@ pub(super) struct Renewal {
     exhausted: bool,
     /// The round under way asks for all that the limit allows.
     last: bool,
-    /// Too few nodes confirmed the last round in time, whoever began it.
+    /// Too few nodes confirmed the last round in time, whether the caller or the machine began it.
     failing: bool,
     /// T1 and TTL of the last round.
     round: Option<(BootInstant, Duration)>,
-    /// How often randomness was spread.
+    /// Number of random spreads so far.
     spread: u32,
 }
 
@@ -43,12 +43,12 @@ impl Renewal {
         self.round
     }
 
-    /// Whether the lease ends because it may be kept alive for no longer.
+    /// Returns true if the lease ends because it may not be kept alive any longer.
     pub(super) fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 
-    /// Whether the lease ends because too few nodes confirm that it goes on.
+    /// Returns true if the lease ends because too few nodes confirm its extension.
     pub(super) fn is_failing(&self) -> bool {
         self.failing
     }
@@ -73,25 +73,26 @@ impl Renewal {
 }
 
 impl Lock {
-    /// The lease is in the caller's hands from `now` on.
+    /// Starts keep-alive when the lease is handed to the caller at `now`.
     pub(super) fn start_keeping(&mut self, now: BootInstant) {
         self.renewal = Renewal::default();
         if let Some(at_most) = self.config.keep_alive {
             self.renewal.until = now.after(at_most);
-            // Keys set behind the grant count for no round before one has succeeded without them:
-            // until then the loss of a single other node would end the lease.
+            // Keys set after the grant do not count until a round has succeeded without them. Until
+            // then the loss of a single other node would end the lease, so the first round begins
+            // early.
             let all_count = self.voting(Vote::Pending).union(self.young()).is_empty();
             if all_count { self.keep_on() } else { self.try_again_later(now) }
         }
     }
 
-    /// Begins the next round if it is time for one.
+    /// Begins the next round if it is due.
     pub(super) fn renew(&mut self, now: BootInstant) -> Option<Happened> {
         if self.renewal.next.is_none_or(|at| at > now) {
             return None;
         }
         if self.is_extending() {
-            // The caller's own round comes first; what becomes of it decides when the next is due.
+            // The caller's own round has priority; its result decides when the next one is due.
             self.try_again_later(now);
             return None;
         }
@@ -101,20 +102,21 @@ impl Lock {
         let is_last = ttl < self.config.ttl;
         if deadline(now, ttl, self.config.drift) > self.deadline {
             (self.renewal.last, self.renewal.round) = (is_last, Some((now, ttl)));
-            // In case it fails: a success says itself when the next is due.
+            // For the case that the round fails; a success sets the next instant itself.
             self.try_again_later(now);
             return self.begin_round(ttl, now);
         }
         if is_last {
             (self.renewal.next, self.renewal.exhausted) = (None, true);
         } else {
-            // The drift allowed eats what has passed of the lease so far.
+            // The drift allowance exceeds the part of the lease that has passed so far.
             self.try_again_later(now);
         }
         None
     }
 
-    /// A round, the caller's or one of these, has moved the deadline.
+    /// Schedules the next round after a round, the caller's or the machine's, has moved the
+    /// deadline.
     pub(super) fn keep_on(&mut self) {
         if self.config.keep_alive.is_none() || self.renewal.exhausted {
             return;
@@ -128,7 +130,7 @@ impl Lock {
         self.renewal.next = Some(self.deadline.before(self.config.ttl - period));
     }
 
-    /// A round has failed before the deadline, for want of nodes.
+    /// Records that a round failed before the deadline because too few nodes confirmed it.
     pub(super) fn nodes_failed(&mut self) {
         self.renewal.failing = self.config.keep_alive.is_some();
     }
@@ -138,10 +140,10 @@ impl Lock {
         self.renewal.next = Some(now.after(period));
     }
 
-    /// `period`, a tenth of it more or less.
+    /// Returns `period`, changed at random by at most a tenth.
     fn spread(&mut self, period: Duration) -> Duration {
         self.renewal.spread += 1;
-        // The number is mixed in by Fibonacci hashing: one draw serves all rounds.
+        // The counter is mixed in by Fibonacci hashing: one draw serves all rounds.
         let mixed = (self.fresh.jitter ^ u64::from(self.renewal.spread))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let fifth = ((period / 5).as_nanos() * u128::from(mixed)) >> 64;

@@ -1,4 +1,4 @@
-//! What a use of the lock is told, and what it tells its caller.
+//! Configuration of a use of the lock, and its results for the caller.
 
 use core::time::Duration;
 
@@ -8,107 +8,107 @@ use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
 use crate::protocol::validity::Drift;
 
-/// What one use of the lock is to keep to.
+/// Configuration of one use of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockConfig {
-    /// How many nodes are configured.
+    /// Number of configured nodes.
     pub nodes: NodeCount,
-    /// How long a key lives. Whole milliseconds, at least one.
+    /// Time to live of a key, in whole milliseconds, at least one.
     pub ttl: Duration,
-    /// What the lease gives up for drift.
+    /// Safety margin of the lease for clock drift.
     pub drift: Drift,
-    /// A grant with no more than this left is no grant.
+    /// A grant is refused if no more than this is left of its lease.
     pub min_validity: Duration,
     /// The wait between attempts.
     pub retry: RetryDelay,
-    /// When to stop trying.
+    /// Limit after which no further attempt begins.
     pub limit: Limit,
-    /// How many extensions of one lease may succeed. Without a bound a holder that hangs keeps
-    /// everybody out for ever (specification, "Making the algorithm more reliable"; catalogue E8).
-    /// Those by which the machine itself keeps the lease alive do not count.
+    /// Most extensions of one lease that may succeed. Without a bound, a holder that hangs would
+    /// block all others for ever (specification, "Making the algorithm more reliable"; catalogue
+    /// E8). Extensions by which the machine itself keeps the lease alive do not count.
     pub extensions_max: u32,
-    /// For how long from its grant on the machine keeps the lease alive by itself; `None`: not at
-    /// all. No extension asks for more than this allows.
+    /// How long after the grant the machine keeps the lease alive; `None`: not at all. No extension
+    /// that the machine begins asks for more than this allows.
     pub keep_alive: Option<Duration>,
-    /// Whether an extension may be asked for by a plain owner-checked SET where the node has one
+    /// Permits plain owner-checked SETs as extensions on nodes that support them
     /// ([`Op::Extend`](crate::protocol::Op::Extend)).
     pub plain_extensions: bool,
 }
 
-/// When a use of the lock stops trying.
+/// Condition on which a use of the lock stops trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// After this many attempts.
     Attempts(u32),
     /// No attempt begins at or after this instant.
     Until(BootInstant),
-    /// After this many attempts, and before as soon as one fails for another reason than a split
-    /// vote.
+    /// After this many attempts, or as soon as one fails for a reason other than a split vote.
     WhileSplit(u32),
 }
 
 impl Limit {
-    /// Without waiting for whoever has the lock. If three clients ask at the same time, few rounds
-    /// are left without a winner by then.
+    /// Tries without waiting for the lock's owner. With three clients asking at the same time, five
+    /// attempts rarely leave all of them without the lock.
     pub const AT_ONCE: Self = Self::WhileSplit(5);
 }
 
-/// The randomness of one attempt. The driver draws it; the machine never does.
+/// Randomness of one attempt. The driver draws it; the machine never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fresh {
     /// The attempt's token.
     pub token: Token,
-    /// Uniform over `u64`: decides the wait after the attempt, if it fails.
+    /// Uniform over `u64`: determines the wait after the attempt, if it fails.
     pub jitter: u64,
 }
 
-/// A lease as it is handed to the caller.
+/// A lease as handed to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The lease is over at this instant of the client's boot clock. Never a duration: a duration
-    /// that is looked at late is too long (catalogue K6).
+    /// Instant of the client's boot clock at which the lease is over. Never a duration: a duration
+    /// that is read late is too long (catalogue K6).
     pub deadline: BootInstant,
-    /// What the nodes hold for the lease.
+    /// Value that the nodes hold for the lease.
     pub token: Token,
 }
 
-/// Why an attempt failed.
+/// Reason why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptError {
-    /// The caller gave up.
+    /// The caller cancelled.
     Cancelled,
-    /// A majority was not asked within the node timeout: other commands of this client were ahead.
+    /// A majority was not asked within the node timeout, because other commands of this client were
+    /// ahead.
     Overloaded,
-    /// A majority could not be had without nodes that are in quarantine.
+    /// No majority was possible without nodes that are in quarantine.
     Quarantined,
     /// Votes are split: no other attempt has keys on a majority of the nodes either.
     Split,
-    /// Somebody else has the lock: a majority of the nodes showed keys of one other attempt, or
+    /// Another owner has the lock: a majority of the nodes showed keys of one other attempt, or
     /// another use of this client holds the lease.
     Taken,
-    /// Too few nodes answered to know whether somebody else has the lock.
+    /// Too few nodes answered to know whether another owner has the lock.
     TooFewNodes,
-    /// A majority answered, too late for the lease to be worth anything.
+    /// A majority answered, but too late for the lease to have enough time left.
     TooSlow,
 }
 
-/// Why a lease is over.
+/// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostReason {
     /// Its deadline has passed, or is about to.
     DeadlinePassed,
-    /// So many nodes said that the key is not there, or somebody else's, that others can have a
+    /// So many nodes reported the key as missing, or as another owner's, that others can have a
     /// majority.
     KeysGone,
-    /// Its deadline has passed, or is about to: it may be kept alive for no longer.
+    /// Its deadline has passed, or is about to: the limit for keeping it alive is reached.
     KeepAliveEnded,
-    /// Its deadline has passed, or is about to: it should have been kept alive, and too few nodes
-    /// confirmed the last extension in time.
+    /// Its deadline has passed, or is about to: keep-alive failed because too few nodes confirmed
+    /// the last extension in time.
     KeepAliveFailed,
 }
 
-/// Why a lease was not extended. Its deadline stays what it was.
+/// Reason why a lease was not extended. Its deadline is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtendError {
     /// An extension is under way already.
@@ -119,26 +119,27 @@ pub enum ExtendError {
     Lost(LostReason),
     /// A majority was not asked within the node timeout: other commands of this client were ahead.
     Overloaded,
-    /// Too few nodes answered, or too few of them still had the key.
+    /// Too few nodes answered, or too few of those that answered still had the key.
     TooFewNodes,
-    /// A node that forgets the key would be quarantined for less than the TTL.
+    /// The TTL is too long: a node that forgets the key would be quarantined for less than this
+    /// TTL.
     TooLong,
-    /// The lease has been extended as often as it may be.
+    /// The lease has been extended as often as the limit allows.
     TooMany,
-    /// The answers came too late: at the old deadline or after it.
+    /// The answers came too late: at or after the old deadline.
     TooSlow,
-    /// The lease would end before, or when, it does now.
+    /// The new deadline would not be later than the present one.
     WouldShorten,
 }
 
-/// What became of a release.
+/// Result of a release, by node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseOutcome {
     /// Nodes that deleted the key.
     pub deleted: NodeMask,
-    /// Nodes that said that the key was not there, or was somebody else's.
+    /// Nodes that reported that the key was missing, or was another owner's.
     pub absent: NodeMask,
-    /// Nodes that did not answer in time, or with an error. The link tries again.
+    /// Nodes that did not answer in time, or answered with an error. The link tries again.
     pub unconfirmed: NodeMask,
 }

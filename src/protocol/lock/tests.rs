@@ -1,4 +1,4 @@
-//! The machine of one use of the lock, alone: what it asks of the links.
+//! Rules of the machine of one use of the lock, tested alone by the commands it sends to the links.
 
 use super::*;
 use crate::protocol::testing::{RESOURCE, at_ms, fresh, held_by, lock_config, mask, ms, node};
@@ -15,7 +15,7 @@ fn sends(lock: &mut Lock) -> Vec<Send> {
     core::iter::from_fn(|| lock.poll_send()).collect()
 }
 
-/// A lock of three nodes whose first attempt began at one second, and its SETs.
+/// A lock of three nodes whose first attempt began at one second, and the SETs of that attempt.
 fn begun() -> (Lock, Vec<Send>) {
     let mut lock = lock(LockConfig { limit: Limit::Attempts(3), ..lock_config(3) });
     lock.begin(fresh(1), at_ms(1_000));
@@ -27,7 +27,7 @@ fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<
     tell_of(lock, set, outcome, ELIGIBLE)
 }
 
-/// What [`NodeSet`](crate::protocol::NodeSet) does: an attempt that failed is ended.
+/// Does what [`NodeSet`](crate::protocol::NodeSet) does: ends an attempt that failed.
 fn tell_of(
     lock: &mut Lock,
     set: Send,
@@ -116,7 +116,8 @@ const A: Result<Reply, NoAnswer> = Ok(Reply::Ok);
 const SILENT: Result<Reply, NoAnswer> = Err(NoAnswer::Unknown);
 const UNSENT: Result<Reply, NoAnswer> = Err(NoAnswer::NotSent);
 
-/// An attempt at five nodes that is told `outcomes` in turn: how many of them settle it, and how.
+/// Gives `outcomes` in turn to an attempt at five nodes: how many of them settle it, and the
+/// result.
 fn settled_by(outcomes: [Result<Reply, NoAnswer>; 5]) -> (usize, Result<(), AttemptError>) {
     let mut lock = lock(lock_config(5));
     lock.begin(fresh(1), at_ms(1_000));
@@ -222,7 +223,7 @@ fn releasing_twice_is_releasing_once() {
     assert_eq!(sends(&mut lock).len(), 0);
 }
 
-// ---- what the nodes said
+// ---- ballots
 
 fn said(lock: &Lock) -> [(NodeVerdict, u128); 3] {
     let ballot = lock.ballot();

@@ -1,4 +1,4 @@
-//! How long the keys in the way of a last attempt live, so that its caller can be told.
+//! Remaining life of the keys that blocked a last attempt, for the report to the caller.
 
 use core::time::Duration;
 
@@ -6,10 +6,10 @@ use super::{AttemptError, Happened, Lock, Phase};
 use crate::protocol::command::{CommandId, NoAnswer, Op, Reply, Send};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 
-/// What the nodes have said of the time that their keys have left.
+/// The nodes' answers about the remaining life of their keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLeft {
-    /// Nodes that are to be asked.
+    /// Nodes that must still be asked.
     to_ask: NodeMask,
     /// Nodes whose answer is outstanding.
     asked: NodeMask,
@@ -20,7 +20,7 @@ impl TimeLeft {
     pub(super) const UNKNOWN: Self =
         Self { to_ask: NodeMask::EMPTY, asked: NodeMask::EMPTY, of: [None; MAX_NODES] };
 
-    /// What is known of `node`, as the canonical state tells it.
+    /// Encodes the state of `node` for the canonical state.
     #[cfg(any(test, feature = "simulation"))]
     pub(super) fn encode_node(
         &self,
@@ -33,8 +33,9 @@ impl TimeLeft {
 }
 
 impl Lock {
-    /// The phase behind the last attempt, which failed for `reason`. Every node that took part is asked
-    /// how long the key lives that it holds behind the release.
+    /// Returns the phase after the last attempt, which failed for `reason`. If the lock is taken,
+    /// every node that took part is asked, after its release, for the remaining life of the key
+    /// that it then holds.
     pub(super) fn after_last_attempt(&mut self, reason: AttemptError) -> Phase {
         if reason != AttemptError::Taken || self.to_release.is_empty() {
             return Phase::Ended;
@@ -44,23 +45,23 @@ impl Lock {
         Phase::AskingTimeLeft
     }
 
-    /// Nobody need be asked: the client knows of itself.
+    /// Skips the questions to the nodes: the client itself knows the remaining time.
     pub(in crate::protocol) fn know_time_left(&mut self) {
         if self.phase == Phase::AskingTimeLeft {
             self.phase = Phase::Ended;
         }
     }
 
-    /// In how long a majority of the nodes is free, if no key is released or extended before;
-    /// `None` while fewer have told.
+    /// Returns the time after which a majority of the nodes is free if no key is released or
+    /// extended before; `None` until a majority has answered.
     pub(in crate::protocol) fn taken_for(&self) -> Option<Duration> {
         let mut known: [Option<Duration>; MAX_NODES] = self.time_left.of;
-        // `None` would come first.
+        // The derived order puts `None` first; an unknown time must come last.
         known.sort_unstable_by_key(|left| left.unwrap_or(Duration::MAX));
         known[self.config.nodes.quorum() - 1]
     }
 
-    /// The question to the next node that is to be asked.
+    /// Returns the question to the next node that must be asked.
     pub(super) fn ask_time_left(&mut self) -> Option<Send> {
         let node = self.time_left.to_ask.pop().filter(|_| self.phase == Phase::AskingTimeLeft)?;
         let id = self.command(self.time_left_serial(node));
@@ -68,15 +69,15 @@ impl Lock {
         Some(Send { node, id, op, after: None, write_before: None, key_ttl: self.key_ttl })
     }
 
-    /// Whether `id` is the question to `node` how long its key lives, and unanswered.
+    /// Returns true if `id` is the unanswered question to `node` about its key's remaining life.
     pub(super) fn is_time_left(&self, node: NodeIndex, id: CommandId) -> bool {
         self.phase == Phase::AskingTimeLeft
             && self.time_left.asked.contains(node)
             && id.serial == self.time_left_serial(node)
     }
 
-    /// Takes in what `node` said. The nodes that have not answered cost no waiting once a majority
-    /// has told: its keys were set together.
+    /// Records the answer of `node`. Once a majority has answered, the other nodes are not waited
+    /// for: the keys of one attempt were set together.
     pub(super) fn handle_time_left(
         &mut self,
         node: NodeIndex,
@@ -84,9 +85,9 @@ impl Lock {
     ) -> Option<Happened> {
         self.time_left.asked.remove(node);
         self.time_left.of[node.get()] = match outcome {
-            // It is gone.
+            // -2: the key is gone.
             Ok(Reply::Integer(-2)) => Some(Duration::ZERO),
-            // One of -1 never expires.
+            // -1: the key never expires, so no time is known.
             Ok(Reply::Integer(left_ms)) => u64::try_from(left_ms).ok().map(Duration::from_millis),
             _ => None,
         };
@@ -112,7 +113,7 @@ mod tests {
         NODE_TIMEOUT, TTL, World, held_by_three, lock_config, ms, token,
     };
 
-    /// Five nodes; the first ones hold another attempt's keys, which live for so long.
+    /// Five nodes; the first ones hold another attempt's keys, which live for `left_ms`.
     fn taken(left_ms: &[u64]) -> World {
         let mut world = World::warm(5);
         for (node, &left_ms) in world.nodes.iter_mut().zip(left_ms) {
@@ -121,7 +122,7 @@ mod tests {
         world
     }
 
-    /// An attempt to which all nodes have answered; the releases and the questions are under way.
+    /// An attempt that all nodes have answered; the releases and the questions are under way.
     fn refused(world: &mut World, limit: Limit) -> LockId {
         let lock = world.acquire(LockConfig { limit, ..lock_config(5) }, 1);
         (0..5).for_each(|index| world.answer(index));

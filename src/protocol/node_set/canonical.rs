@@ -1,4 +1,4 @@
-//! The state of all machines of a client in its canonical form.
+//! The canonical state of all machines of a client.
 
 use super::NodeSet;
 use crate::protocol::canonical::{Canonical, Encoder, Meaning};
@@ -9,7 +9,7 @@ use crate::protocol::quorum::NodeIndex;
 use crate::protocol::time::BootInstant;
 
 impl NodeSet {
-    /// The state at `now`, with the nodes taken in `order`.
+    /// Returns the canonical state at `now`, with the nodes taken in `order`.
     ///
     /// # Panics
     ///
@@ -46,7 +46,8 @@ impl NodeSet {
     }
 }
 
-/// What [`NodeSet::canonical`] needs of a link: who asked, and what the answer would mean to them.
+/// Encodes a link for [`NodeSet::canonical`], with the slot that sent each command and the effect
+/// that the answer would have.
 impl Link {
     fn encode(&self, meaning: impl Fn(CommandId) -> (u64, Meaning), out: &mut Encoder) {
         self.encode_connection(out);
@@ -68,7 +69,8 @@ mod tests {
         world.client.canonical(&order.map(node), world.now)
     }
 
-    /// A client of three nodes that is trying under the token `byte`, `late` after a day.
+    /// A client of three nodes that is making an attempt under the token `byte`, `late` ms after a
+    /// day.
     fn trying(late: u64, byte: u8) -> World {
         let mut world = World::warm(3);
         world.pass(ms(late));

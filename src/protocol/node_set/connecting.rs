@@ -1,5 +1,6 @@
-//! The first attempts of a new client wait for its connections: the time that these take to open is
-//! not the attempt's, whose T1 has not been read, and not the nodes', who have not been asked.
+//! The first attempts of a new client wait for its connections. The time that connections take to
+//! open counts neither against the attempt, whose T1 has not been read, nor against the node
+//! timeout, because the nodes have not been asked.
 
 use super::{Event, NodeSet};
 use crate::protocol::command::LockId;
@@ -7,8 +8,8 @@ use crate::protocol::link::Link;
 use crate::protocol::time::BootInstant;
 
 impl NodeSet {
-    /// The first attempt of `lock` is due: at once, or when a majority of the nodes is connected, cannot
-    /// be any more, or has had its connect timeout.
+    /// Makes the first attempt of `lock` due: at once, or as soon as a majority of the nodes is
+    /// connected, can no longer be, or has had its connect timeout.
     pub(super) fn first_attempt_is_due(&mut self, lock: LockId, now: BootInstant) {
         if !self.lacks_first_connections() {
             return self.events.push_back(Event::AttemptDue(lock));
@@ -22,7 +23,7 @@ impl NodeSet {
         self.connecting.push(lock);
     }
 
-    /// A connection was opened, or lost, or could not be had.
+    /// Makes waiting first attempts due, if the change of a connection allows it.
     pub(super) fn look_for_connections(&mut self) {
         if self.connecting.is_empty() || self.lacks_first_connections() {
             return;
@@ -35,8 +36,8 @@ impl NodeSet {
         }
     }
 
-    /// Whether fewer than a majority are connected, and a majority will be if the connections that are
-    /// opened for the first time succeed.
+    /// Returns true if fewer than a majority are connected, and a majority will be if all first
+    /// connections that are being opened succeed.
     fn lacks_first_connections(&self) -> bool {
         let open = self.links.iter().filter(|link| link.is_open()).count();
         let opening = self.links.iter().filter(|link| link.opens_first()).count();

@@ -1,4 +1,4 @@
-//! First attempts of a client whose connections are being opened.
+//! First attempts of a client whose connections are still being opened.
 
 use super::*;
 use crate::protocol::lock::LockConfig;

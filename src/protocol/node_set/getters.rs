@@ -1,4 +1,4 @@
-//! What a client's protocol can be asked.
+//! Getters of [`NodeSet`].
 
 use core::time::Duration;
 
@@ -12,62 +12,64 @@ use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
 
 impl NodeSet {
-    /// How many nodes are configured.
+    /// Returns the number of configured nodes.
     #[must_use]
     pub fn nodes(&self) -> NodeCount {
         self.nodes
     }
 
-    /// Whether the lease of `lock` has more than `need` left at `now`.
+    /// Checks that the lease of `lock` has more than `need` left at `now`.
     ///
     /// # Errors
     ///
-    /// Says why not; a use of the lock that has no lease counts as past its deadline.
+    /// Returns the reason if it has not. Without a lease the reason is
+    /// [`LostReason::DeadlinePassed`].
     pub fn check(&self, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
         let left =
             self.lock(lock).map_or(Err(LostReason::DeadlinePassed), |it| it.remaining(now))?;
         if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
     }
 
-    /// When the lease of `lock` is over; `None` while it has none.
+    /// Returns the deadline of the lease of `lock`; `None` while it has no lease.
     #[must_use]
     pub fn deadline(&self, lock: LockId) -> Option<BootInstant> {
         let lock = self.lock(lock)?;
         matches!(lock.phase(), Phase::Held { .. }).then(|| lock.deadline())
     }
 
-    /// The longest of the recent round trips to `node`; zero while there was none.
+    /// Returns the longest of the recent round trips to `node`; zero before the first one.
     #[must_use]
     pub fn round_trip(&self, node: NodeIndex) -> Duration {
         self.links[node.get()].round_trip()
     }
 
-    /// T1 of the current attempt of `lock`.
+    /// Returns T1 of the current attempt of `lock`.
     #[must_use]
     pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
         self.lock(lock).map(Lock::t1)
     }
 
-    /// T1 and TTL of the last extension by which the lease of `lock` was kept alive
-    /// ([`LockConfig::keep_alive`]), whatever became of it; `None` while there was none.
+    /// Returns T1 and TTL of the last extension that the machine began to keep the lease of `lock`
+    /// alive ([`LockConfig::keep_alive`](crate::protocol::LockConfig::keep_alive)), whatever its
+    /// result; `None` before the first one.
     #[must_use]
     pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
         self.lock(lock).and_then(Lock::renewed)
     }
 
-    /// The token of the current attempt of `lock`.
+    /// Returns the token of the current attempt of `lock`.
     #[must_use]
     pub fn token(&self, lock: LockId) -> Option<Token> {
         self.lock(lock).map(Lock::token)
     }
 
-    /// Since when the votes of `node` count; `None` while they do not.
+    /// Returns the instant since which the votes of `node` count; `None` while they do not.
     #[must_use]
     pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
         self.links[node.get()].eligible_from()
     }
 
-    /// Whether the votes of `node` count for an attempt that begins at `now`.
+    /// Returns the standing of `node` for an attempt that begins at `now`.
     #[must_use]
     pub fn standing(&self, node: NodeIndex, now: BootInstant) -> Standing {
         match self.eligible_from(node) {
@@ -77,7 +79,7 @@ impl NodeSet {
         }
     }
 
-    /// Whether so many nodes are connected and count at `now` that an attempt can succeed.
+    /// Returns true if enough nodes are connected and eligible at `now` for an attempt to succeed.
     #[must_use]
     pub fn has_quorum(&self, now: BootInstant) -> bool {
         let counts =
@@ -85,27 +87,27 @@ impl NodeSet {
         self.nodes.iter().filter(counts).count() >= self.nodes.quorum()
     }
 
-    /// Whether commands to `node` can be written.
+    /// Returns true if commands to `node` can be written.
     #[must_use]
     pub fn is_open(&self, node: NodeIndex) -> bool {
         self.links[node.get()].is_open()
     }
 
-    /// How many releases `node` is owed from connections that were lost.
+    /// Returns the number of releases owed to `node`.
     #[must_use]
     pub fn owed(&self, node: NodeIndex) -> usize {
         self.links[node.get()].owes()
     }
 
-    /// Names every resource that a use of the lock speaks of, or a command or debt of a link; some
-    /// more than once.
+    /// Calls `mark` with every resource of a use of the lock, of a link's command, or of a release
+    /// owed; some resources more than once.
     pub fn for_each_resource(&self, mut mark: impl FnMut(ResourceId)) {
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         locks.for_each(|lock| mark(lock.resource()));
         self.links.iter().for_each(|link| link.for_each_resource(&mut mark));
     }
 
-    /// Whether [`NodeSet::for_each_resource`] names `resource`.
+    /// Returns true if [`NodeSet::for_each_resource`] names `resource`.
     #[must_use]
     pub fn uses(&self, resource: ResourceId) -> bool {
         let mut used = false;
@@ -113,19 +115,19 @@ impl NodeSet {
         used
     }
 
-    /// Whether no answer is awaited from `node`, and it is owed no release.
+    /// Returns true if no answer is awaited from `node` and no release is owed to it.
     #[must_use]
     pub fn is_settled(&self, node: NodeIndex) -> bool {
         self.links[node.get()].is_idle()
     }
 
-    /// Whether no answer is awaited from any node and none is owed a release.
+    /// Returns true if no answer is awaited from any node and no release is owed to any.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.links.iter().all(Link::is_idle)
     }
 
-    /// Whether nothing is left to be polled or routed.
+    /// Returns true if nothing is left to be polled or routed.
     #[cfg(any(test, feature = "simulation"))]
     pub(in crate::protocol) fn is_drained(&self) -> bool {
         self.touched.is_empty() && self.notes.is_empty() && self.events.is_empty()

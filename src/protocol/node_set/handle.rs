@@ -1,4 +1,4 @@
-//! What the transports and the clock did.
+//! Inputs from the transports and the clock.
 
 use super::{Event, NodeSet};
 use crate::protocol::command::Reply;
@@ -7,13 +7,13 @@ use crate::protocol::quorum::NodeIndex;
 use crate::protocol::time::BootInstant;
 
 impl NodeSet {
-    /// The connection to `node` dialled as `epoch` is open.
+    /// Handles the opening of the connection to `node` that was dialled as `epoch`.
     pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         self.touch(node).handle_connected(epoch, now);
     }
 
-    /// The transport takes bytes again (`true`), or takes none for now.
+    /// Records whether the transport takes bytes.
     pub fn handle_writable(
         &mut self,
         node: NodeIndex,
@@ -25,13 +25,14 @@ impl NodeSet {
         self.touch(node).handle_writable(epoch, writable);
     }
 
-    /// The node says on the connection `epoch` that keys are gone: all, or those of one database.
+    /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
+    /// of one database.
     pub fn handle_forgot(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         self.touch(node).handle_forgot(epoch, now);
     }
 
-    /// The connection could not be opened, was closed, or was reset by the other side.
+    /// Handles a connection that could not be opened, was closed, or was reset by the other side.
     pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
@@ -40,7 +41,7 @@ impl NodeSet {
         self.route(now);
     }
 
-    /// The next reply on the connection. `now` is read after the reply was.
+    /// Handles the next reply on the connection. `now` is read after the reply.
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
@@ -49,14 +50,14 @@ impl NodeSet {
         self.route(now);
     }
 
-    /// The instant that [`NodeSet::poll_timeout`] named has come. Harmless at any other time.
+    /// Handles the timeout that [`NodeSet::poll_timeout`] returned. Harmless at any other time.
     pub fn handle_timeout(&mut self, now: BootInstant) {
         self.nodes.iter().for_each(|node| self.handle_node_timeout(node, now));
         self.handle_lock_timeout(now);
     }
 
-    /// The instant that [`NodeSet::node_timeout`] named has come. A driver that can look for answers
-    /// of the node that have arrived does so first. Harmless at any other time.
+    /// Handles the timeout that [`NodeSet::node_timeout`] returned. A driver that can look for
+    /// replies of the node that have already arrived must do so first. Harmless at any other time.
     pub fn handle_node_timeout(&mut self, node: NodeIndex, now: BootInstant) {
         self.advance(now);
         if self.node_timeout(node).is_some_and(|at| at <= now) {
@@ -67,7 +68,7 @@ impl NodeSet {
         }
     }
 
-    /// The instant that [`NodeSet::lock_timeout`] named has come. Harmless at any other time.
+    /// Handles the timeout that [`NodeSet::lock_timeout`] returned. Harmless at any other time.
     pub fn handle_lock_timeout(&mut self, now: BootInstant) {
         self.advance(now);
         while let Some(slot) = self.timers.take_due(now) {

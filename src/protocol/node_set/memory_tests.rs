@@ -1,5 +1,5 @@
-//! No node decides that may have forgotten a lease which is alive: random losses of memory, with and
-//! without word of them, between introductions and votes.
+//! No node that may have forgotten a live lease counts towards a grant: random losses of memory,
+//! reported to the client or not, between introductions and votes.
 
 use proptest::prelude::*;
 
@@ -17,20 +17,22 @@ const NODES: usize = 3;
 #[derive(Clone, Copy, Debug)]
 enum Do {
     Acquire,
-    /// The node executes the next command and answers it.
+    /// The node executes and answers the next command.
     Answer(usize),
     Close(usize),
-    /// A replica with the keys of another server, and a master again, on the same connections.
+    /// The node becomes a replica with another server's keys, then a master again, on the same
+    /// connections.
     Demote(usize),
-    /// FLUSHALL.
+    /// The node executes FLUSHALL.
     Flush(usize),
-    /// Another database is emptied, or the first replica attaches.
+    /// The client is told that keys are gone, but they are not: another database was emptied, or
+    /// the first replica attached.
     FalseAlarm(usize),
     Open(usize),
     Pass(u64),
     /// The process dies and comes back empty.
     Restart(usize),
-    /// The same, and a proxy keeps the connection.
+    /// As `Restart`, but a proxy keeps the connection.
     RestartBehindProxy(usize),
     /// The process dies and comes back with all its keys.
     Upgrade(usize),
@@ -54,25 +56,26 @@ fn what() -> impl Strategy<Value = Do> {
     ]
 }
 
-/// What is true of a node, whatever the client knows.
+/// The true state of a node, whatever the client knows.
 #[derive(Clone, Copy)]
 struct Memory {
     run: u8,
     name: u32,
     history: u32,
     written: BootInstant,
-    /// When keys were lost last.
+    /// Time of the last loss of keys.
     lost: Option<BootInstant>,
-    /// The canary is of another process or history.
+    /// The canary belongs to another process or history, and is written anew at the next
+    /// introduction.
     misfits: bool,
 }
 
 struct Trial {
     world: World,
     memories: [Memory; NODES],
-    /// Whether nodes say that their keys are gone.
+    /// True if nodes report that their keys are gone.
     tells: bool,
-    /// Which attempts' SETs were executed where, and when.
+    /// Token, node and time of every executed SET.
     votes: Vec<(Token, usize, BootInstant)>,
     granted: usize,
     attempts: u8,
@@ -82,7 +85,7 @@ impl Trial {
     fn new(guard: RestartGuard, tells: bool) -> Self {
         let config = LinkConfig {
             restart_guard: guard,
-            // What is not told shows behind each vote.
+            // Without reports, only an introduction behind each vote shows the loss of keys.
             introduction_max_age: if tells { ms(1_000) } else { Duration::ZERO },
             ..link_config()
         };
@@ -95,7 +98,8 @@ impl Trial {
         let (memories, votes) = ([memory; NODES], Vec::new());
         let mut trial = Self { world, memories, tells, votes, granted: 0, attempts: 0 };
         if guard == RestartGuard::Durable {
-            // Of what was before the first contact the operator's promise is all that is known.
+            // Losses before the first contact cannot be observed; there the operator's promise is
+            // believed.
             for place in 0..NODES {
                 trial.act(Do::Open(place));
                 trial.act(Do::Answer(place));
@@ -104,13 +108,14 @@ impl Trial {
         trial
     }
 
-    /// The node's keys are gone; whoever listens is told in order with the answers.
+    /// Removes the node's keys. A connected client is told of it in order with the replies.
     fn lose(&mut self, place: usize, is_told: bool) {
         let now = self.world.now;
         let memory = &mut self.memories[place];
         (memory.name, memory.written, memory.lost) = (memory.name + 1, now, Some(now));
         self.world.nodes[place].key = None;
-        // What it voted for before is lost with the other keys: nobody forgot it when it voted.
+        // Votes cast before the loss are not judged: the node had forgotten nothing when it cast
+        // them.
         self.votes.retain(|&(_, voter, _)| voter != place);
         if is_told && self.tells && self.world.nodes[place].epoch.is_some() {
             self.world.forget(place);
@@ -150,7 +155,7 @@ impl Trial {
                 self.lose(place, false);
                 self.close(place);
             }
-            // Only where every vote is verified is nothing left for the proxy to hide.
+            // Only where every vote is verified can a proxy not hide the restart.
             Do::RestartBehindProxy(place) if !self.tells => {
                 self.memories[place].run += 1;
                 self.lose(place, false);
@@ -189,7 +194,8 @@ impl Trial {
         self.world.answer_with(place, reply);
     }
 
-    /// A lease that was alive when a node's keys were lost may live for a TTL from then on.
+    /// Asserts that no counted vote was cast less than a TTL after its node lost keys: a lease
+    /// alive at the loss may live that long.
     fn judge(&mut self) {
         for event in self.world.events() {
             let Event::Decided { lock, token, counted, .. } = event else { continue };

@@ -1,4 +1,4 @@
-//! The rules of the line in which uses of one resource wait for each other, one a test.
+//! Rules of the queue in which uses of one resource wait for each other, one per test.
 
 use super::*;
 use crate::protocol::command::Reply;
@@ -8,7 +8,7 @@ use crate::protocol::testing::{
     token,
 };
 
-/// Tries for ten seconds.
+/// A configuration that tries for ten seconds.
 fn patient(world: &World) -> LockConfig {
     LockConfig { limit: Limit::Until(world.now.after(TTL)), ..lock_config(3) }
 }
@@ -19,7 +19,7 @@ fn open(world: &mut World, config: LockConfig) -> LockId {
     lock
 }
 
-/// A world of three nodes, a lease that a caller of the client has, and who waits behind it.
+/// A world of three nodes, a lease held by the client, and a use that waits behind the lease.
 fn one_waits() -> (World, LockId, LockId) {
     let mut world = World::warm(3);
     let config = patient(&world);
@@ -31,7 +31,7 @@ fn one_waits() -> (World, LockId, LockId) {
     (world, holder, next)
 }
 
-/// Who is to begin, in order.
+/// Returns the uses whose attempt is due, in order.
 fn due(events: &[Event]) -> Vec<LockId> {
     let due = events.iter().filter_map(|event| match *event {
         Event::AttemptDue(lock) => Some(lock),
@@ -108,7 +108,7 @@ fn the_next_one_is_due_when_the_lease_is_lost() {
     world.pass(ms(1));
     let lost = Event::Lost { lock: holder, reason: LostReason::DeadlinePassed };
     assert_eq!(world.events(), [lost, Event::AttemptDue(next)]);
-    // Its release moves nobody a second time.
+    // The release of the lost lease does not advance the queue a second time.
     let config = patient(&world);
     let third = open(&mut world, config);
     world.release(holder);
@@ -167,7 +167,7 @@ fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
     let next = open(&mut world, config);
     (0..3).for_each(|index| world.answer(index));
     world.events();
-    // 9 898 ms, less the validity that it must have.
+    // 9 898 ms, less the minimum validity.
     world.pass(ms(7_397));
     assert_eq!(world.events(), []);
     world.pass(ms(1));
@@ -197,7 +197,7 @@ fn who_waits_is_told_when_its_time_is_over_and_nobody_is_asked() {
     assert!(world.client.uses(RESOURCE) && world.client.token(next).is_some());
 }
 
-/// A head that tries for a second, and one that waits behind it for 20 ms.
+/// A head that tries for a second, and a use that waits behind it for 20 ms.
 fn hurried_behind(world: &mut World) -> (LockId, LockId) {
     let until = |wait| Limit::Until(world.now.after(ms(wait)));
     let [head, hurried] =
@@ -252,7 +252,7 @@ fn who_is_too_late_for_its_turn_is_passed_over() {
     });
     world.release(holder);
     let next = due(&world.events())[0];
-    // The process is stopped: no timer fires before the head is cancelled.
+    // The process is suspended: no timer fires before the head is cancelled.
     world.now = world.now.after(ms(30));
     world.release(next);
     let reason = AttemptError::Cancelled;

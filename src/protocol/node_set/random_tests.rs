@@ -1,4 +1,4 @@
-//! What holds whatever happens: random events against nodes that follow the rules.
+//! Invariants under random events, against nodes that follow the rules.
 
 use proptest::prelude::*;
 
@@ -17,31 +17,31 @@ const NODES: usize = 3;
 enum Do {
     Acquire,
     Answer(usize),
-    /// The connection closes; what it carried is executed, or not.
+    /// The connection closes; the commands that it carried are executed, or not.
     Close(usize, bool),
     /// The connection closes; extensions that it carried are executed later, or never.
     CloseLate(usize),
-    /// Takes the oldest grant.
+    /// The caller fetches the oldest grant.
     Deliver,
     Error(usize),
-    /// Extends a lease by this much, whatever is left of it.
+    /// Extends the lease at this index to this many milliseconds from now, whatever is left of it.
     Extend(usize, u64),
-    /// What a lost connection has left in the node's receive queue is executed.
+    /// The node executes the commands that a lost connection has left in its receive queue.
     Late(usize),
     /// Lets a lease end by itself.
     Leave(usize),
     Open(usize),
-    /// The oldest lease is extended to this, by a connection that is lost and opened again.
+    /// Extends the oldest lease to this TTL over a connection that is lost and opened again.
     Overtake(usize, u64),
     Pass(u64),
-    /// Acquires, and tries again for this long, behind whoever is ahead.
+    /// Acquires, and tries for this long, behind any earlier use.
     Queue(u64),
     Release(usize),
-    /// After this time the oldest lease is extended, and these nodes answer all they were asked.
+    /// Extends the oldest lease after this time; the nodes marked true answer all commands.
     Round(u64, [bool; NODES]),
     /// The process dies and comes back without its keys.
     Restart(usize),
-    /// The client is stopped: time goes on, no timer fires before it continues.
+    /// The client is suspended: time passes, but no timer fires before it continues.
     Stop(u64),
     Writable(usize, bool),
 }
@@ -72,12 +72,12 @@ fn what() -> impl Strategy<Value = Do> {
     ]
 }
 
-/// What the uses of the lock are told.
+/// Configuration of the uses of the lock.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     ttl: Duration,
     keep_alive: Option<Duration>,
-    /// Nodes have plain owner-checked SETs, and extensions are asked for by them.
+    /// Nodes have plain owner-checked SETs, and extensions use them.
     plain: bool,
 }
 
@@ -89,7 +89,7 @@ fn terms() -> impl Strategy<Value = Terms> {
     })
 }
 
-/// A world and what its application knows.
+/// A world, and what its application knows.
 struct Play {
     world: World,
     terms: Terms,
@@ -99,25 +99,26 @@ struct Play {
     decided: Vec<LockId>,
     held: Vec<(LockId, BootInstant)>,
     tales: Vec<Tale>,
-    /// Keys that nobody will release: of leases that were left, or prolonged by what came late.
+    /// Keys that nobody will release: of leases left to expire, or prolonged by a late command.
     left: Vec<Token>,
-    /// Who has lost which key by a restart.
+    /// Keys lost by a restart, with their nodes.
     forgot: Vec<(Token, usize)>,
-    /// How much of what the nodes were written has been judged.
+    /// Number of each node's written commands that have been judged.
     judged: [usize; NODES],
 }
 
-/// What became of an attempt that was decided.
+/// Record of a granted attempt.
 struct Tale {
     lock: LockId,
     token: Token,
-    /// Its deadlines, and since when each was in force; the first is the grant.
+    /// Pairs of the time from which a deadline was in force and the deadline; the first is the
+    /// grant.
     deadlines: Vec<(BootInstant, BootInstant)>,
     /// T1 of the last round that the caller began.
     round: BootInstant,
-    /// Until when it is kept alive.
+    /// Instant until which the machine may keep the lease alive.
     kept_until: BootInstant,
-    /// The nodes that the last success counted.
+    /// Nodes counted by the last success.
     counted: NodeMask,
 }
 
@@ -164,7 +165,8 @@ impl Play {
             Do::CloseLate(index) if connected(world, index) => world.close_late(index),
             Do::Late(index) if !world.nodes[index].limbo.is_empty() => {
                 world.execute_late(index);
-                // A debt is forgotten when its key would be gone if nothing came late.
+                // A release owed is dropped when its key has expired, which assumes that no command
+                // comes late.
                 self.left.extend(world.nodes[index].key);
             }
             Do::Leave(which) if which < self.held.len() => {
@@ -233,7 +235,7 @@ impl Play {
         self.world.drain();
     }
 
-    /// The tale of the last attempt of `lock` that was decided.
+    /// Returns the record of the last granted attempt of `lock`.
     fn tale(&mut self, lock: LockId) -> &mut Tale {
         self.tales.iter_mut().rfind(|tale| tale.lock == lock).expect("decided before")
     }
@@ -296,7 +298,7 @@ impl Play {
         }
     }
 
-    /// Does what a driver does with events.
+    /// Handles events as a driver does.
     fn listen(&mut self) {
         loop {
             let events = self.world.events();
@@ -358,7 +360,7 @@ impl Play {
         }
     }
 
-    /// Everything answers from now on, and everything held is released.
+    /// Lets every node answer from now on, and releases every held lease.
     fn heal(&mut self) {
         self.world.nodes.iter_mut().for_each(|node| node.limbo.clear());
         for (lock, _) in core::mem::take(&mut self.held) {
@@ -368,7 +370,7 @@ impl Play {
         assert!(ms(60 * 50) < TTL / 2, "or keys would go by themselves");
     }
 
-    /// Every node answers at once, for `rounds` node timeouts.
+    /// Lets every node answer at once, for `rounds` node timeouts.
     fn tend(&mut self, rounds: u32) {
         for _ in 0..rounds {
             self.serve();
@@ -377,7 +379,7 @@ impl Play {
         self.serve();
     }
 
-    /// Answers whatever is asked until nobody asks for anything.
+    /// Answers commands and releases leases until nothing is left to answer.
     fn serve(&mut self) {
         let mut busy = true;
         while busy {
@@ -400,7 +402,7 @@ impl Play {
     }
 }
 
-/// What was written to a node up to now, the last of it at `at`.
+/// Judges the last command in `written`, which was written to a node at `at`.
 fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
     let (&last, before) = written.split_last().expect("something was written");
     let (token, again) = match last {
@@ -433,7 +435,7 @@ fn set_token(op: Op) -> Option<Token> {
     }
 }
 
-/// Lets `steps` happen to a client that has just been granted the lock, or has just begun.
+/// Applies `steps` to a client that has just been granted the lock, or is new.
 fn play(steps: Vec<Do>, terms: Terms, granted: bool) -> Result<(), TestCaseError> {
     let mut play = Play::new(terms);
     play.world.client.connect(play.world.now);
@@ -449,7 +451,7 @@ fn play(steps: Vec<Do>, terms: Terms, granted: bool) -> Result<(), TestCaseError
     steps.into_iter().for_each(|step| play.go(step));
     play.heal();
     for (index, it) in play.world.nodes.iter().enumerate() {
-        // Who waited until a majority counts may be trying at this very moment.
+        // A use that waited until a majority counts may be making an attempt at this very moment.
         let mut opened = play.opened.iter();
         let known = it.key.is_none_or(|key| {
             play.left.contains(&key)
@@ -459,7 +461,7 @@ fn play(steps: Vec<Do>, terms: Terms, granted: bool) -> Result<(), TestCaseError
         prop_assert_eq!(play.world.client.owed(node(index)), 0);
     }
     if play.world.client.uses(RESOURCE) {
-        // Somebody waits until a majority counts again.
+        // A use waits until a majority counts again.
         play.tend(210);
     }
     prop_assert!(!play.world.client.uses(RESOURCE));
@@ -470,8 +472,8 @@ fn play(steps: Vec<Do>, terms: Terms, granted: bool) -> Result<(), TestCaseError
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// No panic, no timer that changes nothing (`World::fire`), never two leases; and once all is
-    /// well nothing is owed, nothing is left behind and nothing remains to be waited for.
+    /// No panic, no timer that changes nothing (`World::fire`), never two leases. Once all nodes
+    /// answer, no release is owed, no key is left behind and no timer is armed.
     #[test]
     fn whatever_happens_at_most_one_holds_and_everything_is_tidied_up(
         steps in prop::collection::vec(what(), 1..100),
@@ -480,9 +482,10 @@ proptest! {
         play(steps, terms, false)?;
     }
 
-    /// The same of a lease that is extended, and of no other can anybody have been granted the lock
-    /// before it was; each key that a success counted is there until the deadline, unless its node
-    /// has forgotten it, whatever is executed late; and none is kept alive for longer than it may be.
+    /// The same for a lease that is extended. No other attempt is granted between the lease's grant
+    /// and the beginning of a successful round; each key that a success counted is there until the
+    /// deadline, unless its node has forgotten it, whatever is executed late; and no lease is kept
+    /// alive for longer than allowed.
     #[test]
     fn whatever_happens_an_extension_is_of_a_lease_that_never_broke_off(
         steps in prop::collection::vec(what(), 1..60),

@@ -1,4 +1,4 @@
-//! The routes between the links and the locks.
+//! Routing between the links and the locks.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
 
 impl NodeSet {
-    /// What a transport is to do next.
+    /// Returns the next command for a transport.
     pub fn poll_command(&mut self) -> Option<Command> {
         let now = self.clock;
         while let Some(node) = self.touched.iter().next() {
@@ -20,7 +20,7 @@ impl NodeSet {
                 self.touched.remove(node);
                 self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
             }
-            // What was dropped as too late may have consequences at this very link.
+            // A command dropped as too late may have consequences at this very link.
             self.route(now);
             match command {
                 Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
@@ -36,33 +36,33 @@ impl NodeSet {
         None
     }
 
-    /// What the driver is to know next.
+    /// Returns the next event for the driver.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The earliest instant at which [`NodeSet::handle_timeout`] has something to do.
+    /// Returns the earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
         let links = self.nodes.iter().filter_map(|node| self.node_timeout(node));
         links.chain(self.lock_timeout()).min()
     }
 
-    /// The earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
+    /// Returns the earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
     #[must_use]
     pub fn lock_timeout(&self) -> Option<BootInstant> {
         self.timers.next()
     }
 
-    /// The earliest instant at which [`NodeSet::handle_node_timeout`] has something to do.
+    /// Returns the earliest instant at which [`NodeSet::handle_node_timeout`] has something to do.
     #[must_use]
     pub fn node_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
         let known = !self.touched.contains(node);
         if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
     }
 
-    /// Takes what the links have to tell to the locks it concerns, until they have no more to tell.
-    /// A loop, for a connection that is lost tells a thousand things at once.
+    /// Passes the links' reports to the locks concerned, until no report is left. A loop, not a
+    /// recursion: a lost connection produces a thousand reports at once.
     pub(super) fn route(&mut self, now: BootInstant) {
         while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
@@ -100,9 +100,10 @@ impl NodeSet {
         self.events.push_back(event);
     }
 
-    /// The attempt of `lock` failed; the next one is arranged for, if there is to be one.
+    /// Handles the failure of the attempt of `lock`, and schedules the next one if there is to be
+    /// one.
     pub(super) fn fail(&mut self, lock: LockId, token: Token, reason: AttemptError) {
-        // The nodes may not show what this client knows.
+        // The nodes may not show the owner that this client itself knows.
         let held_here = self.held_here_for(lock).is_some();
         let reason = if held_here { AttemptError::Taken } else { reason };
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
@@ -122,7 +123,7 @@ impl NodeSet {
         }
     }
 
-    /// No further attempt of `lock` follows.
+    /// Reports that no further attempt of `lock` follows.
     fn give_up(&mut self, lock: LockId) {
         let machine = self.lock(lock).expect("it has just ended");
         let (reason, told) = (machine.why_behind(), machine.taken_for());
@@ -130,15 +131,16 @@ impl NodeSet {
         self.events.push_back(Event::GaveUp { lock, reason, taken_for });
     }
 
-    /// How long the lease lives that another use of this client holds on the resource of `lock`.
+    /// Returns the rest of the lease that another use of this client holds on the resource of
+    /// `lock`.
     pub(super) fn held_here_for(&self, lock: LockId) -> Option<Duration> {
         let head = self.lines.head(self.lock(lock)?.resource()).filter(|&head| head != lock)?;
         let head = self.lock(head).filter(|head| head.has_lease())?;
         Some(head.deadline().since(self.clock))
     }
 
-    /// Takes the wishes of `lock` to the links, and forgets the lock once it is done. What the links
-    /// tell in return waits for [`NodeSet::route`].
+    /// Passes the commands of `lock` to the links, and forgets the lock once it has ended. The
+    /// links' reports wait for [`NodeSet::route`].
     pub(super) fn carry(&mut self, lock: LockId, now: BootInstant) {
         while let Some(send) = self.lock_mut(lock).and_then(Lock::poll_send) {
             if self.links[send.node.get()].send(send, now, &mut self.notes) {
@@ -159,21 +161,21 @@ impl NodeSet {
         let slot = &mut self.slots[lock.slot as usize];
         if ended {
             slot.lock = None;
-            // A slot whose generations are used up rests: handles of uses that ended long ago are
-            // still around, and none of them may name another use.
+            // A slot whose generations are used up is retired: handles of uses that ended long ago
+            // still exist, and none of them may name another use.
             if slot.generation < u32::MAX {
                 self.free.push(core::cmp::Reverse(lock.slot));
             }
         }
-        // Behind the releases, so that the next in line finds the keys gone.
+        // Only after the releases are queued, so that the next use's SETs find the keys gone.
         if gone && core::mem::take(&mut slot.in_line) {
             let next = self.lines.leave(resource, lock);
             self.advance_line(next, why_behind, now);
         }
     }
 
-    /// Lets the first in line for whom it is not too late attempt. `why` is what the last head told
-    /// those who waited behind it.
+    /// Makes the first attempt due for the first use in the queue that still has time. `why` is the
+    /// reason that the previous head gave to the uses behind it.
     fn advance_line(&mut self, mut head: Option<LockId>, why: AttemptError, now: BootInstant) {
         while let Some(lock) = head {
             let machine = self.lock_mut(lock).expect("who stands in line is there");
@@ -190,13 +192,15 @@ impl NodeSet {
         }
     }
 
-    /// From which instant on a majority of the nodes counts, if nothing changes; `None`: never.
+    /// Returns the instant from which a majority of the nodes counts, if nothing changes; `None`:
+    /// never.
     #[must_use]
     pub fn quorum_from(&self) -> Option<BootInstant> {
         self.majority_from(Link::eligible_from)
     }
 
-    /// The first instant by which a majority counts if each node does from the instant `of` it on.
+    /// Returns the first instant at which a majority counts, if each node counts from the instant
+    /// that `of` returns for its link.
     fn majority_from(&self, of: impl Fn(&Link) -> Option<BootInstant>) -> Option<BootInstant> {
         let mut from = [BootInstant::ZERO; MAX_NODES];
         let mut known = 0;

@@ -1,4 +1,4 @@
-//! The rules of the protocol, one a test, at the face that drivers see.
+//! Rules of the protocol, one per test, at the interface that drivers use.
 
 use super::*;
 use crate::protocol::command::Reply;
@@ -64,7 +64,7 @@ fn the_deadline_is_t1_plus_ttl_minus_drift_however_late_the_writes_and_answers()
 
 #[test]
 fn a_majority_that_answers_when_nothing_is_left_grants_nothing() {
-    // The lease of 60 ms is over 2.6 ms early; the node timeout is 50 ms, and timers may be late.
+    // The lease of 60 ms ends 2.6 ms early; the node timeout is 50 ms, and timers may be late.
     for (late_us, granted) in [(57_399, true), (57_400, false), (58_000, false)] {
         let mut world = World::warm(3);
         world.acquire(LockConfig { ttl: ms(60), ..lock_config(3) }, 1);
@@ -251,7 +251,7 @@ fn a_node_that_refuses_to_introduce_itself_is_not_counted() {
     assert_eq!(failed(&world.events), Some(AttemptError::Quarantined));
 }
 
-/// Three nodes of which so many are young, from the client's first contact on.
+/// Three nodes, of which the first `young_nodes` are young at the client's first contact.
 fn quarantined(young_nodes: usize) -> World {
     let mut world = World::cold(3);
     (0..young_nodes).for_each(|index| world.nodes[index].introduction = young(1));
@@ -316,7 +316,7 @@ fn who_waits_for_a_quarantine_does_not_sleep_past_a_node_that_connects() {
     let lock = world.acquire(config, 1);
     (0..2).for_each(|index| world.accept(index));
     answer_all(&mut world);
-    // The third node's connection takes longer than an attempt waits for it.
+    // The third node's connection takes longer to open than an attempt waits for it.
     world.pass(NODE_TIMEOUT);
     assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
     world.accept(2);
@@ -358,7 +358,7 @@ fn lost_comes_before_the_deadline_without_any_network() {
 #[test]
 fn check_reads_the_clock_and_wants_more_than_asked() {
     let (world, lock) = held();
-    // Nobody fired the timer: the process was stopped.
+    // No timer fired: the process was suspended.
     let deadline = world.now.after(ms(9_898));
     let check = |need, now| world.client.check(lock, need, now).is_ok();
     assert!(check(Duration::ZERO, deadline.before(Duration::from_nanos(1))));
@@ -491,7 +491,7 @@ fn a_reset_client_is_as_good_as_new() {
     assert_eq!(format!("{:?}", world.client), format!("{warm:?}"));
 }
 
-// ---- naming
+// ---- lock ids
 
 #[test]
 fn no_name_is_given_twice_when_generations_are_used_up() {

@@ -1,4 +1,4 @@
-//! What a driver is told: what to do to the transports, and what became of the locks.
+//! Outputs to the driver: commands for the transports, and events about the locks.
 
 use core::time::Duration;
 
@@ -9,26 +9,26 @@ use crate::protocol::quorum::{NodeIndex, NodeMask};
 use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
 
-/// What the driver is to do to a node's transport.
+/// A command to a node's transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Open a connection, and say how it went under this epoch.
+    /// Open a connection, and report the result under this epoch.
     Dial {
         /// The node.
         node: NodeIndex,
         /// Names the connection.
         epoch: u32,
     },
-    /// Drop the connection at once, unsent bytes and all. Nothing of it is to be reported any more.
+    /// Drop the connection at once, including unsent bytes. Report nothing about it from then on.
     Reset {
         /// The node.
         node: NodeIndex,
         /// Names the connection.
         epoch: u32,
-        /// Why it is given up.
+        /// Reason why the connection is given up.
         why: GivenUp,
     },
-    /// Write the command. It counts as written for good.
+    /// Write the command. From now on it counts as written for good.
     Write {
         /// The node.
         node: NodeIndex,
@@ -36,29 +36,29 @@ pub enum Command {
         epoch: u32,
         /// Names the command.
         id: CommandId,
-        /// What to write.
+        /// The command to write.
         op: Op,
     },
 }
 
-/// What the driver is to know.
+/// An event that the driver must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The driver is to draw randomness and call [`NodeSet::begin`](super::NodeSet::begin).
+    /// The driver must draw randomness and call [`NodeSet::begin`](super::NodeSet::begin).
     AttemptDue(LockId),
-    /// An attempt failed; whatever it may have set is being released.
+    /// An attempt failed; everything that it may have set is being released.
     AttemptFailed {
         /// The use of the lock.
         lock: LockId,
         /// The attempt's token.
         token: Token,
-        /// Why.
+        /// Reason for the failure.
         reason: AttemptError,
-        /// What the nodes had said.
+        /// The nodes' verdicts.
         ballot: Ballot,
     },
-    /// An attempt was granted; the driver is to call
-    /// [`NodeSet::deliver`](super::NodeSet::deliver) when it hands the lease to the caller.
+    /// An attempt was granted; the driver must call [`NodeSet::deliver`](super::NodeSet::deliver)
+    /// when it hands the lease to the caller.
     Decided {
         /// The use of the lock.
         lock: LockId,
@@ -66,17 +66,17 @@ pub enum Event {
         token: Token,
         /// The nodes whose votes were counted.
         counted: NodeMask,
-        /// When the lease will be over.
+        /// Deadline of the lease.
         deadline: BootInstant,
     },
-    /// There will be no further attempt, and nothing more is said of this use of the lock.
+    /// No further attempt follows, and no further event about this use of the lock.
     GaveUp {
         /// The use of the lock.
         lock: LockId,
-        /// Why the last attempt failed.
+        /// Reason why the last attempt failed.
         reason: AttemptError,
-        /// In how long a majority of the nodes has no key in the way any more if nobody releases or
-        /// extends it; `None` unless somebody has the lock and that is known.
+        /// Time after which a majority of the nodes holds no blocking key if no key is released or
+        /// extended before; `None` unless another owner has the lock and the time is known.
         taken_for: Option<Duration>,
     },
     /// The lease was extended.
@@ -87,30 +87,30 @@ pub enum Event {
         token: Token,
         /// The nodes whose answers were counted.
         counted: NodeMask,
-        /// When the lease will be over now.
+        /// New deadline of the lease.
         deadline: BootInstant,
     },
-    /// An extension failed. The lease is what it was.
+    /// An extension failed. The lease is unchanged.
     ExtensionFailed {
         /// The use of the lock.
         lock: LockId,
         /// The lease's token.
         token: Token,
-        /// Why.
+        /// Reason for the failure.
         reason: ExtendError,
     },
-    /// The lease is over, whether or not the caller has noticed.
+    /// The lease is over, whether or not the caller has noticed it.
     Lost {
         /// The use of the lock.
         lock: LockId,
-        /// Why.
+        /// Reason for the loss.
         reason: LostReason,
     },
-    /// The lease was released, and nothing more is said of this use of the lock.
+    /// The lease was released. No further event about this use of the lock follows.
     Released {
         /// The use of the lock.
         lock: LockId,
-        /// What the nodes answered.
+        /// The nodes' answers.
         outcome: ReleaseOutcome,
     },
 }

@@ -120,7 +120,7 @@ fn with_canary(run: u8, memory: &str, history: &str, age_s: u64) -> Introduction
 const GUARDS: [RestartGuard; 3] =
     [RestartGuard::Durable, RestartGuard::DelayedRestart, RestartGuard::Quarantine];
 
-/// When a node counts that is known with the first introduction, at 100 s, and says the second one at
+/// Returns the eligibility of a node that gives the introduction `first` at 100 s and `then` at
 /// 200 s.
 fn from_after(guard: RestartGuard, first: Introduction, then: Introduction) -> BootInstant {
     let mut node = eligibility(guard);
@@ -129,7 +129,7 @@ fn from_after(guard: RestartGuard, first: Introduction, then: Introduction) -> B
     node.from().expect("a master")
 }
 
-/// Quarantine that begins at 200 s.
+/// End of a quarantine that begins at 200 s.
 fn quarantined() -> BootInstant {
     at_s(210).after(Duration::from_millis(102))
 }

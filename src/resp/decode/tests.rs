@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::scan::FRAME_MAX;
 use super::*;
 
-/// A [`Frame`] of one's own.
+/// An owned [`Frame`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owned {
     Error(Vec<u8>),
@@ -29,7 +29,8 @@ impl From<Frame<'_>> for Owned {
     }
 }
 
-/// All replies until the end, and whether the end is an error. What is kept is bounded throughout.
+/// Returns all replies until the end or an error, and true if there was an error. Asserts that the
+/// buffer stays bounded.
 fn decode<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Owned>, bool) {
     let mut decoder = Decoder::default();
     let mut replies = Vec::new();
@@ -119,7 +120,7 @@ fn what_no_server_says_is_malformed() {
     }
 }
 
-/// Any frame that a server can send.
+/// Generates any frame that a server can send.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let line = "[ -~]{0,20}";
     let leaf = prop_oneof![
@@ -155,7 +156,7 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(frames(), 0..8).prop_map(|frames| frames.concat())
 }
 
-/// Bytes that look like frames more often than not.
+/// Generates bytes that mostly look like frames.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         3 => proptest::sample::select(&b"+-:$*_#,(!=%~>|\r\n0123456789?H;."[..]),
@@ -181,7 +182,7 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Whatever the split, the replies are the same, and so is whether there is an error.
+/// Asserts that the replies and the error do not depend on how `bytes` are split.
 fn splits_change_nothing(bytes: &[u8], cuts: &[prop::sample::Index]) {
     let whole = decode([bytes]);
     assert_eq!(decode(bytes.chunks(1)), whole);
@@ -219,7 +220,8 @@ fn the_deepest_frame_fits_a_small_stack() {
     on_a_small_stack(|| {
         for kind in ["*1\r\n", "%1\r\n+a\r\n", "~1\r\n"] {
             let nested = [kind.repeat(8).into_bytes(), b":1\r\n".to_vec()].concat();
-            // Only hashable elements may be in a set, and keys of a map: an error, or none.
+            // Elements of a set and keys of a map must be hashable: the outcome may be an error or
+            // not.
             decode([&nested[..]]);
         }
     });

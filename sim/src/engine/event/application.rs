@@ -10,7 +10,7 @@ use crate::subject::{Now, Patience};
 use crate::world::{Arrival, Direction};
 
 impl Process {
-    /// The application takes its next step, if it can.
+    /// Takes the application's next step, if that is possible now.
     pub(super) fn use_lock(&mut self, plan: &Plan, stage: &mut Stage) -> bool {
         match self.waiting {
             Waiting::Nothing => {}
@@ -58,7 +58,7 @@ impl Process {
     fn perform(&mut self, plan: &Plan, stage: &mut Stage, op: Op) {
         let now = self.now(stage);
         match (op, self.held) {
-            // Who has the lease already does not ask for it.
+            // An application that holds a live lease does not ask for another.
             (Op::Acquire(_), Some(held)) if !held.lost => {}
             (Op::Acquire(acquire), _) => {
                 self.release(stage, now);
@@ -105,7 +105,7 @@ impl Process {
         }
     }
 
-    /// Gives the lease back, if there is one.
+    /// Releases the lease, if the application holds one.
     fn release(&mut self, stage: &mut Stage, now: Now) {
         self.leave(stage);
         if let Some(Held { attempt, .. }) = self.held.take() {
@@ -138,7 +138,7 @@ impl Process {
         }
     }
 
-    /// The lease turned out to be over: nothing is left but to release it.
+    /// Skips to the next release: the lease is over, and nothing else is left to do with it.
     fn go_on_at_release(&mut self, stage: &mut Stage) {
         self.leave(stage);
         let rest = &self.ops[self.next_op..];
@@ -146,7 +146,7 @@ impl Process {
         self.next_op = release.map_or(self.ops.len(), |skipped| self.next_op + skipped);
     }
 
-    /// There is no lease: the application goes on at its next acquisition.
+    /// Skips to the next acquisition, because there is no lease.
     pub(super) fn without_lease(&mut self) {
         self.waiting = Waiting::Nothing;
         let rest = &self.ops[self.next_op..];

@@ -1,4 +1,4 @@
-//! A process's connections: which of its routes is which connection of the network.
+//! A process's connections: maps each route to a connection of the network.
 
 use super::process::Process;
 use crate::engine::stage::Stage;
@@ -26,7 +26,7 @@ impl Process {
         self.open_on(stage, server, 0)
     }
 
-    /// A connection that is open at once.
+    /// Opens a connection at once, without a handshake.
     pub(super) fn open_on(&self, stage: &mut Stage, server: u8, lane: u16) -> u16 {
         let number = stage.network.dial(self.host.0, server, lane, 1);
         let connection = stage.network.connection_mut(number);

@@ -1,4 +1,4 @@
-//! The application extends its lease, and hears what became of it.
+//! Extensions of the application's lease, and their results.
 
 use redlock_client::protocol::NodeMask;
 
@@ -7,7 +7,7 @@ use crate::engine::stage::Stage;
 use crate::history::{AttemptId, EventKind};
 
 impl Process {
-    /// The application asks for an extension, and waits until it is decided.
+    /// Asks for an extension; the application waits until the extension is decided.
     pub(super) fn extend(&mut self, stage: &mut Stage, attempt: AttemptId, ttl_ns: u64) {
         let now = self.now(stage);
         match self.subject.extend(ttl_ns, now) {
@@ -19,7 +19,8 @@ impl Process {
         }
     }
 
-    /// An extension has begun, the application's or one by which the client keeps the lease alive.
+    /// Records the beginning of an extension, requested by the application or made by the client to
+    /// keep the lease alive.
     pub(super) fn extension_began(
         &mut self,
         stage: &mut Stage,
@@ -56,7 +57,7 @@ impl Process {
         }
     }
 
-    /// The application hears of the new deadline.
+    /// Delivers the new deadline to the application.
     pub(super) fn prolong(
         &mut self,
         stage: &mut Stage,

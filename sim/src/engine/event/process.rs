@@ -1,7 +1,7 @@
-//! A client process: a lock client, and the application that uses it.
+//! A client process: a lock client, and the application that uses the lock client.
 //!
-//! A process runs in small pieces. Before each piece the faults that wait for it begin; if one of
-//! them stops the process, the piece is taken when the process goes on.
+//! A process runs in small pieces. Before each piece, the faults that wait for it begin. If one of
+//! them stops the process, the piece runs when the process resumes.
 
 use crate::engine::stage::plan::{Plan, PlannedOp};
 use crate::engine::stage::{ClientHost, Happening, Input, Packet, Stage};
@@ -13,7 +13,7 @@ use crate::subject::{
 };
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
-/// What the application waits for.
+/// The event that the application waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     ForExtension,
@@ -22,7 +22,7 @@ pub(super) enum Waiting {
     },
     ForLoss,
     ForVersion,
-    /// A write is under way; whoever learns that the lease is over waits no longer.
+    /// A write is under way; the wait ends early if the application learns that the lease is over.
     ForWrite,
     Nothing,
     UntilBoot(u64),
@@ -30,7 +30,7 @@ pub(super) enum Waiting {
     UntilTrue(u64),
 }
 
-/// The lease that the application has.
+/// The lease that the application holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) attempt: AttemptId,
@@ -50,23 +50,23 @@ pub(super) struct Process {
     pub(super) next_op: usize,
     pub(super) waiting: Waiting,
     attempts: u16,
-    /// OK answers to the current attempt, taken in.
+    /// Number of OK replies to the current attempt that the process has read.
     votes: usize,
     quorum: usize,
     action: Option<Action>,
     pub(super) to_deliver: Option<AttemptId>,
-    /// The lease was extended to this deadline, and the application has yet to hear it.
+    /// The new deadline of the extended lease, which the application has not yet learnt.
     pub(super) to_prolong: Option<(AttemptId, u64)>,
-    /// Counts the extensions of the lease.
+    /// Number of extensions of the lease.
     pub(super) rounds: u16,
-    /// Drawn when the grant was decided: the order of tokens is the order of grants.
+    /// Drawn when the grant is decided, so that tokens have the order of grants.
     drawn_token: u64,
     pub(super) held: Option<Held>,
     pub(super) routes: Vec<(Route, u16)>,
     pub(super) store: u16,
     timer_serial: u32,
     timer_at_ns: u64,
-    /// What the subject waits for, as of the last piece of a run.
+    /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
     eligible_from_ns: Vec<u64>,
     pub(super) done: bool,
@@ -104,7 +104,7 @@ impl Process {
         }
     }
 
-    /// Back to the beginning of a run; with `warm`, the connections to nodes that run are open.
+    /// Resets to the beginning of a run; with `warm`, the connections to running nodes are open.
     pub(super) fn reset(&mut self, plan: &Plan, stage: &mut Stage, warm: bool) {
         self.next_op = 0;
         self.waiting = Waiting::Nothing;
@@ -146,7 +146,7 @@ impl Process {
         }
     }
 
-    /// Does whatever can be done now, and arms the timer for the rest.
+    /// Takes all steps that are possible now, and sets the timer for the rest.
     pub(super) fn run(&mut self, plan: &Plan, stage: &mut Stage) {
         while self.step(plan, stage) {}
         let host = &stage.clients[usize::from(self.place)];
@@ -157,12 +157,12 @@ impl Process {
         }
     }
 
-    /// Whether something will happen on the process's own account.
+    /// Returns true if the process has a timer that will fire.
     pub(super) fn has_timer(&self) -> bool {
         self.timer_at_ns != u64::MAX
     }
 
-    /// The process's timer fired.
+    /// Returns true if `serial` is the number of the latest timer; older timers are ignored.
     pub(super) fn is_current_timer(&self, serial: u32) -> bool {
         serial == self.timer_serial
     }
@@ -196,7 +196,7 @@ impl Process {
         self.expire_timer(stage)
     }
 
-    /// Faults that wait for this point begin; whether the process may go on.
+    /// Begins the faults that wait for this point; returns true if the process may continue.
     pub(super) fn reach(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! What faults do, seen in the histories of small scenarios.
+//! Effects of faults, seen in the histories of small scenarios.
 
 use super::Engine;
 use crate::history::{
@@ -13,12 +13,13 @@ mod memory;
 const MS: u64 = 1_000_000;
 const C1: AttemptId = AttemptId { client: 0, number: 1 };
 
-/// One client that holds the lock from 0 to 2 s over nodes A, B and C, one way 1 ms, and `more`.
+/// Runs one client that holds the lock from 0 to 2 s over the nodes A, B and C, with 1 ms of
+/// one-way delay, and `more`.
 fn play(more: &str) -> Vec<Event> {
     play_in("", more)
 }
 
-/// The same in a cluster with `settings`.
+/// Runs the scenario of [`play`] in a cluster with `settings`.
 fn play_in(settings: &str, more: &str) -> Vec<Event> {
     let text = format!(
         r#"
@@ -56,7 +57,7 @@ fn count(events: &[Event], wanted: impl Fn(&EventKind) -> bool) -> usize {
 }
 
 fn executed(at_node: u8, of: OpKind) -> impl Fn(&EventKind) -> bool {
-    // The probe's commands are its own matter.
+    // The probe's commands are excluded.
     move |kind| {
         matches!(kind, EventKind::Executed { node, op, attempt, .. }
             if (*node, *op, attempt.client) == (at_node, of, 0))
@@ -148,7 +149,7 @@ fn a_resetting_partition_loses_what_was_under_way_and_both_ends_know() {
 
 #[test]
 fn a_silent_partition_is_noticed_by_its_silence() {
-    // The SET is written before it, or into it.
+    // The SET is written before the partition, or into it.
     for at in ["500us", "0s"] {
         let partition = "until = \"100ms\"\n\
                          partition = { between = [[\"c1\"], [\"A\"]], lost = \"silent\" }";
@@ -310,7 +311,7 @@ fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
     }
 }
 
-// ---- what the client does by itself
+// ---- actions that the client takes by itself
 
 #[test]
 fn a_client_that_keeps_its_lease_alive_tells_of_every_round() {

@@ -1,15 +1,16 @@
-//! A lease of three nodes is extended while nodes forget, messages dawdle and another client waits.
+//! Model: the holder of a lease on three nodes extends it while nodes forget, messages are slow,
+//! and another client waits.
 //!
 //! The holder was granted the lock at tick 0 by two nodes; its SET to the third is on its way.
-//! Every command and every answer takes as long as it likes, in order on one connection; the
-//! process may be stopped, so that its timers are late; a connection may be cut, and then a SET
-//! that was on it may be executed at any time, or never. Another client sets its key wherever there
-//! is none and takes it away when it likes; it is granted the lock when it has a majority. A node
-//! may forget the holder's key at any moment, so many times in all. Clocks are perfect and drift is
-//! zero; time passes in ticks, and a key that is set at tick t is gone at tick t + TTL.
+//! Every command and every answer may take any time, but they stay in order on one connection. The
+//! process may be stopped, so that its timers are late. A connection may be cut; a SET on a cut
+//! connection may be executed at any time, or never. Another client sets its key on any node
+//! without a key and removes it at any time; it is granted the lock when it has a majority. A node
+//! may forget the holder's key at any moment, up to a total number of times. Clocks are perfect and
+//! drift is zero. Time passes in ticks; a key that is set at tick t is gone at tick t + TTL.
 //!
-//! Three things must not happen ([`violations`]). Forgetting alone can break any lease of two
-//! nodes of three: what is asked of the rule is that it makes nothing worse.
+//! Three violations are checked ([`violations`]). Forgetting alone can break any lease on two nodes
+//! of three; the rule must only make nothing worse.
 
 mod holder;
 mod node;
@@ -27,57 +28,57 @@ pub use production::Production;
 pub use wording::{Repair, Wording, Young};
 pub use world::{Act, Bounds, Extension, Step, World, violations};
 
-/// Three nodes: the fewest with a majority that survives the loss of one.
+/// Number of nodes: the smallest number whose majority survives the loss of one node.
 pub const NODES: usize = 3;
 
 /// A command on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Prolong the key if it is there, for the round of this number.
+    /// Extend the key if it exists, for the given round.
     Extend {
-        /// Rounds are counted from one.
+        /// Number of the round, from one.
         round: u8,
     },
-    /// Set the key if there is none.
+    /// Set the key unless the node has one.
     Set,
 }
 
-/// What a node said.
+/// A node's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It did what it was asked.
+    /// The command was executed.
     Done,
-    /// The key is not there, or somebody else's.
+    /// The key is missing, or belongs to another client.
     Refused,
 }
 
-/// What a holder hears from a node.
+/// An input to the holder from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The answer to its oldest command without one.
+    /// Answer to the oldest unanswered command.
     Answer(Request, Answer),
-    /// The connection is gone; its commands will not be answered.
+    /// The connection is closed; its commands will not be answered.
     Closed {
-        /// The latest round's command was among them.
+        /// True if the latest round's command was among the unanswered ones.
         round_outstanding: bool,
     },
 }
 
-/// What a holder does, and what it tells its application.
+/// An action of the holder, or its report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It writes a command to a node.
+    /// The holder writes a command to a node.
     Write(usize, Request),
     /// The round succeeded.
     Extended {
-        /// The nodes that were counted.
+        /// Nodes whose answers counted.
         counted: [bool; NODES],
-        /// When the lease is over now.
+        /// New deadline of the lease.
         deadline: u8,
     },
     /// The round failed.
     Failed,
-    /// The lease is over for good.
+    /// The lease is lost for good.
     Lost,
 }
 

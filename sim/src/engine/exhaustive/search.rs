@@ -1,66 +1,66 @@
-//! Breadth first through the states of a model.
+//! Breadth-first search through the states of a model.
 
 use std::collections::BTreeSet;
 
-/// Something with states, of which each has successors.
+/// A transition system: states, each with its successors.
 pub trait Model {
-    /// All there is to say at one moment.
+    /// The complete state at one moment.
     type State: Clone;
-    /// What leads from a state to the next.
+    /// A transition from a state to the next.
     type Step: Copy;
-    /// Equal for states that behave alike.
+    /// Identity of a state: equal for states that behave alike.
     type Key: Ord;
 
-    /// Where histories begin.
+    /// Returns the initial states.
     fn initial(&self) -> Vec<Self::State>;
 
-    /// Calls `visit` with every step that can be taken in `state`, and where it leads, always in the
+    /// Calls `visit` with every possible step in `state` and its resulting state, always in the
     /// same order.
     fn successors(&self, state: &Self::State, visit: &mut dyn FnMut(Self::Step, Self::State));
 
-    /// What tells `state` from states that behave differently.
+    /// Returns the key that distinguishes `state` from states that behave differently.
     fn key(&self, state: &Self::State) -> Self::Key;
 
-    /// What is wrong with `state`. Nothing is looked for behind a state that is wrong.
+    /// Returns the violation in `state`, if any. The search does not continue beyond such a state.
     fn violation(&self, state: &Self::State) -> Option<&'static str>;
 }
 
-/// The shortest way to a violation.
+/// A shortest path to a violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample<Step> {
-    /// What is wrong at its end.
+    /// The violation at the end of the path.
     pub violation: &'static str,
-    /// From which of the initial states it leads there.
+    /// Place of the initial state of the path.
     pub initial: usize,
-    /// The steps, in order.
+    /// Steps of the path, in order.
     pub steps: Vec<Step>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explored<Step> {
-    /// Different states.
+    /// Number of different states.
     pub states: usize,
-    /// Steps between them, those into states already known too.
+    /// Number of steps between them, including steps into known states.
     pub transitions: usize,
-    /// The most steps that a shortest way to a state takes.
+    /// Largest number of steps on a shortest path to a state.
     pub depth: usize,
     /// The first violation; the search ends there.
     pub counterexample: Option<Counterexample<Step>>,
 }
 
-/// How a state was reached first: its predecessor's place, and the step from there.
+/// First path to a state: the place of its predecessor, and the step from there.
 #[derive(Clone, Copy)]
 enum Origin<Step> {
     Initial(usize),
     After(usize, Step),
 }
 
-/// Visits every state that can be reached, or stops at the first that violates something.
+/// Visits every reachable state, or stops at the first violation.
 ///
 /// # Panics
 ///
-/// If there are more than `states_max` states: a bound is part of every claim to have seen all.
+/// If there are more than `states_max` states. A claim to have seen all states must state a bound.
 pub fn search<M: Model>(model: &M, states_max: usize) -> Explored<M::Step> {
     let mut origins: Vec<Origin<M::Step>> = Vec::new();
     let mut known = BTreeSet::new();
@@ -117,7 +117,7 @@ fn way_to<Step: Copy>(origins: &[Origin<Step>], mut place: usize) -> (usize, Vec
 mod tests {
     use super::*;
 
-    /// Two counters up to three, of which nobody cares which is which; both at `bad` is wrong.
+    /// Two interchangeable counters up to three; a violation occurs if both are at `bad`.
     struct Counters {
         bad: u8,
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn every_state_is_visited_once_up_to_symmetry() {
         let explored = search(&Counters { bad: 9 }, 100);
-        // Ten unordered pairs; an ordered pair would have three steps more or less.
+        // Ten unordered pairs of values from 0 to 3; the pair of threes is six steps away.
         assert_eq!((explored.states, explored.depth), (10, 6));
         assert_eq!(explored.counterexample, None);
     }

@@ -1,4 +1,4 @@
-//! A node's server becomes a replica under live connections, and later a master again.
+//! Demotion: a node's server becomes a replica under live connections, and later a master again.
 
 use super::Stage;
 use super::nodes::Role;
@@ -14,7 +14,7 @@ pub(super) struct Demoted {
 }
 
 impl Stage {
-    /// The server of `node` becomes a replica, of `of` or of a server outside the scenario. Its
+    /// Makes the server of `node` a replica of `of`, or of a server outside the scenario. Its
     /// connections and its process live on.
     pub(in crate::engine) fn demote(
         &mut self,
@@ -42,7 +42,7 @@ impl Stage {
         self.end_turn(plan, server);
     }
 
-    /// The server is promoted; the replica whose keys it got follows it again.
+    /// Promotes the server again; the replica whose keys it got follows it again.
     pub(in crate::engine) fn end_demotion(&mut self, plan: &Plan, node: u8, of: Option<u8>) {
         let place = self.demoted.iter().position(|it| it.node == node);
         let Some(place) = place else { return };
@@ -56,20 +56,22 @@ impl Stage {
         self.schedule_expiry(plan, server);
     }
 
-    /// A process that is gone leaves nobody demoted: the next one reads its configuration.
+    /// Removes the demotion of a server whose process is gone: its next process reads its
+    /// configuration.
     pub(super) fn forget_demotion(&mut self, server: u8) {
         self.demoted.retain(|it| it.server != server);
         self.assume_role(server);
     }
 
-    /// The process calls itself what it has become.
+    /// Sets the role that the process reports.
     pub(super) fn assume_role(&mut self, server: u8) {
         let is_demoted = self.demoted.iter().any(|it| it.server == server);
         let host = &mut self.nodes[usize::from(server)];
         host.master.set_replica(is_demoted || host.replication.role == Role::Replica);
     }
 
-    /// Changes the keys of the server of `node`, and records the end or the return of the lock's.
+    /// Changes the keys on the server of `node`, and records the end or the return of the lock's
+    /// key.
     pub(super) fn change_keys(&mut self, plan: &Plan, node: u8, change: impl FnOnce(&mut Server)) {
         let server = self.masters[usize::from(node)];
         let master = &mut self.nodes[usize::from(server)].master;

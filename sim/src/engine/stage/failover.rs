@@ -1,4 +1,4 @@
-//! A replica takes the place of its master.
+//! Failover: a replica takes the place of its master.
 
 use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
@@ -9,8 +9,8 @@ use crate::master::Keyspace;
 use crate::world::ConnectionState;
 
 impl Stage {
-    /// `to` is the node's master from now on, if it runs. The clients that are `told` let go of the
-    /// old one.
+    /// Makes `to` the node's master, if it runs. The clients in the bit mask `told` leave the old
+    /// master.
     pub(in crate::engine) fn fail_over(&mut self, plan: &Plan, node: u8, to: u8, told: u16) {
         let old = self.masters[usize::from(node)];
         if old == to || !self.nodes[usize::from(to)].master.is_running() {
@@ -34,7 +34,7 @@ impl Stage {
         self.schedule_expiry(plan, to);
         self.lead_other_replicas(plan, node, to);
         for client in 0..self.clients.len() as u8 {
-            // The probe, which is the last one, comes when all is over.
+            // The probe is the last client; it starts after all faults.
             let is_told =
                 usize::from(client) + 1 == self.clients.len() || told & (1 << client) != 0;
             if is_told {
@@ -43,7 +43,7 @@ impl Stage {
         }
     }
 
-    /// Everybody knows; whoever was the node's master and is not steps down.
+    /// Tells every client the present master; former masters of the node step down.
     pub(in crate::engine) fn end_failover(&mut self, plan: &Plan, node: u8) {
         let master = self.masters[usize::from(node)];
         for client in 0..self.clients.len() {
@@ -63,7 +63,8 @@ impl Stage {
         self.lead_other_replicas(plan, node, master);
     }
 
-    /// The replicas of the node that the master can reach, and that reach it, follow it.
+    /// Makes the node's other replicas follow the master, if no partition lies between them in
+    /// either direction.
     fn lead_other_replicas(&mut self, plan: &Plan, node: u8, master: u8) {
         let leader = plan.nodes[usize::from(master)].host.0;
         for server in 0..plan.nodes.len() as u8 {
@@ -78,8 +79,8 @@ impl Stage {
         }
     }
 
-    /// Records which of the lock's keys are not on `server`, the node's master now, as they were
-    /// `before`: those that end by `cause`, and those that are there again.
+    /// Compares the lock's keys in `before` with those on `server`, the node's present master.
+    /// Records keys that end by `cause`, and keys that are there again.
     pub(super) fn tell_of_keys(
         &mut self,
         plan: &Plan,
@@ -108,7 +109,7 @@ impl Stage {
         self.record_returned();
     }
 
-    /// A client lets go of the old master, and dials the new one from now on.
+    /// Makes a client leave the old master; it dials the new one from now on.
     fn move_client(&mut self, plan: &Plan, client: u8, node: u8, (old, to): (u8, u8)) {
         self.known[usize::from(client) * plan.node_count + usize::from(node)] = to;
         let old_host = plan.nodes[usize::from(old)].host.0;

@@ -1,4 +1,4 @@
-//! What faults do when they begin and when they end.
+//! Effects of faults at their beginning and at their end.
 
 use super::nodes::key_ended;
 use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
@@ -9,7 +9,7 @@ use crate::scenario::{Lost, Point};
 use crate::world::ConnectionState;
 
 impl Stage {
-    /// Schedules every fault that begins at a time.
+    /// Schedules every fault that begins at a given time.
     pub(in crate::engine) fn schedule_faults(&mut self, plan: &Plan) {
         self.restarts.clear();
         self.set_off.clear();
@@ -26,7 +26,7 @@ impl Stage {
         }
     }
 
-    /// A client's attempt is about to take a step: faults that wait for it begin.
+    /// Begins the faults that wait for this step of an attempt.
     pub(in crate::engine) fn reach_point(
         &mut self,
         plan: &Plan,
@@ -167,7 +167,7 @@ impl Stage {
         if fault.closes {
             self.record(EventKind::FaultEnded { fault: fault.place });
         }
-        // Whoever waits for the end of the faults looks again.
+        // Clients that wait for the end of the faults check again.
         self.wake_all();
     }
 
@@ -177,7 +177,7 @@ impl Stage {
         }
     }
 
-    /// Tells the history what a host's clocks read, and sets off again what depends on them.
+    /// Records the readings of a host's clocks, and reschedules the restarts that depend on them.
     fn clocks_changed(&mut self, plan: &Plan, host: HostIndex) {
         self.record_clocks(plan, host);
         for place in 0..self.restarts.len() {
@@ -195,7 +195,7 @@ impl Stage {
 
     pub(in crate::engine) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
         for clock in ClockKind::ALL {
-            // A master uses its wall clock alone.
+            // A master uses only its wall clock.
             if plan.server_at(host.0).is_some() && clock != ClockKind::Wall {
                 continue;
             }
@@ -242,7 +242,7 @@ impl Stage {
         }
     }
 
-    /// The lock's key goes from a node that has a process, and is no ideal one.
+    /// Removes the lock's key from a node that has a process and is not ideal.
     fn remove(&mut self, plan: &Plan, node: u8, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
         let server = self.masters[usize::from(node)];
         let host = &mut self.nodes[usize::from(server)];
@@ -275,7 +275,7 @@ impl Stage {
         self.end_turn(plan, server);
     }
 
-    /// Nobody is told of that: servers push nothing when databases change places.
+    /// Swaps two databases. Servers push no notice of a swap, so no client is notified.
     fn swap(&mut self, plan: &Plan, node: u8, [one, other]: [u8; 2]) {
         let server = self.masters[usize::from(node)];
         let wall_ms = self.node_wall_ms(plan, server);
@@ -285,7 +285,8 @@ impl Stage {
         }
     }
 
-    /// Whether an operator can change the keys of a node: it has a process, and is no ideal one.
+    /// Returns true if an operator can change the keys of a node: the node has a process and is not
+    /// ideal.
     fn can_change_keys(&self, plan: &Plan, node: u8) -> bool {
         let server = self.masters[usize::from(node)];
         let runs = self.nodes[usize::from(server)].master.is_running();
@@ -309,7 +310,7 @@ impl Stage {
         }
     }
 
-    /// Both ends of every connection between two hosts see a reset.
+    /// Resets every connection between two hosts; both ends see the reset.
     fn reset_between(&mut self, plan: &Plan, one: u8, other: u8) {
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
@@ -321,7 +322,7 @@ impl Stage {
             connection.served = false;
             self.network.reset(number);
             match plan.server_at(ends.0) {
-                // It dials again, which takes as long as the partition.
+                // The replica dials again; the dial takes as long as the partition lasts.
                 Some(replica) => self.attach(plan, replica),
                 None => self.give(ends.0 - plan.node_count as u8, Input::Reset(number)),
             }

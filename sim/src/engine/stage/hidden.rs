@@ -1,12 +1,12 @@
-//! Restarts that a proxy hides: the clients' connections outlive the process behind it.
+//! Restarts that a proxy hides: the clients' connections outlive the process behind the proxy.
 
 use super::Stage;
 use super::plan::Plan;
 use crate::world::ConnectionState;
 
 impl Stage {
-    /// The process is gone, and a proxy keeps its clients' connections: what they asked and had no
-    /// answer to is lost.
+    /// Hides the death of the process: a proxy keeps its clients' connections. Their unanswered
+    /// requests are lost.
     pub(super) fn hide_death(&mut self, server: u8) {
         self.nodes[usize::from(server)].is_hidden = true;
         while let Some((connection, _)) = self.nodes[usize::from(server)].inbox.pop_front() {
@@ -14,14 +14,15 @@ impl Stage {
         }
     }
 
-    /// The proxy has nobody to give a request to.
+    /// Drops a request, because the proxy has no process to pass it to.
     pub(super) fn lose_request(&mut self, connection: u16) {
         if let Some(wire) = &mut self.wire {
             wire.end(connection).drop_request();
         }
     }
 
-    /// Another process serves the connections that a proxy has kept, and knows nothing of them.
+    /// Starts a new session on each connection that a proxy kept: the new process knows none of
+    /// them.
     pub(super) fn renew_sessions(&mut self, plan: &Plan, server: u8) {
         if !core::mem::take(&mut self.nodes[usize::from(server)].is_hidden) {
             return;

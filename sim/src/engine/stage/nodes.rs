@@ -1,4 +1,4 @@
-//! What nodes and the protected resource do with what arrives.
+//! Handling of arrivals at nodes and at the protected resource.
 
 mod disk;
 mod replication;
@@ -26,16 +26,16 @@ use crate::scenario::{ActiveExpiry, Client, Point};
 use crate::subject::{Ask, Request, Response, Word};
 use crate::world::{Arrival, ConnectionState, Direction, WALL_AT_START_MS};
 
-/// A node.
+/// One server, with its host.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct NodeHost {
     pub(in crate::engine) master: Server,
     pub(in crate::engine) stalls: u8,
-    /// The host has no power.
+    /// True if the host has no power.
     pub(in crate::engine) dark: bool,
-    /// A proxy keeps its clients' connections although the process is gone.
+    /// True if a proxy keeps the clients' connections although the process is gone.
     pub(in crate::engine) is_hidden: bool,
-    /// How many faults fill its memory.
+    /// Number of faults that fill the memory.
     pub(in crate::engine) full: u8,
     pub(in crate::engine) inbox: VecDeque<(u16, Request)>,
     pub(in crate::engine) disk: DiskWork,
@@ -58,7 +58,7 @@ impl NodeHost {
         }
     }
 
-    /// Back to the beginning of a run; the master is the caller's.
+    /// Resets to the beginning of a run, except for the master, which the caller sets.
     pub(in crate::engine) fn reset(&mut self) {
         (self.stalls, self.dark, self.full) = (0, false, 0);
         self.is_hidden = false;
@@ -69,7 +69,7 @@ impl NodeHost {
 }
 
 impl Stage {
-    /// Something may have come to the end of a connection.
+    /// Handles the item at the end of a connection, if one has arrived.
     pub(in crate::engine) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
         self.arrivals_due -= 1;
         let Some(what) = self.network.arrive(connection, direction, self.now_ns) else { return };
@@ -103,7 +103,7 @@ impl Stage {
         if let Arrival::Message(Packet::StoreRequest(request)) = what {
             return self.serve_store(plan, connection, request);
         }
-        // The end of a connection to the protected resource concerns nobody.
+        // The end of a connection to the protected resource has no effect.
         let Some(server) = plan.server_at(host) else { return };
         let node = &mut self.nodes[usize::from(server)];
         let running = node.master.is_running();
@@ -146,8 +146,8 @@ impl Stage {
         }
     }
 
-    /// The process executes again: what waits is executed, each connection's commands in their
-    /// order, in one turn.
+    /// Executes the waiting requests after a stall, in one turn and in the order of each
+    /// connection.
     pub(in crate::engine) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
         while !self.nodes[usize::from(node)].is_blocked()
             && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
@@ -161,8 +161,8 @@ impl Stage {
         plan.server_at(self.network.connection(connection).client).is_some()
     }
 
-    /// Every client that listens hears that the server's keys are gone. Where clients speak bytes, it is
-    /// the server that says so.
+    /// Notifies every listening client that the server's keys are gone. Does nothing if clients
+    /// speak bytes: the server itself sends the notice then.
     pub(super) fn tell_listeners(&mut self, plan: &Plan, server: u8) {
         if self.wire.is_some() {
             return;
@@ -181,17 +181,17 @@ impl Stage {
         }
     }
 
-    /// Which server a client takes for the master of a node.
+    /// Returns the server that a client takes for the master of a node.
     pub(in crate::engine) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
         self.known[usize::from(client) * plan.node_count + usize::from(node)]
     }
 
-    /// The node's wall clock, in whole milliseconds.
+    /// Returns the node's wall clock, in whole milliseconds.
     pub(in crate::engine) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
         self.node_wall_ns(plan, node) / 1_000_000
     }
 
-    /// The node's wall clock.
+    /// Returns the node's wall clock, in nanoseconds.
     pub(super) fn node_wall_ns(&self, plan: &Plan, node: u8) -> u64 {
         if plan.nodes[usize::from(node)].ideal {
             return WALL_AT_START_MS * 1_000_000 + self.now_ns;
@@ -200,9 +200,9 @@ impl Stage {
         clocks.read(ClockKind::Wall, self.now_ns)
     }
 
-    /// The introduction of a server, with its canary.
+    /// Returns the introduction of a server, with its canary.
     pub(in crate::engine) fn introduction(&mut self, plan: &Plan, server: u8) -> Introduction {
-        // Whole milliseconds: so a fleet begins every run at the same age.
+        // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.node_wall_ms(plan, server) * 1_000;
         let host = &mut self.nodes[usize::from(server)];
         let (said, canary) = host.master.introduce(wall_us);
@@ -214,7 +214,7 @@ impl Stage {
         }
     }
 
-    /// Executes a request, or puts it off, and answers it.
+    /// Executes a request and answers it, or postpones it.
     pub(super) fn execute_request(&mut self, plan: &Plan, connection: u16, request: Request) {
         let server = plan.server_at(self.network.connection(connection).server);
         let server = server.expect("commands are for servers");
@@ -257,7 +257,7 @@ impl Stage {
         }
         if let Some(word) = word.filter(|_| role == Role::Deposed && ask.op() != OpKind::Introduce)
         {
-            // The node does not do what its old master does.
+            // The commands of a deposed master do not count as the node's.
             return self.answer_without_key(plan, server, connection, &request, word);
         }
         let response =
@@ -265,8 +265,8 @@ impl Stage {
         self.answer(plan, connection, server, response);
     }
 
-    /// What a server does with a key; `None` if it is to be asked in another form. Histories tell
-    /// what the node's master does.
+    /// Executes a request on a key; returns `None` if the server must be asked in another form.
+    /// Histories record only the actions of the node's master.
     fn execute_on_key(
         &mut self,
         plan: &Plan,
@@ -283,7 +283,7 @@ impl Stage {
         Some(self.tell_of_key(plan, server, request, word, &done))
     }
 
-    /// What a server does that is asked without bytes.
+    /// Executes a request on a key if clients do not speak bytes.
     fn execute_natively(&mut self, plan: &Plan, server: u8, request: &Request) -> Executed {
         let wall_ms = self.node_wall_ms(plan, server);
         let value = request.token.as_bytes();
@@ -313,7 +313,7 @@ impl Stage {
                 set_if_missing(value, as_ms(ms), false)
             }
             Ask::SetOrShow { ttl_ms } => set_if_missing(value, as_ms(ttl_ms), true),
-            // A time in the past leaves no key, and one that lives for 1 ms is as good as that.
+            // A time in the past leaves no key. A key that lives for 1 ms has the same effect.
             Ask::SetUntil { wall_ms: until_ms } => {
                 set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
@@ -323,7 +323,7 @@ impl Stage {
         self.nodes[usize::from(server)].master.execute(command, wall_ms, writer)
     }
 
-    /// Tells what became of the key, and returns the answer.
+    /// Records the effect on the key, and returns the reply.
     fn tell_of_key(
         &mut self,
         plan: &Plan,
@@ -357,7 +357,7 @@ impl Stage {
             self.record(key_ended(node, ended));
         }
         if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
-            // The key may end sooner than the cycle was asked for.
+            // The key may now end before the time for which the expiry cycle is scheduled.
             self.nodes[usize::from(server)].expiry_scheduled = false;
             self.schedule_expiry(plan, server);
         }
@@ -370,8 +370,8 @@ impl Stage {
         word
     }
 
-    /// The second half of the script that sets the key and counts. Histories tell of the lock's
-    /// key alone.
+    /// Executes the second half of the script that sets the key and counts. Histories record only
+    /// the lock's key, not the counter.
     fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> Word {
         let wall_ms = self.node_wall_ms(plan, node);
         let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
@@ -381,7 +381,8 @@ impl Stage {
         }
     }
 
-    /// The active expiry cycle is asked for when the next key's time has come, a little late.
+    /// Schedules the active expiry cycle for the expiry of the next key, 1 ms later if the
+    /// scenario's active expiry is late.
     pub(in crate::engine) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let host = &mut self.nodes[usize::from(server)];
@@ -452,7 +453,7 @@ impl Stage {
 
 fn word_of(reply: &Reply, request: &Request) -> Word {
     match reply {
-        // With `NX … GET` it is the key that was missing.
+        // With `NX … GET` a nil reply means that the key was missing and was set.
         Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => Word::Ok,
         Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];

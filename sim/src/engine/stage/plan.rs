@@ -1,4 +1,5 @@
-//! A scenario compiled for playing: names resolved, times in nanoseconds, steps in small pieces.
+//! A scenario prepared for a run: names resolved, times in nanoseconds, steps split into
+//! operations.
 
 mod faults;
 
@@ -16,7 +17,7 @@ use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
 };
 
-/// A piece of an application's work.
+/// One operation of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Acquire(Acquire),
@@ -32,7 +33,7 @@ pub(crate) enum Op {
     Sleep {
         ns: u64,
     },
-    /// Sleeps until the time is over, or the lease.
+    /// Sleeps until `ns` have passed or the lease is over.
     SleepOrLost {
         ns: u64,
     },
@@ -41,18 +42,19 @@ pub(crate) enum Op {
     },
 }
 
-/// An [`Op`] and the true time before which it does not begin.
+/// An [`Op`] and the earliest true time at which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedOp {
     pub(crate) not_before_ns: u64,
     pub(crate) op: Op,
 }
 
-/// When a fault begins.
+/// Beginning of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
     At(u64),
-    /// The first attempt of `client` to come to `point`, or the one with this number.
+    /// When the first attempt of `client`, or its attempt with the number `attempt`, reaches
+    /// `point`.
     Before {
         client: u8,
         attempt: Option<u16>,
@@ -61,25 +63,25 @@ pub(crate) enum Begin {
     },
 }
 
-/// When a fault ends.
+/// End of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     At(u64),
     After(u64),
-    /// So much later on a clock of the host that it happens to.
+    /// `after_ns` after the beginning, measured on a clock of the host under fault.
     Measured {
         clock: ClockKind,
         after_ns: u64,
     },
     Never,
-    /// It has no duration.
+    /// At once: the fault has no duration.
     Instantly,
 }
 
-/// A group of hosts, bit by bit.
+/// A set of hosts: bit `i` stands for host `i`.
 pub(crate) type Hosts = u32;
 
-/// What a fault does, names resolved.
+/// Effect of a fault, with names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Attach {
@@ -102,7 +104,8 @@ pub(crate) enum Doing {
     Delete {
         node: u8,
     },
-    /// `of` is the server whose keys it gets, if it is in the scenario.
+    /// `of` is the server whose keys the demoted server gets; `None` if that server is outside the
+    /// scenario.
     Demote {
         node: u8,
         of: Option<u8>,
@@ -118,7 +121,7 @@ pub(crate) enum Doing {
     Evict {
         node: u8,
     },
-    /// `told` are the clients that hear of it at once, bit by bit.
+    /// `told` is the set of clients that are notified at once, as a bit mask.
     FailOver {
         node: u8,
         to: u8,
@@ -153,59 +156,59 @@ pub(crate) enum Doing {
     },
 }
 
-/// How a host dies, and what becomes of its disk.
+/// Manner of a host's death, and its effect on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Death {
     pub(crate) manner: Manner,
-    /// Some of what was not synced survives, the last record of it in part.
+    /// Part of the unsynced data survives; its last record is incomplete.
     pub(crate) torn: bool,
-    /// When the backup was made that is put back.
+    /// Time of the backup that is put back.
     pub(crate) backup_of_ns: Option<u64>,
-    /// A proxy keeps the clients' connections.
+    /// True if a proxy keeps the clients' connections.
     pub(crate) is_hidden: bool,
 }
 
-/// How a host dies.
+/// Manner of a host's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// The process dies, its host lives.
+    /// The process dies; its host lives.
     Killed,
     /// The host dies.
     PowerLost,
-    /// The process stops as it is told to.
+    /// The process shuts down on command.
     ShutDown,
 }
 
-/// A fault at one host, names resolved. One that happens to a group of hosts is planned once for
-/// each of them.
+/// A fault at one host, with names resolved. A fault on a group of hosts is planned once for each
+/// of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedFault {
-    /// Its place in the scenario's list.
+    /// Place of the fault in the scenario's list.
     pub(crate) place: u16,
-    /// Whether it is the first of its group: histories tell of the group's beginning then.
+    /// True for the first fault of its group; its beginning is recorded as the group's beginning.
     pub(crate) opens: bool,
-    /// Whether it is the last of its group.
+    /// True for the last fault of its group.
     pub(crate) closes: bool,
     pub(crate) begin: Begin,
     pub(crate) end: End,
     pub(crate) doing: Doing,
 }
 
-/// A server as the scenario begins: the one of each node, then the replicas.
+/// A server at the start of the scenario: first the server of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedNode {
     pub(crate) storage: Storage,
-    /// A lock service without faults of its own: perfect clock, perfect memory.
+    /// True for a lock service without faults of its own: perfect clock, perfect memory.
     pub(crate) ideal: bool,
-    /// Whose place it has, or may take.
+    /// Node that the server belongs to; a replica may take over this node.
     pub(crate) node: u8,
-    /// It is a replica that does not follow its node from the beginning.
+    /// True for a replica that does not follow its node from the beginning.
     pub(crate) is_new: bool,
     pub(crate) host: HostIndex,
 }
 
 impl PlannedNode {
-    /// Whether an answer waits for a sync that takes its time.
+    /// Returns true if a reply waits for a sync that takes time.
     pub(crate) fn answers_after_sync(&self) -> bool {
         self.storage.slow && self.storage.persistence == Persistence::Always
     }
@@ -217,29 +220,29 @@ pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) ops: Vec<Vec<PlannedOp>>,
     pub(crate) faults: Vec<PlannedFault>,
-    /// The servers: those of the nodes, in their order, and the replicas after them.
+    /// The servers of the nodes, in their order, followed by the replicas.
     pub(crate) nodes: Vec<PlannedNode>,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub(crate) node_count: usize,
     /// Wall-clock offset and rate of each host.
     pub(crate) clocks: Vec<(i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
     pub(crate) delays: Vec<Vec<(u64, u64)>>,
     pub(crate) sync_takes_ns: u64,
-    /// When in a second nodes begin their syncs, if it is not drawn.
+    /// Phase within a second at which nodes begin their syncs; `None` if it is drawn.
     pub(crate) sync_at_ns: Option<u64>,
     pub(crate) has_faults: bool,
     pub(crate) has_points: bool,
     pub(crate) warm: bool,
-    /// The key on every node.
+    /// The lock's key, the same on every node.
     pub(crate) key: Vec<u8>,
-    /// The key of the counter beside it.
+    /// Key of the fencing counter beside it.
     pub(crate) counter_key: Vec<u8>,
-    /// How long after the last client is done what it left behind may take.
+    /// Longest time after the end of the last client in which its remaining messages may arrive.
     pub(crate) grace_ns: u64,
-    /// How long the probe may try.
+    /// Longest time that the probe may try.
     pub(crate) probe_patience_ns: u64,
-    /// A run ends here at the latest.
+    /// Latest end of a run.
     pub(crate) end_ns: u64,
 }
 
@@ -280,12 +283,12 @@ impl Plan {
         })
     }
 
-    /// Whether there are replicas.
+    /// Returns true if the scenario has replicas.
     pub(crate) fn has_replicas(&self) -> bool {
         self.nodes.len() > self.node_count
     }
 
-    /// The server whose host this is, if it is one's.
+    /// Returns the server on this host, if the host has one.
     pub(crate) fn server_at(&self, host: u8) -> Option<u8> {
         if usize::from(host) < self.node_count {
             return Some(host);
@@ -297,7 +300,7 @@ impl Plan {
         Some(self.node_count as u8 + replica)
     }
 
-    /// The node whose server is, or may be, on this host.
+    /// Returns the node whose server is, or may be, on this host.
     ///
     /// # Panics
     ///
@@ -307,7 +310,7 @@ impl Plan {
         self.nodes[usize::from(server)].node
     }
 
-    /// The subject of the client at `place`; the place after the last one is the probe's.
+    /// Returns the subject of the client at `place`; the place after the last one is the probe's.
     pub(crate) fn subject(&self, place: usize) -> Subject {
         let scenario = &self.scenario;
         let is_probe = place == scenario.clients.len();

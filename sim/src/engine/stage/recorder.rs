@@ -1,4 +1,4 @@
-//! Where everything that happens is told: the hash, the oracle, and a kept history.
+//! Destination of every event: the hash, the oracle, and a kept history.
 
 use crate::history::{Event, EventKind, HistoryHash};
 use crate::oracle::Oracle;

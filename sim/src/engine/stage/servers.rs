@@ -1,4 +1,4 @@
-//! How servers die, and when and how they come back.
+//! Death and restart of servers.
 
 use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
@@ -9,7 +9,7 @@ use crate::master::run_id;
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
 impl Stage {
-    /// The delay of a restart begins, on a clock of the host.
+    /// Starts the delay of a restart on a clock of the host.
     pub(in crate::engine) fn measure_restart(
         &mut self,
         doing: Doing,
@@ -31,7 +31,8 @@ impl Stage {
         }
     }
 
-    /// Whether the clock says so now, which it may have been expected to say at another time.
+    /// Takes the restart and returns true if its clock has reached the due time. A clock change may
+    /// have moved that time since the restart was scheduled.
     pub(in crate::engine) fn is_restart_due(&mut self, fault: u16) -> bool {
         let place = self.restarts.iter().position(|it| it.fault == fault);
         let due = place.filter(|&place| {
@@ -41,7 +42,7 @@ impl Stage {
         due.map(|place| self.restarts.swap_remove(place)).is_some()
     }
 
-    /// A copy of what is written is made, for the fault at `place`.
+    /// Makes a copy of the written data, for the fault at `place`.
     pub(in crate::engine) fn back_up(&mut self, plan: &Plan, place: u16) {
         if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
             && let Some(server) = plan.server_at(host.0)
@@ -60,7 +61,7 @@ impl Stage {
         let power = death.manner == Manner::PowerLost;
         if self.nodes[usize::from(server)].master.is_running() {
             if death.manner == Manner::ShutDown {
-                // It answers what it has executed before it goes.
+                // The server sends the replies to all executed requests before it stops.
                 self.send_held(plan, server);
             }
             self.disk_after(server, place, death);
@@ -82,11 +83,12 @@ impl Stage {
             self.disk_after(server, place, death);
         }
         self.nodes[usize::from(server)].dark |= power;
-        // The kernel of a dead process says goodbye; a dead host says nothing.
+        // The kernel of a dead process closes its connections; a dead host sends nothing.
         self.drop_connections(plan, server, !power);
     }
 
-    /// Nobody serves the connections of `server` any more.
+    /// Ends the service on all connections of `server`, except those that a proxy keeps; with
+    /// `says_goodbye` the other ends are notified.
     pub(in crate::engine) fn drop_connections(
         &mut self,
         plan: &Plan,
@@ -108,7 +110,7 @@ impl Stage {
         }
     }
 
-    /// The process is gone, if it was not before, and this is left of what it kept.
+    /// Ends the process, if it runs, and applies the death to the data that it kept.
     fn disk_after(&mut self, server: u8, place: u16, death: Death) {
         let Self { nodes, choices, .. } = self;
         let master = &mut nodes[usize::from(server)].master;
@@ -147,8 +149,8 @@ impl Stage {
         if !was_dark {
             return;
         }
-        // A client that still believes in the old connection hears from the new kernel that there
-        // is none, when it sends something or sends it again.
+        // A client that still believes in the old connection gets a reset from the new kernel when
+        // it next sends or retransmits something.
         let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection(number);
@@ -160,7 +162,7 @@ impl Stage {
         }
     }
 
-    /// A new process loads what the disk kept.
+    /// Starts a new process, which loads the data on the disk.
     fn load(&mut self, plan: &Plan, server: u8) {
         let wall_ms = self.node_wall_ms(plan, server);
         let incarnation = self.nodes[usize::from(server)].master.incarnation() + 1;
@@ -186,7 +188,7 @@ impl Stage {
         self.record_returned();
     }
 
-    /// The node has a process again.
+    /// Records that the node has a process again.
     pub(in crate::engine) fn node_is_up(&mut self, node: u8) {
         self.starts[usize::from(node)] += 1;
         let incarnation = self.starts[usize::from(node)];

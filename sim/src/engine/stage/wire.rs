@@ -1,6 +1,6 @@
-//! The bytes of connections, where clients speak them: requests as they arrive, answers as they
-//! leave. What travels through the world are packets, one for each request and each answer; a
-//! connection loses nothing out of its middle, so that the next packet is about the next bytes.
+//! The bytes on connections, if clients speak bytes: requests as they arrive, replies as they
+//! leave. The world itself carries packets, one for each request and each reply. A connection loses
+//! nothing from its middle, so the next packet stands for the next bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,42 +16,42 @@ use crate::subject::{Ask, Request, Response, Word};
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Wire {
     ends: BTreeMap<u16, End>,
-    /// The ends that have something for their host to carry.
+    /// Connections with bytes for their host to carry.
     pub(in crate::engine) spoke: Vec<u16>,
 }
 
 /// A server's end of a connection.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct End {
-    /// What the kernel has taken in and the process has not.
+    /// Bytes that the kernel has received and the process has not read.
     pub(in crate::engine) requests: Requests,
     session: Session,
-    /// Answers that wait for the disk, oldest first.
+    /// Replies that wait for the disk, oldest first.
     held: VecDeque<Vec<u8>>,
-    /// Answers for the host to carry.
+    /// Replies for the host to carry.
     pub(in crate::engine) outgoing: Vec<u8>,
-    /// How long each answer is that was sent and has not arrived.
+    /// Length of each reply that was sent and has not arrived.
     pub(in crate::engine) lengths: VecDeque<usize>,
-    /// Requests that the server did not take in their form: they will come again in another.
+    /// Requests whose form the server rejected; the client sends them again in another form.
     pub(in crate::engine) again: VecDeque<Request>,
 }
 
 impl Wire {
-    /// The server's end of a connection.
+    /// Returns the server's end of a connection.
     pub(in crate::engine) fn end(&mut self, connection: u16) -> &mut End {
         let session = || Session::new(u64::from(connection) + 1);
         let end = || End { session: session(), ..End::default() };
         self.ends.entry(connection).or_insert_with(end)
     }
 
-    /// A new process serves the connection.
+    /// Starts a new session: a new process serves the connection.
     pub(super) fn renew(&mut self, connection: u16) {
         let end = self.end(connection);
         end.session = Session::new(u64::from(connection) + 1);
         end.held.clear();
     }
 
-    /// The next answer of the connection leaves.
+    /// Sends the next reply of the connection.
     pub(super) fn send(&mut self, connection: u16) {
         let end = self.end(connection);
         let answer = end.held.pop_front().expect("what is sent has been answered");
@@ -62,7 +62,7 @@ impl Wire {
 }
 
 impl End {
-    /// The next request reaches no process.
+    /// Drops the next request: no process receives it.
     pub(super) fn drop_request(&mut self) {
         let request = self.requests.next_request().expect("clients send requests");
         assert!(request.is_some(), "what has arrived is whole");
@@ -70,14 +70,14 @@ impl End {
 }
 
 impl Stage {
-    /// Answers what is about no key of the lock: part of a handshake, or an introduction, which may
-    /// write the canary. Whether there was something to answer.
+    /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
+    /// which may write the canary. Returns true if there was such a request.
     pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
         self.wire.is_some()
             && self.execute_next(plan, server, connection, Writer::Operator).is_some()
     }
 
-    /// Executes a request. What it pushes leaves before anything else is answered.
+    /// Executes a request. Messages that it pushes leave before any other request is answered.
     pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
         self.execute_request(plan, connection, request);
         if let Some(server) = plan.server_at(self.network.connection(connection).server) {
@@ -85,8 +85,8 @@ impl Stage {
         }
     }
 
-    /// Sends what a server has for connections that did not ask for it. It travels like the answer
-    /// to a handshake: histories do not tell of it.
+    /// Sends the messages that a server pushes without a request. A push travels like the reply to
+    /// a handshake: histories do not record it.
     pub(super) fn push(&mut self, plan: &Plan, server: u8) {
         let Some(wire) = &mut self.wire else { return };
         let mut pushed = Vec::new();
@@ -109,8 +109,8 @@ impl Stage {
         }
     }
 
-    /// Answers whatever part of a handshake has arrived, without the network between: time stands
-    /// still for who asks.
+    /// Answers the part of a handshake that has arrived, without network delay: time stands still
+    /// for the client.
     pub(in crate::engine) fn answer_at_once(&mut self, plan: &Plan, server: u8, connection: u16) {
         while self.speak_of_itself(plan, server, connection) {
             let wire = self.wire.as_mut().expect("there are bytes");
@@ -119,7 +119,8 @@ impl Stage {
         }
     }
 
-    /// What the bytes say, as a replica refuses it. `None` as in [`Stage::execute_bytes`].
+    /// Returns a replica's refusal of the request in the bytes. `None` as in
+    /// [`Stage::execute_bytes`].
     pub(super) fn refuse_bytes(
         &mut self,
         plan: &Plan,
@@ -135,8 +136,8 @@ impl Stage {
         Some(word_of(&value, asked))
     }
 
-    /// Executes what the bytes say: the answer, and what it did to the lock's key. `None` if the
-    /// server does not take the form that they have.
+    /// Executes the request in the bytes; returns the reply and the effect on the lock's key.
+    /// Returns `None` if the server rejects the form of the request.
     pub(super) fn execute_bytes(
         &mut self,
         plan: &Plan,
@@ -151,7 +152,7 @@ impl Stage {
         Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
     }
 
-    /// Executes what was asked, unless the server does not take its form: then it is asked again.
+    /// Executes the request `asked`. If the server rejects its form, the client asks again.
     fn execute_asked(
         &mut self,
         plan: &Plan,
@@ -169,8 +170,8 @@ impl Stage {
         Some(executed)
     }
 
-    /// The next request of a connection, its answer, and what it did; the answer is held until it
-    /// is sent.
+    /// Executes the next request of a connection; returns the reply and the effects. The reply is
+    /// held until it is sent.
     fn execute_next(
         &mut self,
         plan: &Plan,
@@ -209,18 +210,18 @@ fn word_of(value: &Value, asked: &Request) -> Word {
     }
 }
 
-/// Whether the server did nothing, since it does not know what it was asked in this form.
+/// Returns true if the server did nothing because it does not know this form of the request.
 fn is_form_refused(value: &Value) -> bool {
     let refusals = ["NOSCRIPT", "ERR unknown command", "ERR syntax error", "NOPERM"];
     matches!(value, Value::Error(text) if refusals.iter().any(|it| text.starts_with(it.as_bytes())))
 }
 
-/// Whether an error says that the server is a replica or loads its data.
+/// Returns true if an error says that the server is a replica or is loading its data.
 fn is_not_serving(text: &[u8]) -> bool {
     [&b"READONLY"[..], b"LOADING", b"MASTERDOWN"].iter().any(|it| text.starts_with(it))
 }
 
-/// What a request did that left the key, which is `stored`, alone.
+/// Returns the result of a request that left the key unchanged; `stored` is the key.
 fn nothing_done(stored: Option<&Entry>) -> Executed {
     let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
@@ -228,7 +229,7 @@ fn nothing_done(stored: Option<&Entry>) -> Executed {
     Executed { reply: Reply::Nil, expired: None, effect, ended: None }
 }
 
-/// What one step and the next did to a key, as one.
+/// Combines the results of two consecutive steps on a key.
 fn joined(first: Executed, next: Executed) -> Executed {
     let change = match next.effect.change {
         Change::Nothing => first.effect.change,

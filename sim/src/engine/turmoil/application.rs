@@ -18,7 +18,7 @@ use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::{Acquire, Point};
 use crate::world::{Arrival, Direction};
 
-/// The lease that the application has.
+/// The lease that the application holds.
 struct Held {
     lease: Lease,
     attempt: AttemptId,
@@ -47,7 +47,7 @@ impl Application {
         Self { world, client, redlock, ops, next_op: 0, held: None }
     }
 
-    /// Does all steps, then stays: a process that has nothing left to do keeps its lease.
+    /// Takes all steps, then stays: a process with nothing left to do keeps its lease.
     pub(super) async fn run(mut self) {
         while let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) {
             self.until(not_before_ns).await;
@@ -100,7 +100,7 @@ impl Application {
         Sleep::new(Arc::clone(&self.world), Due::True { client: self.client, at_ns })
     }
 
-    /// Faults that wait for this step begin; if they stop the process, the step waits too.
+    /// Begins the faults that wait for this step; if they stop the process, the step waits too.
     async fn reach(&self, op: Op) {
         let held = self.held.as_ref().map(|held| held.attempt);
         let next = || {
@@ -129,7 +129,7 @@ impl Application {
     }
 
     async fn acquire(&mut self, acquire: Acquire) {
-        // Who has the lease already does not ask for it.
+        // An application that holds a live lease does not ask for another.
         if self.has_lease() {
             return;
         }
@@ -168,8 +168,8 @@ impl Application {
         }
     }
 
-    /// Asks for an extension and goes on either way. Records a refusal to begin one: the client's
-    /// observer reports only extensions that have begun.
+    /// Asks for an extension, and continues whether it succeeds or fails. Records a refusal to
+    /// begin one: the client's observer reports only extensions that have begun.
     async fn extend(&mut self, ttl_ns: u64) {
         let Some(held) = &self.held else { return };
         let rounds = self.rounds();
@@ -180,14 +180,14 @@ impl Application {
             Err(ExtendErrorKind::Invalid) => Refusal::TooLong,
             Err(ExtendErrorKind::TooMany) => Refusal::TooMany,
             Err(ExtendErrorKind::WouldShorten) => Refusal::WouldShorten,
-            // It may have ended while the extension was under way.
+            // The lease may have ended while the extension was under way.
             Err(kind) if is_lost(kind) && self.rounds() == rounds => Refusal::Lost,
             _ => return,
         };
         self.record(EventKind::ExtensionRefused { attempt, ttl_ns, why });
     }
 
-    /// How many extensions of the lease the client has told of.
+    /// Returns the number of extensions of the lease that the client has reported.
     fn rounds(&self) -> u16 {
         self.world.lock().clients[usize::from(self.client)].rounds
     }
@@ -218,7 +218,8 @@ impl Application {
         }
     }
 
-    /// The release goes on in the background; the application does not wait for the nodes.
+    /// Releases the lease. The release continues in the background; the application does not wait
+    /// for the nodes.
     async fn release(&mut self) {
         self.leave();
         let Some(held) = self.held.take() else { return };
@@ -246,7 +247,8 @@ impl Application {
         self.record(EventKind::ReadDone { attempt, version });
     }
 
-    /// Whoever learns that the lease is over waits no longer for the answer.
+    /// Writes to the resource. The wait for the reply ends early if the application learns that the
+    /// lease is over.
     async fn write(&mut self, blind: bool) {
         let Some(held) = &self.held else { return };
         let Held { attempt, fencing_token, seen_version, .. } = *held;
@@ -276,7 +278,7 @@ impl Application {
         state.stage.send(&self.world.plan, store, Direction::Up, message);
     }
 
-    /// What the resource has answered last.
+    /// Takes the latest reply of the resource.
     fn served(&self) -> Option<Input> {
         self.world.lock().clients[usize::from(self.client)].served.take()
     }

@@ -18,7 +18,8 @@ use super::world::{Phase, State, World};
 use crate::engine::stage::plan::{Plan, PlannedOp};
 use crate::scenario::{self, Point};
 
-/// The client at `place`, but for its environment; the place after the last one is the probe's.
+/// Returns the builder of the client at `place`, without an environment; the place after the last
+/// one is the probe's.
 pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
     let scenario = &plan.scenario;
     let lock = &scenario.lock;
@@ -36,7 +37,7 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
         .tuning(lock.drift.into(), lock.retry.into())
 }
 
-/// Everything that a client process runs. While the process is stopped nothing of it is polled.
+/// Everything that a client process runs. While the process is stopped, none of it is polled.
 pub(super) struct Process {
     world: Arc<World>,
     client: u8,
@@ -45,7 +46,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// The process of `client`, whose application does `ops` from when it is part of the world.
+    /// Returns the process of `client`. Its application does `ops` once the process is part of the
+    /// world.
     pub(super) fn new(world: &Arc<World>, client: u8, ops: Vec<PlannedOp>) -> Self {
         let environment = HostEnvironment { world: Arc::clone(world), client };
         let observer = HistoryObserver { world: Arc::clone(world), client };
@@ -58,7 +60,7 @@ impl Process {
         let main = Box::pin(async move {
             in_phase(&shared, client, |phase| phase != Phase::Idle).await;
             if shared.lock().is_warming(client) {
-                // Not waited for: the connections are open when the world says so.
+                // Not awaited: the connections are open when the world says so.
                 let _ = redlock.ready(std::time::Duration::ZERO).await;
             }
             in_phase(&shared, client, |phase| phase == Phase::Started).await;
@@ -70,7 +72,7 @@ impl Process {
     }
 }
 
-/// Waits until the process has come that far.
+/// Waits until the process is in a `wanted` phase.
 async fn in_phase(world: &World, client: u8, wanted: impl Fn(Phase) -> bool) {
     poll_fn(|_| {
         let is_there = wanted(world.lock().clients[usize::from(client)].phase);
@@ -96,7 +98,7 @@ impl Future for Process {
             process.tasks.extend(spawned.into_iter().map(|it| Task::new(it, &process.root)));
             process.turn(everybody);
             let state = process.world.lock();
-            // What a task has spawned is polled at once.
+            // A newly spawned task is polled at once.
             if !state.runs(process.client)
                 || state.clients[usize::from(process.client)].spawned.is_empty()
             {
@@ -107,7 +109,7 @@ impl Future for Process {
 }
 
 impl Process {
-    /// Every task that was woken takes a step, as long as the process may.
+    /// Polls every woken task, as long as the process may run.
     fn turn(&mut self, everybody: bool) {
         let (world, client) = (&self.world, self.client);
         if everybody {
@@ -120,7 +122,7 @@ impl Process {
     }
 }
 
-/// A task of the process, which runs when it is woken and the process runs.
+/// A task of the process; it runs when it is woken and the process runs.
 struct Task {
     future: BoxFuture<'static, ()>,
     wakes: Arc<TaskWaker>,
@@ -143,7 +145,7 @@ impl Task {
     }
 }
 
-/// Wakes a task, and the process that it belongs to.
+/// Wakes a task and its process.
 struct TaskWaker {
     woken: AtomicBool,
     root: Arc<Root>,
@@ -168,7 +170,8 @@ impl Root {
 }
 
 impl State {
-    /// Whether the process takes its next step: it may be stopped before it hands a lease over.
+    /// Returns true if the process takes its next step; a fault may stop it before it delivers a
+    /// lease.
     fn goes_on(&mut self, plan: &Plan, client: u8) -> bool {
         let to_deliver = self.clients[usize::from(client)].to_deliver;
         if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {

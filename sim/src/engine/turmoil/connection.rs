@@ -1,4 +1,4 @@
-//! A client's end of a connection: turmoil carries the bytes, the world says which have arrived.
+//! A client's end of a connection: turmoil carries the bytes, the world decides which have arrived.
 
 use std::io;
 use std::pin::Pin;
@@ -11,11 +11,11 @@ use turmoil::net::TcpStream;
 use super::world::Readable;
 use super::world::World;
 
-/// How much is read at once at most.
+/// Largest number of bytes in one read.
 const CHUNK: usize = 4_096;
 
-/// A stream that lets through what has arrived by the world's reckoning, and that resets itself
-/// when it is dropped.
+/// A stream that passes only the bytes that have arrived in the world, and that resets itself when
+/// it is dropped.
 pub(super) struct ClientStream {
     world: Arc<World>,
     stream: TcpStream,

@@ -18,7 +18,7 @@ use crate::history::AttemptId;
 use crate::subject::token_of;
 use crate::world::{Choice, Label};
 
-/// What the client at a place sees of the world.
+/// Environment of the client at a place.
 pub(super) struct HostEnvironment {
     pub(super) world: Arc<World>,
     pub(super) client: u8,
@@ -33,7 +33,7 @@ impl Environment for HostEnvironment {
             let number = number.ok_or(io::ErrorKind::ConnectionRefused)?;
             let dialing = Dialing { world: Arc::clone(&self.world), number: Some(number) };
             let server = self.world.lock().lines[&number].server;
-            // Turmoil's connection is there at once; whether there is one, the world says.
+            // Turmoil connects at once; the world decides whether the connection exists.
             let stream = TcpStream::connect((server_name(usize::from(server)), PORT)).await?;
             self.world.lock().numbers.insert(stream.local_addr()?, number);
             poll_fn(|_| self.world.lock().poll_opened(number)).await?;
@@ -57,7 +57,7 @@ impl Environment for HostEnvironment {
         Ok(())
     }
 
-    /// A process of one thread has nowhere else to run it; nothing of it blocks.
+    /// Runs the task in the same thread: the process has only one, and the task never blocks.
     fn spawn_apart(&self, task: BoxFuture<'static, ()>) {
         self.spawn(task);
     }
@@ -68,7 +68,7 @@ impl Environment for HostEnvironment {
         state.wake_client(self.client);
     }
 
-    /// What the client draws for an attempt: its token, and what spreads its waits.
+    /// Draws the random bytes of an attempt: its token, and the jitter of its waits.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut state = self.world.lock();
         let drawn = &mut state.clients[usize::from(self.client)].draws;
@@ -84,7 +84,7 @@ impl Environment for HostEnvironment {
     }
 }
 
-/// A connection that is being dialled: whoever gives up resets it.
+/// A connection that is being dialled; it is reset if the dial is abandoned.
 struct Dialing {
     world: Arc<World>,
     number: Option<u16>,
@@ -126,8 +126,8 @@ impl environment::Timer for BootTimer {
     }
 }
 
-/// Waits for a time. The world wakes it in the tick that reaches the time by the clock that it is
-/// told on, whatever happened to that clock meanwhile.
+/// Waits for a time on one clock. The world wakes the sleeper in the tick in which that clock
+/// reaches the time, even if the clock was changed meanwhile.
 pub(super) struct Sleep {
     world: Arc<World>,
     due: Due,

@@ -1,4 +1,4 @@
-//! Writes down what a client tells of itself, in the words of the history.
+//! Translates a client's reports into events of the history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::history::{Answer, AttemptId, ClockKind, EventKind, Settlement};
 use crate::scenario::{Checks, Point};
 use crate::subject::{Ask, Request, settlement};
 
-/// The observer of the client at a place.
+/// Observer of the client at a place.
 pub(super) struct HistoryObserver {
     pub(super) world: Arc<World>,
     pub(super) client: u8,
@@ -22,7 +22,7 @@ pub(super) struct HistoryObserver {
 impl Observer for HistoryObserver {
     fn event(&self, event: &Event<'_>) {
         let mut state = self.world.lock();
-        // What the destructors of a dead process say is said by nobody.
+        // Events from the destructors of a dead process are ignored.
         if state.stage.clients[usize::from(self.client)].dead {
             return;
         }
@@ -35,7 +35,8 @@ impl Observer for HistoryObserver {
 }
 
 impl HistoryObserver {
-    /// A client that warms up has no history: what counts is what it has learnt at the end of it.
+    /// Handles an event during the warm-up. Nothing is recorded: only the client's knowledge at the
+    /// end of the warm-up matters.
     fn warm_up(&self, state: &mut State, event: &Event<'_>) {
         let client = self.client(state);
         match *event {
@@ -110,7 +111,7 @@ impl HistoryObserver {
         });
     }
 
-    /// The request is complete once the bytes are on their way and have a number.
+    /// Notes a request that the client announces. Its number is assigned when its bytes are sent.
     fn written(
         &self,
         state: &mut State,
@@ -118,7 +119,7 @@ impl HistoryObserver {
         operation: Operation,
         owner: Option<OwnerToken>,
     ) {
-        // An introduction is nobody's and belongs to number 0.
+        // An introduction belongs to no attempt; it has the number 0.
         let nobody = AttemptId { client: self.client, number: 0 };
         let attempt = owner.map_or(nobody, |owner| self.attempt(state, owner));
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
@@ -189,7 +190,8 @@ impl HistoryObserver {
         state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
 
-    /// Whoever has the lease hears of its new deadline.
+    /// Records the result of an extension. If the application holds the lease, it receives the new
+    /// deadline.
     fn extension_settled(
         &self,
         state: &mut State,
@@ -215,7 +217,7 @@ impl HistoryObserver {
         }
     }
 
-    /// The order of tokens is the order of grants.
+    /// Draws the fencing token at the grant, so that tokens have the order of grants.
     fn draw_fencing_token(&self, state: &mut State) {
         let token = match self.world.plan.scenario.store.checks {
             Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
@@ -227,7 +229,7 @@ impl HistoryObserver {
         self.client(state).fencing_token = token;
     }
 
-    /// The attempt with this token, which has begun.
+    /// Returns the attempt with this token; the attempt has begun.
     fn attempt(&self, state: &mut State, owner: OwnerToken) -> AttemptId {
         self.client(state).attempts[owner.as_bytes()]
     }
@@ -236,7 +238,7 @@ impl HistoryObserver {
         &mut state.clients[usize::from(self.client)]
     }
 
-    /// The connection to a node, if one is open.
+    /// Returns the connection to a node, if one is open.
     fn line<'a>(&self, state: &'a mut State, node: usize) -> Option<&'a mut Line> {
         let number = self.client(state).connected[node]?;
         state.lines.get_mut(&number)

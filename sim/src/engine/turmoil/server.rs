@@ -1,5 +1,5 @@
-//! The host of a server, for turmoil: carries bytes between connections and the world, which says
-//! what becomes of them.
+//! Turmoil's host of a server: carries bytes between connections and the world. The world decides
+//! what happens to the bytes.
 
 use std::future::Future;
 use std::io;
@@ -13,10 +13,10 @@ use turmoil::net::{TcpListener, TcpStream};
 
 use super::world::World;
 
-/// Where servers listen.
+/// Port on which servers listen.
 pub(super) const PORT: u16 = 6_379;
 
-/// Accepts every connection: one that the world has refused is used by nobody.
+/// Accepts every connection; no client uses one that the world has refused.
 pub(super) struct Carrier {
     world: Arc<World>,
     server: u8,
@@ -66,7 +66,7 @@ struct ServerEnd {
 }
 
 impl ServerEnd {
-    /// Ready when the client has let go.
+    /// Returns `Ready` when the client has closed the connection.
     fn poll(&mut self, world: &World, server: u8, context: &mut Context<'_>) -> Poll<()> {
         while let Poll::Ready(read) = self.poll_read(world, server, context) {
             if !read {
@@ -90,7 +90,8 @@ impl ServerEnd {
         Poll::Pending
     }
 
-    /// Whether something was read: it is in the kernel now, whether or not there is a process.
+    /// Reads bytes into the kernel of the server, whether or not a process runs. Returns true if
+    /// bytes were read.
     fn poll_read(&mut self, world: &World, server: u8, context: &mut Context<'_>) -> Poll<bool> {
         let mut chunk = [0; 4_096];
         let mut chunk = ReadBuf::new(&mut chunk);

@@ -1,7 +1,7 @@
-//! One run: the world goes first in every millisecond, then turmoil's hosts.
+//! One run: in every millisecond the world goes first, then turmoil's hosts.
 //!
-//! Nobody looks at turmoil's own time. While nothing is under way between its hosts, time leaps to
-//! the next thing that happens.
+//! Turmoil's own time is ignored. While nothing is under way between its hosts, time leaps to the
+//! next event.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,22 +20,22 @@ use crate::world::ConnectionState;
 
 const TICK_NS: u64 = 1_000_000;
 
-/// More steps than this while time stands still is a bug of the engine or of the client.
+/// Bound on the steps while time stands still. More steps are a bug of the engine or of the client.
 const STILL_STEPS_MAX: u32 = 64;
 
-/// The name of the client at `place`; the place after the last one is the probe's.
+/// Returns the name of the client at `place`; the place after the last one is the probe's.
 fn client_name(place: usize) -> String {
     format!("client-{place}")
 }
 
-/// How far a run has come.
+/// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stretch {
-    /// The clients are at it.
+    /// The clients run.
     Clients,
-    /// The probe tries until then.
+    /// The probe may try until `until_ns`.
     Probe { until_ns: u64 },
-    /// What was left behind may arrive until then.
+    /// The remaining messages may arrive until `until_ns`.
     Drain { until_ns: u64 },
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Simulation {
     sim: Sim<'static>,
     seed: u64,
     now_ns: u64,
-    /// Turmoil's hosts have nothing to do before something happens.
+    /// True if turmoil's hosts have nothing to do until the next event.
     idle: bool,
 }
 
@@ -66,7 +66,8 @@ impl Simulation {
         simulation
     }
 
-    /// Clients go before servers in every step: what they write has arrived at its end.
+    /// Registers clients before servers: clients act first in every step, so their bytes arrive
+    /// within the step.
     fn register(&mut self) {
         let clients = self.world.plan.scenario.clients.len();
         for client in 0..=clients {
@@ -81,9 +82,9 @@ impl Simulation {
         }
     }
 
-    /// Plays the run to its end.
+    /// Runs to the end.
     pub(super) fn run(mut self, kept: Kept<'_>) -> Outcome {
-        // Servers listen before anybody dials.
+        // Servers must listen before a client dials.
         self.step();
         for client in 0..self.world.plan.scenario.clients.len() {
             self.start(client as u8, self.world.plan.warm);
@@ -104,7 +105,7 @@ impl Simulation {
         self.end(kept)
     }
 
-    /// A client is called for; `warm`: its connections are open when it begins.
+    /// Starts a client; with `warm`, its connections are open at its beginning.
     fn start(&self, client: u8, warm: bool) {
         let mut state = self.world.lock();
         state.open_store(&self.world.plan, client);
@@ -116,7 +117,7 @@ impl Simulation {
         state.wake_client(client);
     }
 
-    /// Time stands still until everybody who warms up has heard from every node.
+    /// Lets time stand still until every warming client has an answer from every node.
     fn warm_up(&mut self) {
         let everybody = (1 << self.world.plan.node_count) - 1;
         for _ in 0..STILL_STEPS_MAX {
@@ -132,7 +133,7 @@ impl Simulation {
         panic!("a client does not warm up, by seed {}", self.seed);
     }
 
-    /// When the next tick is; `None` if nothing will ever happen again.
+    /// Returns the time of the next tick; `None` if nothing will ever happen again.
     fn due_ns(&self) -> Option<u64> {
         let next_ns = self.now_ns + TICK_NS;
         if !self.idle {
@@ -145,7 +146,7 @@ impl Simulation {
         Some(due_ns.next_multiple_of(TICK_NS).max(next_ns))
     }
 
-    /// The world's part of a millisecond, then turmoil's.
+    /// Runs the world's part of a millisecond, then turmoil's.
     fn tick(&mut self, at_ns: u64) {
         self.now_ns = at_ns;
         let world = Arc::clone(&self.world);
@@ -178,7 +179,7 @@ impl Simulation {
         state.hand_over();
     }
 
-    /// Which stretch the run is in now; `None` when it is over.
+    /// Returns the present stretch of the run; `None` if the run is over.
     fn stretch(&mut self, current: Stretch) -> Option<Stretch> {
         let state = self.world.lock();
         let (now_ns, plan) = (self.now_ns, &self.world.plan);
@@ -205,7 +206,7 @@ impl Simulation {
             Stretch::Probe { .. } if state.clients[probe].got_lease => Some(drain),
             Stretch::Probe { .. } => Some(current),
             Stretch::Drain { .. } => {
-                let waiting = state.stage.recorder.oracle.is_waiting_until_ns();
+                let waiting = state.stage.recorder.oracle.must_last_until_ns();
                 let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
                     && state.stage.arrivals_due == 0
                     && state.timers.is_empty();
@@ -214,7 +215,7 @@ impl Simulation {
         }
     }
 
-    /// The client that shows that the lock can be had again once the faults are over.
+    /// Starts the probe: the client that shows that the lock is available again after the faults.
     fn start_probe(&mut self) {
         let mut state = self.world.lock();
         let probe = state.clients.len() as u8 - 1;
@@ -228,8 +229,8 @@ impl Simulation {
 
     fn end(self, kept: Kept<'_>) -> Outcome {
         let mut state = self.world.lock();
-        // Nothing more happens: time passes until what was left behind can be judged.
-        if let Some(until_ns) = state.stage.recorder.oracle.is_waiting_until_ns() {
+        // No further event follows: time passes until the oracle can judge what is left.
+        if let Some(until_ns) = state.stage.recorder.oracle.must_last_until_ns() {
             let last_ns = self.now_ns + self.world.plan.grace_ns;
             state.stage.now_ns = self.now_ns.max(until_ns.min(last_ns));
         }
@@ -246,7 +247,7 @@ impl Simulation {
     }
 }
 
-/// What the probe does.
+/// Returns the probe's steps.
 fn probing() -> Vec<PlannedOp> {
     let patient = Acquire { attempts: Some(u32::MAX), ..Acquire::default() };
     [Op::Acquire(patient), Op::Release].map(|op| PlannedOp { not_before_ns: 0, op }).to_vec()
@@ -258,7 +259,7 @@ impl State {
         self.clients[usize::from(client)].store = self.open(plan, client, store);
     }
 
-    /// The connections of a client that warms up are there.
+    /// Opens the connections of a client that warms up.
     pub(super) fn open_nodes(&mut self, plan: &Plan, client: u8) {
         for node in 0..plan.node_count as u8 {
             let server = self.stage.server_of(plan, client, node);
@@ -274,7 +275,7 @@ impl State {
         }
     }
 
-    /// A connection that is open at once.
+    /// Opens a connection at once, without a handshake.
     fn open(&mut self, plan: &Plan, client: u8, to: u8) -> u16 {
         let from = Self::client_host(plan, client).0;
         let number = self.stage.network.dial(from, to, 0, 1);
@@ -284,7 +285,7 @@ impl State {
         number
     }
 
-    /// Time goes on for everybody.
+    /// Ends the warm-up: time passes for every client again.
     fn warmed_up(&mut self, plan: &Plan) {
         self.lines.values_mut().for_each(|line| line.still = false);
         for client in 0..self.clients.len() as u8 {
@@ -304,7 +305,7 @@ impl State {
         }
     }
 
-    /// The clients that have died since it was asked last.
+    /// Returns the clients that have died since the last call.
     fn newly_dead(&mut self) -> Vec<usize> {
         let mut dead = Vec::new();
         for (place, client) in self.clients.iter_mut().enumerate() {

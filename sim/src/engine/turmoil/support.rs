@@ -1,4 +1,4 @@
-//! What this engine can do, and the words for what it cannot.
+//! Features that this engine supports, and the messages for those that it does not.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::engine::stage::plan::{Begin, Doing, Plan, PlannedFault};
 use crate::history::HostIndex;
 use crate::scenario::{Point, Span};
 
-/// A tick there and a tick back.
+/// One tick for each direction.
 const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
 
-/// Refuses what cannot be played as the scenario says: other subjects have no shell on tokio, the
-/// production client cannot be told everything that a policy can, and it reads T1 of a retry in one
-/// breath with what comes before it, so that it cannot be stopped between them.
+/// Rejects a scenario that this engine cannot run exactly. Other subjects have no tokio shell. The
+/// production client has fewer settings than a policy. It reads T1 of a retry together with the
+/// step before it, so it cannot be stopped between the two.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     let scenario = &plan.scenario;
     for client in &scenario.clients {

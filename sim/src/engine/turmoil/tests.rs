@@ -11,7 +11,7 @@ use crate::oracle::{Blame, Judgement, Violation};
 use crate::scenario::{Property, Span, embedded};
 use crate::subject::{Ask, Request, token_of};
 
-/// The case `slug` of the scenario `name`; the base if it is empty.
+/// Returns the case `slug` of the scenario `name`; an empty `slug` means the base case.
 fn case(name: &str, slug: &str) -> Case {
     let files = embedded().unwrap();
     let file = files.iter().find(|file| file.scenario().name == name).unwrap();
@@ -54,7 +54,8 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
     assert!(overlap.blamed.iter().eq([Blame::Pause]), "{overlap:?}");
 }
 
-/// Catalogue K3: a false promise, and the default that needs none.
+/// Catalogue K3: a false promise of durability breaks exclusion; the default, the quarantine, needs
+/// no promise.
 #[test]
 fn a_failover_breaks_a_false_promise_and_a_restart_not_the_quarantine() {
     let (outcome, _) = play(&case("replica-within-redlock", ""));
@@ -145,7 +146,7 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     assert_eq!(refused(&newer), format!("{cannot}`plain-extensions = false` on this server"));
 }
 
-/// One client and five nodes, 1 ms away, while `faults` happen.
+/// Returns a case with one client and five nodes, 1 ms away, and these faults.
 fn inline(steps: &str, faults: &str) -> Case {
     let text = format!(
         "schema = 1\nname = \"inline\"\ntitle = \"t\"\n[lock]\nttl = \"10s\"\n\
@@ -159,7 +160,7 @@ fn history_of(steps: &str, faults: &str) -> Vec<Event> {
     play(&inline(steps, faults)).1
 }
 
-/// When each event of client 0 that `what` picks happened, in milliseconds.
+/// Returns the times of the events of client 0 that `what` selects, in milliseconds.
 fn times_ms(history: &[Event], what: impl Fn(&EventKind) -> bool) -> Vec<u64> {
     history.iter().filter(|it| what(&it.kind)).map(|it| it.at_ns / 1_000_000).collect()
 }
@@ -178,7 +179,7 @@ fn a_held_message_arrives_after_the_heal() {
     assert!(on_a.len() == 1 && (150..=350).contains(&on_a[0]), "{on_a:?}");
 }
 
-/// The client gives a silent connection up after half a second, and what was held on it is gone.
+/// The client gives up a silent connection after half a second; the bytes held on it are lost.
 #[test]
 fn what_a_reset_connection_held_never_arrives() {
     let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"2s\"\n\
@@ -206,7 +207,8 @@ fn a_resetting_partition_breaks_connections_and_not_what_was_done() {
     assert_eq!(times_ms(&history, released).len(), 1);
 }
 
-/// Catalogue D11: a server that does not know the script executes nothing, and is asked again.
+/// Catalogue D11: a server that does not know the script executes nothing; the client sends the
+/// request again.
 #[test]
 fn a_script_that_the_server_does_not_know_is_asked_for_again() {
     let world = World::new(Plan::new(&inline("{ acquire = {} }", "")).unwrap(), 0, true);
@@ -235,7 +237,8 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
     assert_eq!(release(&named), (None, true), "it is known from then on");
 }
 
-/// The kernel of a killed server says goodbye; where nobody holds a connection it is reset.
+/// The kernel of a killed server closes its connections; a connection that no process holds is
+/// reset.
 #[test]
 fn connections_end_in_the_way_that_servers_do() {
     let ended = |fault: &str| {
@@ -285,7 +288,8 @@ fn a_killed_client_says_nothing_more() {
 
 #[test]
 fn a_dead_process_says_goodbye_and_a_dead_host_does_not() {
-    // A client that knows that three nodes are gone fails at once; else it waits for the timeout.
+    // A client that knows that three nodes are gone fails at once; otherwise it waits for the
+    // timeout.
     for (kind, settled_ms) in [("kill", 100..110), ("power", 150..160)] {
         let fault = |node: &str| {
             format!("[[fault]]\nid = \"{node}\"\nat = \"50ms\"\n{kind} = {{ host = \"{node}\" }}\n")
@@ -334,13 +338,14 @@ fn a_sleep_follows_its_clock_and_ends_in_the_millisecond_that_reaches_it() {
         )
     };
     assert_eq!(slept_ms(""), 1000);
-    // 400 ms have gone by; the 600 that are left take 480.
+    // 400 ms have passed; the remaining 600 ms take 480 ms.
     assert_eq!(slept_ms(&faster("402ms", 250_000)), 880);
-    // 598.4 of those that are left are over after 544 ms, and 600 after 545.45.
+    // After 544 ms, 598.4 ms of the remaining 600 ms have passed; all 600 ms have passed after
+    // 545.45 ms.
     assert_eq!(slept_ms(&faster("402ms", 100_000)), 946);
 }
 
-/// Client-side caching: a push travels as an answer does, and ends up where its reader is.
+/// Client-side caching: a push travels like a reply, and reaches the connection that reads the key.
 #[test]
 fn pushes_travel_to_the_connections_that_read_the_key() {
     let faults = "[[client]]\nid = \"c2\"\nsteps = [{ acquire = {} }]\n\
@@ -373,7 +378,7 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";
     assert_eq!(sent(state, reader), push, "at once");
-    // It is read again, expires, and everything is flushed.
+    // The key is read again, it expires, and the database is flushed.
     requests(state, reader, b"GET res\r\n");
     let greeting = Request { ask: Ask::Greet, ..request };
     state.stage.execute(plan, reader, greeting);

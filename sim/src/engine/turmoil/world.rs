@@ -1,4 +1,4 @@
-//! The world of one run, shared by all hosts: the stage, and what belongs to clients on tokio.
+//! The world of one run, shared by all hosts: the stage, and the state of clients on tokio.
 
 mod line;
 
@@ -17,41 +17,41 @@ use crate::engine::stage::{Input, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
 use crate::world::ConnectionState;
 
-/// The world of one run. Hosts hold it; its own lock is taken for moments only and never while a
-/// client is called.
+/// The world of one run. Hosts hold it. Its mutex is held only briefly, and never during a call
+/// into a client.
 pub(super) struct World {
     pub(super) plan: Plan,
     state: Mutex<State>,
 }
 
-/// What changes.
+/// Mutable state of the world.
 pub(super) struct State {
     /// Masters, network, clocks, faults and the history.
     pub(super) stage: Stage,
     pub(super) clients: Vec<ClientHost>,
-    /// Who carries the bytes of each server.
+    /// Waker of the carrier of each server's bytes.
     pub(super) carriers: Vec<Option<Waker>>,
     /// The clients' ends of all connections to servers, by number.
     pub(super) lines: BTreeMap<u16, Line>,
-    /// Which connection a client's address is.
+    /// Number of the connection with this client address.
     pub(super) numbers: BTreeMap<SocketAddr, u16>,
     pub(super) timers: BTreeMap<u64, Timer>,
     next_timer: u64,
-    /// Somebody did something since the last step.
+    /// True if a host has done something since the last step.
     pub(super) active: bool,
-    /// Nothing is told any more.
+    /// True once no more events are recorded.
     pub(super) ended: bool,
 }
 
-/// How far a client process has come.
+/// Progress of a client process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It has not been called for.
+    /// Not started.
     #[default]
     Idle,
-    /// It opens its connections, while time stands still for it.
+    /// Opens its connections, while time stands still for it.
     Warming,
-    /// It is part of the world.
+    /// Part of the world.
     Started,
 }
 
@@ -59,51 +59,51 @@ pub(super) enum Phase {
 #[derive(Default)]
 pub(super) struct ClientHost {
     pub(super) phase: Phase,
-    /// The history has been told whose votes it counts at its beginning.
+    /// True once the history records the nodes whose votes the client counts at its beginning.
     pub(super) is_known: bool,
-    /// Its host was taken down after its death.
+    /// True once its host was taken down after its death.
     pub(super) crashed: bool,
-    /// The scenario's steps are done.
+    /// True once the scenario's steps are done.
     pub(super) done: bool,
     pub(super) got_lease: bool,
-    /// Wakes it; everybody in it if it was called.
+    /// Waker of the process; if `called` is set, every task of the process is polled.
     pub(super) waker: Option<Waker>,
     pub(super) called: bool,
     pub(super) spawned: Vec<BoxFuture<'static, ()>>,
     pub(super) attempts: BTreeMap<[u8; OwnerToken::LENGTH], AttemptId>,
-    /// The number of the current attempt, and how many have said yes to it.
+    /// Number of the current attempt, and the number of yes votes for it.
     pub(super) attempt: u16,
     pub(super) votes: usize,
-    /// Granted, and not handed over.
+    /// Set while a lease is granted and not yet delivered.
     pub(super) to_deliver: Option<AttemptId>,
-    /// The fencing token of the latest grant.
+    /// Fencing token of the latest grant.
     pub(super) fencing_token: u64,
-    /// The lease that the application has, and how often its extension was begun.
+    /// The lease that the application holds, and the number of its extensions that have begun.
     pub(super) holds: Option<AttemptId>,
     pub(super) rounds: u16,
-    /// Since when each node's votes count.
+    /// Time from which each node's votes count.
     pub(super) eligible_from_ns: Vec<u64>,
-    /// The current connection to each node, and how many there were.
+    /// Current connection to each node, and the number of connections so far.
     pub(super) connected: Vec<Option<u16>>,
     pub(super) epochs: Vec<u32>,
-    /// Nodes that have introduced themselves, or cannot, while it warms up.
+    /// Nodes that introduced themselves or cannot do so, during the warm-up.
     pub(super) introduced: u16,
-    /// The connection to the protected resource, and what came along it last.
+    /// Connection to the protected resource, and its latest reply.
     pub(super) store: u16,
     pub(super) served: Option<Input>,
     pub(super) draws: u32,
 }
 
-/// When a timer is due.
+/// Due time of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// At this reading of the client's boot clock.
+    /// A reading of the client's boot clock.
     Boot { client: u8, at_ns: u64 },
-    /// At this true time, for a client.
+    /// A true time, for a client.
     True { client: u8, at_ns: u64 },
 }
 
-/// Somebody waits for a time.
+/// A pending timer, with the waker of the sleeper.
 pub(super) struct Timer {
     pub(super) due: Due,
     pub(super) waker: Waker,
@@ -136,14 +136,14 @@ impl World {
         Self { plan, state: Mutex::new(state) }
     }
 
-    /// The state. A panic of a host ends the run; its destructors may still look.
+    /// Locks the state. A panic of a host ends the run; its destructors may still read the state.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Tells the history.
+    /// Records an event, unless the run has ended.
     pub(super) fn record(&mut self, kind: EventKind) {
         if !self.ended {
             self.stage.record(kind);
@@ -154,7 +154,7 @@ impl State {
         HostIndex((plan.node_count + usize::from(client)) as u8)
     }
 
-    /// A client's boot clock.
+    /// Returns the reading of a client's boot clock.
     pub(super) fn boot_ns(&self, plan: &Plan, client: u8) -> u64 {
         let host = Self::client_host(plan, client);
         self.stage.clocks[host.get()].read(ClockKind::Boot, self.stage.now_ns)
@@ -167,7 +167,8 @@ impl State {
         }
     }
 
-    /// When a timer is due if no clock is changed before, and somebody will notice.
+    /// Returns the true time at which a timer is due if no clock changes before; `None` if the
+    /// client does not run.
     pub(super) fn due_ns(&self, plan: &Plan, due: Due) -> Option<u64> {
         let (Due::Boot { client, .. } | Due::True { client, .. }) = due;
         match due {
@@ -180,7 +181,7 @@ impl State {
         }
     }
 
-    /// Whether a client takes steps.
+    /// Returns true if the client can take steps.
     pub(super) fn runs(&self, client: u8) -> bool {
         let host = &self.stage.clients[usize::from(client)];
         !host.dead && host.stops == 0
@@ -198,21 +199,21 @@ impl State {
         }
     }
 
-    /// Wakes whoever carries the bytes of a connection.
+    /// Wakes the carrier of the server's bytes.
     pub(super) fn wake_carrier(&mut self, server: u8) {
         if let Some(waker) = self.carriers[usize::from(server)].take() {
             waker.wake();
         }
     }
 
-    /// The name of another timer.
+    /// Returns the number of a new timer.
     pub(super) fn timer(&mut self) -> u64 {
         self.next_timer += 1;
         self.next_timer
     }
 
-    /// What the world has for the clients reaches their kernels, and those that have something to
-    /// do are woken.
+    /// Moves the world's inputs into the clients' kernels, and wakes the clients that have
+    /// something to do.
     pub(super) fn hand_over(&mut self) {
         for client in 0..self.clients.len() as u8 {
             while let Some(input) = self.stage.clients[usize::from(client)].inbox.pop_front() {

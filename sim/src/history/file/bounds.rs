@@ -1,5 +1,5 @@
-//! What an event may say, so that no reader of a stored history meets a host that does not exist
-//! or an instant that arithmetic cannot hold.
+//! Checks the values in events, so that no reader of a stored history meets a host that does not
+//! exist or an instant that overflows arithmetic.
 
 use super::EVENTS_MAX;
 use crate::history::{AttemptId, Event, EventKind, HostIndex, Writer};
@@ -7,17 +7,18 @@ use crate::scenario::{CLIENTS_MAX, Scenario};
 
 const NODES_MAX: usize = 9;
 
-/// The latest true instant and the longest duration: over 36 years, so that the fastest clock that
+/// Maximum true instant and maximum duration: over 36 years. With this bound the fastest clock that
 /// an event can describe stays below 2⁶³ ns.
 const SPAN_NS_MAX: u64 = 1 << 60;
 
-/// The furthest reading of a clock at the beginning of a segment.
+/// Maximum reading of a clock at the start of a segment.
 const LOCAL_NS_MAX: u64 = 1 << 62;
 
-/// The furthest expiry, in milliseconds: 2⁶³ ns.
+/// Maximum expiry, in milliseconds: 2⁶³ ns.
 const WALL_MS_MAX: u64 = (1 << 63) / 1_000_000;
 
-/// Whether events can speak of this scenario: a file may claim any.
+/// Rejects a scenario with more nodes or clients than events can refer to; a file may claim any
+/// number.
 pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     let nodes = scenario.cluster.nodes.len();
     let clients = scenario.clients.len();
@@ -30,7 +31,7 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `event` can follow `previous` in a run of `scenario`.
+/// Rejects `event` if it cannot follow `previous` in a run of `scenario`.
 pub(super) fn check(
     event: &Event,
     previous: Option<&Event>,
@@ -220,7 +221,7 @@ impl Bounds<'_> {
     }
 
     fn number(&self, field: &str, number: u32) -> Result<(), String> {
-        // Commands and writes are numbered from 0, and each has an event of its own.
+        // Commands and writes are numbered from 0, and each has at least one event of its own.
         self.at_most(field, number.into(), EVENTS_MAX as u64)
     }
 }

@@ -115,7 +115,7 @@ fn extensions() -> impl Strategy<Value = EventKind> {
     ]
 }
 
-/// Histories that say anything that a stored history may say.
+/// Generates histories that use the whole range of values that a stored history may hold.
 pub(crate) fn histories() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec((0..1u64 << 40, kinds()), 0..20).prop_map(|steps| {
         let mut at_ns = 0;
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn a_history_cut_anywhere_is_refused(events in histories(), share in 0.0..1.0f64) {
         let whole = stored(&events);
-        // The newline at the very end says nothing.
+        // A cut that removes only the final newline leaves a complete history.
         let cut = ((whole.len() - 1) as f64 * share) as usize;
         prop_assert!(read(&whole[..cut], "h.jsonl").is_err());
     }

@@ -1,4 +1,4 @@
-//! The native canary against the production client's script.
+//! Compares the native canary with that of the production client's script.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::master::server::{Answer, Server, Session, Turn};
 const RUN: [u8; 20] = [0xa1; 20];
 const NOW_US: u64 = 1_700_000_000_123_456;
 
-/// A server in one of its states, with `stored` as the canary.
+/// Returns a server in one of the possible states, with `stored` as its canary.
 fn server(stored: Option<&[u8]>, was_replica: bool, is_replica: bool) -> Server {
     let mut server = Server::new(Master::new(Storage::default(), RUN, 0), &REDIS_7_0);
     if let Some(value) = stored {
@@ -26,7 +26,8 @@ fn server(stored: Option<&[u8]>, was_replica: bool, is_replica: bool) -> Server 
     server
 }
 
-/// What the script answers behind `INFO`: nothing, the canary, or that it is refused.
+/// Returns the line that the script appends to `INFO`: none, the canary, or the refusal to write
+/// it.
 fn by_script(server: &mut Server) -> Option<String> {
     let (mut session, mut touched) = (Session::new(1), Vec::new());
     let turn = Turn { wall_ns: NOW_US * 1_000, writer: Writer::Operator, touched: &mut touched };
@@ -43,7 +44,7 @@ fn natively(server: &mut Server) -> Option<Canary> {
     server.introduce(NOW_US).1
 }
 
-/// The canary that a line of the script's tells of.
+/// Parses the canary from a line of the script's answer.
 fn read(line: &str) -> Option<Canary> {
     let mut words = line.strip_prefix("canary:")?.split(' ');
     let mut digest = || Digest::of(words.next().expect("a word").as_bytes());
@@ -52,8 +53,8 @@ fn read(line: &str) -> Option<Canary> {
     Some(Canary { history, memory, age: Duration::from_micros(age) })
 }
 
-/// A canary that was written by this process or another one, in one history or another, long ago or in
-/// the future; or nonsense.
+/// Generates a canary written by this process or another one, in one history or another, long ago
+/// or in the future; or malformed bytes.
 fn stored() -> impl Strategy<Value = Option<Vec<u8>>> {
     let run = prop_oneof![Just(hex(&RUN)), Just(hex(&[2; 20])), Just(String::from("xyz"))];
     let at = prop_oneof![

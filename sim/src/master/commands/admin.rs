@@ -1,4 +1,4 @@
-//! What operators, suites and cautious clients ask a server.
+//! Administrative commands that operators, test suites and cautious clients send.
 
 use super::call::{count, integer, is};
 use super::{
@@ -90,7 +90,7 @@ fn get(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Map(found.into_iter().map(|(name, value)| (bulk(name), bulk(value))).collect()))
 }
 
-/// All of the parameters are set, or none.
+/// Sets all of the parameters or none.
 fn set(call: &mut Call<'_>) -> Outcome {
     let (pairs, []) = call.words[2..].as_chunks() else { return Err(text::SYNTAX) };
     let mut parsed = Vec::new();
@@ -106,7 +106,7 @@ fn set(call: &mut Call<'_>) -> Outcome {
         if parsed.iter().any(|(other, _)| *other == known) {
             return Err(refused(name, "duplicate parameter"));
         }
-        // What a disk keeps is settled before the process begins.
+        // Persistence is fixed before the process starts.
         if known == "appendonly" && call.server.config().get(known) != value {
             return Err(refused(name, "can't set immutable config"));
         }
@@ -159,7 +159,7 @@ fn no_debugging(_: &mut Call<'_>) -> Outcome {
     ))
 }
 
-/// As far as strings differ.
+/// `OBJECT ENCODING`, limited to the encodings of strings.
 fn encoding(call: &mut Call<'_>) -> Outcome {
     const EMBEDDED_MAX: usize = 44;
     let Some(value) = call.get(call.words[2]) else { return Ok(Value::Null) };
@@ -209,7 +209,8 @@ fn timeout_of(call: &Call<'_>, word: &[u8]) -> Result<i64, Refusal> {
     text::timeout(word, ends.then(|| call.wall_ms()))
 }
 
-/// Nobody is made to wait in a transaction or a script, and nobody for what is there already.
+/// `WAIT`. Does not wait within a transaction or a script, or if enough replicas already have the
+/// writes.
 fn wait(call: &mut Call<'_>) -> Outcome {
     let &[replicas, timeout] = call.arguments() else { return Err(call.arity()) };
     if call.server.is_replica() {
@@ -224,7 +225,7 @@ fn wait(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Integer(have))
 }
 
-/// As [`wait`], for what is appended.
+/// `WAITAOF`: like [`wait`], for the append-only log.
 fn wait_for_disk(call: &mut Call<'_>) -> Outcome {
     let &[local, replicas, timeout] = call.arguments() else { return Err(call.arity()) };
     let local = integer(local)?;

@@ -1,4 +1,4 @@
-//! One command on its way.
+//! Execution context of one command.
 
 use super::text;
 use crate::master::keyspace::parse_integer;
@@ -7,53 +7,53 @@ use crate::master::resp::Value;
 use crate::master::server::{Server, Session, Touched, Turn};
 use crate::master::{KeyCommand, Reply, SmallBytes};
 
-/// A command with everything that it may look at.
+/// A command with everything that it may access.
 #[derive(Debug)]
 pub(in crate::master) struct Call<'a> {
     pub(in crate::master) server: &'a mut Server,
     pub(in crate::master) session: &'a mut Session,
-    /// The request, its name among it.
+    /// Words of the request, including the command's name.
     pub(in crate::master) words: &'a [&'a [u8]],
     pub(in crate::master) turn: Turn<'a>,
-    /// The command's name, as errors say it.
+    /// Name of the command in error texts.
     pub(in crate::master) name: &'static str,
-    /// Nobody may be made to wait: this is part of a transaction or of a script.
+    /// True within a transaction or a script, where no command may wait.
     pub(in crate::master) is_inner: bool,
-    /// What comes besides the answer.
+    /// Effect besides the reply, if any.
     pub(in crate::master) ending: Option<Ending>,
 }
 
-/// What else comes of a command.
+/// Effect of a command besides its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::master) enum Ending {
     /// The connection is closed.
     Close,
-    /// There is no answer.
+    /// No reply is sent.
     Silence,
-    /// The answer is that of `WAIT`, later.
+    /// The reply is that of `WAIT` and comes later.
     Wait { replicas: i64, timeout_ms: i64 },
 }
 
-/// What a command answers.
+/// Result of a command.
 pub(in crate::master) type Outcome = Result<Value, Refusal>;
 
 impl<'a> Call<'a> {
-    /// What follows the name.
+    /// Returns the words after the name.
     pub(super) fn arguments(&self) -> &'a [&'a [u8]] {
         &self.words[1..]
     }
 
-    /// The wall clock of the node, by which expiry is judged.
+    /// Returns the node's wall clock, by which expiry is judged, in milliseconds.
     pub(super) fn wall_ms(&self) -> u64 {
         self.turn.wall_ns / 1_000_000
     }
 
-    /// Does something to a key of the selected database.
+    /// Executes `command` on a key of the selected database and records its effects.
     pub(super) fn on(&mut self, key: &[u8], command: KeyCommand<'_>) -> Reply {
         self.on_in(self.session.database(), key, command)
     }
 
-    /// Does something to a key of any database.
+    /// Executes `command` on a key of any database and records its effects.
     pub(super) fn on_in(&mut self, database: u8, key: &[u8], command: KeyCommand<'_>) -> Reply {
         let (wall_ms, writer) = (self.wall_ms(), self.turn.writer);
         let executed = self.server.execute_in(database, key, command, wall_ms, writer);
@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
         reply
     }
 
-    /// The answer to what is done to a key of the selected database.
+    /// Executes `command` on a key of the selected database and converts the reply.
     pub(super) fn answer(&mut self, key: &[u8], command: KeyCommand<'_>) -> Outcome {
         match self.on(key, command) {
             Reply::Bulk(bytes) => Ok(Value::Bulk(bytes.share())),
@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What a key holds.
+    /// Returns the value of a key.
     pub(super) fn get(&mut self, key: &[u8]) -> Option<SmallBytes> {
         match self.on(key, KeyCommand::Get) {
             Reply::Bulk(value) => Some(value),
@@ -81,12 +81,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether there is such a key.
+    /// Returns true if the key exists.
     pub(super) fn exists(&mut self, key: &[u8]) -> bool {
         self.on(key, KeyCommand::Exists) == Reply::Integer(1)
     }
 
-    /// When a key that there is expires.
+    /// Returns the expiry of a key; the outer `None` means that there is no such key.
     pub(super) fn expiry(&mut self, key: &[u8]) -> Option<Option<u64>> {
         if !self.exists(key) {
             return None;
@@ -95,23 +95,24 @@ impl<'a> Call<'a> {
         Some(database.stored(key)?.expires_wall_ms)
     }
 
-    /// The error of a request with too many words, or too few.
+    /// Returns the error for a wrong number of arguments.
     pub(super) fn arity(&self) -> Refusal {
         text::arity(self.name)
     }
 }
 
-/// An integer.
+/// Parses an integer.
 pub(super) fn integer(word: &[u8]) -> Result<i64, Refusal> {
     parse_integer(word).ok_or(text::NOT_AN_INTEGER)
 }
 
-/// How many there are.
+/// Returns a number of items as a reply.
 pub(super) fn count(number: usize) -> Value {
     Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// Whether an option is `word`, which is in upper case. Redis compares it as a C string.
+/// Returns true if `option` equals `word`, which is in upper case; case does not matter. Redis
+/// compares options as C strings.
 pub(super) fn is(option: &[u8], word: &str) -> bool {
     text::until_zero(option).eq_ignore_ascii_case(word.as_bytes())
 }

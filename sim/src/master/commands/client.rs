@@ -1,4 +1,4 @@
-//! `CLIENT`: what connections say of themselves, and what is told of them.
+//! `CLIENT`: properties that connections set, and information about connections.
 
 mod filter;
 mod tracking;
@@ -114,7 +114,12 @@ fn info(call: &mut Call<'_>) -> Outcome {
     Ok(Value::text(line(call, call.session.id())))
 }
 
-/// Whether there is such a kind of client, and whether ours are of it.
+/// Parses a client type. Returns true for NORMAL, the type of every client here, and false for
+/// another known type.
+///
+/// # Errors
+///
+/// If there is no such type.
 fn kind(word: &[u8]) -> Result<bool, Refusal> {
     if is(word, "NORMAL") {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! The connection itself: who speaks, in which words, to which database.
+//! Commands about the connection: authentication, protocol version, database.
 
 use super::call::{integer, is};
 use super::keys::database;
@@ -9,7 +9,7 @@ use super::{
 use crate::master::profile::Feature;
 use crate::master::resp::{Protocol, Value};
 
-/// Everybody may, at any time, and not in a script.
+/// Allowed before AUTH and in every state of the server, but not in a script.
 const GREETING: u16 = NO_AUTH | NO_SCRIPT | LOADING | STALE | BUSY;
 
 pub(super) const COMMANDS: &[Spec] = &[

@@ -1,4 +1,4 @@
-//! What happens to a request before it is executed, in Redis' order.
+//! Checks on a request before its execution, in the order of Redis.
 
 use super::call::is;
 use super::{
@@ -10,17 +10,17 @@ use crate::master::resp::Value;
 use crate::master::script;
 use crate::master::server::{Server, Session};
 
-/// Never called: a request that names a container alone has too few words, and one that names a
-/// subcommand is that subcommand's.
+/// Never called: a request that names only a container has too few words, and a request that names
+/// a subcommand is dispatched to that subcommand.
 pub(super) fn unreachable_container(call: &mut Call<'_>) -> Outcome {
     Err(call.arity())
 }
 
-/// The command that a request means.
+/// Finds the command or subcommand of a request.
 ///
 /// # Errors
 ///
-/// If the server knows none of that name.
+/// If the server knows no command of that name.
 pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec, Refusal> {
     let known = find(words[0]).filter(|spec| server.has(spec));
     let spec = known.ok_or_else(|| text::unknown_command(words))?;
@@ -36,7 +36,7 @@ pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec,
     }
 }
 
-/// Executes a request of a connection, or queues it.
+/// Executes or queues a request of a connection.
 pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
     let outcome = match admit(call) {
         Ok(spec) if call.session.is_in_transaction() && !spec.has(AT_ONCE) => queue(spec, call),
@@ -54,9 +54,10 @@ pub(in crate::master) fn perform(call: &mut Call<'_>) -> Value {
     outcome.unwrap_or_else(Value::from)
 }
 
-/// Servers close connections that want more kept than they may, without a word.
+/// Queues a command. Real servers close a connection whose queue grows over the limit without a
+/// reply.
 fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
-    // What is not going to be executed need not be kept.
+    // The transaction will not be executed, so the command need not be stored.
     if call.session.is_refused() || call.session.is_in_vain(call.server) {
         return Ok(Value::simple("QUEUED"));
     }
@@ -71,13 +72,14 @@ fn queue(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
     Ok(Value::simple("QUEUED"))
 }
 
-/// Whether a request is `CLIENT` with a subcommand of this server.
+/// Returns true if the request is `CLIENT` with a subcommand that this server knows.
 pub(in crate::master) fn names_client_subcommand(words: &[&[u8]], server: &Server) -> bool {
     is(words[0], "CLIENT")
         && look_up(words, server).is_ok_and(|spec| spec.name.starts_with("client|"))
 }
 
-/// Executes a command of a connection, and registers the keys that it read if it tracks them.
+/// Executes a command of a connection and, if the connection tracks keys, registers the keys that
+/// the command read.
 pub(super) fn execute_and_remember(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
     let outcome = execute(spec, call);
     if spec.has(READ) && call.server.tracked.has_listeners() {
@@ -86,7 +88,7 @@ pub(super) fn execute_and_remember(spec: &'static Spec, call: &mut Call<'_>) -> 
     outcome
 }
 
-/// Executes a command that nothing stands in the way of.
+/// Executes an admitted command and counts it.
 pub(super) fn execute(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
     call.name = spec.name;
     let outcome = (spec.run)(call);
@@ -95,7 +97,7 @@ pub(super) fn execute(spec: &'static Spec, call: &mut Call<'_>) -> Outcome {
     outcome
 }
 
-/// The command, if the server takes it.
+/// Returns the command if the server admits the request.
 fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
     let profile = call.server.profile();
     let unauthenticated = call.session.is_unauthenticated();
@@ -118,7 +120,8 @@ fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
 
 fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let (server, session) = (&*call.server, &*call.session);
-    // Where MULTI within MULTI has an error of its own, what is executed at once says so itself.
+    // On servers where a nested MULTI has an error of its own, commands that run at once report it
+    // themselves.
     let says_itself = spec.has(AT_ONCE) && server.profile().names_nesting;
     if session.is_in_transaction() && spec.has(NO_MULTI) && !says_itself {
         let text = server.profile().texts.not_in_transaction;
@@ -128,7 +131,7 @@ fn check(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     check_state(spec, call)
 }
 
-/// The command's flags. A script may say itself what it does.
+/// Returns the command's flags. For a script, its first line may change them.
 fn flags_of(spec: &Spec, words: &[&[u8]], server: &Server) -> u16 {
     let known;
     let text = match spec.name {
@@ -145,7 +148,7 @@ fn flags_of(spec: &Spec, words: &[&[u8]], server: &Server) -> u16 {
     script::flags(text, server.profile().style).map_or(spec.flags, |said| flags_said(spec, said))
 }
 
-/// The flags of a command by which a script runs that says so much of itself.
+/// Returns the flags of a command that runs a script with the flags `said`.
 pub(super) fn flags_said(spec: &Spec, said: script::Flags) -> u16 {
     let flag = |is_there: bool, flag| if is_there { flag } else { 0 };
     spec.flags & !(WRITE | DENY_OOM | STALE)
@@ -154,7 +157,7 @@ pub(super) fn flags_said(spec: &Spec, said: script::Flags) -> u16 {
         | flag(said.allow_stale, STALE)
 }
 
-/// Whether the server is in a state to execute the command.
+/// Returns an error if the server's state does not permit the command.
 fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let (server, session) = (&*call.server, &*call.session);
     let flags = flags_of(spec, call.words, server);
@@ -162,7 +165,7 @@ fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let executes = spec.name == "exec" && !(drops && session.is_refused());
     let has = |flag| flags & flag != 0 || (executes && session.has_queued(flag));
     let lacks = |flag| flags & flag == 0 || (executes && session.has_queued_without(flag));
-    // What is queued needs memory too: a server without any queues nothing.
+    // Queued commands need memory too: a server that is out of memory queues nothing.
     let ends = matches!(spec.name, "discard" | "exec" | "quit" | "reset");
     let queues = session.is_in_transaction() && !ends;
     let queues = queues && !server.profile().has(Feature::QueuesWhenFull);
@@ -185,7 +188,7 @@ fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the user may do this. Everybody may say who he is.
+/// Returns an error if the user lacks permission. Commands that authenticate are always permitted.
 pub(super) fn check_rights(
     spec: &Spec,
     words: &[&[u8]],

@@ -1,4 +1,4 @@
-//! A request of a connection, from its words to its answer.
+//! Execution of a connection's request, from its words to its reply.
 
 use bytes::Bytes;
 
@@ -52,7 +52,7 @@ impl Session {
         if ending == Some(Ending::Close) {
             server.tracked.close(self.id);
         }
-        // Who turns answers on is told so, whatever was to be skipped.
+        // `CLIENT REPLY ON` is answered even if its reply was to be skipped.
         let turns_on = name == "client|reply" && value == Value::ok();
         match ending {
             Some(Ending::Close) if name == "quit" && replies != Replies::On => {
@@ -68,8 +68,8 @@ impl Session {
         }
     }
 
-    /// `CLIENT CACHING` holds for one command or one transaction; subcommands of `CLIENT` do not
-    /// count.
+    /// Ends the reversal by `CLIENT CACHING`, which holds for one command or one transaction;
+    /// subcommands of `CLIENT` do not count.
     fn end_caching(&self, server: &mut Server, words: &[&[u8]]) {
         let is_reversed = server.tracked.listener(self.id).is_some_and(|it| it.is_reversed);
         if is_reversed && !self.is_in_transaction() && !names_client_subcommand(words, server) {

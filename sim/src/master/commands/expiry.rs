@@ -1,4 +1,4 @@
-//! How long keys live.
+//! Commands about expiry.
 
 use super::call::{integer, is};
 use super::{Call, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
@@ -19,8 +19,8 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("ttl", 2, READ, Keys::First, |call| time_to_live(call, 1_000)),
 ];
 
-/// The instant so many units after `base_ms`, for a key that is being set: it must not be before the
-/// clock's origin, and the time must be positive. `name` is the command's.
+/// Returns the instant `time` units after `base_ms` as the expiry of a key being set. It must not
+/// be before the clock's origin, and `time` must be positive. `name` is the command's name.
 pub(super) fn after(base_ms: u64, time: &[u8], unit_ms: i64, name: &str) -> Result<u64, Refusal> {
     let time = integer(time)?;
     let base_ms = i64::try_from(base_ms).ok();
@@ -29,7 +29,7 @@ pub(super) fn after(base_ms: u64, time: &[u8], unit_ms: i64, name: &str) -> Resu
     when.and_then(|when| u64::try_from(when).ok()).ok_or_else(|| text::invalid_expiry(name))
 }
 
-/// Options are read first, then the time, and only then is there a look at the key.
+/// Parses the options first, then the time, and looks up the key last.
 fn expire(call: &mut Call<'_>, unit_ms: i64, absolute: bool) -> Outcome {
     let &[key, time, ref options @ ..] = call.arguments() else { return Err(call.arity()) };
     let condition = condition(options)?;
@@ -62,11 +62,11 @@ fn condition(options: &[&[u8]]) -> Result<ExpireCondition, Refusal> {
     }
 }
 
-/// What is said of a key that is missing, and of one that does not expire.
+/// Replies for a missing key and for a key without expiry.
 const MISSING: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 
-/// Seconds are rounded, halves upwards.
+/// Converts to the unit, rounding halves up.
 fn in_units(ms: u64, unit_ms: u64) -> i64 {
     ((ms + unit_ms / 2) / unit_ms) as i64
 }

@@ -1,4 +1,4 @@
-//! `INFO`: what a server says of itself.
+//! `INFO`: the server's description of itself, in sections.
 
 use core::fmt::Write;
 
@@ -10,7 +10,8 @@ pub(super) const COMMANDS: &[Spec] = &[Spec::new("info", -1, LOADING | STALE, Ke
 
 type Section = fn(&Call<'_>, &mut String) -> core::fmt::Result;
 
-/// By name, whether it is told without being asked for, and what it says.
+/// Sections: the name, true if the section is part of the default output, and the function that
+/// writes it.
 const SECTIONS: &[(&str, bool, Section)] = &[
     ("Server", true, server),
     ("Clients", true, clients),

@@ -1,4 +1,4 @@
-//! Keys as such: finding, naming, deleting them.
+//! Commands on keys as such: finding, renaming, copying, deleting.
 
 use super::call::{count, integer, is};
 use super::set::plain;
@@ -30,7 +30,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("unlink", -2, WRITE, Keys::All, |call| each(call, KeyCommand::Del)),
 ];
 
-/// Does the same to every key, and adds up the answers.
+/// Executes the command on every key and returns the sum of the integer replies.
 fn each(call: &mut Call<'_>, command: KeyCommand<'_>) -> Outcome {
     let done = call.arguments().iter().map(|key| match call.on(key, command) {
         Reply::Integer(number) => number,
@@ -39,7 +39,7 @@ fn each(call: &mut Call<'_>, command: KeyCommand<'_>) -> Outcome {
     Ok(Value::Integer(done.sum()))
 }
 
-/// The arity is looked at before the key.
+/// `DELEX`. Checks the number of arguments before the key.
 fn delete_if(call: &mut Call<'_>) -> Outcome {
     let (key, name, operand) = match *call.arguments() {
         [key] => return call.answer(key, KeyCommand::Del),
@@ -71,7 +71,7 @@ fn size(call: &mut Call<'_>) -> Outcome {
     Ok(count(database.map_or(0, crate::master::Keyspace::len)))
 }
 
-/// The names of the keys that are there and match.
+/// Returns the names of the existing keys that match `pattern`.
 fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
     let Some(database) = call.server.databases().get(call.session.database()) else {
         return Vec::new();
@@ -82,7 +82,7 @@ fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
     names.map(|(key, _)| Value::Bulk(key.share())).collect()
 }
 
-/// Deletes the keys that match and whose time is over.
+/// Deletes the expired keys that match `pattern`.
 fn expire(call: &mut Call<'_>, pattern: &[u8]) {
     let Some(database) = call.server.databases().get(call.session.database()) else { return };
     let wall_ms = call.wall_ms();
@@ -104,7 +104,7 @@ fn some_key(call: &mut Call<'_>) -> Outcome {
     Ok(key.map_or(Value::Null, |(key, _)| Value::Bulk(key.share())))
 }
 
-/// A number as `strtoul` reads it, to whom nothing is 0 and signs are welcome.
+/// Parses a cursor as `strtoul` does: an empty word is 0, and signs are accepted.
 fn cursor_of(word: &[u8], profile: &Profile) -> Option<u64> {
     let mut word = text::until_zero(word);
     if profile.has(Feature::CursorsAreNumbers) {
@@ -121,7 +121,7 @@ fn cursor_of(word: &[u8], profile: &Profile) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// One answer has everything; `COUNT` is a hint that is not taken.
+/// One reply contains all keys; the `COUNT` hint is ignored.
 fn scan(call: &mut Call<'_>) -> Outcome {
     let [cursor, options @ ..] = call.arguments() else { return Err(call.arity()) };
     let cursor =
@@ -146,7 +146,8 @@ fn scan(call: &mut Call<'_>) -> Outcome {
         return Err(text::SYNTAX);
     }
     let mut names = Vec::new();
-    // A place in a small table: the lowest bits of the cursor.
+    // The lowest bits of a cursor are a place in the hash table. They are nonzero for a place
+    // beyond the start of this small table, so nothing is left to return.
     if cursor.trailing_zeros() >= 32 && strings {
         expire(call, pattern);
         names = matching(call, pattern);
@@ -154,13 +155,13 @@ fn scan(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(vec![Value::bulk(b"0"), Value::Array(names)]))
 }
 
-/// Puts what a key holds, and when it expires, under another one.
+/// Stores a value and its expiry under a key of any database.
 fn put(call: &mut Call<'_>, database: u8, key: &[u8], (value, expiry): (SmallBytes, Option<u64>)) {
     let expiry = expiry.map_or(SetExpiry::Never, SetExpiry::At);
     call.on_in(database, key, plain(&value, expiry));
 }
 
-/// What a key holds, and when it expires.
+/// Returns the value and the expiry of a key.
 fn entry(call: &mut Call<'_>, key: &[u8]) -> Option<(SmallBytes, Option<u64>)> {
     let expiry = call.expiry(key)?;
     Some((call.get(key)?, expiry))
@@ -180,7 +181,7 @@ fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
     Ok(if replace { Value::ok() } else { Value::Integer(1) })
 }
 
-/// The database that a word names.
+/// Parses the number of a database.
 pub(super) fn database(call: &Call<'_>, word: &[u8]) -> Result<u8, Refusal> {
     let number = i32::try_from(integer(word)?).map_err(|_| text::NOT_AN_INT)?;
     let known = u8::try_from(number).ok().filter(|number| *number < call.server.database_count());
@@ -238,7 +239,7 @@ fn check_flush(call: &Call<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Report of a key that a flush ended.
+/// Returns the report of a key that a flush ended.
 fn flushed(ended: Ended) -> Touched {
     let (database, key) = (ended.database, ended.key.clone());
     Touched { database, key, executed: Executed::of_end(ended) }

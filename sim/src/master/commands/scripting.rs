@@ -1,4 +1,4 @@
-//! EVAL and what belongs to it: scripts reach the commands through the same table.
+//! EVAL and related commands. Scripts reach other commands through the same table.
 
 use bytes::Bytes;
 
@@ -29,7 +29,7 @@ const SCRIPT: &[Spec] = &[
     Spec::new("script|load", 3, NO_SCRIPT | STALE, Keys::None, load),
 ];
 
-/// How often a script may be asked whether to go on where nobody else can end it: some twenty
+/// Greatest number of interrupt checks of a script that no other thread can end: some twenty
 /// million instructions in all.
 const INTERRUPTS_MAX: u32 = 2_000;
 
@@ -51,7 +51,7 @@ fn eval_named(call: &mut Call<'_>, read_only: bool) -> Outcome {
     run(call, &text, &sha, split, read_only)
 }
 
-/// What is wrong with a script, as an error.
+/// Converts the error value of a script that does not compile.
 fn refusal(value: Value) -> Refusal {
     match value {
         Value::Error(text) => Refusal(text),
@@ -59,7 +59,7 @@ fn refusal(value: Value) -> Refusal {
     }
 }
 
-/// The keys and the other arguments.
+/// The keys and the other arguments of a script.
 type Split<'a> = (&'a [&'a [u8]], &'a [&'a [u8]]);
 
 fn split<'a>(call: &Call<'a>) -> Result<Split<'a>, Refusal> {
@@ -100,7 +100,8 @@ fn run(
     Ok(value)
 }
 
-/// Whether a script may begin, which says this of itself: it may have come by a transaction.
+/// Returns an error if a script with these flags may not begin. Checked on every run, because EXEC
+/// does not check its commands one by one.
 fn check_state(
     server: &Server,
     said: Option<script::Flags>,
@@ -124,17 +125,17 @@ fn check_state(
     Ok(())
 }
 
-/// A script that runs.
+/// A running script.
 struct Running<'a> {
     server: &'a mut Server,
     session: Session,
-    /// The keys that the script's sender declared.
+    /// Keys declared by the script's sender.
     keys: &'a [&'a [u8]],
     wall_ns: u64,
     writer: Writer,
     touched: &'a mut Vec<Touched>,
     is_read_only: bool,
-    /// Memory was full when the script began: what happens later does not count.
+    /// True if memory was full when the script began; later changes do not count.
     is_out_of_memory: bool,
     has_written: bool,
     interrupts: u32,
@@ -177,7 +178,7 @@ impl Running<'_> {
         Ok(spec)
     }
 
-    /// Registers the keys of a read for the script's sender, if it tracks them.
+    /// Registers the keys of a read for the script's sender, if it tracks keys.
     fn remember(&mut self, spec: &Spec, words: &[&[u8]]) {
         let id = self.session.id();
         if self.server.profile().has(Feature::TracksScriptReads) {
@@ -293,7 +294,8 @@ fn flush(call: &mut Call<'_>) -> Outcome {
     Ok(Value::ok())
 }
 
-/// While a script runs, whoever carries the bytes ends it (`ScriptControl`): nothing gets here.
+/// The transport itself handles `SCRIPT KILL` while a script runs (`ScriptControl`), so this
+/// function is reached only when none runs.
 fn kill(_: &mut Call<'_>) -> Outcome {
     Err(Refusal::new("NOTBUSY No scripts in execution right now."))
 }

@@ -6,12 +6,12 @@ use crate::master::profile::{Feature, Profile};
 use crate::master::resp::Value;
 use crate::master::{Change, KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
 
-/// A SET that nothing is asked of.
+/// Returns an unconditional SET without GET.
 pub(super) const fn plain(value: &[u8], expiry: SetExpiry) -> KeyCommand<'_> {
     KeyCommand::Set { value, condition: SetCondition::Always, expiry, get: false }
 }
 
-/// Whose options they are.
+/// Options beyond the shared ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extras {
     /// SET: conditions, GET and KEEPTTL.
@@ -20,7 +20,7 @@ pub(super) enum Extras {
     Getex,
 }
 
-/// When to set.
+/// Condition of a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition<'a> {
     /// `NX`.
@@ -31,24 +31,24 @@ pub(super) enum Condition<'a> {
     Compare(Comparison<'a>),
 }
 
-/// What a key is to hold, or not to.
+/// Comparison of a key's value with an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Comparison<'a> {
     /// The operand is a digest of the value.
     digest: bool,
-    /// It must be another one.
+    /// The comparison holds if the value differs.
     negated: bool,
     operand: &'a [u8],
 }
 
-/// What follows the key and the value.
+/// Options after the key and the value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options<'a> {
     condition: Option<Condition<'a>>,
     get: bool,
     keep: bool,
     pub(super) persist: bool,
-    /// The time, the milliseconds in its unit, and whether it is an instant.
+    /// Time argument, and its unit.
     time: Option<(&'a [u8], Unit)>,
 }
 
@@ -59,7 +59,7 @@ struct Unit {
 }
 
 impl Comparison<'_> {
-    /// The comparison of this name, with each operand.
+    /// Returns the comparison of this name with `operand`.
     pub(super) fn named<'a>(name: &[u8], operand: &'a [u8]) -> Option<Comparison<'a>> {
         let names = [
             ("IFEQ", false, false),
@@ -71,9 +71,11 @@ impl Comparison<'_> {
         Some(Comparison { digest, negated, operand })
     }
 
+    /// Checks the operand.
+    ///
     /// # Errors
     ///
-    /// If the operand is no digest, and should be.
+    /// If the comparison needs a digest and the operand is none.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.digest
             && (self.operand.len() != 16 || !self.operand.iter().all(u8::is_ascii_hexdigit))
@@ -83,7 +85,8 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Whether it holds for a key with this value. One that is missing differs from everything.
+    /// Returns true if the comparison holds for a key with this value. A missing key differs from
+    /// every operand.
     pub(super) fn holds(&self, value: Option<&[u8]>) -> bool {
         let equal = value.is_some_and(|value| {
             if self.digest {
@@ -96,7 +99,7 @@ impl Comparison<'_> {
     }
 }
 
-/// XXH3-64 in hexadecimal, as `DIGEST` says it.
+/// Returns the XXH3-64 of `value` in hexadecimal, as `DIGEST` prints it.
 pub(super) fn digest_of(value: &[u8]) -> [u8; 16] {
     let hash = xxhash_rust::xxh3::xxh3_64(value);
     let mut digits = [0; 16];
@@ -108,9 +111,11 @@ pub(super) fn digest_of(value: &[u8]) -> [u8; 16] {
 }
 
 impl<'a> Options<'a> {
+    /// Parses the options.
+    ///
     /// # Errors
     ///
-    /// If one is unknown, or contradicts another.
+    /// If an option is unknown or contradicts another.
     pub(super) fn parse(
         words: &'a [&'a [u8]],
         extras: Extras,
@@ -127,7 +132,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// Takes one option in: how many more words belong to it.
+    /// Parses one option; returns the number of further words that belong to it.
     fn take(
         &mut self,
         word: &[u8],
@@ -174,7 +179,7 @@ impl<'a> Options<'a> {
         fits.then_some(1)
     }
 
-    /// The instant until which the key is to live; `name` is the command's.
+    /// Returns the instant at which the key is to expire; `name` is the command's name.
     pub(super) fn expiry(&self, wall_ms: u64, name: &str) -> Result<Option<u64>, Refusal> {
         let Some((time, unit)) = self.time else { return Ok(None) };
         let base_ms = if unit.absolute { 0 } else { wall_ms };
@@ -200,7 +205,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
     };
     let is_past = call.server.profile().has(Feature::PastDeletes)
         && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms());
-    // Nothing changes that somebody could watch.
+    // The key is missing before and after, so no watcher must see a change.
     if is_past && condition != SetCondition::Present && !call.exists(key) {
         return Ok(if options.get { Value::Null } else { Value::ok() });
     }
@@ -223,7 +228,7 @@ fn set_if(
 ) -> Outcome {
     comparison.check()?;
     let same = !comparison.digest && !comparison.negated && comparison.operand == value;
-    // An extension by an owner's plain SET leaves the key whose it is.
+    // An owner's extension by a plain SET with IFEQ keeps the key's writer.
     if let (true, false, SetExpiry::At(when)) = (same, get, expiry) {
         let ttl_ms = i64::try_from(when).unwrap_or(i64::MAX) - call.wall_ms() as i64;
         let done = call.on(key, KeyCommand::CompareAndRetime { value, ttl_ms });

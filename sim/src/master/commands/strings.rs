@@ -1,4 +1,4 @@
-//! Values: getting, setting, counting.
+//! String commands: reading, setting, counting.
 
 use super::call::{count, integer};
 use super::set::{Extras, Options, plain, set};
@@ -7,7 +7,7 @@ use crate::master::profile::Feature;
 use crate::master::resp::Value;
 use crate::master::{KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
 
-/// The longest value (`proto-max-bulk-len`).
+/// Greatest length of a value, in bytes (`proto-max-bulk-len`).
 const VALUE_MAX: usize = 512 * 1_024 * 1_024;
 
 pub(super) const COMMANDS: &[Spec] = &[
@@ -106,7 +106,7 @@ fn get_many(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(values.collect()))
 }
 
-/// The pairs of `MSET`.
+/// Returns the key-value pairs of `MSET`.
 fn pairs<'a>(call: &Call<'a>) -> Result<&'a [[&'a [u8]; 2]], Refusal> {
     match call.arguments().as_chunks() {
         (pairs, []) => Ok(pairs),

@@ -1,4 +1,4 @@
-//! Requests and the very bytes that answer them.
+//! Requests and the exact bytes of their replies.
 
 mod nonsense;
 mod profiles;
@@ -28,7 +28,7 @@ impl Bench {
         Self { server: Server::new(master, profile), sessions, wall_ms: 1_000_000 }
     }
 
-    /// What the first connection is answered to an inline request.
+    /// Returns the reply to an inline request on the first connection.
     fn ask(&mut self, line: &str) -> String {
         self.ask_as(0, line)
     }

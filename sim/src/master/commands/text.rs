@@ -1,4 +1,4 @@
-//! Errors as Redis words them.
+//! Error texts as Redis words them.
 
 use crate::master::keyspace::parse_integer;
 use crate::master::refusal::Refusal;
@@ -21,15 +21,15 @@ pub(super) const MASTER_DOWN: Refusal = Refusal::new(
 pub(super) const TOO_LONG: Refusal =
     Refusal::new("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
-/// How much of a stranger's words is repeated in an error.
+/// Greatest number of bytes of a request that an error repeats.
 const QUOTED_MAX: usize = 128;
 
-/// What C takes for the string.
+/// Returns the bytes up to the first zero, as C sees the string.
 pub(super) fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
 }
 
-/// At most `most` bytes of a string of C.
+/// Returns at most `most` bytes of a C string.
 fn quoted(bytes: &[u8], most: usize) -> &[u8] {
     let bytes = until_zero(bytes);
     &bytes[..bytes.len().min(most)]
@@ -39,7 +39,7 @@ pub(super) fn arity(name: &str) -> Refusal {
     Refusal::of(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// EXEC itself was refused: there is no transaction any more.
+/// Returns the error for a refused EXEC, which has ended the transaction.
 pub(super) fn aborted(Refusal(why): &Refusal) -> Refusal {
     let why = why.strip_prefix(b"ERR ").unwrap_or(why);
     Refusal::of([b"EXECABORT Transaction discarded because of: ", why].concat())
@@ -49,7 +49,7 @@ pub(super) fn invalid_expiry(name: &str) -> Refusal {
     Refusal::of(format!("ERR invalid expire time in '{name}' command"))
 }
 
-/// `before`, what a stranger said, `after`.
+/// Concatenates `before`, the client's words and `after`.
 pub(super) fn around(before: &str, said: &[u8], after: &str) -> Refusal {
     Refusal::of([before.as_bytes(), until_zero(said), after.as_bytes()].concat())
 }
@@ -74,7 +74,8 @@ pub(super) fn unknown_subcommand(container: &str, subcommand: &[u8]) -> Refusal 
     around("ERR unknown subcommand '", quoted(subcommand, QUOTED_MAX), &after)
 }
 
-/// How long to wait at most, in milliseconds, from `now_ms` on if that must be an instant.
+/// Parses a timeout in milliseconds. With `now_ms`, rejects a timeout that ends beyond the clock's
+/// range.
 pub(super) fn timeout(word: &[u8], now_ms: Option<u64>) -> Result<i64, Refusal> {
     let latest = now_ms.map_or(i64::MAX, |now_ms| i64::MAX - now_ms as i64);
     match parse_integer(word) {

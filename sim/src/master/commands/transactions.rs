@@ -1,4 +1,4 @@
-//! MULTI and what belongs to it.
+//! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 
 use super::dispatch::{execute_and_remember, look_up};
 use super::{
@@ -45,7 +45,7 @@ fn unwatch(call: &mut Call<'_>) -> Outcome {
     Ok(Value::ok())
 }
 
-/// Executes what was queued, in one turn: an error among it stops nothing.
+/// Executes the queued commands in one step; an error in one does not stop the others.
 fn exec(call: &mut Call<'_>) -> Outcome {
     let transaction = call.session.end_transaction();
     let transaction = transaction.ok_or(Refusal::new("ERR EXEC without MULTI"))?;
@@ -77,7 +77,7 @@ fn exec(call: &mut Call<'_>) -> Outcome {
         (call.session.protocol(), outcome.unwrap_or_else(Value::from))
     });
     let values: Vec<_> = queued.collect();
-    // Every answer is in the version that was spoken then.
+    // Each reply is encoded in the protocol version in force when its command was executed.
     let last = call.session.protocol();
     let values = values.into_iter().map(|(protocol, value)| match protocol == last {
         true => value,

@@ -14,18 +14,18 @@ const MODES: [Persistence; 5] = [
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Record(u8, Option<u8>),
-    /// A sync begins, or ends if one is under way.
+    /// Begins a sync, or ends the one under way.
     Sync,
-    /// What was postponed for too long is written.
+    /// Writes the records that have been postponed too long.
     Write,
     Save,
     BackUp,
     Kill,
     Power,
-    /// So much of what might survive does.
+    /// Keeps this much of what might survive.
     Torn(u8),
     Restore,
-    /// The log is rewritten.
+    /// Rewrites the log.
     Rewrite,
 }
 
@@ -52,7 +52,7 @@ fn entry(value: u8) -> Entry {
     }
 }
 
-/// A naive disk: every record knows by itself how safe it is and what has happened to it.
+/// A naive disk: every record holds its own durability and history.
 #[derive(Default)]
 struct Naive {
     records: Vec<NaiveRecord>,
@@ -198,7 +198,7 @@ proptest! {
     }
 }
 
-/// What is left of one record after a death.
+/// Returns the number of records, out of one, that survive a death.
 fn left_by(storage: impl Into<Storage>, death: fn(&mut Disk)) -> usize {
     let mut disk = Disk::new(storage.into());
     disk.record(0, b"k", Some(&entry(1)));

@@ -1,4 +1,4 @@
-//! What a command does to its key, once an expired one is out of the way.
+//! The effect of a command on its key, after an expired key has been removed.
 
 use super::{Entry, Keyspace};
 use crate::history::Writer;
@@ -7,14 +7,14 @@ use crate::master::command::{
     Change, ErrorReply, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
 };
 
-/// One command on its way: when, and whose it is.
+/// Context of one command: its time and its writer.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     pub(super) wall_ms: u64,
     pub(super) writer: Writer,
 }
 
-/// What a command answers, and what it changed.
+/// Reply to a command, and its change.
 type Done = (Reply, Change);
 
 impl Keyspace {
@@ -91,7 +91,7 @@ impl Keyspace {
         }
     }
 
-    /// The expiry is validated before the condition: a `PX 0` that loses `NX` is an error.
+    /// Validates the expiry before the condition: a `PX 0` that fails `NX` is an error.
     fn set(
         &mut self,
         key: &[u8],
@@ -155,8 +155,8 @@ impl Keyspace {
         (Reply::Integer(1), Change::Retimed)
     }
 
-    /// Moves the expiry to `when`. One that is not in the future deletes the key, which counts as
-    /// done.
+    /// Moves the expiry to `when`. An expiry that is not in the future deletes the key, which
+    /// counts as success.
     fn retime(&mut self, key: &[u8], when: u64, condition: ExpireCondition, turn: Turn) -> Done {
         let Some(entry) = self.entries.get(key) else {
             return (Reply::Integer(0), Change::Nothing);
@@ -180,7 +180,8 @@ impl Keyspace {
         (Reply::Integer(1), Change::Retimed)
     }
 
-    /// The extension script: what holds `value` is the asker's, and lives no shorter for it.
+    /// The extension script: a key that holds `value` belongs to the caller, and its life is never
+    /// shortened.
     fn extend(&mut self, key: &[u8], value: &[u8], ttl_ms: i64, turn: Turn) -> Done {
         if !self.holds(key, value) {
             return (Reply::Integer(0), Change::Nothing);
@@ -189,7 +190,7 @@ impl Keyspace {
             return (Reply::Integer(1), Change::Nothing);
         }
         match expiry_after(turn.wall_ms, Some(ttl_ms)) {
-            // Only PEXPIRE itself can fail.
+            // Only the PEXPIRE step can fail.
             None => (Reply::Error(ErrorReply::PexpireRange), Change::Nothing),
             Some(when) => self.retime(key, when, ExpireCondition::Always, turn),
         }
@@ -201,21 +202,21 @@ impl Keyspace {
         let Some(entry) = self.entries.get(key) else {
             return MISSING;
         };
-        // Set within `i64` and not before now, or the key would count as absent.
+        // The expiry fits into `i64` and is not before now, or the key would count as absent.
         entry.expires_wall_ms.map_or(NO_EXPIRY, |when| (when - turn.wall_ms) as i64)
     }
 }
 
-/// The instant `ms` after `wall_ms`, clamped to the clock's origin; `None` if Redis, which counts
-/// in `i64`, cannot represent it.
+/// Returns the instant `ms` after `wall_ms`, clamped to the clock's origin; `None` if it does not
+/// fit into the `i64` of Redis.
 fn expiry_after(wall_ms: u64, ms: Option<i64>) -> Option<u64> {
     let when = i64::try_from(wall_ms).ok()?.checked_add(ms?)?;
     Some(u64::try_from(when).unwrap_or(0))
 }
 
-/// An integer as Redis reads it: decimal, canonical, nothing around it.
+/// Parses an integer as Redis does: decimal, canonical, with nothing around it.
 pub(in crate::master) fn parse_integer(bytes: &[u8]) -> Option<i64> {
-    // The longest has a sign and nineteen digits.
+    // The longest integer has a sign and nineteen digits.
     let (negative, digits) = match bytes {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

@@ -1,4 +1,4 @@
-//! The keyspace against a naive model of it, over random commands and times.
+//! Compares the keyspace with a naive model over random commands and times.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::tests::{ONE, TWO, pexpire, set, set_nx};
 use super::*;
 use crate::master::{ExpireCondition, Reply, SetCondition, SetExpiry};
 
-/// A naive reading of the rules: a map, and arithmetic that cannot overflow.
+/// A naive model of the rules: a map, and arithmetic that cannot overflow.
 #[derive(Default)]
 struct Model(BTreeMap<u8, (Vec<u8>, Option<i128>, Writer)>);
 
@@ -28,7 +28,7 @@ enum Asked {
 }
 
 impl Model {
-    /// What the command answers: the reply as text.
+    /// Returns the reply to the command as text.
     fn execute(&mut self, key: u8, asked: &Asked, now: i128, writer: Writer) -> String {
         if let Asked::Active = asked {
             self.0.retain(|_, it| it.1.is_none_or(|when| now < when));
@@ -113,7 +113,7 @@ impl Model {
 
 fn asked() -> impl Strategy<Value = Asked> {
     use ExpireCondition::{Always, Later, Set, SetAndSooner, Sooner, Unset};
-    // Digits, so that some values count.
+    // Digits are among the values so that some of them are integers.
     let value = || prop_oneof![Just(b'1'), Just(b'2'), Just(b'x')];
     let condition = prop::sample::select(vec![Always, Later, Sooner, Unset, Set, SetAndSooner]);
     prop_oneof![
@@ -181,7 +181,7 @@ proptest! {
     ) {
         let (mut keys, mut model, mut wall_ms) = (Keyspace::default(), Model::default(), 1_000_u64);
         for (key, asked, step_ms, by_one) in steps {
-            // The wall clock mostly goes forward by little, and sometimes back.
+            // The wall clock mostly moves forward a little, and sometimes back.
             wall_ms = wall_ms.saturating_add_signed(step_ms);
             let writer = if by_one { ONE } else { TWO };
             let expected = model.execute(key, &asked, wall_ms.into(), writer);
@@ -199,8 +199,8 @@ proptest! {
         }
     }
 
-    /// Every key that ever was is told of exactly once when it goes, and what the effects say is
-    /// what the keyspace holds.
+    /// Every key's end is reported exactly once, and the reported effects agree with the contents
+    /// of the keyspace.
     #[test]
     fn what_is_reported_accounts_for_every_key(
         steps in prop::collection::vec((0..2_u8, 0..6_u8, 0..4_u64, prop::bool::ANY), 1..60),

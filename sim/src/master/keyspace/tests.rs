@@ -19,7 +19,7 @@ pub(super) fn pexpire(ms: i64, condition: ExpireCondition) -> KeyCommand<'static
     KeyCommand::Pexpire { ms, condition }
 }
 
-/// A keyspace whose `k` is `v`, made by [`ONE`] at 1 000 and expiring at 1 100.
+/// Returns a keyspace with `k` set to `v` by [`ONE`] at 1 000, expiring at 1 100.
 fn locked() -> Keyspace {
     let mut keys = Keyspace::default();
     assert_eq!(keys.execute(b"k", set_nx(b"v", 100), 1_000, ONE).reply, Reply::Ok);
@@ -164,7 +164,7 @@ fn compare_and_extend_needs_the_value_and_keeps_the_writer() {
     let mut keys = locked();
     let other = KeyCommand::CompareAndExtend { value: b"w", ttl_ms: 900 };
     assert_eq!(keys.execute(b"k", other, 1_050, TWO).reply, Reply::Integer(0));
-    // The true writer is who set the key, even if another attempt re-times it with its token.
+    // The writer is the one that set the key, even if another attempt re-times it with its token.
     let own = KeyCommand::CompareAndExtend { value: b"v", ttl_ms: 900 };
     let executed = keys.execute(b"k", own, 1_050, TWO);
     let effect =

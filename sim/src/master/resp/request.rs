@@ -1,4 +1,4 @@
-//! Requests out of bytes that may be split anywhere.
+//! Parses requests from bytes that may be split anywhere.
 
 mod inline;
 
@@ -8,51 +8,52 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::master::keyspace::parse_integer;
 
-/// The longest line that begins something: an inline request, a length.
+/// Greatest length of an inline request or of a line with a length, in bytes.
 const LINE_MAX: usize = 64 * 1_024;
 
-/// How much servers read at once: a line's end within that is found before its length is looked at.
+/// Number of bytes that real servers read at once: a line end within these bytes is found before
+/// the length of the line is checked.
 const READ_MAX: usize = 16 * 1_024;
 
-/// The longest argument (`proto-max-bulk-len`).
+/// Greatest length of an argument, in bytes (`proto-max-bulk-len`).
 const BULK_MAX: i64 = 512 * 1_024 * 1_024;
 
-/// What a client may have sent of one request at most (`client-query-buffer-limit`).
+/// Greatest size of an unfinished request, in bytes (`client-query-buffer-limit`).
 const REQUEST_MAX: usize = 1_024 * 1_024 * 1_024;
 
-/// What an argument costs besides its bytes.
+/// Memory of an argument besides its bytes.
 const ARGUMENT_COST: usize = size_of::<Bytes>();
 
-/// How many arguments a client may send that has not said who it is, and how long they may be.
+/// Greatest number of arguments and greatest length of each, in bytes, before AUTH.
 const UNAUTHENTICATED_MAX: (i64, i64) = (10, 16_384);
 
-/// What a client asks: the command's name and its arguments, never empty.
+/// A request: the command's name and its arguments; never empty.
 pub type Request = Vec<Bytes>;
 
-/// Bytes that are no request. The server says so and closes the connection.
+/// Bytes that are not a request. The server replies with this error and closes the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ERR Protocol error: {0}")]
 pub struct ProtocolError(pub String);
 
-/// The requests of one connection.
+/// Parser of the requests of one connection.
 ///
-/// Memory is taken for what has arrived, never for what was announced, and no byte is looked at
-/// twice in search of the end of a line.
+/// Allocates memory for bytes that have arrived, never for announced lengths, and searches no byte
+/// twice for the end of a line.
 #[derive(Debug)]
 pub struct Requests {
     received: BytesMut,
-    /// So much of what was received is known to have no end of line.
+    /// Number of received bytes known to contain no line end.
     scanned: usize,
-    /// The arguments of the request under way.
+    /// Arguments of the unfinished request.
     arguments: Request,
-    /// What they take.
+    /// Memory that these arguments take, in bytes.
     taken: usize,
-    /// How many of them are missing.
+    /// Number of arguments still missing.
     missing: usize,
-    /// How long the next one is.
+    /// Length of the next argument.
     length: Option<usize>,
     bulk_max: i64,
-    /// Who has not said who he is may not send much.
+    /// Unauthenticated: stricter limits apply.
     unauthenticated: bool,
     quotes_join: bool,
 }
@@ -74,32 +75,32 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Takes in what has arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.received.extend_from_slice(bytes);
     }
 
-    /// Where to read to.
+    /// Returns the buffer into which received bytes are read.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.received
     }
 
-    /// Whether the client has still to say who it is.
+    /// Sets whether the client still has to authenticate.
     pub fn set_unauthenticated(&mut self, unauthenticated: bool) {
         self.unauthenticated = unauthenticated;
     }
 
-    /// Whether a closed quote may stand within a word of an inline request.
+    /// Sets whether a closing quote may stand within a word of an inline request.
     pub fn set_quotes_join(&mut self, quotes_join: bool) {
         self.quotes_join = quotes_join;
     }
 
-    /// The longest argument from now on, in bytes.
+    /// Sets the greatest length of an argument, in bytes.
     pub fn set_bulk_max(&mut self, bulk_max: u64) {
         self.bulk_max = i64::try_from(bulk_max).unwrap_or(i64::MAX);
     }
 
-    /// Takes back a request that is done with, whose room the next one may use.
+    /// Takes back a finished request so that the next one reuses its allocation.
     pub fn recycle(&mut self, mut request: Request) {
         if self.missing == 0 && self.arguments.capacity() == 0 {
             request.clear();
@@ -107,11 +108,11 @@ impl Requests {
         }
     }
 
-    /// The next whole request; `None` while there is none.
+    /// Returns the next complete request; `None` while there is none.
     ///
     /// # Errors
     ///
-    /// If what arrived can never become one.
+    /// If the received bytes can never become a request.
     pub fn next_request(&mut self) -> Result<Option<Request>, ProtocolError> {
         loop {
             if self.missing == 0 {
@@ -144,7 +145,7 @@ impl Requests {
         }
     }
 
-    /// Reads how many arguments there will be. None at all are no request.
+    /// Reads the number of arguments. A request without arguments is skipped.
     fn begin(&mut self) -> Result<Option<()>, ProtocolError> {
         let Some(line) = self.line(b'\r', "too big mbulk count string")? else { return Ok(None) };
         let count = parse_integer(&line[1..]).filter(|count| *count <= i64::from(i32::MAX));
@@ -166,7 +167,7 @@ impl Requests {
                 None => return Ok(None),
             },
         };
-        // What stands in the place of the line's end is not looked at.
+        // The two bytes in the place of the line end are not checked.
         if self.received.len() < length + 2 {
             return Ok(None);
         }
@@ -180,7 +181,7 @@ impl Requests {
         let Some(line) = self.line(b'\r', "too big bulk count string")? else { return Ok(None) };
         match line.first() {
             Some(b'$') => {}
-            // An empty line: its end stands where the mark should.
+            // An empty line: its end stands in the place of the mark.
             None => return Err(error("expected '$', got ' '")),
             Some(&other) => return Err(error(&format!("expected '$', got '{}'", other as char))),
         }
@@ -203,10 +204,10 @@ impl Requests {
         }
     }
 
-    /// The line up to `end`. It is taken together with its end, which has two bytes if it begins
-    /// with a carriage return.
+    /// Takes the line up to `end` together with its line end, which has two bytes if it begins with
+    /// a carriage return.
     ///
-    /// Redis searches strings that end at a zero: a line with one in it never ends.
+    /// Redis searches C strings: a line that contains a zero byte never ends.
     fn line(&mut self, end: u8, too_long: &str) -> Result<Option<Bytes>, ProtocolError> {
         let fresh = &self.received[self.scanned..];
         let at = fresh.iter().position(|&byte| byte == end || byte == 0);

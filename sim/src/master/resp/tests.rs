@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Everything that comes of these pieces: the requests, and what was wrong in the end.
+/// Returns all requests parsed from `pieces`, and the error at the end, if any.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Request>, Option<ProtocolError>) {
     let (mut requests, mut read) = (Requests::default(), Vec::new());
     for piece in pieces {

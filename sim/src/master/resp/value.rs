@@ -1,10 +1,10 @@
-//! What a server answers, and how it is sent.
+//! Replies and their encoding.
 
 use bytes::Bytes;
 
 use crate::master::SmallBytes;
 
-/// The version of the protocol that a connection speaks.
+/// Version of the protocol on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// Version 2.
@@ -14,74 +14,75 @@ pub enum Protocol {
     Resp3,
 }
 
-/// An answer. What version 2 has no word for is sent in its words.
+/// A reply. Types that version 2 lacks are encoded as one that it has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Several, in order.
+    /// An array.
     Array(Vec<Value>),
-    /// An integer of any length, by its digits; version 2 has a byte string. Ends of lines in it are
+    /// An integer of any length, as its digits; a byte string in version 2. Line ends within it are
     /// sent as spaces.
     BigNumber(Bytes),
-    /// True or false; version 2 says 1 or 0.
+    /// A boolean; 1 or 0 in version 2.
     Boolean(bool),
     /// A byte string.
     Bulk(Bytes),
-    /// A number with a fraction, by its digits.
+    /// A floating-point number, as its digits; a byte string in version 2.
     Double(String),
-    /// An error, its kind first: `ERR something`. Ends of lines in it are sent as spaces.
+    /// An error, beginning with its error code: `ERR something`. Line ends within it are sent as
+    /// spaces.
     Error(Bytes),
-    /// One that is sent in this version, whatever the rest is sent in.
+    /// A value that is encoded in this version, whatever the version of the rest.
     In(Protocol, Box<Value>),
     /// An integer.
     Integer(i64),
-    /// Pairs; version 2 has them one after the other in an array.
+    /// Key-value pairs; a flat array in version 2.
     Map(Vec<(Value, Value)>),
-    /// Nothing.
+    /// A null.
     Null,
-    /// No array: version 3 does not tell it from [`Value::Null`].
+    /// A null array; version 3 does not distinguish it from [`Value::Null`].
     NullArray,
-    /// Something that nobody asked for; version 2 has an array.
+    /// An out-of-band message; an array in version 2.
     Push(Vec<Value>),
-    /// Several, without order; version 2 has an array.
+    /// An unordered set; an array in version 2.
     Set(Vec<Value>),
-    /// A word: `OK`. Ends of lines in it are sent as spaces.
+    /// A simple string: `OK`. Line ends within it are sent as spaces.
     Simple(Bytes),
-    /// Text of a kind that three letters say; version 2 has a byte string.
+    /// Text with a three-letter format; a byte string in version 2.
     Verbatim([u8; 3], Bytes),
 }
 
 impl Value {
-    /// `+OK`.
+    /// Returns `+OK`.
     #[must_use]
     pub fn ok() -> Self {
         Self::Simple(Bytes::from_static(b"OK"))
     }
 
-    /// A byte string.
+    /// Returns a byte string.
     #[must_use]
     pub fn bulk(bytes: &[u8]) -> Self {
         Self::Bulk(Bytes::copy_from_slice(bytes))
     }
 
-    /// A word.
+    /// Returns a simple string.
     #[must_use]
     pub fn simple(word: impl Into<Bytes>) -> Self {
         Self::Simple(word.into())
     }
 
-    /// An error, its kind first.
+    /// Returns an error; the text begins with its error code.
     #[must_use]
     pub fn error(text: impl Into<Bytes>) -> Self {
         Self::Error(text.into())
     }
 
-    /// Text that is to be shown as it is.
+    /// Returns text that is to be shown verbatim.
     #[must_use]
     pub fn text(text: impl Into<Bytes>) -> Self {
         Self::Verbatim(*b"txt", text.into())
     }
 
-    /// Appends the value as it is sent.
+    /// Appends the encoded value to `out`.
     pub fn encode(&self, protocol: Protocol, out: &mut Vec<u8>) {
         let is_3 = protocol == Protocol::Resp3;
         match self {
@@ -133,7 +134,7 @@ fn integer(mark: u8, number: i64, out: &mut Vec<u8>) {
     line(mark, &SmallBytes::decimal(number), out);
 }
 
-/// A line of somebody else's words.
+/// Appends a line of arbitrary text.
 fn words(mark: u8, text: &[u8], out: &mut Vec<u8>) {
     out.push(mark);
     out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));

@@ -1,11 +1,11 @@
-//! What C functions of Lua make of their arguments.
+//! Conversion of arguments as Lua's C functions do it.
 
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
 use super::errors::{self, type_error};
 use super::number::{general, parse, truncate};
 
-/// The number that C functions take a value for.
+/// Returns the value as a number, as C functions read it.
 pub(super) fn number_of(value: &Lv) -> Option<f64> {
     match value {
         Lv::Integer(number) => Some(*number as f64),
@@ -15,7 +15,7 @@ pub(super) fn number_of(value: &Lv) -> Option<f64> {
     }
 }
 
-/// The bytes that C functions take a value for.
+/// Returns the value as bytes, as C functions read it.
 pub(super) fn text_of(value: &Lv) -> Option<Vec<u8>> {
     match value {
         Lv::String(text) => Some(text.as_bytes().to_vec()),
@@ -23,7 +23,7 @@ pub(super) fn text_of(value: &Lv) -> Option<Vec<u8>> {
     }
 }
 
-/// A string among the arguments; they are numbered from 1.
+/// Returns an argument as a string; arguments are numbered from 1.
 pub(super) fn text_argument(
     lua: &Lua,
     arguments: &MultiValue,
@@ -33,7 +33,7 @@ pub(super) fn text_argument(
     value.and_then(text_of).ok_or_else(|| type_error(lua, number, "string", value))
 }
 
-/// An integer among the arguments; they are numbered from 1.
+/// Returns an argument as an integer; arguments are numbered from 1.
 pub(super) fn integer_argument(
     lua: &Lua,
     arguments: &MultiValue,
@@ -42,7 +42,7 @@ pub(super) fn integer_argument(
     number_argument(lua, arguments, number).map(truncate)
 }
 
-/// A number among the arguments; they are numbered from 1.
+/// Returns an argument as a number; arguments are numbered from 1.
 pub(super) fn number_argument(
     lua: &Lua,
     arguments: &MultiValue,
@@ -52,7 +52,7 @@ pub(super) fn number_argument(
     value.and_then(number_of).ok_or_else(|| type_error(lua, number, "number", value))
 }
 
-/// The table that must be the first of the arguments.
+/// Returns the first argument, which must be a table.
 pub(super) fn table_argument<'a>(lua: &Lua, arguments: &'a MultiValue) -> mlua::Result<&'a Table> {
     match arguments.front() {
         Some(Lv::Table(table)) => Ok(table),
@@ -60,7 +60,7 @@ pub(super) fn table_argument<'a>(lua: &Lua, arguments: &'a MultiValue) -> mlua::
     }
 }
 
-/// Whatever stands at a place among the arguments; they are numbered from 1.
+/// Returns an argument of any type; arguments are numbered from 1.
 pub(super) fn any_argument<'a>(
     lua: &Lua,
     arguments: &'a MultiValue,

@@ -1,17 +1,17 @@
-//! `bit`: operations on 32 bits.
+//! `bit`: 32-bit operations.
 
 use mlua::{Lua, MultiValue, Table};
 
 use super::arguments::number_of;
 use super::errors::type_error;
 
-/// Added to a number, it leaves the rounded number in the low bits of the sum.
+/// Adding this constant to a number leaves the rounded number in the low bits of the sum.
 const ROUNDING: f64 = 6_755_399_441_055_744.0;
 
 type Unary = fn(u32) -> u32;
 type Binary = fn(u32, u32) -> u32;
 
-/// The table `bit`.
+/// Returns the table `bit`.
 pub(super) fn bit(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let one: [(&str, Unary); 3] =

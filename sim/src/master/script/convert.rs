@@ -1,4 +1,4 @@
-//! Values between scripts and the wire.
+//! Conversion of values between scripts and the wire.
 
 use bytes::Bytes;
 use mlua::{Lua, Table, Value as Lv};
@@ -8,15 +8,15 @@ use super::Style;
 use super::errors::reply;
 use super::number::{general, shortest, truncate};
 
-/// How deep a reply may nest. Servers go on for as long as the interpreter's stack holds the tables,
-/// which is eight times as deep; this one must not exhaust its own.
+/// Greatest nesting depth of a reply. Real servers go on as long as the interpreter's stack holds
+/// the tables, which is eight times as deep; the simulator must not exhaust its own stack.
 const DEPTH_MAX: usize = 1_000;
 
-/// How many values and bytes a reply may have. Tables may hold each other many times over, so a
-/// small script can mean a reply without bounds.
+/// Greatest total size of a reply's values and bytes, in bytes. Tables may contain each other many
+/// times over, so a small script can describe an unbounded reply.
 const SIZE_MAX: usize = 128 * 1_024 * 1_024;
 
-/// An answer of the server, for the script.
+/// Converts a server's reply for the script.
 pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Result<Lv> {
     let is_3 = protocol == Protocol::Resp3;
     let string = |bytes: &[u8]| Ok(Lv::String(lua.create_string(bytes)?));
@@ -71,7 +71,8 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
 }
 
 fn sequence(lua: &Lua, values: &[Value], protocol: Protocol) -> mlua::Result<Lv> {
-    // It grows as it does in servers: the length of an array with holes depends on that.
+    // The table grows as it does in real servers: the length of an array with holes depends on
+    // that.
     let table = lua.create_table()?;
     for (index, value) in values.iter().enumerate() {
         // A null of version 3 leaves a hole.
@@ -86,7 +87,7 @@ fn tagged(lua: &Lua, tag: &str, value: Lv) -> mlua::Result<Lv> {
     Ok(Lv::Table(table))
 }
 
-/// What a script returns, on its way to the client.
+/// Converts a script's return value for the client.
 pub(super) struct Returned<'a> {
     style: &'a Style,
     protocol: Protocol,
@@ -94,19 +95,19 @@ pub(super) struct Returned<'a> {
 }
 
 impl<'a> Returned<'a> {
-    /// The script speaks `protocol` when it returns.
+    /// Begins a conversion for a script that speaks `protocol` when it returns.
     pub(super) fn new(style: &'a Style, protocol: Protocol) -> Self {
         Self { style, protocol, room: SIZE_MAX }
     }
 
-    /// The reply to `value`.
+    /// Returns the reply for `value`.
     pub(super) fn reply(mut self, value: &Lv) -> Value {
         let reply = self.value(value, 0);
         let reply = reply.and_then(|reply| self.room.checked_sub(1).map(|_| reply));
         reply.unwrap_or_else(|| Value::error("ERR the reply of the script is too large"))
     }
 
-    /// `None`: too large.
+    /// Returns `None` if the reply is too large.
     fn value(&mut self, value: &Lv, depth: usize) -> Option<Value> {
         self.room = self.room.checked_sub(size_of::<Value>())?;
         Some(match value {
@@ -191,7 +192,7 @@ impl<'a> Returned<'a> {
         Some(Bytes::copy_from_slice(&bytes))
     }
 
-    /// A word that is sent on a line of its own.
+    /// Returns text that is sent on a line of its own.
     fn line(&mut self, text: &mlua::LuaString) -> Option<Bytes> {
         self.bytes(text).map(|bytes| one_line(&bytes))
     }
@@ -205,7 +206,7 @@ fn number(value: &Lv) -> Option<f64> {
     }
 }
 
-/// `text` without what would end the line on which it is sent.
+/// Returns `text` with its line ends replaced by spaces.
 pub(super) fn one_line(text: &[u8]) -> Bytes {
     let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
     text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()

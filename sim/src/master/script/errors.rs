@@ -1,25 +1,26 @@
-//! Errors on their way through a script.
+//! Errors within a script.
 //!
-//! A Rust function raises [`Raised`], which Lua carries as an opaque value. Whatever catches errors
-//! for a script — `pcall`, `xpcall`, `coroutine.resume` — turns it into what the script knows.
+//! A Rust function raises [`Raised`], which Lua carries as an opaque value. Each function that
+//! catches errors for a script — `pcall`, `xpcall`, `coroutine.resume` — converts it into the value
+//! that the script sees.
 
 use bytes::Bytes;
 use mlua::{Lua, Value};
 
-/// How many values a function of C may have on the interpreter's stack, its arguments among them.
+/// Number of values that a C function may have on the interpreter's stack, including its arguments.
 pub(super) const STACK_MAX: usize = 8_000;
 
-/// What a Rust function raises.
+/// An error raised by a Rust function.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Raised {
     /// A string.
     #[error("{0:?}")]
     Text(Bytes),
-    /// A table with the string in its field `err`, as `redis.call` raises it; whether a command
-    /// said it.
+    /// A table with the string in its field `err`, as `redis.call` raises it; true if the text came
+    /// from a command.
     #[error("{0:?}")]
     Reply(Bytes, bool),
-    /// The script must end, and cannot catch it.
+    /// The script must end and cannot catch this error.
     #[error("{0}")]
     Stop(String),
 }
@@ -30,19 +31,20 @@ impl From<Raised> for mlua::Error {
     }
 }
 
-/// A string, after the place in the script where the running function was called.
+/// Returns an error with `text` after the place in the script where the running function was
+/// called.
 pub(super) fn text(lua: &Lua, text: impl core::fmt::Display) -> mlua::Error {
     Raised::Text(format!("{}{text}", place(lua)).into()).into()
 }
 
-/// The refusal of an argument, as C functions of Lua word it.
+/// Returns the error for an invalid argument, as Lua's C functions word it.
 pub(super) fn argument(lua: &Lua, number: usize, what: &str) -> mlua::Error {
     let names = |it: &mlua::debug::Debug<'_>| it.names().name.map(|name| name.into_owned());
     let name = lua.inspect_stack(0, names).flatten().unwrap_or_else(|| String::from("?"));
     text(lua, format_args!("bad argument #{number} to '{name}' ({what})"))
 }
 
-/// The refusal of an argument that is not of the type `expected`.
+/// Returns the error for an argument that is not of the type `expected`.
 pub(super) fn type_error(
     lua: &Lua,
     number: usize,
@@ -53,7 +55,7 @@ pub(super) fn type_error(
     argument(lua, number, &format!("{expected} expected, got {got}"))
 }
 
-/// The type of a value, as Lua names it.
+/// Returns the type of a value, as Lua names it.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Integer(_) => "number",
@@ -70,7 +72,7 @@ fn place(lua: &Lua) -> String {
     place.flatten().unwrap_or_default()
 }
 
-/// What a caught error is to the script.
+/// Returns a caught error as the script sees it.
 ///
 /// # Errors
 ///
@@ -85,14 +87,15 @@ pub(super) fn caught(lua: &Lua, error: Value) -> mlua::Result<Value> {
     }
 }
 
-/// What a script is told whose call has more values than the binding can carry: some servers could.
+/// Error for a call with more values than the binding can carry; some real servers could carry
+/// them.
 const OVERFLOW: &str = "stack overflow (too many values)";
 
 fn is_overflow(error: &mlua::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(mlua::Error::StackError)))
 }
 
-/// An error as a table.
+/// Returns an error as a table.
 pub(super) fn reply(lua: &Lua, text: &[u8], is_said: bool) -> mlua::Result<Value> {
     let table = lua.create_table()?;
     table.raw_set("err", lua.create_string(text)?)?;
@@ -102,19 +105,20 @@ pub(super) fn reply(lua: &Lua, text: &[u8], is_said: bool) -> mlua::Result<Value
     Ok(Value::Table(table))
 }
 
-/// An error that no script caught.
+/// An error that the script did not catch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Uncaught {
-    /// What it says; `None`: a table that says nothing.
+    /// Text of the error; `None` for a table without one.
     pub(super) text: Option<Vec<u8>>,
-    /// Where it was raised: the name of the text and the line.
+    /// Place where the error was raised: the chunk name and the line.
     pub(super) place: Option<(String, i64)>,
-    /// The script could not have caught it.
+    /// True if the script could not have caught the error.
     pub(super) is_stop: bool,
 }
 
 impl Uncaught {
-    /// What became of `error`, asked while the stack is still as it was when it was raised.
+    /// Describes `error`. Must be called while the stack is still as it was when the error was
+    /// raised.
     pub(super) fn new(lua: &Lua, error: &Value, tostring: impl Fn(&Value) -> Vec<u8>) -> Self {
         let (text, is_stop) = match error {
             Value::Table(table) => {
@@ -138,7 +142,7 @@ impl Uncaught {
     }
 }
 
-/// Where the script was when the error was raised, which may have been by a function of Lua's own.
+/// Returns the place in the script where the error was raised; skips native functions on the stack.
 fn raised_at(lua: &Lua) -> Option<(String, i64)> {
     for level in 1.. {
         let (is_native, source, line) = lua.inspect_stack(level, |it| {

@@ -1,4 +1,4 @@
-//! `cjson`: tables to JSON and back.
+//! `cjson`: encodes tables as JSON and decodes them.
 
 mod decode;
 mod encode;
@@ -13,31 +13,31 @@ use self::encode::Encoder;
 use super::arguments::{integer_argument, text_argument};
 use super::errors;
 
-/// What scripts may set. Servers keep it from one script to the next.
+/// Settings that scripts can change. Servers keep them from one script to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     encode_depth: i64,
     decode_depth: i64,
-    /// How many digits a number has.
+    /// Number of significant digits of a number.
     digits: i64,
     encode_invalid: Invalid,
-    /// Whether numbers are read that JSON does not have.
+    /// Accept numbers that JSON does not have.
     decodes_invalid: bool,
-    /// Whether an array with too many holes becomes an object.
+    /// Encode an array with too many holes as an object.
     sparse_converts: bool,
-    /// An array may have so many holes beside each element; 0: as many as it likes.
+    /// Greatest ratio of an array's length to its number of elements; 0 means no limit.
     sparse_ratio: i64,
-    /// As long as it is no longer than this, it may have more.
+    /// Length up to which an array may exceed the ratio.
     sparse_safe: i64,
-    /// Nobody sees what comes of it.
+    /// Keep the buffer of the encoder; has no visible effect.
     keeps_buffer: bool,
 }
 
-/// What becomes of a number that JSON does not have.
+/// Treatment of a number that JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Invalid {
     Refused,
-    /// It is written as C writes it.
+    /// Written as C writes it.
     Taken,
     Null,
 }
@@ -58,7 +58,7 @@ impl Default for Settings {
     }
 }
 
-/// What one argument sets, and one result says.
+/// The setting behind one argument and one result of a configuration function.
 #[derive(Clone, Copy)]
 enum Choice {
     Number { least: i64, most: i64, field: fn(&mut Settings) -> &mut i64 },
@@ -72,7 +72,7 @@ const fn number(least: i64, most: i64, field: fn(&mut Settings) -> &mut i64) -> 
 
 const INT_MAX: i64 = i32::MAX as i64;
 
-/// The functions that set something.
+/// The configuration functions.
 const SETTINGS: [(&str, &[Choice]); 7] = [
     ("decode_invalid_numbers", &[Choice::Switch(|it| &mut it.decodes_invalid)]),
     ("decode_max_depth", &[number(1, INT_MAX, |it| &mut it.decode_depth)]),
@@ -90,7 +90,7 @@ const SETTINGS: [(&str, &[Choice]); 7] = [
     ),
 ];
 
-/// The table `cjson`, whose functions share `settings`. `next` is Lua's.
+/// Returns the table `cjson`, whose functions share `settings`; `next` is Lua's `next`.
 pub(super) fn cjson(
     lua: &Lua,
     settings: &Rc<Cell<Settings>>,
@@ -128,7 +128,8 @@ pub(super) fn cjson(
     Ok(table)
 }
 
-/// Sets what the arguments say; one that is nil or missing says nothing.
+/// Applies the arguments to the settings and returns the settings. A nil or missing argument
+/// changes nothing.
 fn choose(
     lua: &Lua,
     settings: &Cell<Settings>,

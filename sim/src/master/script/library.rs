@@ -1,4 +1,4 @@
-//! `redis`, as scripts know the server, and the random numbers of `math`.
+//! The table `redis`, through which scripts reach the server, and the random numbers of `math`.
 
 use std::rc::Rc;
 
@@ -12,16 +12,16 @@ use super::errors::{self, Raised};
 use super::number::{general, shortest, truncate};
 use super::state::{State, with_caller};
 
-/// Where the generator of random numbers stands in a server that has just been started: `lrand48` of
-/// POSIX before it is seeded.
+/// State of the random number generator in a server that has just started: `lrand48` of POSIX
+/// before it is seeded.
 pub(super) const SEED: u64 = 0x1234_ABCD_330E;
 
-/// What a seed is followed by.
+/// Low bits of the generator's state after seeding.
 const SEED_LOW: u64 = 0x330E;
 
 const RANDOM_MAX: u64 = i32::MAX as u64;
 
-/// The table `redis`.
+/// Returns the table `redis`.
 pub(super) fn redis(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in [
@@ -125,12 +125,12 @@ fn command(state: &State, arguments: &MultiValue) -> Result<Vec<Argument>, &'sta
     arguments.iter().map(argument).collect()
 }
 
-/// A number as an argument of a command.
+/// Formats a number as an argument of a command.
 fn written(state: &State, number: f64) -> String {
     const LIMIT: f64 = 1e17;
     let is_whole = number == number.trunc();
     match state.style.writes_shortest {
-        // Whole numbers below 2^62 go the way of integers.
+        // Whole numbers below 2^62 are formatted as integers.
         true if is_whole && number.abs() < 4_611_686_018_427_387_904.0 => {
             truncate(number).to_string()
         }
@@ -178,7 +178,7 @@ fn status_reply(lua: &Lua, _: &State, arguments: MultiValue) -> mlua::Result<Lv>
     Ok(Lv::Table(table))
 }
 
-/// How the server calls the table in what it says.
+/// Returns the name of the table in error texts.
 fn own_name(state: &State) -> &'static str {
     if state.style.is_valkey { "server" } else { "redis" }
 }
@@ -236,7 +236,8 @@ fn acl_check_cmd(_: &Lua, state: &State, arguments: MultiValue) -> mlua::Result<
     })
 }
 
-/// Puts random numbers into `math` that are the same in every run: the generator of `lrand48`.
+/// Adds random functions to `math` that give the same numbers in every run: the generator of
+/// `lrand48`.
 pub(super) fn randomness(lua: &Lua, state: &Rc<State>, math: &Table) -> mlua::Result<()> {
     let random = {
         let state = Rc::clone(state);

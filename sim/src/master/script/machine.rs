@@ -1,4 +1,4 @@
-//! The interpreter, one a thread.
+//! The Lua interpreters, one for each thread and style.
 
 use core::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,18 +14,19 @@ use super::errors::Uncaught;
 use super::state::{CALLER, MEMORY_MAX, State};
 use super::{Caller, Left, Sha, Style, sandbox, shebang};
 
-/// After how many instructions the caller is asked whether to go on.
+/// Number of instructions between two interrupt checks.
 const INSTRUCTIONS: u32 = 10_000;
 
-/// How many compiled scripts a machine keeps, and of how many bytes of text.
+/// Greatest number of compiled scripts that an interpreter keeps.
 const FUNCTIONS_MAX: usize = 1_024;
+/// Greatest total size of the texts of these scripts, in bytes.
 const TEXTS_BYTES_MAX: usize = 1_024 * 1_024;
 
 thread_local! {
     static MACHINES: RefCell<Vec<Machine>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs the script `text`, whose name is `sha`, and returns its reply.
+/// Runs the script `text` with the hash `sha` and returns its reply.
 #[must_use]
 pub fn run(
     text: &Bytes,
@@ -53,16 +54,17 @@ pub fn run(
     })
 }
 
-/// Whether `text` is a script at all.
+/// Checks that `text` compiles.
 ///
 /// # Errors
 ///
-/// The reply that says what is wrong with it.
+/// The reply that describes the problem.
 pub fn compile(text: &Bytes, sha: &Sha, style: &'static Style) -> Result<(), Value> {
     with_machine(style, |machine| machine.function(text, sha).map(drop))
 }
 
-/// A machine is taken for its use, so that a script within a script would have one of its own.
+/// Takes the interpreter out of the list while it is in use, so that a script within a script would
+/// get an interpreter of its own.
 fn with_machine<R>(style: &'static Style, act: impl FnOnce(&mut Machine) -> R) -> R {
     let kept = MACHINES.with_borrow_mut(|machines| {
         let at = machines.iter().position(|machine| machine.state.style == style)?;
@@ -79,17 +81,18 @@ fn with_machine<R>(style: &'static Style, act: impl FnOnce(&mut Machine) -> R) -
 struct Machine {
     lua: Lua,
     state: Rc<State>,
-    /// What scripts find behind their table of globals.
+    /// The globals behind the read-only table that scripts see.
     globals: Table,
     xpcall: Function,
     handler: Function,
-    /// The functions that it has compiled. The interpreter holds them: the binding holds few values.
+    /// Compiled functions. The interpreter holds them, because the binding can hold only a few
+    /// values.
     functions: Table,
-    /// Their places there.
+    /// Position of each function in `functions`.
     places: BTreeMap<Sha, usize>,
-    /// How long their texts are.
+    /// Total size of the scripts' texts, in bytes.
     texts_bytes: usize,
-    /// Nobody knows what state it is in.
+    /// True if the interpreter's state is unknown, so that it must not be used again.
     is_broken: bool,
 }
 
@@ -174,8 +177,8 @@ impl Machine {
         self.functions.clear()
     }
 
-    /// Nobody pays for what earlier scripts left: Lua does not look for garbage when memory is
-    /// refused.
+    /// Grants the script its full memory, whatever earlier scripts left. Lua does not collect
+    /// garbage when an allocation is refused, so garbage is collected here.
     fn make_room(&self) -> Result<(), Value> {
         if self.lua.used_memory() > MEMORY_MAX / 2 {
             self.lua.gc_collect().map_err(broken)?;
@@ -217,7 +220,8 @@ impl Machine {
         self.globals.raw_set(name, table)
     }
 
-    /// The script raised an error; `value` says it if the handler could not be asked.
+    /// Returns the reply for an error that ended the script; `value` is the error if the error
+    /// handler could not run.
     fn failed(&mut self, value: &Lv, sha: &Sha) -> Value {
         let Some(uncaught) = self.state.uncaught.take() else {
             self.is_broken = true;
@@ -245,7 +249,7 @@ impl Machine {
     }
 }
 
-/// What is said of a machine that fails where scripts have nothing to do with it.
+/// Returns the reply for a failure of the interpreter that no script caused.
 fn broken(error: mlua::Error) -> Value {
     Value::error(format!("ERR {error}"))
 }

@@ -1,4 +1,4 @@
-//! `cmsgpack`: values to MessagePack and back.
+//! `cmsgpack`: encodes values as MessagePack and decodes them.
 
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
@@ -7,14 +7,14 @@ use super::arguments::{integer_argument, number_of, text_argument};
 use super::errors::{self, Raised, STACK_MAX};
 use super::shelf::Shelf;
 
-/// Tables nest so deep; those within are written as nothing.
+/// Greatest nesting depth of tables; deeper tables are written as nil.
 const ENCODE_DEPTH: usize = 16;
 
-/// Where servers find the interpreter's stack full.
+/// Places where real servers report that the interpreter's stack is full.
 const IN_ARRAY: &str = "in function mp_decode_to_lua_array";
 const IN_VALUE: &str = "too many return values at once; use unpack_one or unpack_limit instead.";
 
-/// The table `cmsgpack`.
+/// Returns the table `cmsgpack`.
 pub(super) fn cmsgpack(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("_NAME", "cmsgpack")?;
@@ -81,7 +81,7 @@ fn encode(value: &Lv, depth: usize, out: &mut Vec<u8>) -> mlua::Result<()> {
     Ok(())
 }
 
-/// A length of more than one byte, behind the mark for two or for four.
+/// Writes a length of more than one byte, after the mark for two or for four bytes.
 fn marked(out: &mut Vec<u8>, [two, four]: [u8; 2], length: usize) {
     match u16::try_from(length) {
         Ok(length) => {
@@ -158,8 +158,8 @@ fn integer(number: i64, out: &mut Vec<u8>) {
     out.extend(&number.to_be_bytes()[8 - length..]);
 }
 
-/// So many values from a place on, or all of them; the place of what follows stands before those that
-/// were counted.
+/// Decodes up to `limit` values from offset `from`, or all values if `limit` is 0. With a limit,
+/// the offset of the next value comes first, or −1 at the end.
 fn unpack(
     lua: &Lua,
     text: &[u8],
@@ -168,7 +168,7 @@ fn unpack(
 ) -> mlua::Result<MultiValue> {
     let length = text.len();
     if from < 0 || limit < 0 {
-        // Servers name the length here.
+        // Real servers print the length here.
         let text =
             format!("Invalid request to unpack with offset of {from} and limit of {length}.");
         return Err(errors::text(lua, text));
@@ -193,32 +193,32 @@ fn unpack(
     Ok(MultiValue::from_vec(values))
 }
 
-/// A table of which a part is read; the key in a map of what comes next is with it.
+/// A partly read table. The shelf holds the table and, for a map, the key of the next value.
 #[derive(Clone, Copy)]
 enum Open {
     Array { index: usize, length: usize },
     Map { has_key: bool, left: usize },
 }
 
-/// What a mark begins.
+/// The value, or the kind and length of the table, that a mark begins.
 enum Begun {
     Value(Lv),
     Array(usize),
     Map(usize),
 }
 
-/// Tables wait for what is within them: bytes may nest them as deep as they like.
+/// Keeps unfinished tables in a list instead of recursing: the bytes may nest to any depth.
 struct Decoder<'a> {
     lua: &'a Lua,
     rest: &'a [u8],
     open: Vec<Open>,
     shelf: Shelf,
-    /// How much of the interpreter's stack servers use for what is read, and for the arguments.
+    /// Stack slots that real servers would use for the values read and for the arguments.
     slots: usize,
 }
 
 impl<'a> Decoder<'a> {
-    /// The next value.
+    /// Decodes the next value.
     fn value(&mut self) -> mlua::Result<Lv> {
         loop {
             self.check_stack(IN_VALUE)?;
@@ -250,7 +250,7 @@ impl<'a> Decoder<'a> {
         Ok(table)
     }
 
-    /// Puts `value` where it belongs; the table, if that makes it whole.
+    /// Adds `value` to the open table; returns the table if that completes it.
     fn fill(&mut self, open: Open, value: Lv) -> mlua::Result<Option<Lv>> {
         let depth = self.open.len();
         match open {
@@ -275,7 +275,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The array, if it is whole; otherwise `index` is read next.
+    /// Returns the array if it is complete; otherwise opens it to read `index` next.
     fn array(&mut self, table: Table, index: usize, length: usize) -> Option<Lv> {
         if index > length {
             self.slots -= 1;
@@ -286,7 +286,7 @@ impl<'a> Decoder<'a> {
         None
     }
 
-    /// The map, if it is whole; otherwise a key is read next.
+    /// Returns the map if it is complete; otherwise opens it to read a key next.
     fn map(&mut self, table: Table, left: usize) -> Option<Lv> {
         if left == 0 {
             self.slots -= 1;

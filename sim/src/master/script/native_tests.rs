@@ -1,4 +1,4 @@
-//! What masters do natively for the owner of a key, against the scripts that owners send.
+//! Compares the native commands for a key's owner with the scripts that owners send.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn value_of(reply: &Reply) -> Value {
     }
 }
 
-/// Keys, values and times are few, so that they meet.
+/// Generates a value. Values, keys and times are few, so that they coincide often.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(b"".to_vec()),
@@ -121,7 +121,7 @@ proptest! {
 
         prop_assert_eq!(slots(&showing), slots(&bare));
         match answered {
-            // Set: a null to whoever asked for the holder.
+            // The key was set; a script that asks for the holder gets a null.
             Reply::Ok => prop_assert_eq!(shown, Reply::Nil),
             refused => {
                 prop_assert_eq!(refused, Reply::Nil);

@@ -1,6 +1,6 @@
-//! Numbers as C and servers write them, and as C reads them.
+//! Numbers as C and real servers write them, and as C reads them.
 
-/// `%.{digits}g` of C.
+/// Formats a number like `%.{digits}g` in C.
 pub(super) fn general(number: f64, digits: usize) -> String {
     if !number.is_finite() {
         return not_finite(number);
@@ -16,7 +16,7 @@ pub(super) fn general(number: f64, digits: usize) -> String {
     without_zeros(&format!("{number:.decimals$}")).to_owned()
 }
 
-/// The shortest that reads as the same number, in the format of Grisu2's reference.
+/// Returns the shortest text that reads as the same number, in the format of Grisu2's reference.
 pub(super) fn shortest(number: f64) -> String {
     if !number.is_finite() {
         return not_finite(number);
@@ -46,13 +46,14 @@ pub(super) fn shortest(number: f64) -> String {
     format!("{sign}{first}{point}{rest}e{exponent_sign}{}", exponent.unsigned_abs())
 }
 
-/// The whole part, as a cast of the x86 does it: what does not fit is the least integer.
+/// Returns the integer part as an x86 cast does: a number that does not fit becomes the least
+/// integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// The number that `text` begins with, as `strtod` reads it, and how long it is.
+/// Parses the number at the beginning of `text` like `strtod`; returns it with its length.
 pub(super) fn leading(text: &[u8]) -> Option<(f64, usize)> {
     let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     let negate = |number: f64| if text[0] == b'-' { -number } else { number };
@@ -95,7 +96,7 @@ pub(super) fn leading(text: &[u8]) -> Option<(f64, usize)> {
     Some((negate(number), sign + length))
 }
 
-/// The number that `text` is, with white space around it or not.
+/// Parses all of `text` as a number, with or without white space around it.
 pub(super) fn parse(text: &[u8]) -> Option<f64> {
     let text = text.trim_ascii();
     leading(text).filter(|(_, length)| *length == text.len()).map(|(number, _)| number)

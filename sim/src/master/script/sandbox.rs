@@ -1,8 +1,8 @@
-//! What scripts find: the globals, which they cannot change, and the functions of Lua that would
-//! let them, or that would show an address.
+//! The environment of scripts: globals that scripts cannot change, and replacements for the Lua
+//! functions that would let them change these or would reveal an address.
 //!
-//! A table that a script must not change is hidden behind an empty one, which answers for it and
-//! refuses to be written to. The functions that look past that are replaced.
+//! A table that scripts must not change is hidden behind an empty table, which answers reads for it
+//! and refuses writes. The functions that bypass this protection are replaced.
 
 mod catching;
 mod compiling;
@@ -22,10 +22,11 @@ use super::number::general;
 use super::state::State;
 use super::{bit, json, library, msgpack, structure};
 
-/// How much memory `collectgarbage` claims is in use, in KiB: no two runs shall differ by it.
+/// Memory that `collectgarbage` reports as in use, in KiB. It is constant so that no two runs
+/// differ by it.
 const MEMORY_SEEN_KIB: u32 = 3_072;
 
-/// The functions of Lua that scripts get as they are.
+/// Lua functions that scripts get unchanged.
 const PLAIN: [&str; 10] = [
     "assert",
     "error",
@@ -41,7 +42,8 @@ const PLAIN: [&str; 10] = [
 
 const READ_ONLY: &str = "Attempt to modify a readonly table";
 
-/// A chunk that the compiler does not take for a binary one, which could break the interpreter.
+/// Returns a chunk that the compiler cannot take for a binary one, which could break the
+/// interpreter.
 pub(super) fn as_text(chunk: &[u8]) -> Cow<'_, [u8]> {
     match chunk.first() {
         Some(0x1b) => Cow::Owned([b" ", chunk].concat()),
@@ -49,7 +51,7 @@ pub(super) fn as_text(chunk: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// What `tostring` says of a value without asking its metatable.
+/// Returns the text of a value like `tostring`, without consulting its metatable.
 pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> Vec<u8> {
     let text = match value {
         Lv::String(text) => return text.as_bytes().to_vec(),
@@ -59,7 +61,8 @@ pub(super) fn written(lua: &Lua, state: &State, value: &Lv) -> Vec<u8> {
         Lv::Number(number) => general(*number, 14),
         Lv::LightUserData(_) => String::from("userdata: (nil)"),
         other => {
-            // An address would differ between two runs: objects are numbered as they are seen.
+            // An address would differ between two runs, so objects are numbered in the order in
+            // which they are seen.
             let address = address(lua, state, other).unwrap_or(0);
             format!("{}: 0x7f{:010x}", other.type_name(), address)
         }
@@ -82,13 +85,13 @@ fn address(lua: &Lua, state: &State, value: &Lv) -> mlua::Result<u64> {
     Ok(address * 0x40)
 }
 
-/// The tables that scripts cannot change, by the empty ones that stand for them.
+/// Tables that scripts cannot change, each with the empty table that hides it.
 #[derive(Debug, Default)]
 struct Protected {
     tables: Vec<(Table, Table)>,
-    /// What `getmetatable` shows of the globals.
+    /// Table that `getmetatable` returns for the globals.
     of_globals: Option<Table>,
-    /// And of strings.
+    /// Table that `getmetatable` returns for strings.
     of_strings: Option<Table>,
 }
 
@@ -118,7 +121,7 @@ impl Protected {
     }
 }
 
-/// Furnishes a fresh interpreter and returns the globals behind those that scripts see.
+/// Sets up a new interpreter; returns the globals behind the table that scripts see.
 pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let native = lua.globals();
     let globals = lua.create_table()?;
@@ -170,7 +173,7 @@ pub(super) fn furnish(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     Ok(globals)
 }
 
-/// `__index` of the globals.
+/// `__index` of the globals: reading an undefined global is an error.
 fn nonexistent(lua: &Lua, (_, name): (Lv, Lv)) -> mlua::Result<()> {
     let name = match &name {
         Lv::String(name) => name.to_string_lossy(),
@@ -204,7 +207,7 @@ impl Kit<'_> {
     }
 }
 
-/// The error without what the binding adds to it.
+/// Returns the error without the traceback that the binding adds.
 fn plain(error: mlua::Error) -> mlua::Error {
     match &error {
         mlua::Error::RuntimeError(text) => {
@@ -215,7 +218,7 @@ fn plain(error: mlua::Error) -> mlua::Error {
     }
 }
 
-/// What tells of the interpreter.
+/// Adds the functions that report on values and the interpreter.
 fn telling(kit: &Kit<'_>, state: &Rc<State>) -> mlua::Result<()> {
     kit.set("tostring", {
         let state = Rc::clone(state);

@@ -1,29 +1,29 @@
-//! The first line of a script, where it says what it is.
+//! The first line of a script (`#!lua …`), which names its engine and flags.
 
 use super::super::resp::inline_words;
 use super::Style;
 
 const SHEBANG: &[u8] = b"#!";
 
-/// What a script says of itself.
+/// Flags that a script declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// It does not write.
+    /// The script does not write.
     pub no_writes: bool,
-    /// It may run although memory is full.
+    /// The script may run while memory is full.
     pub allow_oom: bool,
-    /// It may run on a replica that has lost its master.
+    /// The script may run on a replica that has lost its master.
     pub allow_stale: bool,
 }
 
 impl Flags {
-    /// Takes up one of the flags; whether there is such a flag.
+    /// Sets one flag; returns false if it is unknown.
     fn take(&mut self, flag: &[u8]) -> bool {
         match flag {
             b"no-writes" => self.no_writes = true,
             b"allow-oom" => self.allow_oom = true,
             b"allow-stale" => self.allow_stale = true,
-            // There is no cluster.
+            // Nothing to do: there is no cluster.
             b"no-cluster" | b"allow-cross-slot-keys" => {}
             _ => return false,
         }
@@ -31,33 +31,33 @@ impl Flags {
     }
 }
 
-/// What a script says of itself, if it says anything, and anything that makes sense.
+/// Returns the flags that a script declares; `None` if it has no valid first line.
 #[must_use]
 pub fn flags(text: &[u8], style: &Style) -> Option<Flags> {
     let Line { engine, flags, .. } = Line::of(text, style).ok()??;
-    // Valkey looks for the engine later.
+    // Valkey checks the engine later.
     (style.is_valkey || engine.is_ok()).then_some(flags)
 }
 
-/// The script itself: what follows `#!lua` and its options, with the end of their line.
+/// Returns the script without its `#!lua` line; the line's end is kept.
 ///
 /// # Errors
 ///
-/// What is wrong with the line.
+/// The error in the line.
 pub(super) fn body<'a>(text: &'a [u8], style: &Style) -> Result<&'a [u8], String> {
     let Some(line) = Line::of(text, style)? else { return Ok(text) };
     line.engine.map(|()| line.rest)
 }
 
 struct Line<'a> {
-    /// Whether it names Lua.
+    /// `Ok` if the line names Lua.
     engine: Result<(), String>,
     flags: Flags,
     rest: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    /// The first line of `text`, if it says what follows.
+    /// Parses the first line of `text`, if it is a shebang.
     fn of(text: &'a [u8], style: &Style) -> Result<Option<Self>, String> {
         if !text.starts_with(SHEBANG) {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! Where tables wait for what is within them to be read or written.
+//! Storage for tables that are partly read or written.
 
 use mlua::{IntoLua, Lua, Table, Value as Lv};
 
-/// Tables, each with a key of it, by how deep they are. It is the interpreter that holds them: the
-/// binding holds so many only that how deep they may nest would depend on what else it holds.
+/// Open tables, each with its current key, by depth. The interpreter holds them: the binding can
+/// hold only a limited number of values, so the possible depth would depend on its other values.
 pub(super) struct Shelf(Table);
 
 impl Shelf {

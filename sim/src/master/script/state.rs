@@ -1,4 +1,4 @@
-//! What the functions of a machine share, and the server that the running script reaches.
+//! State shared by the functions of an interpreter, and access to the server of the running script.
 
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,36 +10,36 @@ use super::errors::{Raised, Uncaught};
 use super::{Caller, Style, json};
 use crate::master::resp::Protocol;
 
-/// How much memory a machine may hold, in bytes. A script that wants more ends with an error.
+/// Memory that an interpreter may use, in bytes. A script that needs more ends with an error.
 pub const MEMORY_MAX: usize = 64 * 1_024 * 1_024;
 
 scoped_thread_local!(pub(super) static mut CALLER: for<'a> &'a mut (dyn Caller + 'a));
 
-/// Reaches the server for the script that runs.
+/// Calls `act` with the server of the running script.
 pub(super) fn with_caller<R>(act: impl FnOnce(&mut dyn Caller) -> R) -> R {
     CALLER.with(|caller| act(caller))
 }
 
-/// What the functions of a machine share.
+/// State shared by the functions of an interpreter.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) style: &'static Style,
-    /// The version in which the script hears replies.
+    /// Protocol version in which the script receives replies.
     pub(super) protocol: Cell<Protocol>,
-    /// Where the generator of random numbers stands.
+    /// State of the random number generator.
     pub(super) random: Cell<u64>,
-    /// How JSON is written and read.
+    /// Settings of the JSON encoder and decoder.
     pub(super) json: Rc<Cell<json::Settings>>,
-    /// What the server said when it wanted the script to stop.
+    /// The server's message, if it made the script stop.
     pub(super) stopped: RefCell<Option<String>>,
     /// The error that ended the script.
     pub(super) uncaught: RefCell<Option<Uncaught>>,
-    /// The numbers of the objects that the script has seen the address of.
+    /// Numbers of the objects whose address the script has seen.
     pub(super) addresses: RefCell<Option<Table>>,
 }
 
 impl State {
-    /// Asks the server whether to go on.
+    /// Lets the server stop the script.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `struct`: values to bytes in the layout of C, and back.
+//! `struct`: packs values into bytes in the layout of C, and unpacks them.
 
 use mlua::{Lua, MultiValue, Table, Value as Lv};
 
@@ -6,13 +6,13 @@ use super::arguments::{integer_argument, number_argument, number_of, text_argume
 use super::errors::{self, STACK_MAX};
 use super::number::truncate;
 
-/// The longest integer, in bytes.
+/// Greatest size of an integer, in bytes.
 const INTEGER_MAX: usize = 32;
 
-/// How `!` aligns if it does not say so.
+/// Alignment of `!` without a number.
 const ALIGNMENT: usize = 8;
 
-/// The table `struct`.
+/// Returns the table `struct`.
 pub(super) fn structure(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("pack", lua.create_function(pack)?)?;
@@ -21,17 +21,17 @@ pub(super) fn structure(lua: &Lua) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// A format on its way.
+/// A format string during parsing.
 struct Format<'a> {
     lua: &'a Lua,
     rest: &'a [u8],
     is_big: bool,
     alignment: usize,
-    /// Letters that mean nothing are no errors.
+    /// True if unknown letters are ignored instead of rejected.
     forgives: bool,
 }
 
-/// One thing in a format, and how long it is; 0: it says so itself.
+/// One field of a format and its size in bytes; 0 if the size depends on the value.
 struct Field {
     option: u8,
     size: usize,
@@ -39,12 +39,12 @@ struct Field {
 
 impl<'a> Format<'a> {
     fn new(lua: &'a Lua, text: &'a [u8]) -> Self {
-        // A string of C ends at a zero.
+        // A C string ends at a zero.
         let rest = text.split(|&byte| byte == 0).next().unwrap_or(text);
         Self { lua, rest, is_big: false, alignment: 1, forgives: false }
     }
 
-    /// The next field; what only says how others are laid out is none.
+    /// Returns the next field; letters that only control the layout are applied and skipped.
     fn next(&mut self) -> mlua::Result<Option<Field>> {
         while let Some((&option, rest)) = self.rest.split_first() {
             self.rest = rest;
@@ -108,7 +108,7 @@ impl<'a> Format<'a> {
         number.and_then(|it| usize::try_from(it).ok()).ok_or_else(overflow)
     }
 
-    /// How many bytes stand before a field that follows `length` others.
+    /// Returns the number of padding bytes before a field at offset `length`.
     fn padding(&self, field: &Field, length: usize) -> usize {
         if field.size == 0 || field.option == b'c' {
             return 0;
@@ -117,7 +117,7 @@ impl<'a> Format<'a> {
         size.wrapping_sub(length & (size - 1)) & (size - 1)
     }
 
-    /// The bytes of a number that are least first, as the format has them.
+    /// Returns the bytes of a little-endian number in the byte order of the format.
     fn ordered(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.is_big {
             bytes.reverse();
@@ -129,7 +129,7 @@ impl<'a> Format<'a> {
 fn pack(lua: &Lua, mut arguments: MultiValue) -> mlua::Result<mlua::LuaString> {
     let text = text_argument(lua, &arguments, 1)?;
     let mut format = Format::new(lua, &text);
-    // Servers find this where an argument is missing.
+    // Real servers find a nil in the place of a missing argument.
     arguments.push_back(Lv::Nil);
     let (mut out, mut at) = (Vec::new(), 1);
     while let Some(field) = format.next()? {
@@ -169,7 +169,7 @@ fn pack(lua: &Lua, mut arguments: MultiValue) -> mlua::Result<mlua::LuaString> {
     lua.create_string(out)
 }
 
-/// What a cast of C makes of a number: from 2^63 on it is an unsigned one.
+/// Converts a number like a C cast: values from 2^63 on are taken as unsigned.
 fn bits(number: f64) -> u64 {
     if number < 0.0 { truncate(number) as u64 } else { number as u64 }
 }
@@ -192,7 +192,7 @@ fn unpack(lua: &Lua, arguments: MultiValue) -> mlua::Result<MultiValue> {
         data.get(at..end).ok_or_else(short)
     };
     while let Some(field) = format.next()? {
-        // Servers need room for the value and for the place behind it.
+        // Real servers need room for the value and for the position after it.
         if arguments.len() + values.len() + 2 > STACK_MAX {
             return Err(errors::text(lua, "stack overflow (too many results)"));
         }
@@ -232,7 +232,7 @@ fn exactly<const N: usize>(format: &Format<'_>, bytes: &[u8]) -> [u8; N] {
     format.ordered(bytes.to_vec()).try_into().expect("as many as the field has")
 }
 
-/// What does not fit into 64 bits is not there.
+/// Decodes an integer; bytes beyond the low 64 bits are ignored.
 fn integer(format: &Format<'_>, bytes: &[u8], is_signed: bool) -> f64 {
     let mut whole = format.ordered(bytes.to_vec());
     whole.resize(8, 0);
@@ -240,7 +240,8 @@ fn integer(format: &Format<'_>, bytes: &[u8], is_signed: bool) -> f64 {
     if !is_signed {
         return number as f64;
     }
-    // The sign's place is taken modulo 64, as the x86 does: for more than eight bytes it is another.
+    // The shift to the sign bit is taken modulo 64, as on x86: with more than eight bytes it hits
+    // another bit.
     let from_sign = u64::MAX.wrapping_shl((8 * bytes.len() as u32).wrapping_sub(1));
     (if number & from_sign == 0 { number } else { number | from_sign }) as i64 as f64
 }

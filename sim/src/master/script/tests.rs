@@ -1,4 +1,4 @@
-//! What scripts may do, and what is said to those that may not.
+//! Tests of the operations that scripts may perform and of the errors for all others.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ impl Caller for Stub {
     }
 }
 
-/// What a client of version 2 is sent.
+/// Returns the bytes sent to a client that speaks version 2.
 fn sent(script: &str) -> String {
     let text = Bytes::copy_from_slice(script.as_bytes());
     let mut stub = Stub::new(10_000);
@@ -50,8 +50,7 @@ fn sent(script: &str) -> String {
     out.escape_ascii().to_string()
 }
 
-/// Scripts, and what a real server of this version sent for each (with the digits of the hash
-/// left out).
+/// Scripts, and the reply of a real server of this version to each, without the digits of the hash.
 const TRANSCRIPT: &str = include_str!("transcript.txt");
 
 #[test]
@@ -196,7 +195,7 @@ fn compiling_says_what_is_wrong() {
     assert!(compile(b"\x1bLua").is_err(), "a binary chunk is no script");
 }
 
-/// Pieces of scripts that are likely to be accepted, and to do harm.
+/// Generates pieces of scripts that are likely to be accepted and to do harm.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         "redis",

@@ -1,52 +1,52 @@
-//! What a server tells of its connections.
+//! The connections of a server, as `CLIENT LIST` shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::master::SmallBytes;
 use crate::master::resp::Protocol;
 
-/// The connections of a server that have said something.
+/// Connections that have sent at least one command.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     clients: BTreeMap<u64, Client>,
     killed: BTreeSet<u64>,
 }
 
-/// What is told of one.
+/// Information about one connection.
 #[derive(Clone, Debug, Default)]
 pub(in crate::master) struct Client {
-    /// From where it comes.
+    /// Peer address.
     pub(in crate::master) address: String,
-    /// What it calls itself.
+    /// Name set by the client.
     pub(in crate::master) name: SmallBytes,
-    /// What it calls the library that it uses, and its version.
+    /// Name and version of the client's library, as set by the client.
     pub(in crate::master) library: [SmallBytes; 2],
     pub(in crate::master) user: SmallBytes,
     pub(in crate::master) database: u8,
     pub(in crate::master) protocol: Protocol,
-    /// How many commands stand between MULTI and EXEC; `None`: there is no MULTI.
+    /// Number of commands queued since MULTI; `None` outside a transaction.
     pub(in crate::master) queued: Option<usize>,
     pub(in crate::master) watched: usize,
-    /// The last command.
+    /// Name of the last command.
     pub(in crate::master) command: &'static str,
-    /// The wall clock at its first and last command.
+    /// Wall clock at the first and at the last command, in nanoseconds.
     pub(in crate::master) seen_ns: Option<(u64, u64)>,
 }
 
 impl Clients {
-    /// How many there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no connections.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// The numbers of those that must be closed, since somebody said `CLIENT KILL`.
+    /// Takes the numbers of the connections that `CLIENT KILL` ended and the transport must close.
     pub fn take_killed(&mut self) -> BTreeSet<u64> {
         core::mem::take(&mut self.killed)
     }
@@ -75,8 +75,8 @@ impl Clients {
 }
 
 impl Client {
-    /// The line of `CLIENT LIST` for the connection `id`, which tracks keys if it `listens`, when
-    /// the wall clock reads `wall_ns`.
+    /// Returns the line of `CLIENT LIST` for the connection `id` when the wall clock reads
+    /// `wall_ns`; `listens` says whether the connection tracks keys.
     pub(in crate::master) fn line(
         &self,
         (id, listens): (u64, bool),

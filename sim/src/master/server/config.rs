@@ -1,4 +1,4 @@
-//! What can be set on a server, and read back.
+//! Configuration parameters, as `CONFIG SET` and `CONFIG GET` use them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use crate::master::glob::matches;
 use crate::scenario::Persistence;
 
-/// The parameters of a server by name. A parameter may have an older name, too.
+/// The parameters of a server by name. A parameter may also have an older name.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Shared by the copies of a server, until one of them is set.
+    /// Shared by the copies of a server until one copy changes a parameter.
     values: Arc<BTreeMap<&'static str, String>>,
-    /// How many replicas it must have to write: every write asks.
+    /// Number of replicas required for a write. Cached because every write reads it.
     replicas_wanted: i64,
 }
 
-/// What a parameter may be.
+/// Kind of a parameter's values.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// `yes` or `no`.
     Flag,
-    /// An integer between two others.
+    /// An integer between two bounds.
     Number(i64, i64),
-    /// A number of bytes, perhaps with its unit.
+    /// A number of bytes, with or without a unit.
     Memory,
-    /// One of these.
+    /// One of these words.
     Word(&'static [&'static str]),
-    /// Points of time and of change, in pairs.
+    /// Snapshot points: pairs of seconds and number of changes.
     Save,
-    /// Anything.
+    /// Any text.
     Text,
-    /// Said once and for all at the start.
+    /// Set at the start only.
     Fixed,
 }
 
@@ -67,7 +67,7 @@ const POLICIES: &[&str] = &[
     "noeviction",
 ];
 
-/// Those that lock clients, their suites and people ask for.
+/// The parameters that lock clients, their test suites and people use.
 const PARAMETERS: &[Parameter] = &[
     parameter("activedefrag", Kind::Flag, "no"),
     parameter("aof-load-truncated", Kind::Flag, "yes"),
@@ -133,7 +133,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 impl Config {
-    /// That of a server which keeps its keys in this way.
+    /// Returns the configuration of a server with this persistence mode.
     #[must_use]
     pub fn new(persistence: Persistence) -> Self {
         let defaults = PARAMETERS.iter().map(|it| (it.name, it.default.to_owned()));
@@ -155,25 +155,25 @@ impl Config {
         Self { values: Arc::new(values), replicas_wanted: 0 }
     }
 
-    /// What is set under this name.
+    /// Returns the value of the parameter `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
     }
 
-    /// What is set under this name, as a number.
+    /// Returns the value of the parameter `name` as a number; 0 if it is not one.
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {
         self.get(name).parse().unwrap_or(0)
     }
 
-    /// Whether what has this name is on.
+    /// Returns true if the parameter `name` is `yes`.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name) == "yes"
     }
 
-    /// Sets what can only be said at the start, too.
+    /// Sets a parameter, including those that can only be set at the start.
     ///
     /// # Panics
     ///
@@ -183,7 +183,7 @@ impl Config {
         self.count_replicas();
     }
 
-    /// How many replicas a server must have to write.
+    /// Returns the number of replicas required for a write.
     #[must_use]
     pub fn replicas_wanted(&self) -> i64 {
         self.replicas_wanted
@@ -194,7 +194,7 @@ impl Config {
         self.replicas_wanted = if has_limit { self.number("min-replicas-to-write") } else { 0 };
     }
 
-    /// The names that match, and their values; older names stand beside the newer ones.
+    /// Returns the matching names and their values; older names come after the newer ones.
     pub(in crate::master) fn matching(&self, pattern: &[u8]) -> Vec<(&'static str, &str)> {
         let pattern = pattern.to_ascii_lowercase();
         let names = PARAMETERS.iter().flat_map(|it| {
@@ -203,12 +203,12 @@ impl Config {
         names.filter(|(name, _)| matches(&pattern, name.as_bytes())).collect()
     }
 
-    /// What `value` would be as the value of the parameter: its name, and the value as it is read
-    /// back.
+    /// Parses `value` for the parameter `name`; returns the parameter's current name and the value
+    /// as it is read back.
     ///
     /// # Errors
     ///
-    /// If there is no such parameter (`None`), or what is wrong with the value.
+    /// `None` if there is no such parameter; otherwise the reason why the value is invalid.
     pub(in crate::master) fn parse(
         name: &[u8],
         value: &[u8],
@@ -265,7 +265,7 @@ impl Kind {
     }
 }
 
-/// A number of bytes with its unit: `10mb` are powers of two, `10m` are powers of ten.
+/// Parses a number of bytes with a unit: `10mb` uses powers of two, `10m` powers of ten.
 fn bytes_of(value: &str) -> Option<u64> {
     let lower = value.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|it: char| it.is_ascii_alphabetic());

@@ -1,13 +1,14 @@
-//! A script that runs, seen from another thread.
+//! Control of a running script from another thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// By which others see that a script runs, and end it.
+/// Lets another thread observe and end a running script.
 ///
-/// A transport in real time hands one of these to its server ([`super::Server::set_script_control`])
-/// and keeps it: when a script has run for too long it answers everybody else with
-/// [`Texts::busy`](crate::master::profile::Texts::busy), and `SCRIPT KILL` with [`ScriptControl::kill`]. Scripts of servers that
-/// nobody watches end after so many instructions.
+/// A real-time transport hands one of these to its server ([`super::Server::set_script_control`])
+/// and keeps a copy. When a script has run too long, the transport replies to other clients with
+/// [`Texts::busy`](crate::master::profile::Texts::busy), and to `SCRIPT KILL` with the result of
+/// [`ScriptControl::kill`]. A script of an unwatched server ends after a fixed number of
+/// instructions.
 #[derive(Debug, Default)]
 pub struct ScriptControl {
     is_watched: AtomicBool,
@@ -17,23 +18,23 @@ pub struct ScriptControl {
 }
 
 impl ScriptControl {
-    /// One by which somebody watches.
+    /// Returns a control that a transport watches.
     #[must_use]
     pub fn watched() -> Self {
         Self { is_watched: AtomicBool::new(true), ..Self::default() }
     }
 
-    /// Whether a script runs.
+    /// Returns true while a script runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.is_running.load(Ordering::SeqCst)
     }
 
-    /// `SCRIPT KILL`.
+    /// Ends the running script (`SCRIPT KILL`).
     ///
     /// # Errors
     ///
-    /// The error to answer with, if no script runs, or it has written already.
+    /// The error to reply with, if no script runs or the script has already written.
     pub fn kill(&self) -> Result<(), &'static str> {
         if !self.is_running() {
             return Err("NOTBUSY No scripts in execution right now.");
@@ -49,7 +50,7 @@ impl ScriptControl {
         Ok(())
     }
 
-    /// Ends the script whatever it has done: the process dies.
+    /// Ends the script even if it has written: the process dies.
     pub fn abort(&self) {
         self.is_killed.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Refusals of writes that could not be kept, or that are not the server's to do.
+//! Refusals of writes that could not be made durable or that the server may not execute.
 
 use super::Server;
 use crate::master::refusal::Refusal;
@@ -9,9 +9,11 @@ const CANNOT_APPEND: Refusal =
     Refusal::new("MISCONF Errors writing to the AOF file: No space left on device");
 
 impl Server {
+    /// Checks that a write can be persisted.
+    ///
     /// # Errors
     ///
-    /// If what is written now could not be kept.
+    /// If the disk cannot store it.
     pub(in crate::master) fn check_disk(&self) -> Result<(), Refusal> {
         if self.cannot_save
             && !self.config.get("save").is_empty()
@@ -22,17 +24,21 @@ impl Server {
         if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
     }
 
+    /// Checks that the server has enough replicas to accept a write.
+    ///
     /// # Errors
     ///
-    /// If it has fewer replicas than it must have to write.
+    /// If it has fewer replicas than configured.
     pub(in crate::master) fn check_replicas(&self) -> Result<(), Refusal> {
         let lacks = self.replica_count < self.config.replicas_wanted();
         if lacks && !self.is_replica() { Err(NO_REPLICAS) } else { Ok(()) }
     }
 
+    /// Checks that clients may write to the server.
+    ///
     /// # Errors
     ///
-    /// If it is a replica that nobody but its master may change.
+    /// If it is a read-only replica.
     pub(in crate::master) fn check_writable(&self) -> Result<(), Refusal> {
         let refuses = self.is_replica() && self.config.is_on("replica-read-only");
         if refuses { Err(READ_ONLY) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! One connection, as the server sees it.
+//! A connection's state on the server.
 
 use bytes::Bytes;
 
@@ -6,42 +6,44 @@ use super::Server;
 use crate::master::SmallBytes;
 use crate::master::resp::{Protocol, Value};
 
-/// What the server knows of a connection.
+/// The server's state for one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub(in crate::master) id: u64,
     address: String,
     protocol: Protocol,
     database: u8,
-    /// Who speaks; nobody has asked yet if there is none.
+    /// User of the connection; `None` until the server has asked for authentication.
     user: Option<User>,
     transaction: Option<Transaction>,
     watched: Vec<WatchedKey>,
-    /// Nothing is watched any more, as soon as the server can be told so.
+    /// The watches end as soon as the session next has access to the server.
     pub(in crate::master) unwatches: bool,
     pub(in crate::master) replies: Replies,
-    /// It has said QUIT and wanted no answer: servers hear nothing more, and leave it open.
+    /// The client sent QUIT with replies off. Real servers then ignore further requests and leave
+    /// the connection open.
     pub(in crate::master) is_deaf: bool,
 }
 
-/// Who speaks.
+/// User of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum User {
-    /// Who has still to say so.
+    /// Not authenticated yet.
     Unknown,
     Known(SmallBytes),
 }
 
-/// What stands between MULTI and EXEC.
+/// The commands between MULTI and EXEC.
 #[derive(Clone, Debug, Default)]
 pub(in crate::master) struct Transaction {
     pub(in crate::master) queued: Vec<Vec<Bytes>>,
-    /// The flags that one of the commands has, and those that one of them lacks.
+    /// Flags that at least one queued command has.
     has: u16,
+    /// Flags that at least one queued command lacks.
     lacks: u16,
-    /// How long their words are.
+    /// Total length of the queued words, in bytes.
     bytes: usize,
-    /// One of the commands was not even queued.
+    /// A command was refused instead of queued.
     pub(in crate::master) is_refused: bool,
 }
 
@@ -49,64 +51,64 @@ pub(in crate::master) struct Transaction {
 struct WatchedKey {
     database: u8,
     key: SmallBytes,
-    /// The number of the key's last change then.
+    /// Number of the key's last change when the watch began.
     changed: u64,
-    /// The time of the key was over then, and nobody had noticed.
+    /// True if the key was expired but not yet deleted when the watch began.
     was_expired: bool,
 }
 
-/// Whether the connection wants answers.
+/// Reply mode of a connection (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::master) enum Replies {
-    /// It does.
+    /// All replies are sent.
     #[default]
     On,
-    /// It does not.
+    /// No replies are sent.
     Off,
-    /// It does not want that of the next command.
+    /// The reply to the next command is not sent.
     SkipNext,
 }
 
 impl Session {
-    /// A fresh connection; servers number them from 1.
+    /// Returns a new connection; real servers number connections from 1.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self { id, ..Self::default() }
     }
 
-    /// Where it comes from, as `CLIENT LIST` says it.
+    /// Sets the peer address that `CLIENT LIST` shows.
     #[must_use]
     pub fn from(self, address: impl Into<String>) -> Self {
         Self { address: address.into(), ..self }
     }
 
-    /// The version of the protocol that it speaks.
+    /// Returns the version of the protocol on the connection.
     #[must_use]
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// Its number.
+    /// Returns the number of the connection.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The number of the database that it has selected.
+    /// Returns the number of the selected database.
     #[must_use]
     pub fn database(&self) -> u8 {
         self.database
     }
 
-    /// Whether it has still to say who it is, as far as it was asked.
+    /// Returns true if the connection still has to authenticate and the server has asked for it.
     #[must_use]
     pub fn is_unauthenticated(&self) -> bool {
         self.user == Some(User::Unknown)
     }
 
-    /// A script keeps the server from executing `request`, as `busy` says: what is answered, if
-    /// the connection wants answers. A transaction is spoilt as by any other refusal, and ends if it is
-    /// EXEC that is refused.
+    /// Refuses `request` with `busy` because a script is running. Returns the reply, or `None` if
+    /// the connection wants no replies. Like any other refusal this fails a transaction in
+    /// progress; a refused EXEC ends the transaction.
     pub fn put_off(&mut self, request: &[Bytes], busy: &'static str) -> Option<Value> {
         let ends = request.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
         let value = if ends {
@@ -127,20 +129,20 @@ impl Session {
         }
     }
 
-    /// The connection is gone: the server forgets what it knew of it.
+    /// Closes the connection: the server forgets its state.
     pub fn close(mut self, server: &mut Server) {
         self.unwatch(server);
         server.master.tracked.close(self.id);
         server.clients.remove(self.id);
     }
 
-    /// What a script is given in the place of a connection: the same database and user.
+    /// Returns the session under which a script's commands run: the same database and user.
     pub(in crate::master) fn for_script(&self) -> Self {
         let Self { id, database, ref user, .. } = *self;
         Self { id, database, user: user.clone(), ..Self::default() }
     }
 
-    /// Who speaks.
+    /// Returns the name of the user.
     pub(in crate::master) fn user_name(&self) -> &[u8] {
         match &self.user {
             Some(User::Known(name)) => name,
@@ -148,7 +150,8 @@ impl Session {
         }
     }
 
-    /// Asks who speaks, once: everybody is the default user of a server that wants no password.
+    /// Determines the user, once: on a server that requires no password every connection is the
+    /// default user's.
     pub(in crate::master) fn be_asked(&mut self, server: &Server) {
         if self.user.is_none() {
             self.user = Some(if server.users().is_open() {
@@ -159,7 +162,7 @@ impl Session {
         }
     }
 
-    /// `CLIENT LIST` knows of it from its first command on.
+    /// Adds the connection to `CLIENT LIST` at its first command.
     pub(in crate::master) fn be_seen(&self, server: &mut Server, wall_ns: u64) {
         let client = server.clients.of(self.id);
         if client.seen_ns.is_none() {
@@ -204,13 +207,13 @@ impl Session {
     }
 
     pub(in crate::master) fn set_replies(&mut self, replies: Replies) {
-        // Who wants no answers at all wants none after the next command either.
+        // After `OFF`, `SKIP` has no effect.
         if (self.replies, replies) != (Replies::Off, Replies::SkipNext) {
             self.replies = replies;
         }
     }
 
-    /// As good as new (`RESET`).
+    /// Returns to the initial state (`RESET`).
     pub(in crate::master) fn reset(&mut self, server: &mut Server) {
         self.unwatch(server);
         server.master.tracked.stop(self.id);
@@ -219,7 +222,7 @@ impl Session {
         self.be_asked(server);
     }
 
-    /// Whether there was none.
+    /// Begins a transaction; returns false if there already was one.
     pub(in crate::master) fn begin_transaction(&mut self) -> bool {
         let fresh = self.transaction.is_none();
         self.transaction.get_or_insert_default();
@@ -230,25 +233,25 @@ impl Session {
         self.transaction.take()
     }
 
-    /// Whether it stands between MULTI and EXEC.
+    /// Returns true between MULTI and EXEC.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
     }
 
-    /// A command was refused: EXEC will be.
+    /// Records that a command was refused, so that EXEC will be refused, too.
     pub(in crate::master) fn refuse_transaction(&mut self) {
         if let Some(transaction) = &mut self.transaction {
             transaction.is_refused = true;
         }
     }
 
-    /// Whether EXEC is going to be refused.
+    /// Returns true if EXEC will be refused.
     pub(in crate::master) fn is_refused(&self) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.is_refused)
     }
 
-    /// Takes up a command, which has these flags; how many bytes the words of all of them have.
+    /// Queues a command with these flags; returns the total length of all queued words in bytes.
     pub(in crate::master) fn queue(&mut self, flags: u16, words: &[&[u8]]) -> usize {
         let transaction = self.transaction.get_or_insert_default();
         transaction.has |= flags;
@@ -259,12 +262,12 @@ impl Session {
         transaction.bytes
     }
 
-    /// Whether a command with this flag is queued.
+    /// Returns true if a command with this flag is queued.
     pub(in crate::master) fn has_queued(&self, flag: u16) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.has & flag != 0)
     }
 
-    /// Whether a command without this flag is queued.
+    /// Returns true if a command without this flag is queued.
     pub(in crate::master) fn has_queued_without(&self, flag: u16) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.lacks & flag != 0)
     }
@@ -287,8 +290,8 @@ impl Session {
         }
     }
 
-    /// Whether a watched key has changed, or its time is over. That a key is gone whose time was over
-    /// from the beginning is no change.
+    /// Returns true if a watched key has changed or has expired. The deletion of a key that was
+    /// already expired when the watch began is not a change.
     pub(in crate::master) fn has_conflict(&self, server: &Server, wall_ms: u64) -> bool {
         self.watched.iter().any(|watched| {
             let database = server.databases().get(watched.database);
@@ -298,7 +301,7 @@ impl Session {
         })
     }
 
-    /// Whether a watched key has changed, so that EXEC will execute nothing.
+    /// Returns true if a watched key has changed, so that EXEC will execute nothing.
     pub(in crate::master) fn is_in_vain(&self, server: &Server) -> bool {
         self.watched.iter().any(|watched| watched.has_changed(server))
     }

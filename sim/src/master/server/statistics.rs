@@ -1,22 +1,22 @@
-//! What a server counts.
+//! Command statistics of a server.
 
 use std::collections::BTreeMap;
 
-/// How often what happened since the process started, or since `CONFIG RESETSTAT`.
+/// Counts of commands since the process started or since `CONFIG RESETSTAT`.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     commands: BTreeMap<&'static str, Calls>,
     total: u64,
 }
 
-/// How often a command was called.
+/// Counts of one command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Executed, whatever came of it.
+    /// Number of executions, whatever their outcome.
     pub executed: u64,
-    /// Refused before.
+    /// Number of refusals before execution.
     pub rejected: u64,
-    /// Executed, and answered by an error.
+    /// Number of executions that ended with an error.
     pub failed: u64,
 }
 
@@ -36,18 +36,18 @@ impl Statistics {
         self.commands.entry(name).or_default().rejected += 1;
     }
 
-    /// Every command that was called: its name, and how often.
+    /// Iterates over the commands that were called: name and counts.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, Calls)> {
         self.commands.iter().map(|(name, calls)| (*name, *calls))
     }
 
-    /// How many were answered by an error.
+    /// Returns the number of commands that were answered with an error.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.commands.values().map(|calls| calls.failed + calls.rejected).sum()
     }
 
-    /// How many commands were executed.
+    /// Returns the number of commands executed.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

@@ -1,31 +1,31 @@
-//! Who may speak to a server, and what about.
+//! The users of a server and their permissions (ACL).
 
 use std::collections::BTreeMap;
 
 use crate::master::SmallBytes;
 use crate::master::glob::matches;
 
-/// Who speaks if nobody says so.
+/// User of a connection that has not authenticated.
 const DEFAULT: &[u8] = b"default";
 
-/// The users of a server. There is always a default one.
+/// The users of a server. There is always a default user.
 #[derive(Clone, Debug)]
 pub struct Users {
     users: BTreeMap<SmallBytes, User>,
 }
 
-/// What a user must say, and what he may do.
+/// Credentials and permissions of a user.
 #[derive(Clone, Debug, Default)]
 pub(in crate::master) struct User {
     is_on: bool,
-    /// He need not say anything.
+    /// No password is required.
     is_open: bool,
     passwords: Vec<SmallBytes>,
-    /// He may use every command that is not named below.
+    /// All commands are allowed except as stated in `commands`.
     may_all: bool,
-    /// Whether he may use a command, or one subcommand of it.
+    /// Permission for single commands or subcommands; overrides `may_all`.
     commands: BTreeMap<String, bool>,
-    /// Which keys he may use.
+    /// Patterns of the keys that the user may use.
     patterns: Vec<SmallBytes>,
 }
 
@@ -43,13 +43,14 @@ impl Default for Users {
 }
 
 impl Users {
-    /// Whether the default user need not say anything.
+    /// Returns true if the default user needs no password.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.users.get(DEFAULT).is_some_and(|user| user.is_open && user.is_on)
     }
 
-    /// From now on the default user must say this; nothing if it is empty (`requirepass`).
+    /// Sets the password of the default user; an empty one means that none is required
+    /// (`requirepass`).
     pub fn set_password(&mut self, password: &[u8]) {
         let user = self.users.entry(SmallBytes::new(DEFAULT)).or_default();
         user.passwords.clear();
@@ -59,12 +60,12 @@ impl Users {
         }
     }
 
-    /// Changes what a user may do, or makes one (`ACL SETUSER`): all of the rules or none. `is_command`
-    /// says which commands there are.
+    /// Changes or creates a user (`ACL SETUSER`); applies all of the rules or none. `is_command`
+    /// returns true for the names of known commands.
     ///
     /// # Errors
     ///
-    /// The rule that says nothing, and why.
+    /// The first invalid rule, and the reason.
     pub(in crate::master) fn set<'a>(
         &mut self,
         name: &[u8],
@@ -79,7 +80,7 @@ impl Users {
         Ok(())
     }
 
-    /// Whether there was such a user, who is not the default one.
+    /// Removes a user other than the default one; returns true if the user existed.
     pub(in crate::master) fn remove(&mut self, name: &[u8]) -> bool {
         name != DEFAULT && self.users.remove(name).is_some()
     }
@@ -88,14 +89,14 @@ impl Users {
         self.users.keys()
     }
 
-    /// The name of the user, if the password is right.
+    /// Returns the user's name if the password is correct.
     pub(in crate::master) fn admit(&self, name: &[u8], password: &[u8]) -> Option<SmallBytes> {
         let user = self.users.get(name).filter(|user| user.is_on)?;
         let right = user.is_open || user.passwords.iter().any(|it| **it == *password);
         right.then(|| SmallBytes::new(name))
     }
 
-    /// What this user may do; nothing is left to say of one that may do everything.
+    /// Returns the user if there is anything that it may not do.
     pub(in crate::master) fn restricted(&self, name: &[u8]) -> Option<&User> {
         self.users.get(name).filter(|user| !user.may_everything())
     }
@@ -106,7 +107,7 @@ impl User {
         self.may_all && self.commands.is_empty() && self.patterns.iter().any(|it| **it == *b"*")
     }
 
-    /// Whether he may use the command, whose subcommands have its name before theirs.
+    /// Returns true if the user may use the command. A subcommand's name includes its command's.
     pub(in crate::master) fn may_use(&self, command: &str) -> bool {
         let container = command.split('|').next().unwrap_or(command);
         let named = self.commands.get(command).or_else(|| self.commands.get(container));
@@ -132,7 +133,7 @@ impl User {
             }
             (b"allkeys", _) => self.patterns = vec![SmallBytes::new(b"*")],
             (b"resetkeys", _) => self.patterns.clear(),
-            // Nothing is published.
+            // There is no publish/subscribe here, so channel rules have no effect.
             (
                 b"allchannels" | b"resetchannels" | b"sanitize-payload" | b"skip-sanitize-payload",
                 _,
@@ -150,7 +151,7 @@ impl User {
             ([sign @ (b'+' | b'-'), name @ ..], _) => {
                 let name = core::str::from_utf8(name).ok().filter(|name| is_command(name));
                 let name = name.ok_or("Unknown command or category name in ACL")?;
-                // A rule about a command is about its subcommands, too.
+                // A rule about a command replaces the rules about its subcommands.
                 let within = format!("{name}|");
                 self.commands.retain(|known, _| !known.starts_with(&within));
                 self.commands.insert(name.to_owned(), *sign == b'+');

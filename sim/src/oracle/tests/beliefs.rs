@@ -1,4 +1,4 @@
-//! Mutual exclusion: what a belief is.
+//! Tests of mutual exclusion: the definition of a belief.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn three_that_hold_at_once_are_judged_in_every_pair() {
     for id in [C1, C2, C3] {
         tale.begins(id).sets(id, "ABC").decides(id, "ABC").delivers(id);
     }
-    // The first goes at once: neither of the others overlaps with it.
+    // C1 releases at once, so its belief overlaps with neither of the others.
     let found = tale.releases(C1).at(30_000).violation(MutualExclusion);
     assert_eq!((found.first, found.second), (C2, Some(C3)));
 }
@@ -137,12 +137,13 @@ fn the_probe_is_exempt() {
     assert_eq!(tale.at(30_000).finds(MutualExclusion), Judgement::Holds);
 }
 
-/// One thing that happens in a random history: how long after the one before, to whom, what.
+/// One step of a random history: time since the step before, client, kind of step, amount.
 type Happening = (u64, u8, u8, i64);
 
 const CLIENTS: [AttemptId; 3] = [C1, C2, C3];
 
-/// Plays happenings: grants on the wall clock, releases, steps and changes of rate.
+/// Builds a history from steps: grants on the wall clock, releases, kills, clock jumps and changes
+/// of rate.
 fn play(happenings: &[Happening]) -> (Tale, Vec<AttemptId>) {
     let (mut tale, mut ids, mut now_ns) = (Tale::new(), Vec::new(), 0);
     tale.clock = ClockKind::Wall;
@@ -177,8 +178,8 @@ fn play(happenings: &[Happening]) -> (Tale, Vec<AttemptId>) {
     (tale, ids)
 }
 
-/// All instants at which something can begin or end, and whether `id` is believed between them,
-/// worked out from the definition alone.
+/// Returns true if `id` is believed at `instant_ns`, computed from the definition of a belief
+/// alone.
 fn believed(tale: &Tale, id: AttemptId, instant_ns: u64) -> bool {
     let mut segment = None;
     let mut deadline_ns = None;
@@ -206,11 +207,11 @@ fn believed(tale: &Tale, id: AttemptId, instant_ns: u64) -> bool {
     i128::from(local_ns) + gone / 1_000_000_000 < i128::from(deadline_ns)
 }
 
-/// The first nanosecond at which two of `ids` are believed at once.
+/// Returns the first event time at which two of `ids` are believed at once.
 fn first_overlap_ns(tale: &Tale, ids: &[AttemptId], end_ns: u64) -> Option<u64> {
     let overlaps =
         |instant_ns: u64| ids.iter().filter(|&&id| believed(tale, id, instant_ns)).count() >= 2;
-    // Between two events beliefs only end, so that an overlap begins with an event.
+    // Between two events beliefs only end, so an overlap begins with an event.
     let instants = tale.events().iter().map(|event| event.at_ns);
     instants.filter(|&instant_ns| instant_ns < end_ns).find(|&instant_ns| overlaps(instant_ns))
 }

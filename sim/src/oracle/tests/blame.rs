@@ -1,4 +1,4 @@
-//! Blame follows the key.
+//! Tests that blame follows the key.
 
 use super::tale::{C1, C1_AGAIN, C2, Tale, host};
 use crate::history::{ClockKind, HostIndex, KeyEnd, Writer};
@@ -58,7 +58,7 @@ fn what_a_masters_clock_does_before_the_set_is_not_blamed() {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).steps(C, ClockKind::Wall, 10_000).sets(C1, "ABC");
     tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC");
-    // Without step 3: a lease of which nothing is left, handed out with a new deadline.
+    // C1 skips step 3 of Redlock: it delivers a lease of which no key is left, with a new deadline.
     let deadline_ns = tale.deadline_ns(C2);
     tale.at(12_000).decides(C1, "ABC").delivers_until(C1, deadline_ns, 0).at(30_000);
     assert_eq!(tale.blame(MutualExclusion), ["none"]);

@@ -1,11 +1,11 @@
-//! Sections within their leases. C1 is granted at 2 ms and believes until 9 898 ms.
+//! Tests of sections within their leases. C1 is granted at 2 ms and believes until 9 898 ms.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, host};
 use crate::history::{ClockKind, EventKind};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{ExclusiveSection, SectionWithinLease};
 
-/// C1 has looked and entered at 2 ms.
+/// C1 has looked at its lease and entered its section at 2 ms.
 fn inside() -> Tale {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").looks(C1, true).enters(C1);

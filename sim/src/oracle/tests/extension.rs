@@ -1,4 +1,4 @@
-//! Extensions: what is believed, what is sound, who was there in between, and what is to blame.
+//! Tests of extensions: beliefs, soundness, continuity and blame.
 
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
 use crate::history::{Answer, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer};
@@ -174,7 +174,7 @@ fn without_an_extension_continuity_is_vacuous() {
     assert_eq!(tale.at(30_000).finds(Continuity), Judgement::Vacuous);
 }
 
-/// Catalogue E3: C1 overslept, C2 came and went, and C1 sets its keys again.
+/// Catalogue E3: C1 overslept, C2 was granted and released, and C1 sets its keys again.
 fn recreated(decided_ms: u64) -> Tale {
     let mut tale = c1_holds();
     tale.at(5_000).stops(C1).at(10_002).expires(C1, "ABC");
@@ -235,7 +235,8 @@ fn continuity_is_blamed_on_what_let_the_other_in_even_if_the_key_was_made_again_
 #[test]
 fn the_node_is_timed_from_the_last_retiming_of_the_key() {
     let mut tale = c1_holds();
-    // What the clock gained before the extension does not shorten what it was given then.
+    // Time that the clock gained before the extension does not shorten the expiry set by the
+    // extension.
     tale.at(4_000).steps(C, ClockKind::Wall, 500).at(5_000).extends(C1, "ABC");
     tale.at(15_002).expires(C1, "C").at(15_100).acquires(C2, "CDE").at(15_200);
     let until_ns = tale.extended_until_ns(C1);
@@ -293,7 +294,7 @@ fn a_section_under_an_extension_that_was_over_when_decided_is_the_clients_fault(
     assert_eq!(tale.at(19_100).blame(ExclusiveSection), ["none"]);
 }
 
-/// C1 extends every 5 s until `until_ms`, and C2 tries all the while.
+/// C1 extends every 5 s until `until_ms`, and C2 keeps trying and fails.
 fn keeps_extending(until_ms: u64) -> Tale {
     let mut tale = c1_holds();
     for (number, ms) in (1..).zip((100..until_ms).step_by(100)) {
@@ -309,7 +310,7 @@ fn keeps_extending(until_ms: u64) -> Tale {
 
 #[test]
 fn a_lease_that_is_extended_within_the_bound_is_no_deadlock_and_one_beyond_it_is() {
-    // Three extensions and the grant, 40 s from the grant, and then 10 567 ms.
+    // The bound starts 40 s after the grant (the grant and three extensions) and lasts 10 567 ms.
     assert_eq!(keeps_extending(50_000).finds(DeadlockFree), Judgement::Vacuous);
     let mut beyond = keeps_extending(51_000);
     let found = beyond.violation(DeadlockFree);

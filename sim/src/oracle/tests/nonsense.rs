@@ -1,4 +1,4 @@
-//! Histories that no engine writes: the judge may say anything of them, and never panics.
+//! Tests with histories that no engine writes: the oracle may return any verdict, but never panics.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::history::{
 };
 use crate::oracle::Oracle;
 
-/// The largest instant that a stored history may hold.
+/// Maximum instant of a stored history.
 const INSTANT_MAX: u64 = 1 << 60;
 
 fn instant() -> impl Strategy<Value = u64> {

@@ -1,4 +1,4 @@
-//! Owner-only.
+//! Tests of owner-only.
 
 use super::tale::{C1, C1_AGAIN, C2, PROBE, Tale, node};
 use crate::history::{Answer, OpKind, Writer};

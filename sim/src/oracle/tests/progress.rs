@@ -1,5 +1,5 @@
-//! Deadlock-free. With a TTL of 10 s the bound is 10 567 ms: 102 ms of drift, 1 ms, a retry of
-//! 200 ms, an attempt of 264 ms.
+//! Tests of deadlock-free. With a TTL of 10 s the bound is 10 567 ms: the TTL, 102 ms of drift,
+//! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
 use super::tale::{C1, MS, PROBE, Tale, node};
 use crate::history::{
@@ -16,7 +16,7 @@ impl Tale {
     }
 }
 
-/// Attempts of `client` that fail, one every 100 ms, from now until `until_ms`.
+/// Adds attempts of `client` that fail, one every 100 ms, from `from_ms` until `until_ms`.
 fn keeps_failing(tale: &mut Tale, client: AttemptId, (from_ms, until_ms): (u64, u64)) {
     for (count, ms) in (from_ms..until_ms).step_by(100).enumerate() {
         let id = AttemptId { number: client.number + count as u16, ..client };
@@ -77,7 +77,7 @@ fn what_was_written_since_does_not() {
 fn another_clients_grant_and_the_end_of_its_belief_begin_the_bound_anew() {
     let mut tale = Tale::new();
     tale.at(1_000).heals().at(2_998).acquires(C1, "ABC");
-    // Believed until T1 and 9 898 ms.
+    // The belief lasts until 9 898 ms after T1.
     assert_eq!(tale.at(2_998 + 9_898 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
     assert!(tale.at(2_999 + 9_898 + BOUND_MS).finds(DeadlockFree).is_violated());
 }
@@ -91,7 +91,7 @@ fn without_a_majority_nothing_is_judged_until_it_is_back() {
     tale.at(1_000).heals();
     assert_eq!(tale.at(60_000).finds(DeadlockFree), Judgement::Vacuous);
     tale.tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
-    // It is dialled again within 2 064 ms.
+    // The client dials the node again within 2 064 ms.
     assert_eq!(tale.at(60_000 + 2_064 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
     assert!(tale.at(60_001 + 2_064 + BOUND_MS).finds(DeadlockFree).is_violated());
 }

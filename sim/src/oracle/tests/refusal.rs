@@ -1,11 +1,11 @@
-//! Sound-refusal.
+//! Tests of sound-refusal.
 
 use super::tale::{C1, C1_AGAIN, C2, C3, Tale};
 use crate::history::{AttemptId, EventKind, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
 
-/// C1 asks at 1 s while C2 and C3 have keys on `theirs`, and is told `outcome`.
+/// C1 tries at 1 s while C2 and C3 have keys on the nodes of `theirs`, and settles with `outcome`.
 fn turned_away(theirs: [&str; 2], outcome: Settlement) -> Tale {
     let mut tale = Tale::new();
     tale.begins(C2).sets(C2, theirs[0]).begins(C3).sets(C3, theirs[1]).at(1_000).begins(C1);

@@ -1,4 +1,4 @@
-//! Exclusive sections and sound grants.
+//! Tests of exclusive sections and sound grants.
 
 use super::tale::{C1, C2, MS, Tale, node};
 use crate::history::{Answer, EventKind, OpKind, Writer};
@@ -116,7 +116,8 @@ fn t1_is_read_before_the_first_write() {
     assert!(matches!(tale.acquires(C1, "ABC").finds(SoundGrant), Judgement::Violated(_)));
 }
 
-/// A grant at 2 ms with this T2 and deadline, in ms of the client's clock, which reads 1 000 002.
+/// Judges a grant at 2 ms with this T2 and deadline, in ms of the client's clock. The clock reads
+/// 1 000 002 ms.
 fn granted(t2_ms: u64, deadline_ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).sets(C1, "ABC").at(2).tell(EventKind::GrantDecided {

@@ -1,4 +1,4 @@
-//! A builder of histories.
+//! History builder for tests.
 
 use crate::history::{
     Answer, AttemptId, ClockKind, ClockSegments, Event, EventKind, HostIndex, KeyEnd, OpKind,
@@ -11,14 +11,14 @@ pub(super) const MS: u64 = 1_000_000;
 pub(super) const TTL_MS: u64 = 10_000;
 pub(super) const DRIFT_MS: u64 = 102;
 
-/// Attempt 1 of clients 1, 2 and 3, and a second one of client 1.
+/// First attempts of clients 1, 2 and 3, and the second attempt of client 1.
 pub(super) const C1: AttemptId = AttemptId { client: 0, number: 1 };
 pub(super) const C1_AGAIN: AttemptId = AttemptId { client: 0, number: 2 };
 pub(super) const C2: AttemptId = AttemptId { client: 1, number: 1 };
 pub(super) const C3: AttemptId = AttemptId { client: 2, number: 1 };
 pub(super) const PROBE: AttemptId = AttemptId { client: 3, number: 1 };
 
-/// Five nodes and three clients, as design has them: TTL 10 s, drift 102 ms, links of 1 ms.
+/// Five nodes and three clients with the design's numbers: TTL 10 s, drift 102 ms, links of 1 ms.
 pub(super) fn scenario() -> Scenario {
     let client = |id: &str| Client {
         id: String::from(id),
@@ -46,24 +46,24 @@ pub(super) fn scenario() -> Scenario {
     }
 }
 
-/// The place of a node by its letter.
+/// Returns the index of the node with this letter.
 pub(super) fn node(letter: char) -> u8 {
     letter as u8 - b'A'
 }
 
-/// The host of a client.
+/// Returns the host of the client of `id`.
 pub(super) fn host(id: AttemptId) -> HostIndex {
     HostIndex(5 + id.client)
 }
 
-/// A history in the making, and the instant that is told of.
+/// History under construction, and the time of the next event.
 pub(super) struct Tale {
     pub scenario: Scenario,
     events: Vec<Event>,
     clocks: ClockSegments,
     now_ns: u64,
     commands: u32,
-    /// Which clock attempts read.
+    /// Clock that attempts read.
     pub clock: ClockKind,
     began: Vec<(AttemptId, ClockKind, u64)>,
     /// T1 of each extension, on the clock of its attempt.
@@ -90,7 +90,7 @@ impl Tale {
         tale
     }
 
-    /// What follows happens at `ms`.
+    /// Sets the time of the following events to `ms`.
     pub(super) fn at(&mut self, ms: u64) -> &mut Self {
         self.at_ns(ms * MS)
     }
@@ -110,7 +110,7 @@ impl Tale {
         self.clocks.segment(host, clock).local_at(self.now_ns)
     }
 
-    /// The clock reads `local_ms` now and runs at this rate.
+    /// Sets the clock to `local_ms` now, with this rate.
     pub(super) fn sets_clock(
         &mut self,
         host: HostIndex,
@@ -123,14 +123,14 @@ impl Tale {
         self.tell(EventKind::Clock { host, clock, local_ns, rate_ppb })
     }
 
-    /// The clock jumps and keeps its rate.
+    /// Makes the clock jump by `by_ms` and keep its rate.
     pub(super) fn steps(&mut self, host: HostIndex, clock: ClockKind, by_ms: i64) -> &mut Self {
         let reads_ms = (self.reads_ns(host, clock) / MS) as i64;
         let rate_ppb = self.clocks.segment(host, clock).rate_ppb;
         self.sets_clock(host, clock, (reads_ms + by_ms) as u64, rate_ppb)
     }
 
-    /// The clock runs at another rate from now on.
+    /// Changes the rate of the clock from now on.
     pub(super) fn runs_at(
         &mut self,
         host: HostIndex,
@@ -161,7 +161,7 @@ impl Tale {
         command
     }
 
-    /// A node executes a command at once.
+    /// Adds the execution of a command by a node, now.
     pub(super) fn executes(
         &mut self,
         (command, id, at, op): (u32, AttemptId, char, OpKind),
@@ -184,7 +184,7 @@ impl Tale {
         })
     }
 
-    /// What was executed last changed the key, though not whose it is.
+    /// Marks the last execution as a change of the key by the same writer.
     pub(super) fn counts_as_change(&mut self) -> &mut Self {
         match self.events.last_mut().map(|event| &mut event.kind) {
             Some(EventKind::Executed { changed, .. }) => *changed = true,
@@ -197,7 +197,7 @@ impl Tale {
         self.hears((command, id, at, OpKind::Set), answer);
     }
 
-    /// The client takes the answer in.
+    /// Adds the delivery of an answer to the client.
     pub(super) fn hears(
         &mut self,
         (command, attempt, at, op): (u32, AttemptId, char, OpKind),
@@ -206,7 +206,7 @@ impl Tale {
         self.tell(EventKind::Delivered { command, attempt, node: node(at), op, answer })
     }
 
-    /// SETs written, executed and answered, all at once, on empty nodes.
+    /// Adds SETs that are written, executed and answered at once, on empty nodes.
     pub(super) fn sets(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
         for at in nodes.chars() {
             let command = self.writes(id, at, OpKind::Set);
@@ -258,14 +258,14 @@ impl Tale {
         self.tell(EventKind::AttemptSettled { attempt: id, outcome })
     }
 
-    /// A whole acquisition in 2 ms: the SETs after one, the grant after two.
+    /// Adds a whole acquisition that takes 2 ms: the SETs after 1 ms, the grant after 2 ms.
     pub(super) fn acquires(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
         let t1_ns = self.now_ns;
         self.begins(id).at_ns(t1_ns + MS).sets(id, nodes);
         self.at_ns(t1_ns + 2 * MS).decides(id, nodes).delivers(id)
     }
 
-    /// An extension begins: T1, for the usual TTL.
+    /// Begins an extension now, with the usual TTL.
     pub(super) fn begins_extension(&mut self, id: AttemptId) -> &mut Self {
         let t1_local_ns = self.reads_ns(host(id), self.clock);
         self.rounds.push((id, t1_local_ns));
@@ -277,7 +277,7 @@ impl Tale {
         })
     }
 
-    /// Nodes execute commands that extend keys of `owner`, and the client hears of it, all at once.
+    /// Adds commands of `id` that extend keys of `owner`, executed and answered at once.
     pub(super) fn retimes(&mut self, id: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
         for at in nodes.chars() {
             let command = self.writes(id, at, OpKind::Extend);
@@ -288,13 +288,13 @@ impl Tale {
         self
     }
 
-    /// The new deadline of the last extension of `id`, if it is computed soundly.
+    /// Returns the new deadline of the last extension of `id`, computed soundly.
     pub(super) fn extended_until_ns(&self, id: AttemptId) -> u64 {
         let round = self.rounds.iter().rev().find(|it| it.0 == id).expect("an extension began");
         round.1 + (TTL_MS - DRIFT_MS) * MS
     }
 
-    /// The extension is decided, and succeeds.
+    /// Adds the decision that the extension succeeds.
     pub(super) fn succeeds(&mut self, id: AttemptId, counted: &str, until_ns: u64) -> &mut Self {
         self.tell(EventKind::ExtensionSettled {
             attempt: id,
@@ -305,13 +305,14 @@ impl Tale {
         })
     }
 
-    /// The application hears of the new deadline.
+    /// Adds the notification of the application about the new deadline.
     pub(super) fn prolongs(&mut self, id: AttemptId, deadline_local_ns: u64) -> &mut Self {
         let clock = self.clock;
         self.tell(EventKind::ExtensionDelivered { attempt: id, clock, deadline_local_ns })
     }
 
-    /// A whole extension in 2 ms: executed after one, decided and delivered after two.
+    /// Adds a whole extension that takes 2 ms: executed after 1 ms, decided and delivered after
+    /// 2 ms.
     pub(super) fn extends(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
         let t1_ns = self.now_ns;
         self.begins_extension(id).at_ns(t1_ns + MS).retimes(id, id, nodes).at_ns(t1_ns + 2 * MS);
@@ -338,12 +339,12 @@ impl Tale {
         self.ends_key(id, nodes, KeyEnd::Expired, Writer::Nobody)
     }
 
-    /// A node executes the release of a key of `id`, and it is gone.
+    /// Adds releases of `id` that delete its keys on `nodes`.
     pub(super) fn unlocks(&mut self, id: AttemptId, nodes: &str) -> &mut Self {
         self.deletes(id, id, nodes)
     }
 
-    /// Nodes execute a command of `by` that deletes the keys of `owner`.
+    /// Adds commands of `by` that delete the keys of `owner` on `nodes`.
     pub(super) fn deletes(&mut self, by: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
         for at in nodes.chars() {
             let command = self.writes(by, at, OpKind::Release);
@@ -355,7 +356,7 @@ impl Tale {
         self
     }
 
-    /// SETs of `id` refused by nodes that hold keys of `owner`.
+    /// Adds SETs of `id` that are refused by nodes that hold keys of `owner`.
     pub(super) fn is_refused(&mut self, id: AttemptId, owner: AttemptId, nodes: &str) -> &mut Self {
         for at in nodes.chars() {
             let command = self.writes(id, at, OpKind::Set);
@@ -366,14 +367,14 @@ impl Tale {
         self
     }
 
-    /// Makes the scenario one in which C1 asks at once.
+    /// Changes the scenario so that C1 acquires with `at-once`.
     pub(super) fn with_c1_at_once(&mut self) -> &mut Self {
         let step = toml::from_str("acquire = { at-once = true }").expect("a step");
         self.scenario.clients[0].steps.push(step);
         self
     }
 
-    /// Makes the scenario one in which leases are extended, so many times at the most.
+    /// Changes the scenario so that leases are extended, at most `most` times.
     pub(super) fn with_extensions(&mut self, most: u32) -> &mut Self {
         let step = toml::from_str("extend = {}").expect("a step");
         self.scenario.clients[0].steps.push(step);
@@ -381,7 +382,7 @@ impl Tale {
         self
     }
 
-    /// Adds a fault to the scenario, as a file has it.
+    /// Adds a fault to the scenario, given in the syntax of scenario files.
     pub(super) fn with_fault(&mut self, kind: &str) -> &mut Self {
         let fault = format!("id = 'fault'\nat = '0s'\n{kind}");
         self.scenario.faults.push(toml::from_str(&fault).expect("a fault"));
@@ -435,11 +436,11 @@ impl Tale {
         &self.events
     }
 
-    /// What the oracle says of the tale, which ends here.
+    /// Ends the history and returns the oracle's verdicts.
     pub(super) fn verdicts(&mut self) -> Verdicts {
         self.tell(EventKind::Ended);
         let mut oracle = Oracle::new(&self.scenario, &[]);
-        // A run before it must not show.
+        // An earlier run with the same oracle must not change the verdicts.
         for _ in 0..2 {
             oracle.reset();
             self.events.iter().for_each(|event| oracle.observe(event));
@@ -451,7 +452,7 @@ impl Tale {
         self.verdicts().of(property)
     }
 
-    /// The violation of `property` that the oracle finds.
+    /// Returns the violation of `property` that the oracle finds.
     pub(super) fn violation(&mut self, property: Property) -> Violation {
         match self.finds(property) {
             Judgement::Violated(violation) => violation,
@@ -459,7 +460,7 @@ impl Tale {
         }
     }
 
-    /// What that is blamed on, as scenarios write it.
+    /// Returns the blame for the violation of `property`, in the notation of scenarios.
     pub(super) fn blame(&mut self, property: Property) -> Vec<String> {
         self.violation(property).blamed.names(&self.scenario)
     }

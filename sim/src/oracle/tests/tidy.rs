@@ -1,5 +1,5 @@
-//! Tidy. With links of 1 ms and a node timeout of 50 ms the bound is 564 ms, and 2 064 ms after a
-//! node could not be reached.
+//! Tests of tidy. With links of 1 ms and a node timeout of 50 ms the bound is 564 ms, or 2 064 ms
+//! after a node was unreachable.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
 use crate::history::{Answer, EventKind, OpKind, Settlement, Writer};
@@ -48,7 +48,7 @@ fn a_run_is_told_how_long_to_last_to_be_judged() {
     let mut tale = left_behind();
     let mut oracle = Oracle::new(&tale.scenario, &[]);
     tale.events().iter().for_each(|event| oracle.observe(event));
-    assert_eq!(oracle.is_waiting_until_ns(), Some(664 * MS + 1));
+    assert_eq!(oracle.must_last_until_ns(), Some(664 * MS + 1));
     assert!(tale.at_ns(664 * MS + 1).finds(Tidy).is_violated());
 }
 
@@ -100,7 +100,7 @@ fn a_node_that_was_down_or_stalled_is_excused_and_then_has_its_bound() {
     }
 }
 
-/// C1's key is left on C, and a fault lasts from 50 ms to 3 s.
+/// Judges a run in which C1's key is left on C and a fault lasts from 50 ms to 3 s.
 fn left_behind_under(fault: &str, until_ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.with_fault(fault).acquires(C1, "ABC");
@@ -114,7 +114,8 @@ fn a_partition_excuses_until_what_it_held_is_sent_again() {
     let reset = "partition = { between = [['C'], ['c1']], lost = 'reset' }";
     assert_eq!(left_behind_under(reset, 3_000 + 2_064), Judgement::Vacuous);
     assert!(left_behind_under(reset, 3_000 + 2_065).is_violated());
-    // It lasted for 2 950 ms: a retransmission may come as long after its end, and 400 ms.
+    // The partition lasted for 2 950 ms: a retransmission may come that long plus 400 ms after its
+    // end.
     let hold = "partition = { between = [['c1'], ['C', 'D']] }";
     assert_eq!(left_behind_under(hold, 3_000 + 3_350 + 2_064), Judgement::Vacuous);
     assert!(left_behind_under(hold, 3_000 + 3_350 + 2_065).is_violated());
@@ -138,8 +139,8 @@ fn answers_that_do_not_pass_excuse_nothing_that_could_be_sent() {
     }
 }
 
-/// C1's SET to C is written at 1 ms and not answered before a fault ends, which lasts from 0 to
-/// 3 s; the lease that counts A, B and D is released at `released_ms`.
+/// C1's SET to C is written at 1 ms. Its answer arrives only after the end of a fault that lasts
+/// from 0 to 3 s. The lease, which counts A, B and D, is released at `released_ms`.
 fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.with_fault(fault).tell(EventKind::FaultBegan { fault: 0 });
@@ -157,7 +158,7 @@ fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
 #[test]
 fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
     let deaf = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'silent' }";
-    // It waits for 500 ms, from 1 ms on.
+    // The client waits for 500 ms, from 1 ms on, before it may close the connection.
     assert!(unanswered(deaf, 500, 4_000).is_violated());
     assert_eq!(unanswered(deaf, 501, 3_000 + 2_064), Judgement::Vacuous);
     assert!(unanswered(deaf, 501, 3_000 + 2_065).is_violated());
@@ -219,7 +220,7 @@ fn a_set_that_lay_for_too_long_may_have_outlived_its_release() {
         tale.executes((command, C1, 'A', OpKind::Set), Answer::Yes, change);
         tale.at(ms + 5_000).finds(Tidy)
     };
-    // The TTL is 10 s, the bound after a heal 2 064 ms.
+    // The TTL is 10 s, and the bound after a heal is 2 064 ms.
     assert!(lies_until(7_936).is_violated());
     assert_eq!(lies_until(7_937), Judgement::Holds);
 }

@@ -1,11 +1,12 @@
-//! Fault-tolerant.
+//! Tests of fault-tolerant.
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::FaultTolerant;
 
-/// An attempt of C1 that begins at 1 s, gets the votes of `nodes`, and fails after 10 ms.
+/// An attempt of C1 that begins at 1 s, gets the votes of the nodes in `votes`, and fails 10 ms
+/// later.
 fn refuses(
     votes: &str,
     before: impl FnOnce(&mut Tale) -> &mut Tale,
@@ -113,7 +114,7 @@ fn a_node_that_leaves_an_older_command_unanswered_is_not_good() {
     tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
     tale.settles(C1_AGAIN, Settlement::TooFewNodes);
     assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
-    // Had they answered, they could have been asked.
+    // If the nodes had answered the older commands, C1 could have asked them.
     let mut tale = Tale::new();
     tale.begins(C1).settles(C1, Settlement::Cancelled);
     for (_, at) in older {
@@ -234,7 +235,7 @@ fn a_clients_clock_that_jumped_ahead_beyond_the_drift_is_blamed() {
     assert_eq!(jumps(102), ["none"]);
 }
 
-/// An attempt that cannot be granted, and settles after so long.
+/// Judges an attempt that cannot be granted and settles after `ms`.
 fn settles_after(ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.begins(C1).at(ms).settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)

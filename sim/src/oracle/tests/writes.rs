@@ -1,4 +1,4 @@
-//! No lost update, and fenced order.
+//! Tests of no-lost-update and fenced-order.
 
 use super::tale::{C1, C2, MS, Tale};
 use crate::history::{AttemptId, KeyEnd, Writer};
@@ -7,7 +7,7 @@ use crate::scenario::Property::{FencedOrder, NoLostUpdate};
 
 const BLIND: u32 = u32::MAX;
 
-/// C1's write lands after C2's, as seen by whoever blames.
+/// C1 acts as in `sent`; then its keys expire, and C2 is granted the lock and writes first.
 fn overtaken(sent: impl FnOnce(&mut Tale) -> &mut Tale) -> Tale {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").looks(C1, true);
@@ -109,7 +109,7 @@ fn how_a_section_came_to_overlap_counts_before_how_the_write_came_to_be_late() {
     assert_eq!(tale.blame(NoLostUpdate), ["application"]);
 }
 
-/// C1 and then C2 get a lease, each with a token.
+/// C1 and then C2 get a lease with the fencing tokens `first` and `second`.
 fn fenced(first: u64, second: u64) -> Tale {
     let mut tale = Tale::new();
     let delivers = |tale: &mut Tale, id: AttemptId, token| {

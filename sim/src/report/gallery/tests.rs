@@ -3,7 +3,7 @@ use crate::report::fixture;
 
 const NAMES: [&str; 1] = ["kleppmann-clock-jump"];
 
-/// A directory of its own for a test, gone when the test is over.
+/// A temporary directory for one test, removed on drop.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

@@ -11,7 +11,7 @@ const BAR: i64 = 28 * PX;
 const SECTION_TOP: i64 = 22 * PX;
 const SECTION: i64 = 9 * PX;
 
-/// When the clients did nothing, behind everything else.
+/// Draws the times when a client was stopped, behind everything else.
 pub(super) fn absences(gantt: &mut Gantt<'_, '_>) {
     for client in 0..gantt.timeline.clients() {
         let top = gantt.clients_top + i64::from(client) * CLIENT_ROW;
@@ -79,7 +79,7 @@ fn label(gantt: &mut Gantt<'_, '_>, area: Area, name: &str, belief: &Interval) {
     }
 }
 
-/// From the deadline to the end of the TTL: what the lease gave up for drift.
+/// Draws the drift margin: from the deadline to the end of the TTL.
 fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) {
     let Some(belief) = attempt.beliefs.last() else { return };
     let ran_out = attempt.released.is_none_or(|released| released.at_ns >= belief.to_ns);
@@ -98,7 +98,7 @@ fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) 
     gantt.svg.rect(&format!("margin {colour}"), area, &told);
 }
 
-/// A line where each extension took effect, or a small one where it failed.
+/// Draws a line where each extension took effect, or a small one where it failed.
 fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     let name = gantt.timeline.name(attempt.id);
     let (upper, lower) = (top + BAR_TOP, top + BAR_TOP + BAR);
@@ -118,7 +118,7 @@ fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     }
 }
 
-/// A small line, as for an extension that failed, where none was begun.
+/// Draws a small line, as for a failed extension, where the client refused to begin an extension.
 fn refused_extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     let name = gantt.timeline.name(attempt.id);
     let y = top + BAR_TOP + BAR - 9 * PX;
@@ -130,7 +130,7 @@ fn refused_extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     }
 }
 
-/// Attempts that came to nothing: a circle each, as far as they can be told apart.
+/// Draws a small square for each failed attempt. Skips those too close to the square before.
 fn refusals(gantt: &mut Gantt<'_, '_>, client: u8, top: i64) {
     let timeline = gantt.timeline;
     let mut taken = i64::MIN;

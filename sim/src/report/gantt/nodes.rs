@@ -9,7 +9,8 @@ use crate::text;
 const BAR_TOP: i64 = 5 * PX;
 const BAR: i64 = 16 * PX;
 
-/// A key that ends this much away from where it should is worth a mark.
+/// Smallest distance between the due end and the actual end of a key that is marked, in
+/// nanoseconds.
 const NOTABLE_NS: u64 = 5_000_000;
 
 pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
@@ -35,7 +36,7 @@ fn keys(gantt: &mut Gantt<'_, '_>, node: u8, top: i64) {
         let from = gantt.scale.x(key.set.at_ns);
         let end_ns = key.ended.map_or(gantt.scale.to_ns, |ended| ended.moment.at_ns);
         let to = gantt.scale.x(end_ns);
-        // Attempts that come to nothing leave a hair each; one a pixel says as much as ten.
+        // Each failed attempt leaves a hairline. One per pixel is enough.
         if to - from < 15 && from < narrow_until {
             continue;
         }
@@ -57,7 +58,7 @@ fn keys(gantt: &mut Gantt<'_, '_>, node: u8, top: i64) {
     }
 }
 
-/// The class and the label of the owner of a key.
+/// Returns the CSS class and the label of the owner of a key.
 fn owner(timeline: &Timeline<'_>, writer: Writer) -> (String, String) {
     match writer {
         Writer::Attempt(id) => match timeline.lease_place(id) {
@@ -68,14 +69,14 @@ fn owner(timeline: &Timeline<'_>, writer: Writer) -> (String, String) {
     }
 }
 
-/// Whether a key ended when nobody would have expected it.
+/// Returns true if a key ended early or late, other than by a command of its own writer.
 pub(super) fn is_notable(key: &Key) -> bool {
     let (Some(due_ns), Some(ended)) = (key.expected_ns, key.ended) else { return false };
     let own = ended.cause == KeyEnd::Command && ended.by == key.writer;
     !own && due_ns.abs_diff(ended.moment.at_ns) >= NOTABLE_NS
 }
 
-/// ▷ where a key should have ended, ✕ where it ended instead.
+/// Draws ▷ where a key was due to end, and ✕ where it did end.
 fn marks(gantt: &mut Gantt<'_, '_>, key: &Key, y: i64) {
     let (Some(due_ns), Some(ended)) = (key.expected_ns, key.ended) else { return };
     if !is_notable(key) {

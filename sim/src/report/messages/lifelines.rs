@@ -1,11 +1,11 @@
-//! What the hosts are while the messages pass: who believes, who is stopped, which key is there.
+//! State of the hosts along their lifelines: beliefs, keys, absences and faults.
 
 use super::{PX, STEP, Sheet, WIDTH};
 use crate::history::{KeyEnd, Writer};
 use crate::report::svg::Area;
 use crate::report::timeline::{Attempt, Timeline};
 
-/// The instants between two others at which something other than a message happens.
+/// Returns the instants in `from_ns..=to_ns` at which something other than a message happens.
 pub(super) fn instants(timeline: &Timeline<'_>, from_ns: u64, to_ns: u64) -> Vec<u64> {
     let mut found = Vec::new();
     for attempt in timeline.leases() {
@@ -31,7 +31,7 @@ pub(super) fn draw(sheet: &mut Sheet<'_, '_>) {
     absences(sheet);
 }
 
-/// A bar along a lifeline, unless it lies outside the diagram.
+/// Draws a bar along a lifeline, unless it lies outside the diagram.
 fn bar(sheet: &mut Sheet<'_, '_>, class: &str, at: (i64, i64), span: (u64, u64), title: &str) {
     let (x, width) = at;
     let (from_ns, to_ns) = span;
@@ -126,7 +126,7 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
     }
 }
 
-/// When extensions took effect or failed, and how that is called.
+/// Returns the time of each extension that took effect or failed, with the word for it.
 fn settled_extensions(attempt: &Attempt) -> impl Iterator<Item = (u64, &'static str)> + '_ {
     attempt.extensions.iter().filter_map(|round| match (round.delivered, round.failed) {
         (Some((at, _)), _) => Some((at.at_ns, "extends")),

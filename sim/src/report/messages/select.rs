@@ -1,11 +1,11 @@
-//! Which messages a diagram shows.
+//! Selection of the messages that a diagram shows.
 
 use crate::history::{AttemptId, Rejection};
 use crate::oracle::Violation;
 use crate::report::timeline::{Command, Timeline, Write};
 use crate::report::words;
 
-/// A request from a client to a master or to the resource, and its answer.
+/// A request from a client to a master or to the resource, and its reply.
 #[derive(Clone, Debug)]
 pub(in crate::report) struct Flight {
     pub(super) attempt: AttemptId,
@@ -14,19 +14,19 @@ pub(in crate::report) struct Flight {
     pub(super) label: String,
     pub(super) sent_ns: u64,
     pub(super) arrived_ns: Option<u64>,
-    /// `None` for what has no answer, `Some(None)` for an answer that never came.
+    /// `None` for a request without a reply, `Some(None)` for a reply that never arrived.
     pub(super) answered_ns: Option<Option<u64>>,
     pub(super) is_late: bool,
 }
 
 impl Flight {
-    /// The instants that the message needs a line for.
+    /// Returns the instants at which the diagram needs a row for this message.
     pub(super) fn instants(&self) -> impl Iterator<Item = u64> + use<> {
         [Some(self.sent_ns), self.arrived_ns, self.answered_ns.flatten()].into_iter().flatten()
     }
 }
 
-/// Every message, in the order of sending.
+/// Returns every message, in the order of sending.
 pub(super) fn flights(timeline: &Timeline<'_>) -> Vec<Flight> {
     let commands = timeline.commands.iter().filter(|it| timeline.is_drawn(it.attempt));
     let mut flights: Vec<Flight> = commands.map(|it| command(timeline, it)).collect();
@@ -73,7 +73,7 @@ fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
     }
 }
 
-/// `L1`, or `c2#3` for an attempt that came to nothing.
+/// Short name of an attempt: `L1` for a lease, `c2#3` for a failed attempt.
 fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
     match timeline.lease_place(id) {
         Some(place) => format!("L{}", place + 1),
@@ -82,8 +82,9 @@ fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
     }
 }
 
-/// At most `most` messages and the rest: the attempts of the violation first, then what was sent
-/// nearest to its beginning.
+/// Splits the messages into at most `most` to draw, and the rest. Prefers the attempts of the
+/// violation, then messages sent nearest to its beginning. Without a violation, prefers the first
+/// two leases, then the earliest messages.
 pub(super) fn choose(
     timeline: &Timeline<'_>,
     flights: Vec<Flight>,

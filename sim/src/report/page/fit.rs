@@ -1,5 +1,5 @@
-//! How much of each case a page shows, so that it stays small: the words always; the pictures of
-//! cases that turn out as none before them first, then those of the others, while there is room.
+//! Fits a page into its size limit. The text of every case is always shown. Pictures are added
+//! while there is room: first for cases whose verdicts no earlier case has, then for the others.
 
 use maud::{Markup, PreEscaped};
 
@@ -8,17 +8,17 @@ use crate::report::Played;
 use crate::scenario::Property;
 use crate::search::Observed;
 
-/// About the most bytes that the cases of a page take.
+/// Approximate maximum size of the cases of a page, in bytes.
 const BYTES: usize = 178_000;
 
-/// How much is shown of the runs of one case.
+/// Amount of detail shown for the runs of one case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Detail {
-    /// Who held what.
+    /// True if the ownership chart is shown.
     pub(super) ownership: bool,
-    /// At most so many messages; none at all for 0.
+    /// Maximum number of messages; 0 leaves out the diagram.
     pub(super) messages: usize,
-    /// At most so many events; none at all for 0.
+    /// Maximum number of events; 0 leaves out the table.
     pub(super) events: usize,
 }
 
@@ -27,12 +27,12 @@ impl Detail {
     const SMALL: Self = Self { ownership: true, messages: 0, events: 0 };
     const FULL: Self = Self { ownership: true, messages: 80, events: 300 };
 
-    /// From much to little.
+    /// Levels of detail with pictures, the most detailed first.
     const BETTER: [Self; 3] =
         [Self::FULL, Self { ownership: true, messages: 40, events: 60 }, Self::SMALL];
 }
 
-/// The cases of a page, one after the other.
+/// Draws the cases of a page, in order.
 pub(super) fn cases(played: &[&Played]) -> Vec<Markup> {
     let draw = |place: usize, detail: Detail| case(played[place], detail).into_string();
     let mut drawn: Vec<String> = (0..played.len()).map(|it| draw(it, Detail::WORDS)).collect();
@@ -50,7 +50,7 @@ pub(super) fn cases(played: &[&Played]) -> Vec<Markup> {
     drawn.into_iter().map(PreEscaped).collect()
 }
 
-/// The places of the cases, those first that turn out as none before them.
+/// Returns the indices of the cases, those first whose verdicts no earlier case has.
 fn order(played: &[&Played]) -> Vec<usize> {
     let signature = |one: &Played| -> Vec<(Property, Observed)> {
         one.result.properties.iter().map(|it| (it.property, it.observed)).collect()

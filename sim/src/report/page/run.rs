@@ -1,4 +1,4 @@
-//! One run on a page: how to play it again, its story, its pictures, its events.
+//! One run on a page: its replay command, story, pictures and events.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -11,7 +11,7 @@ use crate::report::{Played, clocks, gantt, messages, replay_command};
 use crate::scenario::Property;
 use crate::text;
 
-/// The run of `played` by `seed`, if its history was kept.
+/// Draws the run of `seed`. Draws nothing if its history was not kept.
 pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     let Some(events) = played.history(seed) else { return html! {} };
     let scenario = &played.result.case.scenario;
@@ -55,7 +55,7 @@ pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     }
 }
 
-/// The violation that the pictures show: the first one that is about two leases.
+/// Returns the violation that the pictures show: the first one about two leases, or else the first.
 fn main_violation<'v>(violations: &[(Property, &'v Violation)]) -> Option<&'v Violation> {
     let pairs = violations.iter().find(|(_, violation)| violation.second.is_some());
     pairs.or(violations.first()).map(|(_, violation)| *violation)
@@ -67,7 +67,7 @@ struct Links<'w> {
 }
 
 impl Links<'_> {
-    /// A sentence that leads to its event, if the table shows it.
+    /// Draws a sentence, with a link to its event if the table shows that event.
     fn clause(&self, clause: &Clause) -> Markup {
         let event = clause.event.filter(|event| self.window.rows.contains(event));
         html! {
@@ -79,7 +79,7 @@ impl Links<'_> {
     }
 }
 
-/// A story that was told already is not told again.
+/// Draws the stories of the violations. Leaves out what the story before has already told.
 fn stories(
     timeline: &Timeline<'_>,
     violations: &[(Property, &Violation)],

@@ -1,5 +1,5 @@
-//! Why two leases overlap: node by node, why the later vote could be had while the earlier lease
-//! was believed.
+//! Explains why two leases overlap: for each node, why the later lease got the node's vote while
+//! the earlier lease was believed.
 
 use super::{Clause, stop_before};
 use crate::history::{AttemptId, KeyEnd, OpKind, Writer};
@@ -9,7 +9,7 @@ use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
 use crate::scenario::Family;
 use crate::text;
 
-/// Every node that both leases counted, and why it could vote twice.
+/// Explains, for every node that both leases counted, why the node could vote twice.
 pub(super) fn shared_nodes(
     timeline: &Timeline<'_>,
     first: &Attempt,
@@ -39,18 +39,18 @@ pub(super) fn shared_nodes(
     told
 }
 
-/// What became of both votes of one node.
+/// The two votes of one node, and the end of the earlier lease's key there.
 struct TwoVotes {
     node: u8,
     granted_ns: Option<u64>,
     ended_ns: Option<u64>,
     due_ns: Option<u64>,
     event: Option<usize>,
-    /// The sentence, with `{granted}`, `{ended}` and `{due}` where the instants belong.
+    /// Sentence with the placeholders `{granted}`, `{ended}` and `{due}` for the instants.
     sentence: String,
 }
 
-/// Nodes with the same story share a clause.
+/// Builds the clauses. Nodes with the same sentence share one.
 fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Vec<Clause> {
     let mut groups: Vec<Vec<TwoVotes>> = Vec::new();
     for vote in votes {
@@ -114,14 +114,15 @@ fn one_node(
     TwoVotes { node, granted_ns, ended_ns, due_ns, event, sentence }
 }
 
-/// The SET of `attempt` on `node`.
+/// Returns the SET of `attempt` on `node`.
 fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: u8) -> Option<&'t Command> {
     timeline.commands.iter().find(|command| {
         command.attempt == attempt && command.node == node && command.op == OpKind::Set
     })
 }
 
-/// A key that ends this much before its time ended early; less is the millisecond that clocks tick in.
+/// A key that ends at least this long before its time ended early, in nanoseconds. Smaller
+/// differences come from clocks that tick in milliseconds.
 const EARLY_NS: u64 = 2_000_000;
 
 const fn how(cause: KeyEnd) -> &'static str {
@@ -135,7 +136,7 @@ const fn how(cause: KeyEnd) -> &'static str {
     }
 }
 
-/// Why a key ended before its time.
+/// Explains why a key ended before its time.
 fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, node: u8) -> String {
     let host = timeline.scenario.node_host(node.into());
     let name = timeline.node_name(node);
@@ -175,13 +176,14 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
     }
 }
 
-/// How fast a host's clocks run from the beginning, if not true.
+/// Returns the initial rate of a host's clocks, or `None` if they run true.
 fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
     let spec = timeline.scenario.cluster.clocks.get(host)?;
     (spec.rate_ppm != 0).then(|| text::percent(spec.rate_ppm))
 }
 
-/// If the key ended in time, the belief lasted too long: why.
+/// Explains why a belief outlasted a key that ended on time. Returns an empty text if the lease was
+/// not believed at `at_ns`.
 fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u64) -> String {
     if !first.beliefs.iter().any(|it| (it.from_ns..it.to_ns).contains(&at_ns)) {
         return String::new();
@@ -204,7 +206,7 @@ fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u
     format!(", and {client} believed on")
 }
 
-/// Why two sections overlap.
+/// Explains why two sections overlap.
 pub(super) fn sections(
     timeline: &Timeline<'_>,
     violation: &Violation,
@@ -222,7 +224,8 @@ pub(super) fn sections(
     shared_nodes(timeline, first, second, at_ns)
 }
 
-/// The earlier lease was over, and its holder was in its section all the same.
+/// Explains an overlap in which the earlier lease was already over while its holder was in its
+/// section.
 fn after_the_lease(
     timeline: &Timeline<'_>,
     violation: &Violation,
@@ -240,7 +243,7 @@ fn after_the_lease(
     told
 }
 
-/// Why a section went on without its lease.
+/// Explains why a section went on without its lease.
 pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     let Some(first) = timeline.attempt(violation.first) else { return Vec::new() };
     let ends = first.beliefs.iter().map(|belief| belief.to_ns);
@@ -251,7 +254,8 @@ pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Cl
     told
 }
 
-/// The last look at a lease, what kept its holder from another, and the end.
+/// Tells the last check of a lease, the stop that prevented another check, and the end of the
+/// lease.
 fn end_of_the_lease(
     timeline: &Timeline<'_>,
     violation: &Violation,

@@ -1,11 +1,12 @@
-//! Why a lease that was extended had not been the only one all the while.
+//! Explains why an extended lease was not exclusive throughout: another lease was granted in
+//! between.
 
 use super::{Clause, because};
 use crate::oracle::Violation;
 use crate::report::timeline::{Attempt, Moment, Timeline};
 use crate::text;
 
-/// The headline, and what led to it.
+/// Returns the headline, and the clauses that explain it.
 pub(super) fn tell(
     timeline: &Timeline<'_>,
     violation: &Violation,
@@ -52,7 +53,7 @@ pub(super) fn tell(
     (headline, told)
 }
 
-/// Which of the keys that an extension counted had been made after the grant.
+/// Names the keys that an extension counted although they were set after the grant.
 pub(super) fn made_again(
     timeline: &Timeline<'_>,
     attempt: &Attempt,

@@ -1,4 +1,4 @@
-//! The properties that are not about two overlapping intervals.
+//! Stories of the properties that are not about two overlapping intervals.
 
 use super::continuity::made_again;
 use super::{Clause, because, stop_before};
@@ -10,7 +10,7 @@ use crate::scenario::Family;
 use crate::scenario::Property;
 use crate::text;
 
-/// The headline, and what led to it.
+/// Returns the headline, and the clauses that explain it.
 pub(super) fn tell(
     timeline: &Timeline<'_>,
     property: Property,
@@ -177,7 +177,7 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     told
 }
 
-/// What an extension that the violation is about lacked; `None` if it is about a grant.
+/// Explains why an extension was unsound. Returns `None` if the violation is about a grant.
 fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Clause>> {
     let attempt = timeline.attempt(violation.first)?;
     let is_meant =
@@ -227,7 +227,7 @@ fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     told
 }
 
-/// The keys that stand in the way at an instant.
+/// Lists the keys that exist at an instant and so prevent a grant.
 fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
     let there = timeline.keys.iter().filter(|key| {
         key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)

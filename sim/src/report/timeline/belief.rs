@@ -1,10 +1,11 @@
-//! From when to when a client believes that it holds a lease.
+//! Computes the intervals in which a client believes that it holds a lease.
 
 use super::Interval;
 use crate::history::Segment;
 
-/// The instants in `from_ns..until_ns` at which a clock that follows `segments` reads less than
-/// `deadline_local_ns`. More than one interval, if the clock is set back across the deadline.
+/// Returns the intervals of `from_ns..until_ns` in which a clock that follows `segments` reads less
+/// than `deadline_local_ns`. There is more than one interval if the clock is set back across the
+/// deadline.
 pub(super) fn beliefs(
     segments: &[Segment],
     from_ns: u64,
@@ -31,7 +32,8 @@ pub(super) fn beliefs(
     found
 }
 
-/// The same, of a lease whose deadline moves: each holds from its instant on.
+/// Like [`beliefs`], for a lease that is extended: each of `deadlines` is an instant and the
+/// deadline that applies from then on.
 pub(super) fn growing(
     segments: &[Segment],
     deadlines: &[(u64, u64)],

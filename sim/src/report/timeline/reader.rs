@@ -35,9 +35,10 @@ pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<
 
 struct Reader<'a> {
     timeline: Timeline<'a>,
-    /// Where each command is, by its number.
+    /// Index of each command by its number.
     commands: BTreeMap<u32, usize>,
-    /// Since when each attempt's holder is in its section.
+    /// Instant at which the holder of each attempt entered its section; only sections that have not
+    /// ended.
     entered: BTreeMap<AttemptId, u64>,
 }
 
@@ -183,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// When a key of `writer` that is given its expiry now will end.
+    /// Returns the end of a key of `writer` whose expiry is set at `at`.
     fn expected_ns(&self, at: Moment, writer: Writer) -> Option<u64> {
         let Writer::Attempt(id) = writer else { return None };
         let attempt = self.timeline.attempt(id)?;

@@ -1,19 +1,19 @@
-//! Rules about the clients and what they do.
+//! Rules about the clients and their steps.
 
 use super::{CLIENTS_MAX, Check, STEPS_MAX};
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
 use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS, WORKER};
 
-/// The most attempts that one acquisition may ask for.
+/// Maximum number of attempts of one acquisition.
 const ATTEMPTS_MAX: u32 = 1_000;
 
-/// The most extensions that one step may ask for.
+/// Maximum number of extensions of one step.
 const EXTENSIONS_MAX: u32 = 1_000;
 
-/// For how many TTLs a lease may be kept alive.
+/// Maximum time for which a lease may be kept alive, in TTLs.
 const KEPT_TTLS_MAX: u64 = 1_000;
 
-/// Where a client's program is, as far as the order of steps goes.
+/// State of a client's steps so far, as far as their order matters.
 #[derive(Default)]
 struct Course {
     has_acquired: bool,
@@ -44,7 +44,7 @@ impl Check<'_> {
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
-            // What a worker does is its own affair.
+            // The steps of a worker are not known here; it may have none.
             if client.subject != WORKER || !client.steps.is_empty() {
                 self.steps(&at, &client.steps);
             }
@@ -189,7 +189,7 @@ impl Check<'_> {
         }
     }
 
-    /// The order of steps must make sense: a lease before a section, one section at a time.
+    /// Checks the order of steps: a lease before a section, and one section at a time.
     fn order(&mut self, at: &str, kind: &str, course: &mut Course) {
         let needs_lease = !["acquire", "sleep"].contains(&kind);
         if needs_lease && !course.has_acquired {
@@ -215,7 +215,7 @@ impl Check<'_> {
     }
 }
 
-/// The kinds that a step gives; a valid one gives exactly one.
+/// Returns the kinds that a step gives. A valid step gives exactly one.
 fn kinds(step: &Step) -> Vec<&'static str> {
     let given = [
         ("acquire", step.acquire.is_some()),
@@ -232,7 +232,7 @@ fn kinds(step: &Step) -> Vec<&'static str> {
     given.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect()
 }
 
-/// `a` and `b`, with their quotes.
+/// Returns `a` and `b`, each in backquotes.
 pub(super) fn joined(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     quoted.join(" and ")

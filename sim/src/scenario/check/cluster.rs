@@ -4,7 +4,7 @@ use super::{Check, Hosts, NODES_MAX, PPM_MAX, PPM_MIN, SHIFT_MAX};
 use crate::scenario::names;
 use crate::scenario::span::SignedSpan;
 
-/// The most replicas of all masters together.
+/// Maximum number of replicas of all masters together.
 const REPLICAS_MAX: usize = 9;
 
 impl Check<'_> {

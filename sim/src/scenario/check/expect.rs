@@ -1,4 +1,4 @@
-//! Rules about what is expected.
+//! Rules about the expectations.
 
 use super::{Check, Hosts};
 use crate::scenario::expect::{Expectation, Property, Verdict};

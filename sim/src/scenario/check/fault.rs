@@ -1,4 +1,4 @@
-//! Rules about what goes wrong.
+//! Rules about the faults.
 
 mod server;
 
@@ -132,7 +132,7 @@ impl Check<'_> {
         }
     }
 
-    /// Each of them is known, and none is named twice.
+    /// Checks that every host of the fault is known, and that none is named twice.
     fn hosts(&mut self, at: &str, kind: &FaultKind) {
         let (names, which) = (kind.hosts(), kind.descriptor().hosts);
         let place = |place: usize| match names.len() {
@@ -175,7 +175,7 @@ impl Check<'_> {
         }
     }
 
-    /// A slewed clock runs no slower and no faster than a clock may.
+    /// Checks that the slew keeps the clock's rate within its limits.
     fn slew(&mut self, at: &str, fault: &Fault, it: &ClockBy) {
         let length = match fault.at {
             At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.0)),

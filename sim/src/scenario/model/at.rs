@@ -1,4 +1,4 @@
-//! When a fault begins.
+//! The start of a fault.
 
 use core::fmt;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::scenario::span::Span;
 
-/// When a fault begins. In a file either the bare time or a table.
+/// The start of a fault. In a file, either a bare time or a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum At {
-    /// At this true time.
+    /// Starts at this true time.
     Time(Span),
-    /// Just before a step of an attempt.
+    /// Starts just before a step of an attempt.
     Point(HostAt),
 }
 
@@ -41,30 +41,31 @@ impl<'de> Visitor<'de> for AtVisitor {
     }
 }
 
-/// A point in the course of a client's attempt.
+/// A step of a client's attempt, at which a fault starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostAt {
-    /// The client.
+    /// Name of the client.
     pub client: String,
-    /// Attempt at which the fault begins; default: the first.
+    /// Attempt at which the fault starts; default: the first.
     #[serde(default)]
     pub attempt: WhichAttempt,
-    /// Which step.
+    /// Step before which the fault starts.
     pub before: Point,
-    /// Which node's, for `write`, `execute` and `reply`; the first one to come if not given.
+    /// Node whose `write`, `execute` or `reply` step is meant. If not given, the first of these
+    /// steps that the attempt reaches on any node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
-/// Which attempt of a client. In a file its number, or one of the words `any` and `granted`.
+/// Selects an attempt of a client. In a file, its number or one of the words `any` and `granted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhichAttempt {
-    /// The first that comes to the step.
+    /// The first attempt that reaches the step.
     Any,
-    /// The first that is granted; for steps that are taken behind the decision.
+    /// The first attempt that is granted. Only for steps that come after the grant.
     Granted,
-    /// By its number, from 1.
+    /// The attempt with this number, counted from 1.
     Nth(u16),
 }
 
@@ -122,23 +123,24 @@ impl Visitor<'_> for WhichAttemptVisitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
-    /// The first reading of the clock.
+    /// The client reads the clock for the first time.
     T1,
     /// A SET leaves the client.
     Write,
-    /// A node executes it.
+    /// A node executes the SET.
     Execute,
-    /// The client takes the answer in.
+    /// The client receives a node's reply.
     Reply,
-    /// The reading of the clock that decides: at the last answer that counts.
+    /// The client reads the clock to decide about the grant: on receiving the last reply that
+    /// counts.
     T2,
-    /// The application gets the lease.
+    /// The application receives the lease.
     Deliver,
-    /// The application's last look at the lease before the section.
+    /// The application checks the lease for the last time before its section.
     Look,
     /// The section begins.
     Enter,
-    /// All of them, each a case of its own.
+    /// All of these steps; each is a case of its own.
     #[serde(rename = "*")]
     Every,
 }

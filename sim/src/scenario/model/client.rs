@@ -1,4 +1,4 @@
-//! The clients and what their applications do.
+//! The clients, and the steps of their applications.
 
 use core::fmt;
 
@@ -11,37 +11,40 @@ use crate::scenario::span::Span;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Client {
-    /// Its name.
+    /// Name of the client.
     pub id: String,
-    /// Which lock client it runs: `redlock` is ours, `worker` is none of this program's.
+    /// Name of the lock client that it runs. `redlock` is ours; `worker` is an external program
+    /// that this simulator does not implement.
     #[serde(default = "ours")]
     pub subject: String,
-    /// How it connects; each subject has its own habit. Not for `redlock`, `getset`
-    /// and the PHP class.
+    /// The client's use of connections; the default depends on the subject. Not allowed for
+    /// `redlock`, `getset` and the PHP class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
-    /// Its own TTL.
+    /// TTL of this client; the lock's TTL if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// What the application does, in order. When an acquisition fails it goes on at the next one.
+    /// Steps of the application, in order. After a failed acquisition the client goes on at the
+    /// next acquisition.
     #[serde(default)]
     pub steps: Vec<Step>,
 }
 
 impl Client {
-    /// Whether it is the production client.
+    /// Returns true if this is the production client.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.subject == ours()
     }
 
-    /// Whether its word for a taken lock is a claim that somebody has it.
+    /// Returns true if a refusal of this client, "the lock is taken", claims that somebody else has
+    /// the lock.
     #[must_use]
     pub fn says_whose(&self) -> bool {
         matches!(self.subject.as_str(), "redlock" | "redlock-any-refusal")
     }
 
-    /// True if every acquisition of this client is `at-once`.
+    /// Returns true if every acquisition of this client is `at-once`.
     #[must_use]
     pub fn asks_at_once(&self) -> bool {
         let mut asked = self.steps.iter().filter_map(|step| step.acquire).peekable();
@@ -53,34 +56,34 @@ fn ours() -> String {
     String::from("redlock")
 }
 
-/// How a subject uses connections.
+/// A subject's use of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// A new one for every command.
+    /// A new connection for every command.
     FreshPerCommand,
-    /// One a node, for everything.
+    /// One connection per node, for all commands.
     #[default]
     Pooled,
-    /// One a node, and a second one for releases.
+    /// One connection per node, and a second one for releases.
     SecondForRelease,
 }
 
-/// One step of an application: exactly one of the kinds, and perhaps when it begins at the
-/// earliest.
+/// One step of an application: exactly one of the kinds, and optionally its earliest start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Step {
-    /// Not before this true time.
+    /// Earliest start, in true time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
-    /// Acquire the lock, unless the client has the lease already; one that is over is released first.
+    /// Acquire the lock, unless the client already has the lease. A lease that is over is released
+    /// first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquire: Option<Acquire>,
-    /// Ask the lease; go on at the next `release` if it is over.
+    /// Check the lease. If it is over, go on at the next `release`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<Nothing>,
-    /// Look, and enter the critical section.
+    /// Check the lease, then enter the critical section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enter: Option<Enter>,
     /// Read the resource.
@@ -89,8 +92,8 @@ pub struct Step {
     /// Write the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Write>,
-    /// Extend the lease, and go on when it is known whether it was; a failed extension leaves the
-    /// lease as it was.
+    /// Extend the lease, and continue when the result is known. A failed extension leaves the lease
+    /// as it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extend: Option<Extend>,
     /// Leave the section.
@@ -102,7 +105,7 @@ pub struct Step {
     /// Wait for this long on the client's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Span>,
-    /// Enter, stay, leave.
+    /// Enter the section, stay in it, and leave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
 }
@@ -112,31 +115,32 @@ pub struct Step {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// How long to try, and what to do with the lease. At most one of the first four is given; none is
-/// one attempt.
+/// The limit of an acquisition, and what happens to the lease. At most one of the first four fields
+/// may be given; without any, the client makes one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Acquire {
-    /// Until this true time.
+    /// Try until this true time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
-    /// For this long on the client's clock.
+    /// Try for this long on the client's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// So many times.
+    /// Maximum number of attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Without waiting for whoever has it, as `try_acquire` does: again only after a split vote, and
-    /// at most [`Acquire::AT_ONCE_MOST`] times. `redlock` alone.
+    /// Do not wait for the current holder, as `try_acquire` does: try again only after a split
+    /// vote, and make at most [`Acquire::AT_ONCE_MOST`] attempts. Only for `redlock`.
     #[serde(skip_serializing_if = "is_false")]
     pub at_once: bool,
-    /// Keep the lease alive for at most this long on the client's clock. `redlock` alone.
+    /// Keep the lease alive by extensions for at most this long on the client's clock. Only for
+    /// `redlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<Span>,
 }
 
 impl Acquire {
-    /// The most attempts of an acquisition that does not wait.
+    /// Maximum number of attempts of an acquisition that does not wait.
     pub const AT_ONCE_MOST: u32 = 5;
 }
 
@@ -144,52 +148,52 @@ fn is_false(it: &bool) -> bool {
     !it
 }
 
-/// How to extend a lease.
+/// The parameters of an extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Extend {
-    /// How long keys live from then on; the client's TTL if not given.
+    /// TTL of the keys from the extension on; the client's TTL if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// Wait this long on the client's clock before each extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// So many extensions, one after the other; one if not given.
+    /// Number of extensions, one after the other; default: one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
 }
 
-/// How to enter a section.
+/// The options for entering a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Enter {
-    /// Do not look first.
+    /// Enter without checking the lease first.
     pub unchecked: bool,
 }
 
-/// What to write.
+/// The value to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Write {
-    /// A value that is not computed from what was read.
+    /// Write a value that does not depend on the value read before.
     pub blind: bool,
 }
 
-/// How long a section lasts. In a file a time, `until-deadline`, or a table `{ for, or-lost }`.
+/// Duration of a section. In a file, a time, `until-deadline`, or a table `{ for, or-lost }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// A time.
+    /// The section lasts for a fixed time.
     For {
-        /// How long, on the client's clock.
+        /// Duration on the client's clock.
         length: Span,
-        /// Whether it ends earlier if the client is told that the lease is over.
+        /// True if the section ends earlier when the client learns that the lease is over.
         or_lost: bool,
     },
-    /// Until the client is told that the lease is over.
+    /// The section lasts until the client learns that the lease is over.
     UntilDeadline,
 }
 
-/// The table of [`Hold::For`].
+/// The table form of [`Hold::For`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct HoldTable {

@@ -10,32 +10,32 @@ use crate::scenario::span::{SignedSpan, Span, SpanRange};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cluster {
-    /// Their names, at most nine.
+    /// Names of the nodes, at most nine.
     pub nodes: Vec<String>,
-    /// Every link, unless `links` says otherwise.
+    /// The default behaviour of every link; `links` overrides it.
     pub network: Network,
-    /// Links that differ.
+    /// Links that differ from `network`.
     pub links: Vec<LinkSpec>,
-    /// Which server the masters are.
+    /// Server software of the masters.
     #[serde(skip_serializing_if = "Server::is_default")]
     pub server: Server,
-    /// What a master keeps over a restart.
+    /// Data that a master keeps across a restart.
     pub persistence: Persistence,
-    /// When keys are deleted whose time has come and that nobody asks for.
+    /// When a master deletes expired keys that no client accesses.
     #[serde(skip_serializing_if = "ActiveExpiry::is_default")]
     pub active_expiry: ActiveExpiry,
-    /// How the disks under the masters behave.
+    /// Behaviour of the disks under the masters.
     pub disk: Disk,
-    /// Replicas, each a host of its own.
+    /// Replicas; each is a host of its own.
     #[serde(rename = "replica", skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<Replica>,
-    /// Masters that differ, by name.
+    /// Masters and replicas with settings of their own, by name.
     pub node: BTreeMap<String, NodeSpec>,
-    /// Clocks that differ, by the name of a node or a client.
+    /// Clocks that differ from true time, by the name of the host.
     pub clocks: BTreeMap<String, ClockSpec>,
-    /// How long the masters have been up when the scenario begins.
+    /// Time for which the masters have been up when the scenario begins.
     pub uptime: Span,
-    /// Whether the clients' connections are open when the scenario begins.
+    /// State of the clients' connections when the scenario begins.
     pub connections: Start,
 }
 
@@ -58,7 +58,7 @@ impl Default for Cluster {
     }
 }
 
-/// Which server the masters are.
+/// Server software of the masters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
@@ -82,30 +82,31 @@ impl Server {
         *self == Self::default()
     }
 
-    /// Whether it has `SET key value IFEQ value PX ttl`, which sets the time to live whatever it
-    /// was. With other servers an extension is a script, which never shortens.
+    /// Returns true if the server has `SET key value IFEQ value PX ttl`, which sets the TTL
+    /// regardless of the old one. With other servers an extension is a script, which never shortens
+    /// a TTL.
     #[must_use]
     pub const fn extends_plainly(self) -> bool {
         matches!(self, Self::Redis84 | Self::Valkey9)
     }
 }
 
-/// Whether connections are open when the scenario begins.
+/// State of connections when the scenario begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// To be dialled first.
+    /// Closed; clients must dial first.
     Cold,
-    /// Open, and introduced.
+    /// Open, with the handshake done.
     #[default]
     Warm,
 }
 
-/// What links do to messages.
+/// Effect of links on messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Network {
-    /// One way, drawn for every message.
+    /// One-way delay, drawn for every message.
     pub delay: SpanRange,
 }
 
@@ -121,37 +122,37 @@ impl Default for Network {
 pub struct LinkSpec {
     /// The two groups.
     pub between: [Vec<String>; 2],
-    /// One way, drawn for every message.
+    /// One-way delay, drawn for every message.
     pub delay: SpanRange,
 }
 
-/// What a master keeps of what it acknowledged.
+/// The acknowledged data that a master keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
-    /// Everything, whatever dies: `appendfsync always`; a reply waits for the sync.
+    /// Everything, even after a power loss: `appendfsync always`. A reply waits for the sync.
     Always,
     /// `appendfsync everysec`: written before the reply, synced once a second in the background.
     Everysec,
-    /// `appendfsync no`: written before the reply, synced when the kernel likes.
+    /// `appendfsync no`: written before the reply, synced whenever the kernel decides.
     No,
-    /// Nothing: no AOF, no snapshots.
+    /// Nothing: no AOF and no snapshots.
     #[default]
     None,
-    /// Snapshots alone; the last one is what is left.
+    /// Only snapshots: a restart loads the last one.
     Rdb,
 }
 
-/// When a master deletes keys whose time has come and that nobody asks for. A key that is asked for
-/// counts as gone once the clock reads more than its time; the active cycle takes it as soon as the
-/// clock reads its time.
+/// When a master deletes expired keys that no client accesses. An accessed key counts as gone once
+/// the clock reads more than the key's expiry time; the active cycle deletes it as soon as the
+/// clock reads the expiry time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActiveExpiry {
-    /// The cycle comes a millisecond late, when the key counts as gone anyhow.
+    /// The cycle runs one millisecond late, when the key counts as gone anyway.
     #[default]
     Late,
-    /// It comes in the very millisecond.
+    /// The cycle runs in the very millisecond of the expiry time.
     Prompt,
 }
 
@@ -161,17 +162,17 @@ impl ActiveExpiry {
     }
 }
 
-/// How the disks under the masters behave.
+/// Behaviour of the disks under the masters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Disk {
-    /// How long a sync takes.
+    /// Duration of a sync.
     pub sync_takes: Span,
-    /// When the background syncs of `everysec` begin, past each full second of true time; drawn
-    /// for every node if not given.
+    /// Offset of the background syncs of `everysec` from each full second of true time; drawn for
+    /// every node if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_at: Option<Span>,
-    /// Syncs are acknowledged and nothing is on the platter.
+    /// True if the disk acknowledges syncs without storing anything.
     pub lies: bool,
 }
 
@@ -185,11 +186,11 @@ impl Default for Disk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Replica {
-    /// Its name.
+    /// Name of the replica.
     pub id: String,
-    /// Whose replica it is.
+    /// Name of the master that it follows.
     pub of: String,
-    /// One way from master to replica and back, drawn for every effect.
+    /// One-way delay between master and replica, in either direction; drawn for every effect.
     #[serde(default = "one_ms")]
     pub delay: SpanRange,
 }
@@ -198,21 +199,21 @@ fn one_ms() -> SpanRange {
     SpanRange::exactly(Span::from_ms(1))
 }
 
-/// A master that differs from the others.
+/// Settings of one master or replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NodeSpec {
-    /// What it keeps over a restart.
+    /// Data that this server keeps across a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
 }
 
-/// A host's clocks.
+/// The clocks of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ClockSpec {
-    /// How far the wall clock is ahead at the beginning.
+    /// Lead of the wall clock over true time at the beginning; negative if it is behind.
     pub offset: SignedSpan,
-    /// How much faster than true time all three clocks run, in parts per million.
+    /// Rate of all three clocks relative to true time, in parts per million; positive is faster.
     pub rate_ppm: i32,
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! The faults, and when they happen.
 
 mod details;
 mod hosts;
@@ -17,29 +17,29 @@ pub use self::kinds::{Descriptor, Ends, Family, FaultKind, Time};
 use super::at::At;
 use crate::scenario::span::Span;
 
-/// Something that goes wrong: exactly one kind, when, and for how long.
+/// A fault: exactly one kind, its start, and optionally its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Fault {
-    /// Its name, for `set` and for reports.
+    /// Name of the fault, for `set` and for reports.
     pub id: String,
-    /// When it begins.
+    /// Start of the fault.
     pub at: At,
-    /// The true time at which it ends.
+    /// End of the fault, in true time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
-    /// How long it lasts; for faults that begin at a point.
+    /// Duration of the fault. Only for faults that start at a step of an attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Span>,
-    /// Whether it happens at all.
+    /// False if the fault is switched off.
     pub enabled: bool,
-    /// What goes wrong.
+    /// The kind of fault and its details.
     #[serde(flatten)]
     pub kind: FaultKind,
 }
 
 impl Fault {
-    /// Every time in it.
+    /// Iterates over every time value in the fault.
     pub fn times(&mut self) -> impl Iterator<Item = Time<'_>> {
         let at = match &mut self.at {
             At::Time(at) => Some(Time::Instant(at)),

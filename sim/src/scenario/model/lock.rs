@@ -1,34 +1,35 @@
-//! The lock as the clients are told it, and what it protects.
+//! The parameters that the clients have for the lock, and the resource that it protects.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::span::{Span, SpanRange};
 
-/// The lock as the clients are told it.
+/// The lock's parameters, as the clients are configured with them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Lock {
-    /// Its name, the key on every master.
+    /// Name of the lock: the key on every master.
     pub resource: String,
-    /// How long a key lives.
+    /// TTL of a key.
     pub ttl: Span,
-    /// What a lease gives up for drift.
+    /// Part of its TTL that a lease gives up for clock drift.
     pub drift: Drift,
-    /// How long a node may take to answer.
+    /// Maximum time that a client waits for a node's reply.
     pub node_timeout: Span,
-    /// A grant with no more than this left is none.
+    /// Minimum remaining validity: an attempt with no more time left than this is not granted.
     pub min_validity: Span,
     /// The wait between attempts.
     pub retry: Retry,
-    /// The longest TTL that any client uses. The largest of the file unless it is given.
+    /// Longest TTL that any client uses; the largest TTL in the file if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet_max_ttl: Option<Span>,
-    /// How many extensions of one lease may succeed.
+    /// Maximum number of successful extensions of one lease.
     pub extensions_max: u32,
-    /// Whether extensions may be asked for by plain owner-checked SETs, where masters have them.
+    /// True if clients may extend with plain owner-checked SETs, on masters that support them.
     #[serde(skip_serializing_if = "is_false")]
     pub plain_extensions: bool,
-    /// What the clients are *told* of the masters' memory; `cluster.persistence` is what is true.
+    /// Promise about the masters' memory that the clients are *configured* with;
+    /// `cluster.persistence` is the truth.
     pub restart_guard: RestartGuard,
 }
 
@@ -53,13 +54,13 @@ fn is_false(it: &bool) -> bool {
     !it
 }
 
-/// What a lease gives up for clocks that run at different rates.
+/// Part of its TTL that a lease gives up because clocks run at different rates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Drift {
     /// A share of the TTL, in parts per million.
     pub share_ppm: u32,
-    /// And this.
+    /// A constant, added to the share.
     pub constant: Span,
 }
 
@@ -69,7 +70,7 @@ impl Default for Drift {
     }
 }
 
-/// The wait between two attempts: below a bound that doubles from `first` to `longest`.
+/// The wait between two attempts, drawn below a bound that doubles from `first` to `longest`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Retry {
@@ -85,15 +86,15 @@ impl Default for Retry {
     }
 }
 
-/// What the operator promises the clients of the masters' memory.
+/// The operator's promise to the clients about the masters' memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartGuard {
-    /// A crashed master stays away for longer than the longest TTL.
+    /// A crashed master stays down for longer than the longest TTL.
     DelayedRestart,
     /// A restart loses nothing.
     Durable,
-    /// Nothing.
+    /// No promise: the clients quarantine a restarted master.
     #[default]
     Quarantine,
 }
@@ -102,9 +103,9 @@ pub enum RestartGuard {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Store {
-    /// What it checks.
+    /// Checks that the resource makes.
     pub checks: Checks,
-    /// One way to it, drawn for every message.
+    /// One-way delay to the resource, drawn for every message.
     pub delay: SpanRange,
 }
 
@@ -114,8 +115,9 @@ impl Default for Store {
     }
 }
 
-/// What the protected resource checks. The fencing modes draw a token from an ideal monotonic
-/// source when a lease is delivered: control runs, no claim that Redlock has such a source.
+/// Checks that the protected resource makes. The fencing modes draw a token from an ideal monotonic
+/// source when a lease is delivered. They are control runs, not a claim that Redlock has such a
+/// source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checks {
@@ -124,9 +126,9 @@ pub enum Checks {
     Nothing,
     /// Fencing tokens, on writes.
     TokenOnWrite,
-    /// Fencing tokens, when it is opened or read, and on writes.
+    /// Fencing tokens, when the resource is opened or read, and on writes.
     TokenOnOpenAndWrite,
-    /// That the owner tag is still the writer's: a holder tags the resource with its random token
-    /// when it opens it, and writes only while the tag is there.
+    /// The owner tag: a holder tags the resource with its random token when it opens the resource,
+    /// and a write succeeds only while that tag is still there.
     CompareAndSetOwner,
 }

@@ -1,7 +1,7 @@
 //! One connection to a master.
 //!
-//! Requests are taken in as they arrive, executed when they are due and the node executes at all,
-//! and answered when that is due: what the network does to them lies in these two waits.
+//! Requests are read as they arrive, executed when they are due and the node executes at all, and
+//! answered when the reply is due. The effects of the network are these two waits.
 
 mod execution;
 mod held;
@@ -23,19 +23,19 @@ use super::Node;
 use crate::master::profile::Feature;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Session, Touched};
-use crate::serve::chronicle::{Peer, Told};
 use crate::serve::limits::{
     ARRIVALS_BYTES_MAX, ARRIVALS_MAX, PUSHED_BYTES_MAX, READ_BYTES, REPLIES_BYTES_MAX,
 };
 use crate::serve::meaning;
+use crate::serve::node_faults::{Life, Link};
+use crate::serve::recorder::{Peer, Told};
 use crate::serve::socket::Socket;
-use crate::serve::weather::{Life, Link};
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// Tells a client that there are too many.
+/// Rejects a connection because there are too many.
 pub(in crate::serve) fn refuse(mut socket: Socket) {
-    // Whether it hears it is its own affair.
+    // The client may be gone already.
     let _ = socket.try_write(TOO_MANY);
 }
 
@@ -45,10 +45,11 @@ pub(in crate::serve) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
         return;
     }
     let mut connection = Connection::new(socket, node, id);
-    // An error ends this connection and nothing else.
+    // An error ends only this connection.
     let _ = connection.run().await;
     let Connection { socket, session, resets, incarnation, held, .. } = connection;
-    // Whoever sees the end may come again at once.
+    // Released before the socket closes, because the client may reconnect as soon as it sees the
+    // end.
     drop(held);
     if resets {
         socket.set_reset();
@@ -57,11 +58,11 @@ pub(in crate::serve) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
     node.forget(session, incarnation).await;
 }
 
-/// Something that came.
+/// A request, or an unreadable one, that has arrived.
 struct Arrival {
-    /// When the node has it.
+    /// The time at which it reaches the node.
     due_ns: u64,
-    /// It came while requests were held.
+    /// True if it arrived while requests were held.
     is_held: bool,
     request: Result<Request, ProtocolError>,
     told: Option<Told>,
@@ -73,46 +74,48 @@ struct Connection<'a> {
     requests: Requests,
     session: Session,
     peer: Peer,
-    /// Its place among the scenario's clients, if it has said so.
+    /// Index among the scenario's clients, if the connection has given a client's name.
     client: Option<u8>,
-    /// The process that took the connection.
+    /// Incarnation of the process that accepted the connection.
     incarnation: u32,
-    /// What had changed at the node when `link` was looked up.
+    /// Version of the node's link faults when `link` was computed.
     version: u64,
     link: Link,
-    /// What is lost for good, both ways.
+    /// True once a silent partition loses requests for good; `replies_lost` is the same for
+    /// replies.
     requests_lost: bool,
     replies_lost: bool,
-    /// What came and is not executed.
+    /// Requests that have arrived and are not executed.
     arrivals: VecDeque<Arrival>,
     replies: Replies,
     /// Messages that no request asked for.
     pushes: UnboundedReceiver<Value>,
     touched: Vec<Touched>,
     held: Held,
-    /// When the last bytes came.
+    /// The time at which the last bytes arrived.
     came_ns: u64,
-    /// Not everything that came has been looked at.
+    /// True if received bytes are still to be parsed.
     has_more: bool,
-    /// Who has not said who he is: what he may send depends on what became of what he sent.
+    /// True before authentication. Requests are then parsed one at a time, because each may lift
+    /// the limits on the next.
     is_unauthenticated: bool,
-    /// The next request waits.
+    /// The WAIT or WAITAOF that blocks the next request, if any.
     waiting: Option<Waiting>,
-    /// Whether more is to come.
+    /// False once the client sends no more.
     takes: bool,
-    /// Whether what came can be understood.
+    /// False once the received bytes are not valid RESP.
     is_sound: bool,
-    /// Whether it is to be closed once everything is answered.
+    /// False if the connection is to be closed once all replies are sent.
     stays: bool,
-    /// Whether it is to end with a reset.
+    /// True if the connection is to end with a reset.
     resets: bool,
 }
 
 impl<'a> Connection<'a> {
     fn new(socket: Socket, node: &'a Arc<Node>, id: u64) -> Self {
         let (incarnation, version, link) = {
-            let weather = node.weather();
-            (weather.incarnation, weather.version(), weather.link(None))
+            let node_faults = node.node_faults();
+            (node_faults.incarnation, node_faults.version(), node_faults.link(None))
         };
         let address = socket.peer();
         let mut requests = Requests::default();
@@ -167,7 +170,7 @@ impl<'a> Connection<'a> {
                 continue;
             }
             let unsent = !self.replies.is_empty() || self.socket.is_stuck();
-            // Who goes while he waits is not waited for.
+            // A client that closes during WAIT is not waited for.
             let idle = self.arrivals.is_empty() || self.waiting.is_some();
             if !unsent && (!self.stays || (!self.takes && idle)) {
                 return Ok(());
@@ -193,36 +196,36 @@ impl<'a> Connection<'a> {
                 message = self.pushes.recv() => {
                     message.iter().for_each(|message| self.push(message));
                 }
-                () = node.hours.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
+                () = node.clock.sleep_until(due_ns.unwrap_or(u64::MAX)), if due_ns.is_some() => {}
             }
         }
     }
 
-    /// Notices what has changed at the node; how the node is.
+    /// Picks up changes at the node, and returns the state of its process.
     fn look_around(&mut self) -> Life {
-        let weather = self.node.weather();
-        if weather.version() != self.version {
-            self.version = weather.version();
-            self.link = weather.link(self.client);
+        let node_faults = self.node.node_faults();
+        if node_faults.version() != self.version {
+            self.version = node_faults.version();
+            self.link = node_faults.link(self.client);
             self.requests_lost |= self.link.requests_lost;
             self.replies_lost |= self.link.replies_lost;
         }
-        let life = weather.life;
-        let is_old = weather.incarnation != self.incarnation;
-        // The process that comes after a power cut knows nothing of this connection.
-        let is_lost = life == Life::Up && self.incarnation < weather.oldest_known;
+        let life = node_faults.life;
+        let is_old = node_faults.incarnation != self.incarnation;
+        // After a power loss, the new process does not know this connection.
+        let is_lost = life == Life::Up && self.incarnation < node_faults.oldest_known;
         self.resets |= self.link.reset || is_lost;
-        if weather.killed.contains(&self.peer.id) {
+        if node_faults.killed.contains(&self.peer.id) {
             self.stays = false;
         }
-        drop(weather);
+        drop(node_faults);
         if life == Life::Killed || (life == Life::Up && is_old) {
             self.die();
         }
         life
     }
 
-    /// Takes up the messages that were delivered so far.
+    /// Queues the pushes delivered so far.
     fn take_pushes(&mut self) {
         while let Ok(message) = self.pushes.try_recv() {
             self.push(&message);
@@ -237,7 +240,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The process is dead, and the kernel delivers what it has said.
+    /// Handles the death of the process: requests are dropped, but the kernel still delivers its
+    /// replies.
     fn die(&mut self) {
         (self.takes, self.stays, self.has_more) = (false, false, false);
         self.arrivals.clear();
@@ -249,14 +253,15 @@ impl<'a> Connection<'a> {
         self.takes && self.stays && !self.has_more
     }
 
-    /// Whether what came may be looked at: there is room for it, and it is known what may come.
+    /// Returns true if received bytes may be parsed: there is room, and the limits for them are
+    /// known.
     fn may_parse(&self) -> bool {
         let room = self.arrivals.len() < ARRIVALS_MAX && self.held.arrivals < ARRIVALS_BYTES_MAX;
         let known = !self.is_unauthenticated || self.arrivals.is_empty();
         self.stays && self.is_sound && room && known
     }
 
-    /// When there is something to do that nothing else tells of.
+    /// Returns the time of the next action that no other event triggers.
     fn next_due_ns(&self) -> Option<u64> {
         let arrival = self.arrivals.front().filter(|it| self.executes() && self.passes(it));
         let arrival = arrival.map(|it| it.due_ns);
@@ -274,16 +279,16 @@ impl<'a> Connection<'a> {
             Ok(_) if self.requests_lost => self.requests.buffer().clear(),
             Ok(count) => {
                 self.held.partial += count;
-                self.came_ns = self.node.hours.now_ns();
+                self.came_ns = self.node.clock.now_ns();
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // What has come is executed all the same.
+            // Requests that have arrived are still executed.
             Err(_) => self.takes = false,
         }
         Ok(())
     }
 
-    /// Turns bytes into requests, and tells when each will be at the node.
+    /// Parses received bytes into requests, and computes when each reaches the node.
     fn parse(&mut self) -> io::Result<()> {
         self.requests.set_bulk_max(self.node.executor.bulk_max());
         self.requests.set_unauthenticated(self.is_unauthenticated);
@@ -308,9 +313,9 @@ impl<'a> Connection<'a> {
             if let Ok(request) = &request {
                 self.take_name(request);
             }
-            let chronicle = self.node.chronicle.as_ref();
-            let told = match (&request, chronicle) {
-                (Ok(request), Some(chronicle)) => chronicle.arrived(&mut self.peer, request),
+            let recorder = self.node.recorder.as_ref();
+            let told = match (&request, recorder) {
+                (Ok(request), Some(recorder)) => recorder.arrived(&mut self.peer, request),
                 _ => None,
             };
             let mut slow_ns = self.link.requests_by_ns + self.node.travels_ns(self.client);
@@ -326,14 +331,14 @@ impl<'a> Connection<'a> {
         self.held.settle()
     }
 
-    /// Takes note of who the client says it is: as it arrives, or who is held for want of a name
-    /// could never say it.
+    /// Notes the client's name already when the request arrives. A connection that is held because
+    /// it has no name could otherwise never give one.
     fn take_name(&mut self, request: &[Bytes]) {
         let Some(name) = meaning::name(request) else { return };
         let name = String::from_utf8_lossy(name).into_owned();
         self.client = self.node.client_named(&name);
         self.peer.name = Some(name);
-        self.link = self.node.weather().link(self.client);
+        self.link = self.node.node_faults().link(self.client);
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -345,8 +350,8 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         self.socket.flush()?;
-        for kind in self.replies.release(self.node.hours.now_ns()) {
-            self.node.chronicle.iter().for_each(|chronicle| chronicle.tell(kind));
+        for kind in self.replies.release(self.node.clock.now_ns()) {
+            self.node.recorder.iter().for_each(|recorder| recorder.tell(kind));
         }
         self.replies.send(&mut self.socket)
     }

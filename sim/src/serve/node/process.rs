@@ -1,5 +1,5 @@
-//! What a master does besides that is a process of its own, in the place of `redis-server`: it
-//! lives in a directory, and opens another port when it is told to.
+//! Extra features of a master in a process of its own, as a replacement for `redis-server`: it
+//! works in a directory, and opens a TLS port when it is configured to.
 
 #![expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
 
@@ -17,14 +17,14 @@ use crate::serve::executor::begins_with;
 use crate::serve::socket::Door;
 use crate::serve::tls::Settings;
 
-/// A master's own process, which works in the directory of the master.
+/// The process of a master that works in its own directory.
 #[derive(Debug)]
 pub(in crate::serve) struct Process {
     ip: IpAddr,
     secured: Mutex<Secured>,
 }
 
-/// The port for TLS, while there is one.
+/// The TLS settings in force, and the task that accepts TLS connections, if any.
 #[derive(Debug, Default)]
 struct Secured {
     settings: Settings,
@@ -36,19 +36,20 @@ impl Process {
         Self { ip, secured: Mutex::default() }
     }
 
-    /// `request` is about to be executed.
+    /// Prepares the execution of `request`.
     pub(in crate::serve) fn begin(&self, server: &mut Server, request: &[Bytes]) {
         if begins_with(request, b"BGSAVE") || begins_with(request, b"SAVE") {
-            // Nothing is written there, but a directory in the way is a directory in the way.
+            // Nothing is written to disk, but a directory called `dump.rdb` must make saving fail
+            // as in Redis.
             server.set_unable_to_save(Path::new("dump.rdb").is_dir());
         }
     }
 
-    /// Something may have been set: does what it says.
+    /// Applies TLS settings that may have changed.
     ///
     /// # Errors
     ///
-    /// If that cannot be done; then it is set as before.
+    /// If the new settings cannot be applied. Then `tls-port` is set back.
     pub(in crate::serve) fn configured(
         &self,
         node: &Arc<Node>,

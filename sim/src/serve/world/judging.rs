@@ -1,4 +1,4 @@
-//! What comes of a run: its history, judged as any other.
+//! Judges the history of a run like any other.
 
 use super::World;
 use crate::engine::Outcome;
@@ -6,18 +6,19 @@ use crate::history::HistoryHash;
 use crate::oracle::Oracle;
 use crate::report::Played;
 use crate::search;
+use crate::serve::history_builder::{self, BuiltHistory};
 use crate::serve::support::ENGINE;
-use crate::serve::tale::{self, Tale};
 use crate::serve::verdict::{Verdict, unjudged};
 
 impl World {
-    /// Judges what happened so far .
+    /// Judges the run so far.
     pub(in crate::serve) fn verdict(&self) -> Verdict {
-        let log = self.chronicle.copy();
-        let origin_ns = self.hours.origin_ns();
-        let now_ns = origin_ns.map_or(0, |origin_ns| self.hours.now_ns() - origin_ns);
+        let log = self.recorder.copy();
+        let origin_ns = self.clock.origin_ns();
+        let now_ns = origin_ns.map_or(0, |origin_ns| self.clock.now_ns() - origin_ns);
         let walls_ns = self.walls_at_start_ns();
-        let Tale { case, events, is_cut_short } = tale::tell(&self.case, &log, &walls_ns, now_ns);
+        let BuiltHistory { case, events, is_cut_short } =
+            history_builder::build(&self.case, &log, &walls_ns, now_ns);
         let mut hash = HistoryHash::default();
         let mut oracle = Oracle::new(&case.scenario, &unjudged());
         for event in &events {

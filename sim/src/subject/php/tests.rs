@@ -1,4 +1,4 @@
-//! What the class does, call by call.
+//! The steps of the class, call by call.
 
 use redlock_client::protocol::RetryDelay;
 
@@ -36,7 +36,7 @@ impl Bench {
         Now { boot_ns: self.now_ms * MS, lease_ns: self.now_ms * MS }
     }
 
-    /// Begins the try that is due.
+    /// Begins the due try.
     fn begin(&mut self) {
         assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
         self.attempts += 1;
@@ -45,7 +45,7 @@ impl Bench {
         self.client.begin(FreshAttempt { attempt, token, jitter: 0 }, self.now());
     }
 
-    /// Everything that it asks for, the last of which must be a command; which, and where.
+    /// Returns the last requested action, which must be a command: its node, kind and token.
     fn asked(&mut self) -> (u8, Ask, Token) {
         self.drain();
         match self.seen.last() {
@@ -94,7 +94,7 @@ impl Bench {
         self.seen.iter().filter(is_release).count()
     }
 
-    /// The one decision, if there is one: whose votes.
+    /// Returns the counted votes of the one decision, if there is one.
     fn counted(&self) -> Option<u16> {
         self.seen.iter().find_map(|action| match action {
             Action::Decided { counted, .. } => Some(counted.bits()),
@@ -103,7 +103,7 @@ impl Bench {
     }
 }
 
-/// One call of `lock()` over `nodes` nodes, of which the first `agreeing` say yes.
+/// Makes one call of `lock()` over `nodes` nodes; the first `agreeing` of them say yes.
 fn try_once(nodes: usize, agreeing: usize) -> Bench {
     let mut bench = Bench::new(nodes, true);
     bench.client.acquire(Patience::Attempts(3));
@@ -166,7 +166,7 @@ fn the_next_try_begins_when_every_release_was_answered_and_after_a_random_delay(
         );
         bench.answer(Word::Integer(0));
     }
-    // 100 ms to 200 ms, and the jitter is the least.
+    // The range is 100 ms to 200 ms, and the jitter is the smallest.
     assert_eq!(bench.client.poll_timeout_boot_ns(), Some(1_100 * MS));
 }
 

@@ -22,7 +22,7 @@ use crate::subject::{
 pub(super) enum State {
     Idle,
     Due,
-    /// `timeout_boot_ns`: when those who are being asked are given up; `u64::MAX`: never.
+    /// `timeout_boot_ns` is the time at which pending nodes are given up; `u64::MAX` means never.
     Trying {
         timeout_boot_ns: u64,
     },
@@ -58,24 +58,24 @@ pub struct PolicyClient {
     pub(super) fresh: FreshAttempt,
     pub(super) first_token: Option<Token>,
     pub(super) votes: Vec<Vote>,
-    /// Votes that this attempt needs.
+    /// Number of votes that this attempt needs.
     pub(super) needed: usize,
-    /// What each node's counter said when the key was set.
+    /// Reply of each node's counter when the key was set.
     pub(super) counters: Vec<u64>,
     pub(super) fencing_token: Option<u64>,
     pub(super) t1_ns: u64,
     pub(super) deadline_ns: u64,
-    /// When to compare the lease clock with the deadline again.
+    /// Time of the next comparison of the lease clock with the deadline.
     pub(super) look_again_boot_ns: u64,
     pub(super) rounds: Rounds,
 }
 
 impl PolicyClient {
-    /// A client of `settings.nodes` nodes.
+    /// Returns a client of `settings.nodes` nodes.
     ///
     /// # Panics
     ///
-    /// If the policy takes the wall clock's time from another clock.
+    /// If the policy needs wall-clock times but reads another clock.
     #[must_use]
     pub fn new(policy: Policy, mut settings: Settings) -> Self {
         let stamps = policy.expiry == Expiry::PxAt
@@ -108,7 +108,7 @@ impl PolicyClient {
         }
     }
 
-    /// Back to the beginning of a run.
+    /// Resets to the beginning of a run. With `warm`, the pooled connections are open.
     pub fn reset(&mut self, warm: bool) {
         for transport in &mut self.transports {
             transport.reset(self.policy.connect, warm);
@@ -119,7 +119,7 @@ impl PolicyClient {
         self.rounds.reset();
     }
 
-    /// The knobs.
+    /// Returns the client's policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy

@@ -1,4 +1,4 @@
-//! A rule a test: what each knob makes of the machine.
+//! One rule in each test: the effect of each setting on the machine.
 
 mod extension;
 
@@ -13,7 +13,7 @@ use crate::subject::{
 const MS: u64 = 1_000_000;
 const TTL_MS: u64 = 10_000;
 
-/// A client of a preset, driven by hand. All of its clocks show the same.
+/// A client of a preset, driven by hand. All of its clocks show the same time.
 struct Bench {
     client: PolicyClient,
     now_ms: u64,
@@ -50,7 +50,7 @@ impl Bench {
         self.begin()
     }
 
-    /// Begins the attempt that is due, and says what was written.
+    /// Begins the due attempt, and returns the commands written.
     fn begin(&mut self) -> Vec<(u8, Ask, Token)> {
         assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
         self.attempts += 1;
@@ -72,7 +72,7 @@ impl Bench {
         self.actions().into_iter().map(written).collect()
     }
 
-    /// The nodes that were asked something, and what.
+    /// Returns the nodes that were asked, with the command for each.
     fn asked(&mut self) -> Vec<(u8, Ask)> {
         self.written().into_iter().map(|(node, ask, _)| (node, ask)).collect()
     }
@@ -92,7 +92,7 @@ impl Bench {
         self.client.handle_timeout(self.now());
     }
 
-    /// Gets the lease: A, B and C say yes at 2 ms.
+    /// Acquires the lease: A, B and C say yes at 2 ms.
     fn granted(name: &str) -> Self {
         let mut bench = Self::new(name);
         bench.acquire();
@@ -108,7 +108,7 @@ impl Bench {
         self.asked()
     }
 
-    /// How the extension was decided.
+    /// Returns the result of the extension, if it was decided.
     fn extended(&mut self) -> Option<Option<(NodeMask, u64)>> {
         self.actions().into_iter().find_map(|action| match action {
             Action::ExtensionSettled { extended, .. } => Some(extended),
@@ -165,7 +165,7 @@ fn sequential_asks_one_after_the_other_and_gives_each_a_node_timeout() {
     assert_eq!(bench.asked(), []);
     bench.at(50);
     assert_eq!(bench.asked(), [(2, SET)]);
-    // Too late to count.
+    // Too late: the votes no longer count.
     bench.answer(1, SET, Word::Ok);
     bench.answer(2, SET, Word::Ok);
     assert_eq!(bench.asked(), [(3, SET)]);
@@ -330,7 +330,7 @@ fn the_largest_counted_number_is_the_fencing_token() {
     for (node, count) in [(0, 3), (1, 8), (2, 5)] {
         bench.answer(node, ask, Word::Integer(count));
     }
-    // Not counted any more.
+    // This vote no longer counts.
     bench.answer(3, ask, Word::Integer(9));
     let delivered = bench.client.deliver(bench.now()).unwrap();
     assert_eq!(delivered.fencing_token, Some(8));

@@ -1,4 +1,4 @@
-//! Votes that wait until the node has said who it is, seen through the client that counts them.
+//! Votes that wait for an introduction, tested through the client that counts them.
 
 use core::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::protocol::{LinkConfig, NodeSet};
 
 const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// One node whose connection was opened just now.
+/// A client of one node whose connection was opened just now.
 fn world() -> World {
     World::warm_with(LinkConfig { introduction_max_age: MAX_AGE, ..link_config() }, 1)
 }
 
-/// What was written and is not answered.
+/// Commands that were written and are unanswered.
 fn asked(world: &World) -> Vec<Op> {
     world.nodes[0].inbox.iter().map(|&(_, op)| op).collect()
 }
@@ -147,7 +147,7 @@ fn a_vote_that_waits_is_lost_with_its_connection() {
     assert_eq!(world.client.owed(node(0)), 1);
 }
 
-// ---- told that keys are gone
+// ---- reports of lost keys
 
 #[test]
 fn a_node_that_says_that_keys_are_gone_does_not_count_before_it_has_said_who_it_is() {
@@ -212,7 +212,7 @@ fn a_push_of_an_old_connection_is_nobodys() {
     assert_eq!(standing(&world.client, &world), Standing::Counts);
 }
 
-// ---- serving nobody
+// ---- nodes that do not serve
 
 #[test]
 fn a_node_that_serves_nobody_is_left_and_asked_on_a_new_connection() {

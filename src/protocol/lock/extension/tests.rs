@@ -1,7 +1,7 @@
-//! The rules of extension, one a test, at the face that drivers see.
+//! Rules of extension, one per test, at the interface that drivers use.
 //!
-//! `held_by_three` grants at a day, by the nodes 0 and 1; the key of node 2 is younger than that.
-//! The lease of 10 s is over after 9 898 ms.
+//! `held_by_three` grants a lease at one day, by the nodes 0 and 1; the key of node 2 is younger
+//! than the grant. The lease of 10 s is over after 9 898 ms.
 
 use super::*;
 use crate::protocol::command::{LockId, Op};
@@ -27,7 +27,7 @@ fn lost(events: &[Event]) -> Option<LostReason> {
     })
 }
 
-/// A round that all nodes answer, begun a second from now, and what became of it.
+/// Begins a round a second from now, lets all nodes answer it, and returns its result.
 fn round(world: &mut World, lock: LockId) -> Result<NodeMask, ExtendError> {
     world.pass(ms(1_000));
     world.extend(lock).expect("begun");
@@ -48,7 +48,7 @@ fn left(world: &World, lock: LockId) -> Duration {
     ms((0..20_000).rev().find(|&need| alive(need)).map_or(0, |need| need + 1))
 }
 
-// ---- what a success takes
+// ---- conditions of success
 
 #[test]
 fn a_majority_that_still_has_the_key_extends_from_the_beginning_of_the_round() {
@@ -89,7 +89,7 @@ fn a_minority_extends_nothing_and_costs_nothing() {
     world.answer(0);
     world.answer(1);
     world.answer_with(2, Reply::Error);
-    // The SETs to the others were never answered: what they say does not count in this round.
+    // The SETs to the other nodes were never answered, so their answers do not count in this round.
     assert_eq!(settled(&world.events()), Some(Err(ExtendError::TooFewNodes)));
     assert_eq!(left(&world, lock), ms(4_898));
     for node in &world.nodes {
@@ -171,7 +171,7 @@ fn a_node_in_quarantine_counts_for_an_extension() {
     assert_eq!(settled(&world.events()), Some(Ok(mask(&[0, 2]))));
 }
 
-// ---- what is refused
+// ---- rejected extensions
 
 #[test]
 fn without_a_live_lease_nothing_is_extended() {
@@ -196,7 +196,7 @@ fn a_round_that_would_end_no_later_than_the_lease_is_refused() {
     let (mut world, lock) = held_by_three();
     assert_eq!(world.extend(lock), Err(ExtendError::WouldShorten), "as long as it is");
     world.pass(ms(1_000));
-    // A drift of 1 % and 2 ms: 8 999 ms are worth 8 907.01, 8 991 ms 8 899.09.
+    // A drift of 1 % and 2 ms: 8 999 ms are worth 8 907.01 ms, 8 991 ms are worth 8 899.09 ms.
     let shorter = world.client.extend(lock, ms(8_989), world.now);
     assert_eq!(shorter, Err(ExtendError::WouldShorten));
     assert_eq!(world.client.extend(lock, ms(8_999), world.now), Ok(()));
@@ -255,7 +255,7 @@ fn what_an_unwritable_transport_holds_at_the_deadline_is_never_written() {
     }
     world.pass(ms(9_890));
     world.extend(lock).expect("begun");
-    // The process is stopped; what it hears first is that it may write again.
+    // The process is suspended; the first thing it hears is that it may write again.
     world.now = world.now.after(ms(8));
     let mut written = 0;
     for index in 0..3 {
@@ -621,7 +621,7 @@ fn a_release_is_owed_for_as_long_as_the_longest_key_may_live() {
 
 // ---- plain SETs
 
-/// A lease of four seconds whose extensions may be plain, on nodes that have such a SET.
+/// A lease of four seconds whose extensions may be plain SETs, on nodes that support them.
 fn plain() -> (World, LockId) {
     let config =
         LockConfig { plain_extensions: true, ttl: ms(4_000), extensions_max: 9, ..lock_config(3) };
@@ -659,12 +659,12 @@ fn a_round_is_plain_if_it_asks_for_the_most_so_far_and_may_be() {
     assert!(!is_plain(&world, 0), "unless it may be");
 }
 
-/// A plain round to six seconds that nodes 1 and 2 answer; what node 0 was asked is left in its
+/// A plain round to six seconds that nodes 1 and 2 answer. The command to node 0 is left in its
 /// receive queue, and its connection is open again.
 fn one_is_late() -> (World, LockId) {
     let (mut world, lock) = plain();
     world.pass(ms(1_000));
-    // The key of node 2 ripens.
+    // After this round the key of node 2 is no longer young.
     begin(&mut world, lock, 4_000);
     (0..3).for_each(|index| world.answer(index));
     begin(&mut world, lock, 6_000);
@@ -685,11 +685,11 @@ fn a_node_at_which_a_plain_set_may_be_late_is_not_counted_for_more() {
     assert_eq!(settled(&world.events()), None, "one of them does not count");
     world.answer(2);
     assert_eq!(settled(&world.events()), Some(Ok(mask(&[1, 2]))));
-    // What it is for: the late one takes four seconds from the key.
+    // The reason for the rule: the late SET shortens the key's life by four seconds.
     let before = world.nodes[0].expires;
     world.execute_late(0);
     assert_eq!(before.since(world.nodes[0].expires), ms(4_000));
-    // Nor is it later: nobody knows whether all that was late has come.
+    // Node 0 does not count later either: nobody knows whether every late SET has been executed.
     world.pass(ms(1_000));
     begin(&mut world, lock, 10_000);
     world.answer(0);
@@ -734,7 +734,7 @@ fn a_plain_set_that_was_answered_is_never_late() {
     begin(&mut world, lock, 4_000);
     (0..3).for_each(|index| world.answer(index));
     begin(&mut world, lock, 6_000);
-    // The answer of node 0 comes when the round has been settled without it.
+    // The answer of node 0 comes after the round was settled without it.
     [1, 2, 0].into_iter().for_each(|index| world.answer(index));
     begin(&mut world, lock, 7_000);
     world.events();
@@ -768,7 +768,7 @@ fn a_plain_set_that_was_pending_when_its_round_settled_may_be_late() {
     (0..3).for_each(|index| world.answer(index));
     begin(&mut world, lock, 6_000);
     (1..3).for_each(|index| world.answer(index));
-    // The next round does not reach node 0, and nobody hears of the one before any more.
+    // The next round does not reach node 0, and the round before gets no further answers.
     let epoch = world.nodes[0].epoch.expect("open");
     world.client.handle_writable(node(0), epoch, false, world.now);
     world.pass(ms(1));
@@ -782,7 +782,7 @@ fn a_plain_set_that_was_pending_when_its_round_settled_may_be_late() {
     world.answer(0);
     world.answer(1);
     assert_eq!(settled(&world.events()), None, "node 0 does not count");
-    // Why: the late SET takes four seconds from its key.
+    // The reason: the late SET shortens the key's life by four seconds.
     let before = world.nodes[0].expires;
     world.execute_late(0);
     assert_eq!(before.since(world.nodes[0].expires), ms(4_000));

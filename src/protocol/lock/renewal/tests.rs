@@ -1,7 +1,7 @@
-//! The rules of keeping alive, one a test, at the face that drivers see.
+//! Rules of keep-alive, one per test, at the interface that drivers use.
 //!
-//! `kept` grants at a day, by the nodes 0 and 1 of three. A lease of 10 s is over after 9 898 ms, and
-//! `fresh` spreads a round by as good as a tenth of its period.
+//! `kept` grants a lease at one day, by the nodes 0 and 1 of three. A lease of 10 s is over after
+//! 9 898 ms, and `fresh` spreads a round by up to a tenth of its period.
 
 use core::time::Duration;
 
@@ -79,7 +79,8 @@ fn the_first_round_comes_soon_if_a_node_answered_behind_the_grant() {
     live(&mut world, ms(1_000));
     let begun = rounds(&world);
     assert!(begun.len() == 1 && begun[0].0 > ms(700), "{begun:?}");
-    // From now on one of the nodes that decided may go: the one behind the grant counts, too.
+    // From now on one of the nodes that granted the lease may fail: the node whose key came after
+    // the grant counts, too.
     world.events();
     live_among(&mut world, ms(5_000), &[1, 2]);
     let extended = |event: &Event| matches!(event, Event::Extended { .. });
@@ -140,7 +141,8 @@ fn the_rounds_of_many_leases_are_spread_over_a_fifth_of_their_period() {
         })
         .collect();
     let (least, most) = (begun.iter().min().unwrap(), begun.iter().max().unwrap());
-    // From a T1 plus three tenths of the TTL less drift, to eleven thirtieths.
+    // A round begins between three tenths and eleven thirtieths of the TTL after a T1, less the
+    // drift.
     assert!(*least >= ms(3_000 - 102) && *most <= ms(3_667 - 102), "{begun:?}");
     assert!(*most - *least > ms(100), "{begun:?}");
 }
@@ -150,7 +152,7 @@ fn a_round_that_fails_is_tried_again_before_long() {
     let (mut world, lock) = kept(ms(600_000));
     live(&mut world, ms(3_500));
     world.events();
-    // Nothing is heard of the nodes for two seconds: the rounds fail, and cost nothing.
+    // No node answers for two seconds: the rounds fail, but the lease is unaffected.
     live_among(&mut world, ms(2_000), &[]);
     let failed = world.events();
     let too_few =
@@ -242,7 +244,8 @@ fn a_lease_that_ends_for_another_reason_than_its_limit_says_so() {
 
 #[test]
 fn a_ttl_that_the_drift_eats_is_no_limit() {
-    // Of 5 ms 2.95 are left; a third of the TTL less the drift has passed before it began.
+    // Of 5 ms, 2.95 ms are left after drift. A third of the TTL less the drift is negative: the
+    // first round would be due before the lease began.
     let config = LockConfig { ttl: ms(5), keep_alive: Some(ms(600_000)), ..lock_config(3) };
     let (mut world, lock) = kept_with(config);
     world.pass(ms(5));
@@ -271,7 +274,7 @@ fn the_callers_round_comes_first_and_puts_the_next_off() {
     world.pass(due.since(world.now) - ms(10));
     world.extend(lock).expect("begun");
     world.answer(0);
-    // The machine's own round is due, and the caller's is under way for a while.
+    // The machine's own round falls due while the caller's round is under way.
     world.pass(ms(45));
     assert_eq!(rounds(&world).len(), 2);
     world.answer(1);

@@ -1,4 +1,5 @@
-//! rslock under test: plays the part it is told against the nodes it is told.
+//! rslock under test: plays the part that the runner names, against the nodes that the runner
+//! names.
 
 use std::env;
 use std::io::{Read, Write, stdin};
@@ -15,7 +16,7 @@ fn say(step: &str, mut what: Value) {
     println!("{what}");
 }
 
-/// Waits until the runner says that it goes on.
+/// Waits until the runner says to go on.
 fn told() {
     let length = stdin().read_line(&mut String::new()).expect("the runner speaks");
     assert_ne!(length, 0, "the runner is gone");
@@ -41,7 +42,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// A client that tries once.
+    /// Creates a client that tries once.
     fn manager(&self) -> LockManager {
         let mut manager = LockManager::new(self.nodes.clone());
         manager.set_retry(1, Duration::from_millis(200));
@@ -53,7 +54,8 @@ impl Parts {
         let lock = first.lock(self.resource.as_bytes(), self.ttl).await?;
         say("acquired", json!({ "validity_ms": lock.validity_time }));
         self.observer.tell("ENTER", "first", &self.resource);
-        // Again, since the keys of the first must outlive the release after a refusal.
+        // Try again, because the first client's keys must outlive the release after a refused
+        // attempt.
         for step in ["refused", "refused again"] {
             let granted = second.lock(self.resource.as_bytes(), self.ttl).await.is_ok();
             say(if granted { "granted twice" } else { step }, json!({}));
@@ -71,7 +73,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A client that has connections and scripts at every node before the faults begin.
+    /// Creates a client that has connections and scripts at every node before the faults begin.
     async fn warm(&self) -> Result<LockManager, LockError> {
         let manager = self.manager();
         let resource = format!("warm-{}", self.who);

@@ -1,9 +1,10 @@
-//! What deaths, disks and clocks of restarts do.
+//! Effects of deaths, of disks, and of the clocks that measure restarts.
 
 use super::*;
 use crate::history::Writer;
 
-/// The node at 0 keeps what `persistence` keeps and syncs 100 ms past each second, and `more`.
+/// Runs a scenario in which node A has this `persistence` and syncs 100 ms past each second, with
+/// the fault `more`.
 fn play_with_disk(persistence: &str, more: &str, disk: &str) -> Vec<Event> {
     let cluster = format!("[cluster.disk]\nsync-at = \"100ms\"\n{disk}");
     let node = format!("[cluster.node.A]\npersistence = \"{persistence}\"");
@@ -76,7 +77,7 @@ fn a_backup_from_before_the_release_brings_the_key_back() {
 
 #[test]
 fn a_hanging_disk_postpones_the_write_for_two_seconds() {
-    // The client's first attempt gives the node something to sync, and the disk hangs by then.
+    // The client's first attempt gives the node data to sync; by then the disk hangs.
     let hang = "at = \"50ms\"\nuntil = \"9s\"\ndisk-stall = { host = \"A\" }";
     let client = "[[client]]\nid = \"c2\"\n\
                   steps = [{ at = \"2050ms\", acquire = {} }, { sleep = \"5s\" }]";

@@ -1,10 +1,10 @@
-//! What replicas know, and what becomes of a node whose replica takes its place.
+//! State of replicas, and the state of a node after its replica takes over.
 
 use super::*;
 use crate::history::Writer;
 use crate::scenario::File;
 
-/// The first run of a case of a scenario of the family.
+/// Runs a case of a scenario family with the seed 0.
 fn play_case(text: &str, name: &str, case: &str) -> Vec<Event> {
     let file = File::parse(&format!("{name}.toml"), text).unwrap();
     let cases = file.cases(&[]).unwrap();
@@ -14,12 +14,12 @@ fn play_case(text: &str, name: &str, case: &str) -> Vec<Event> {
     kept
 }
 
-/// Node A has the replica R, 5 ms away.
+/// Runs a scenario in which node A has the replica R, 5 ms away.
 fn play_replicated(more: &str) -> Vec<Event> {
     play(&format!("{}\n[[cluster.replica]]\nid = \"R\"\nof = \"A\"\ndelay = \"5ms\"", fault(more)))
 }
 
-/// The host of R: three nodes, a client, the probe and the store come before.
+/// Host of R: three nodes, a client, the probe and the store come before it.
 const R: HostIndex = HostIndex(6);
 
 fn took_over(host: HostIndex) -> impl Fn(&EventKind) -> bool {
@@ -29,7 +29,7 @@ fn took_over(host: HostIndex) -> impl Fn(&EventKind) -> bool {
 #[test]
 fn a_replica_without_faults_changes_nothing_for_clients() {
     let of_clients = |events: Vec<Event>| -> Vec<Event> {
-        // The replica has clocks, and the last thing to happen is its own.
+        // The replica has clocks of its own, and its last event may end the run.
         let is_own = |kind: &EventKind| matches!(kind, EventKind::Clock { .. } | EventKind::Ended);
         events.into_iter().filter(|event| !is_own(&event.kind)).collect()
     };
@@ -42,7 +42,7 @@ fn a_promoted_replica_has_what_has_reached_it() {
     let promoted = |at: &str| {
         play_replicated(&format!("at = \"{at}\"\nfailover = {{ node = \"A\", to = \"R\" }}"))
     };
-    // The SET is executed after 1 ms, and is with the replica 5 ms later.
+    // The SET is executed after 1 ms, and reaches the replica 5 ms later.
     let (early, late) = (promoted("5ms"), promoted("7ms"));
     assert_eq!(find(&early, took_over(R)), Some(5 * MS));
     assert_eq!(find(&early, ended(0, KeyEnd::FailedOver)), Some(5 * MS));

@@ -1,4 +1,4 @@
-//! What becomes of keys, roles and connections where no connection is closed.
+//! Effects on keys, roles and connections of faults that close no connection.
 
 use super::*;
 use crate::scenario::File;
@@ -15,7 +15,7 @@ fn cases(name: &str, text: &str) -> Vec<Case> {
     File::parse(&format!("{name}.toml"), text).unwrap().cases(&[]).unwrap()
 }
 
-/// The histories of a case by several seeds.
+/// Returns the histories of a case with several seeds.
 fn play_case(name: &str, text: &str, slug: &str) -> Vec<Vec<Event>> {
     let cases = cases(name, text);
     let case = cases.iter().find(|it| it.slug.as_deref().unwrap_or("") == slug).unwrap();
@@ -99,7 +99,7 @@ fn a_demotion_keeps_a_node_out_for_a_quarantine_and_no_longer() {
             let from_ns = eligible_from(&events, 1, 2).expect("it counts again");
             let from_ns = from_ns - crate::world::BOOT_AT_START_NS;
             assert!(from_ns > promoted_ns + quarantine_ns, "`{slug}`: {from_ns}");
-            // It is asked again when it is dialled again: after a second at most.
+            // The client asks the node again when it dials again: after a second at most.
             assert!(from_ns < promoted_ns + quarantine_ns + 1_100 * MS, "`{slug}`: {from_ns}");
         }
     }

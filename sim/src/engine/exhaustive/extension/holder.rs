@@ -1,28 +1,28 @@
-//! What the model asks of the holder of the lease.
+//! Interface between the model and the holder of the lease.
 
 use super::{Heard, Policy, Production, Told};
 
-/// The holder of a lease that the nodes 0 and 1 granted at tick 0.
+/// The holder of a lease that nodes 0 and 1 granted at tick 0.
 pub trait Holder: Clone {
-    /// Begins a round if the rule allows one; says whether it did.
+    /// Begins a round if the rule allows one; returns true if a round began.
     fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool;
-    /// Hears from a node.
+    /// Handles an input from a node.
     fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>);
-    /// Its timers fire.
+    /// Fires the due timers.
     fn fire(&mut self, now: u8, told: &mut Vec<Told>);
-    /// Whether a timer is due.
+    /// Returns true if a timer is due.
     fn is_due(&self, now: u8) -> bool;
-    /// When the lease is over.
+    /// Returns the deadline of the lease.
     fn deadline(&self) -> u8;
-    /// Whether the lease was lost.
+    /// Returns true if the lease was lost.
     fn is_lost(&self) -> bool;
-    /// Whether a round is under way.
+    /// Returns true if a round is under way.
     fn is_extending(&self) -> bool;
-    /// All that decides what it will do, but what is of one node.
+    /// Encodes the state that decides future steps, without the parts about single nodes.
     fn encode(&self, now: u8) -> u64;
-    /// What of it is of one node.
+    /// Encodes the part of the state that concerns one node.
     fn encode_node(&self, place: usize, now: u8) -> u64;
-    /// More that tells states apart; the nodes are taken in `order`.
+    /// Returns a further hash that distinguishes states; the nodes are taken in `order`.
     fn fingerprint(&self, order: [usize; super::NODES], now: u8) -> u128;
 }
 
@@ -68,8 +68,8 @@ impl Holder for Policy {
     }
 }
 
-/// The rule as built in both forms, step by step side by side: the machines that a client runs, and
-/// the few words that the weaker wordings are measured by.
+/// Both forms of the rule as built, run side by side step by step: the machines that a client runs,
+/// and the short rule with which the weaker wordings are compared.
 #[derive(Clone)]
 pub struct Both {
     policy: Policy,
@@ -78,7 +78,7 @@ pub struct Both {
 }
 
 impl Both {
-    /// Both of them at the grant.
+    /// Returns both forms at the grant.
     #[must_use]
     pub fn new(policy: Policy, production: Production) -> Self {
         Self { policy, production, words: Vec::new() }

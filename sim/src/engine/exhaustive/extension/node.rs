@@ -2,14 +2,14 @@
 
 use super::{Answer, Request};
 
-/// Commands that a node executes, one after the other.
+/// The commands that a node executes, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// How many.
+    /// Number of commands.
     pub count: u8,
-    /// Which of them (bits, the first lowest) are SETs; the others prolong the key.
+    /// Bit mask of the SETs, the first command lowest; the others extend the key.
     pub sets: u16,
-    /// Which of them it did; to the others the key stood in the way, or was not there.
+    /// Bit mask of the commands that succeeded; the others met another key, or none.
     pub done: u16,
 }
 
@@ -28,30 +28,32 @@ impl Executed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Free,
-    /// The holder's, gone at this tick.
+    /// The holder's key, gone at this tick.
     Ours(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) request: Request,
-    /// Once it is executed.
+    /// The answer, once the command is executed.
     pub(super) answer: Option<Answer>,
 }
 
-/// The most commands without an answer on one connection: one a round, and a SET behind each.
+/// Largest number of unanswered commands on one connection: one for each round, and a SET after
+/// each.
 const MESSAGES_MAX: usize = 9;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) key: Key,
     pub(super) queue: [Option<Message>; MESSAGES_MAX],
-    /// A SET of a connection that was cut may be executed yet.
+    /// True if a SET of a cut connection may still be executed.
     pub(super) stray: bool,
-    /// The latest success counted it (the grant is one), and it has forgotten the key since T1.
+    /// `counted`: the latest success counted this node (the grant is a success). `forgot`: the node
+    /// has forgotten the key since T1 of that success.
     pub(super) counted: bool,
     pub(super) forgot: bool,
-    /// It has forgotten the key since T1 of the round that is under way.
+    /// True if the node has forgotten the key since T1 of the round under way.
     pub(super) forgot_in_round: bool,
 }
 
@@ -67,13 +69,13 @@ impl Node {
         }
     }
 
-    /// A command is on its way to it.
+    /// Queues a command for the node.
     pub(super) fn receive(&mut self, request: Request) {
         let free = self.queue.iter_mut().find(|it| it.is_none()).expect("rounds are bounded");
         *free = Some(Message { request, answer: None });
     }
 
-    /// All of it that makes a difference after so many rounds, in 48 bits.
+    /// Encodes, in 48 bits, the state that makes a difference after `rounds` rounds.
     pub(super) fn encode(&self, now: u8, rounds: u8, extending: bool) -> u64 {
         let key = match self.key {
             Key::Free => 0,
@@ -94,12 +96,12 @@ impl Node {
         flags | (key << 4) | (queue << 12)
     }
 
-    /// The place of the next command that it has to execute.
+    /// Returns the place of the next command to execute.
     pub(super) fn next(&self) -> Option<usize> {
         self.queue.iter().position(|it| it.is_some_and(|it| it.answer.is_none()))
     }
 
-    /// All the ways in which it can execute commands now, none of them first.
+    /// Returns all ways in which the node can execute commands now; the first way executes none.
     pub(super) fn ways(&self, until: u8) -> Vec<(Executed, Self)> {
         let mut ways = vec![(Executed::default(), *self)];
         let mut done = 0;
@@ -115,7 +117,8 @@ impl Node {
         ways
     }
 
-    /// Executes the next command, if there is one; with `refused` a SET that meets another key.
+    /// Executes the next command, if there is one; with `refused`, only a SET that meets another
+    /// client's key.
     fn execute(&mut self, until: u8, refused: bool) -> Option<Message> {
         let place = self.next()?;
         let request = self.queue[place]?.request;

@@ -1,7 +1,7 @@
-//! The rule of extension in few words, under any wording.
+//! The short form of the extension rule, under any wording.
 //!
-//! Under the wording as built it says the same as `redlock_client::protocol`, about three nodes and
-//! in ticks; [`Both`](super::Both) holds the two against each other.
+//! Under the wording as built it equals `redlock_client::protocol`, for three nodes and in ticks.
+//! [`Both`](super::Both) compares the two.
 
 use super::wording::{Repair, Wording, Young};
 use super::{Answer, Heard, NODES, Request, Told};
@@ -9,13 +9,13 @@ use super::{Answer, Heard, NODES, Request, Told};
 /// A majority of three.
 const QUORUM: usize = 2;
 
-/// What is known of a node's key.
+/// The holder's knowledge of a node's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Trusted,
     /// Younger than the grant.
     Young,
-    /// Younger than the grant, and known when the round began.
+    /// Younger than the grant, and already known when the round began.
     Ripening,
     Missing,
     /// A SET may be on its way.
@@ -30,13 +30,13 @@ enum Round {
     Succeeded,
 }
 
-/// What a node said in the latest round.
+/// A node's answer in the latest round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Nothing,
     NoAnswer,
     There,
-    /// Not there, and it was not sent the key again.
+    /// The key was missing, and was not sent to the node again.
     Missing,
 }
 
@@ -44,9 +44,10 @@ enum Said {
 struct Node {
     standing: Standing,
     said: Said,
-    /// The SET whose answer is awaited is a repair.
+    /// True if the pending SET is a repair.
     repairing: bool,
-    /// When its connection was cut, if that was so. It comes back with a timer, a tick later.
+    /// Tick at which the connection was cut, if it was. A timer reopens the connection a tick
+    /// later.
     down_since: Option<u8>,
 }
 
@@ -74,7 +75,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Granted at tick 0 by the nodes 0 and 1; the SET to node 2 is on its way.
+    /// Returns a holder granted at tick 0 by nodes 0 and 1; the SET to node 2 is on its way.
     #[must_use]
     pub fn new(wording: Wording, ttl: u8) -> Self {
         let node =
@@ -105,7 +106,7 @@ impl Policy {
         self.round == Round::UnderWay
     }
 
-    /// Begins a round, if the rule allows one.
+    /// Begins a round if the rule allows one; returns true if a round began.
     pub(super) fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
         let refused = self.lost || self.is_extending() || now >= self.deadline;
         if refused || now + self.ttl <= self.deadline {
@@ -128,7 +129,7 @@ impl Policy {
         true
     }
 
-    /// A node's answer, or that there will be none.
+    /// Handles a node's answer, or the loss of its answers.
     pub(super) fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
         match heard {
             Heard::Answer(Request::Set, answer) => self.hear_set(place, answer, told),
@@ -146,7 +147,7 @@ impl Policy {
         }
     }
 
-    /// Timers fire: those of the lease, and those that bring a connection back.
+    /// Fires the due timers: those of the lease, and those that reopen connections.
     pub(super) fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
         for node in self.nodes.iter_mut().filter(|node| node.is_due(now)) {
             node.down_since = None;
@@ -156,13 +157,13 @@ impl Policy {
         }
     }
 
-    /// Whether [`Policy::fire`] has something to do.
+    /// Returns true if [`Policy::fire`] has something to do.
     pub(super) fn is_due(&self, now: u8) -> bool {
         let over = !self.lost && now >= self.deadline && !self.wording.late_answers;
         over || self.nodes.iter().any(|node| node.is_due(now))
     }
 
-    /// All that decides what it does, the node's share of it.
+    /// Encodes the node's part of the state that decides future steps.
     pub(super) fn encode_node(&self, place: usize, now: u8) -> u64 {
         let node = self.nodes[place];
         let link = u64::from(!node.is_up()) + u64::from(node.is_due(now));
@@ -170,7 +171,7 @@ impl Policy {
         node.standing as u64 | said << 3 | u64::from(node.repairing) << 5 | link << 6
     }
 
-    /// The rest of it.
+    /// Encodes the rest of the state.
     pub(super) fn encode(&self, now: u8) -> u64 {
         let ahead = |tick: u8| u64::from(tick.saturating_sub(now));
         let (ends, began) = match self.round {

@@ -1,4 +1,4 @@
-//! Counterexamples in words.
+//! Counterexamples as text.
 
 use super::{Act, Executed, Step};
 
@@ -33,7 +33,7 @@ fn executions(place: usize, executed: Executed) -> impl Iterator<Item = String> 
     })
 }
 
-/// What happens, one thing a line, numbered.
+/// Returns the steps as text: numbered lines, one event in each.
 #[must_use]
 pub fn story(steps: &[Step]) -> String {
     let mut lines = Vec::new();

@@ -30,18 +30,18 @@ fn instant(tick: u8) -> BootInstant {
 }
 
 impl Production {
-    /// Granted at tick 0 by the nodes 0 and 1; the SET to node 2 is on its way.
+    /// Returns a holder granted at tick 0 by nodes 0 and 1; the SET to node 2 is on its way.
     #[must_use]
     pub fn new(ttl: u8, rounds_max: u8) -> Self {
         let ttl = TICK * u32::from(ttl);
         let link = LinkConfig {
-            // Never: an answer may take as long as it likes.
+            // Unbounded: an answer may take any time.
             node_timeout: Duration::MAX,
             connect_timeout: Duration::MAX,
             restart_guard: RestartGuard::Durable,
             fleet_max_ttl: ttl,
             drift: NO_DRIFT,
-            // Nobody stands between the client and its nodes.
+            // No proxy stands between the client and its nodes.
             introduction_max_age: Duration::MAX,
         };
         let lock_config = LockConfig {
@@ -112,15 +112,15 @@ impl Production {
         self.machine.check(self.lock, Duration::ZERO, instant(now)).is_ok()
     }
 
-    /// 128 bits of its canonical state: two that differ are taken for one with a probability that
-    /// no search within reach makes noticeable.
+    /// Returns a 128-bit hash of the canonical state. The probability that two different states
+    /// share a hash is negligible for any feasible search.
     pub(super) fn fingerprint(&self, order: [usize; NODES], now: u8) -> u128 {
         let mut hasher = SipHasher13::new();
         self.machine.canonical(&order.map(NodeIndex::new), instant(now)).hash(&mut hasher);
         hasher.finish128().as_u128()
     }
 
-    /// Takes commands to the nodes; connections open and introductions are answered at once.
+    /// Passes the commands to the nodes; connections open and introductions are answered at once.
     fn drain(&mut self, now: u8, told: &mut Vec<Told>) {
         while let Some(command) = self.machine.poll_command() {
             match command {

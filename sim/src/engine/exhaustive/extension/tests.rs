@@ -1,4 +1,4 @@
-//! Small searches; those that the rule is judged by are in `tests/exhaustive.rs`.
+//! Small searches; `tests/exhaustive.rs` has the searches by which the rule is judged.
 
 use super::*;
 use crate::engine::exhaustive::{Explored, search};

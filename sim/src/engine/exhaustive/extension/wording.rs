@@ -1,42 +1,42 @@
-//! The clauses of the rule of extension, and what each could say less.
+//! The clauses of the extension rule, and weaker forms of each clause.
 //!
-//! There is no switch in the client that weakens a rule: weaker wordings live here alone.
+//! The client has no switch that weakens a rule: weaker wordings exist only here.
 
-/// When a key that was found missing is set again.
+/// Time at which a missing key is set again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// When the round that found it missing has succeeded.
+    /// After the success of the round that found the key missing.
     AfterSuccess,
-    /// When it is found missing.
+    /// As soon as the key is found missing.
     AtOnce,
 }
 
-/// From when on a node counts whose key is younger than the grant.
+/// Time from which a node counts if its key is younger than the grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Young {
-    /// When a round that began after the key was acknowledged has succeeded without it.
+    /// After a round that began after the key's acknowledgement has succeeded without this node.
     AfterLaterRound,
-    /// A key that was set again: when a round has succeeded without it, be it the one that was under
-    /// way at the acknowledgement.
+    /// For a key that was set again: after any round has succeeded without this node, even the
+    /// round that was under way at the acknowledgement.
     SetAgainAfterAnyRound,
-    /// A key that was set again: from the acknowledgement on.
+    /// For a key that was set again: from the acknowledgement on.
     SetAgainAtOnce,
-    /// A key whose SET was answered after the grant: from the answer on.
+    /// For a key whose SET was answered after the grant: from the answer on.
     LateAtOnce,
 }
 
 /// One wording of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wording {
-    /// When a missing key is set again.
+    /// Time at which a missing key is set again.
     pub repair: Repair,
-    /// When a young key counts.
+    /// Time from which a young key counts.
     pub young: Young,
-    /// A node that lacks the key is sent it even if an earlier SET may be on its way.
+    /// True if a node without the key is sent a SET even while an earlier SET may be on its way.
     pub set_twice: bool,
-    /// Answers that come at the old deadline or later count too.
+    /// True if answers at or after the old deadline count too.
     pub late_answers: bool,
-    /// The deadline is counted from the last answer, not from the round's beginning.
+    /// True if the deadline is counted from the last answer, not from the beginning of the round.
     pub from_return: bool,
 }
 
@@ -50,10 +50,11 @@ impl Wording {
         from_return: false,
     };
 
-    /// Keys are set again when they are found missing, and count as strictly as in the rule as built.
+    /// Keys are set again as soon as they are found missing, and count as strictly as in the rule
+    /// as built.
     pub const SET_AGAIN_AT_ONCE: Self = Self { repair: Repair::AtOnce, ..Self::AS_BUILT };
 
-    /// The wordings that are not safe, each under its name.
+    /// The unsafe wordings, each with its name.
     pub const WEAKER: [(&str, Self); 7] = [
         (
             "a key that was set again counts at once",

@@ -6,31 +6,32 @@ use super::node::{Executed, Key, Message, Node};
 use super::{Heard, Holder, NODES, Request, Told};
 use crate::engine::exhaustive::Model;
 
-/// What is wrong with a state. Each counterexample names one.
+/// Violations of a state. Each counterexample names one.
 pub mod violations {
-    /// A round succeeded, and somebody else had been granted between the grant and its T1.
+    /// A round succeeded, although another client had been granted the lock between the holder's
+    /// grant and T1 of the round.
     pub const CONTINUITY: &str = "extended although another was granted before the round began";
-    /// Somebody else was granted before the deadline, and no node that was counted had forgotten
+    /// Another client was granted the lock before the deadline, and no counted node had forgotten
     /// the key since T1: the keys did not outlive the deadline.
     pub const OUTLIVED: &str = "another was granted before the deadline, and nothing was forgotten";
-    /// A round succeeded, and somebody else had been granted when the lease was over.
+    /// A round succeeded, although another client had been granted the lock after the deadline.
     pub const REVIVED: &str = "a lease was revived after another was granted at its end";
 }
 
-/// How much may happen.
+/// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// In ticks.
+    /// Time to live, in ticks.
     pub ttl: u8,
-    /// Rounds that are begun.
+    /// Number of rounds that begin.
     pub rounds: u8,
-    /// How often a node forgets the holder's key.
+    /// Number of times that a node forgets the holder's key.
     pub forgets: u8,
-    /// How often a connection is cut.
+    /// Number of times that a connection is cut.
     pub cuts: u8,
 }
 
-/// What happens. Numbers are nodes.
+/// An event. The numbers are nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A tick passes.
@@ -39,34 +40,35 @@ pub enum Act {
     Extend,
     /// The holder's timers fire.
     Fire,
-    /// The holder hears the next answer.
+    /// The holder receives the next answer.
     Answer(usize),
     /// A node forgets the holder's key.
     Forget(usize),
     /// A connection is cut.
     Cut(usize),
-    /// A SET that was on a connection that was cut is executed.
+    /// A SET on a cut connection is executed.
     Stray(usize),
 }
 
-/// One thing that happens, what nodes execute just before it, and whether the other client is
-/// granted the lock just after it.
+/// One event, with the commands that nodes execute just before it. The flag `granted` says that the
+/// other client is granted the lock just after it.
 ///
-/// Exactly when a node executes a command makes a difference to what follows at that node and to
-/// the passing of time alone. So it does as late as it can: before its answer, before its key is
-/// forgotten, its connection cut, or a tick. And the other client is granted the lock as soon as it
-/// can: that takes nothing away from it, and nothing that the holder does depends on it.
+/// The exact time at which a node executes a command affects only later events at that node and the
+/// passing of time. So the model executes a command as late as possible: before its answer, before
+/// its key is forgotten, before its connection is cut, or before a tick. The other client is
+/// granted the lock as early as possible: this removes no later possibility, and no action of the
+/// holder depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What the nodes execute before.
+    /// Commands that the nodes execute before the event.
     pub before: [Executed; NODES],
-    /// What happens.
+    /// The event.
     pub act: Act,
-    /// The other client is granted the lock, and releases it.
+    /// True if the other client is granted the lock, and releases it.
     pub granted: bool,
 }
 
-/// Everything at one moment.
+/// The complete state at one moment.
 #[derive(Clone)]
 pub struct World<H> {
     holder: Rc<H>,
@@ -75,20 +77,20 @@ pub struct World<H> {
     rounds: u8,
     forgets: u8,
     cuts: u8,
-    /// Somebody else was granted since the holder was.
+    /// True if another client was granted the lock since the holder's grant.
     other: bool,
-    /// That was before T1 of the round that is under way.
+    /// True if such a grant came before T1 of the round under way.
     other_before_round: bool,
-    /// Somebody else was granted since T1 of that round.
+    /// True if another client was granted the lock since T1 of that round.
     other_in_round: bool,
-    /// Somebody else was granted when the lease was over.
+    /// True if another client was granted the lock after the deadline.
     other_after_deadline: bool,
     wrong: Option<&'static str>,
 }
 
-/// The model: how a holder of the kind `H` fares within bounds.
+/// The model: a holder of the type `H`, within bounds.
 pub struct Extension<H> {
-    /// The bounds.
+    /// Bounds of the search.
     pub bounds: Bounds,
     /// The holder at the grant.
     pub holder: H,
@@ -114,7 +116,8 @@ impl<H: Holder> World<H> {
         }
     }
 
-    /// What can happen next. A node without a key may have somebody else's for a moment.
+    /// Returns true if `act` can happen next. A node without a key may briefly have another
+    /// client's key.
     fn can(&self, act: Act, bounds: Bounds) -> bool {
         let node = |place: usize| &self.nodes[place];
         match act {
@@ -162,8 +165,8 @@ impl<H: Holder> World<H> {
         true
     }
 
-    /// Answers to old rounds mean nothing to anybody. They are heard as soon as they can be: that
-    /// changes nothing else, and saves all the orders in which they could be.
+    /// Delivers the answers to old rounds as soon as possible. These answers have no effect, so
+    /// their order need not be explored.
     fn answer_old_rounds(&mut self) {
         let mut told = Vec::new();
         for place in 0..NODES {
@@ -208,7 +211,7 @@ impl<H: Holder> World<H> {
         Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
-    /// Grants the other client the lock if it can have it; says whether that is news.
+    /// Grants the other client the lock if possible; returns true if the grant adds new facts.
     fn grant(&mut self) -> bool {
         let free = self.nodes.iter().filter(|node| node.key == Key::Free).count();
         if free <= NODES / 2 {
@@ -233,8 +236,9 @@ impl<H: Holder> World<H> {
         self.nodes.iter().any(|node| node.counted && node.forgot)
     }
 
-    /// Whether nothing that follows can be wrong: the lease is lost, and the holder believes in it
-    /// no more; or no round is left to succeed, and the keys that count outlive the deadline.
+    /// Returns true if no later violation is possible. Either the lease is lost, and the holder no
+    /// longer believes in it; or no further round can succeed, and the counted keys outlive the
+    /// deadline.
     fn is_done(&self, bounds: Bounds) -> bool {
         let outlives = |node: &Node| match node.key {
             Key::Ours(until) => until >= self.holder.deadline(),
@@ -332,7 +336,7 @@ impl<H: Holder> Model for Extension<H> {
         }
     }
 
-    /// Nodes are alike but for their states: they are taken in the order of these.
+    /// Nodes differ only in their states, so they are sorted by state.
     fn key(&self, state: &World<H>) -> Self::Key {
         let mut nodes: [(u64, usize); NODES] =
             core::array::from_fn(|place| (state.encode_node(place), place));

@@ -1,11 +1,10 @@
-//! When what a node keeps reaches its disk.
+//! Times at which a node's data reaches its disk.
 //!
-//! `everysec`: once a second a sync of what is written begins in the background, if there is
-//! something to sync. While it is under way writes are postponed, for two seconds at most, and
-//! answers go out all the same.
+//! `everysec`: once a second a background sync of the written data begins, if there is anything to
+//! sync. During the sync, writes are postponed for at most two seconds; replies still go out.
 //!
-//! `always`: the process syncs before it answers and does nothing else meanwhile. What arrives
-//! during a sync is executed after it, in one turn, and shares the next one.
+//! `always`: the process syncs before it replies, and does nothing else meanwhile. Requests that
+//! arrive during a sync are executed after it, in one turn, and share the next sync.
 
 use super::NodeHost;
 use crate::engine::stage::plan::Plan;
@@ -15,28 +14,28 @@ use crate::scenario::Persistence;
 use crate::subject::Response;
 use crate::world::{Arrival, Choice, Direction, Label};
 
-/// How long a write waits for a sync that is under way.
+/// Longest time that a write waits for a sync under way.
 const POSTPONED_MAX_NS: u64 = 2_000_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What a process has to do with its disk.
+/// Pending disk work of a process.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct DiskWork {
-    /// Counts processes: what was scheduled for an earlier one does not happen.
+    /// Number of the process: work scheduled for an earlier process is skipped.
     serial: u32,
-    /// How many faults keep syncs from finishing.
+    /// Number of faults that keep syncs from finishing.
     stalls: u8,
-    /// The sync under way would be done but for them.
+    /// True if only those faults keep the sync under way from finishing.
     is_late: bool,
     is_sync_scheduled: bool,
-    /// When postponed writes are postponed no longer.
+    /// Time at which a postponed write is no longer postponed.
     write_due_ns: Option<u64>,
-    /// Answers that wait for a sync, each with its connection.
+    /// Replies that wait for a sync, each with its connection.
     held: Vec<(u16, Response)>,
 }
 
-/// What happens at a disk.
+/// A step of disk work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum DiskTurn {
     BeginSync,
@@ -53,7 +52,7 @@ impl DiskWork {
         self.held.clear();
     }
 
-    /// Back to the beginning of a run.
+    /// Resets to the beginning of a run.
     pub(in crate::engine) fn reset(&mut self) {
         self.forget();
         (self.serial, self.stalls) = (0, 0);
@@ -61,7 +60,7 @@ impl DiskWork {
 }
 
 impl NodeHost {
-    /// Whether the process executes nothing now.
+    /// Returns true if the process executes nothing now.
     pub(in crate::engine) fn is_blocked(&self) -> bool {
         let disk = self.master.disk();
         self.stalls > 0 || (disk.is_syncing() && disk.storage().persistence == Persistence::Always)
@@ -69,7 +68,7 @@ impl NodeHost {
 }
 
 impl Stage {
-    /// A node answers a command, once what it keeps of it is safe.
+    /// Sends a reply to a command, after a sync if the storage requires one.
     pub(in crate::engine) fn answer(
         &mut self,
         plan: &Plan,
@@ -84,7 +83,7 @@ impl Stage {
         }
     }
 
-    /// The process has done what there was to do, and turns to its disk.
+    /// Ends a turn: the process has executed all it can, and turns to its replicas and its disk.
     pub(in crate::engine) fn end_turn(&mut self, plan: &Plan, server: u8) {
         self.push(plan, server);
         let planned = &plan.nodes[usize::from(server)];
@@ -157,7 +156,7 @@ impl Stage {
         }
     }
 
-    /// A process that waited for its disk executes again, or is gone.
+    /// Records that a process that waited for its disk executes again, or is gone.
     fn hung_disk_returns(&mut self, plan: &Plan, server: u8) {
         let (host, planned) = (&self.nodes[usize::from(server)], &plan.nodes[usize::from(server)]);
         if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
@@ -165,7 +164,7 @@ impl Stage {
         }
     }
 
-    /// The process is gone.
+    /// Discards the disk work of a process that is gone.
     pub(in crate::engine) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
         if self.nodes[usize::from(server)].disk.is_late {
             self.hung_disk_returns(plan, server);
@@ -173,7 +172,7 @@ impl Stage {
         self.nodes[usize::from(server)].disk.forget();
     }
 
-    /// A snapshot is done, all of a sudden.
+    /// Completes a snapshot, at once.
     pub(in crate::engine) fn snapshot(&mut self, server: u8) {
         let host = &mut self.nodes[usize::from(server)];
         if host.master.is_running() {
@@ -181,7 +180,7 @@ impl Stage {
         }
     }
 
-    /// What waited for a sync is answered.
+    /// Sends the replies that waited for a sync.
     #[cold]
     pub(in crate::engine) fn send_held(&mut self, plan: &Plan, server: u8) {
         let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
@@ -208,7 +207,7 @@ impl Stage {
         if plan.sync_takes_ns == 0 && host.disk.stalls == 0 {
             return self.end_sync(plan, server);
         }
-        // Somebody waits for the answers.
+        // Clients wait for the replies, so the end of the sync counts as a due arrival.
         self.arrivals_due += u32::from(plan.nodes[usize::from(server)].answers_after_sync());
         let serial = host.disk.serial;
         let what = Happening::Disk { server, turn: DiskTurn::EndSync, serial };
@@ -228,7 +227,7 @@ impl Stage {
         }
     }
 
-    /// What `everysec` has to do, and when.
+    /// Schedules the next disk work of `everysec`.
     #[cold]
     fn schedule_disk(&mut self, plan: &Plan, server: u8) {
         let now_ns = self.now_ns;
@@ -253,7 +252,7 @@ impl Stage {
     }
 }
 
-/// The first instant after now that lies `phase_ns` past a full second.
+/// Returns the first instant after now that is `phase_ns` past a full second.
 fn next_ns(phase_ns: u64, now_ns: u64) -> u64 {
     let full_ns = now_ns - now_ns % SECOND_NS;
     let this_ns = full_ns + phase_ns;

@@ -1,7 +1,7 @@
-//! Replicas: who follows whom, and what a master and its replicas say to each other.
+//! Replication: which server follows which, and the messages between masters and replicas.
 //!
-//! A replica dials its master as soon as there is one to dial, gets a copy of everything, and from
-//! then on each effect; it acknowledges what it has done. All of that travels over the network.
+//! A replica dials its master as soon as the master runs. It gets a full copy, and then each
+//! effect. It acknowledges the effects that it has applied. All of this travels over the network.
 
 use super::NodeHost;
 use crate::engine::stage::plan::Plan;
@@ -11,54 +11,54 @@ use crate::master::Entry;
 use crate::subject::{Request, Response, Word};
 use crate::world::{Arrival, ConnectionState, Direction};
 
-/// What a server is to its node.
+/// Role of a server in its node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) enum Role {
     /// The node's master.
     #[default]
     Master,
-    /// It was, and does not know better.
+    /// A former master that does not know that it was replaced.
     Deposed,
-    /// It follows the master.
+    /// Follows the master.
     Replica,
 }
 
-/// A server's part in replication.
+/// Replication state of a server.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct Replication {
     pub(in crate::engine) role: Role,
-    /// As a replica: which server it follows, and the connection to it.
+    /// As a replica: the server that it follows, and the connection to that server.
     follows: u8,
     upstream: Option<u16>,
-    /// As a master: its replicas.
+    /// As a master: the connections to its replicas.
     links: Vec<Link>,
-    /// As a master: clients that wait for them.
+    /// As a master: clients that wait for replicas.
     waits: Vec<Wait>,
-    /// What those clients asked for afterwards.
+    /// Later requests of those clients.
     behind: Vec<(u16, Request)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
     connection: u16,
-    /// Up to where it was sent the stream.
+    /// Position in the stream up to which this replica was sent data.
     sent: u32,
     acknowledged: u32,
 }
 
-/// A `WAIT` that is not answered yet.
+/// An unanswered `WAIT`.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     serial: u32,
     connection: u16,
     request: Request,
-    /// The place in the stream that replicas must have reached.
+    /// Position in the stream that the replicas must reach.
     target: u32,
     replicas: u8,
 }
 
 impl Replication {
-    /// Back to the beginning of a run.
+    /// Resets to the beginning of a run.
     pub(in crate::engine) fn reset(&mut self, role: Role, follows: u8) {
         self.role = role;
         self.follows = follows;
@@ -66,14 +66,14 @@ impl Replication {
         self.forget();
     }
 
-    /// The process is gone, or nobody's master any more.
+    /// Clears the state of a master whose process is gone or that was deposed.
     fn forget(&mut self) {
         self.links.clear();
         self.waits.clear();
         self.behind.clear();
     }
 
-    /// Whether it follows that server.
+    /// Returns true if this server follows `server`.
     pub(in crate::engine) fn follows(&self, server: u8) -> bool {
         self.follows == server
     }
@@ -82,7 +82,7 @@ impl Replication {
         self.links.iter().filter(|link| link.acknowledged >= target).count()
     }
 
-    /// Whether commands of this connection wait behind an earlier one.
+    /// Returns true if requests on this connection must wait behind an earlier `WAIT`.
     pub(in crate::engine) fn is_waiting(&self, connection: u16) -> bool {
         self.waits.iter().any(|wait| wait.connection == connection)
     }
@@ -93,14 +93,14 @@ impl Replication {
 }
 
 impl NodeHost {
-    /// Whether what it does is what its node does.
+    /// Returns true if this server acts for its node.
     pub(in crate::engine) fn is_master(&self) -> bool {
         self.replication.role == Role::Master
     }
 }
 
 impl Stage {
-    /// Every replica follows its master when a run begins.
+    /// Sets up replication at the start of a run: every replica follows its master.
     pub(in crate::engine) fn begin_replication(&mut self, plan: &Plan) {
         self.masters = core::array::from_fn(|node| node as u8);
         self.starts = [0; 9];
@@ -141,7 +141,7 @@ impl Stage {
         number
     }
 
-    /// The replica dials the server that it follows, if both run.
+    /// Makes the replica dial the server that it follows, if both run.
     pub(in crate::engine) fn attach(&mut self, plan: &Plan, replica: u8) {
         self.detach(plan, replica);
         let master = self.nodes[usize::from(replica)].replication.follows;
@@ -152,7 +152,7 @@ impl Stage {
         }
     }
 
-    /// The replica lets go of its master.
+    /// Closes the replica's connection to its master.
     pub(in crate::engine) fn detach(&mut self, plan: &Plan, replica: u8) {
         let upstream = self.nodes[usize::from(replica)].replication.upstream.take();
         let Some(number) = upstream else { return };
@@ -163,14 +163,16 @@ impl Stage {
         links.retain(|link| link.connection != number);
     }
 
-    /// What has not reached the replicas is gone with the host, which may not even have sent it.
+    /// Loses the part of the stream that has not reached the replicas: a dead host may not even
+    /// have sent it.
     pub(in crate::engine) fn lose_stream(&mut self, server: u8) {
         for link in &self.nodes[usize::from(server)].replication.links {
             self.network.reset(link.connection);
         }
     }
 
-    /// The server's process is gone, or is no master any more.
+    /// Clears the replication state of a server whose process is gone or that is no master any
+    /// more.
     pub(in crate::engine) fn forget_replication(&mut self, plan: &Plan, server: u8) {
         self.nodes[usize::from(server)].replication.forget();
         if plan.has_replicas() {
@@ -178,7 +180,7 @@ impl Stage {
         }
     }
 
-    /// A server runs again: it follows the node's master, or is followed.
+    /// Reconnects a restarted server: it follows the node's master, or the replicas follow it.
     pub(in crate::engine) fn rejoin(&mut self, plan: &Plan, server: u8) {
         if !plan.has_replicas() {
             return;
@@ -195,7 +197,7 @@ impl Stage {
         }
     }
 
-    /// From now on the server is a replica of another.
+    /// Makes the server `replica` a replica of `master` from now on.
     pub(in crate::engine) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
         let replication = &mut self.nodes[usize::from(replica)].replication;
         (replication.role, replication.follows) = (Role::Replica, master);
@@ -203,7 +205,7 @@ impl Stage {
         self.attach(plan, replica);
     }
 
-    /// A replica asks to be told everything.
+    /// Accepts a replica and sends it a full copy.
     #[cold]
     pub(in crate::engine) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
         let host = &mut self.nodes[usize::from(server)];
@@ -216,7 +218,7 @@ impl Stage {
         self.tell_replicas(plan, server);
     }
 
-    /// Sends every replica what it has not been sent.
+    /// Sends every replica the part of the stream that it has not been sent.
     #[cold]
     pub(in crate::engine) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
         let to = self.nodes[usize::from(server)].master.stream().len();
@@ -231,7 +233,7 @@ impl Stage {
         }
     }
 
-    /// Something arrived at a replica from its master.
+    /// Handles an item that a replica receives from its master.
     #[cold]
     pub(in crate::engine) fn replica_hears(
         &mut self,
@@ -260,7 +262,7 @@ impl Stage {
         }
     }
 
-    /// A replica has done what it was told up to a place in the stream.
+    /// Handles a replica's acknowledgement of the stream up to the position `to`.
     #[cold]
     pub(in crate::engine) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
         let replication = &mut self.nodes[usize::from(server)].replication;
@@ -272,7 +274,8 @@ impl Stage {
         }
     }
 
-    /// A connection asks for everything that it wrote to be on so many replicas.
+    /// Executes a `WAIT`: the reply waits until enough replicas have everything that the connection
+    /// wrote.
     #[cold]
     pub(in crate::engine) fn wait_for_replicas(
         &mut self,
@@ -296,7 +299,7 @@ impl Stage {
         }
     }
 
-    /// The wait is over, if it was not before.
+    /// Ends a `WAIT` at its timeout, unless it has ended before.
     pub(in crate::engine) fn end_wait(&mut self, plan: &Plan, server: u8, serial: u32) {
         let waits = &self.nodes[usize::from(server)].replication.waits;
         if let Some(place) = waits.iter().position(|wait| wait.serial == serial) {
@@ -323,7 +326,7 @@ impl Stage {
         }
     }
 
-    /// Tells and sends an answer to something that leaves the key as it is.
+    /// Records and sends the reply to a request that leaves the key unchanged.
     #[cold]
     pub(in crate::engine) fn answer_without_key(
         &mut self,
@@ -361,13 +364,13 @@ impl Stage {
         }
     }
 
-    /// The lock's key as the node has it.
+    /// Returns the lock's key as the node's master stores it.
     fn stored(&self, plan: &Plan, node: u8) -> Option<&Entry> {
         let server = self.masters[usize::from(node)];
         self.nodes[usize::from(server)].master.keyspace().stored(&plan.key)
     }
 
-    /// The connection has written up to the end of the server's stream.
+    /// Notes that the connection has written up to the end of the server's stream.
     #[cold]
     pub(in crate::engine) fn note_written(&mut self, server: u8, connection: u16) {
         let place = usize::from(connection);
@@ -379,7 +382,7 @@ impl Stage {
 }
 
 impl NodeHost {
-    /// The place of a wait for as many replicas as there are now.
+    /// Returns the place of a wait that enough replicas satisfy now.
     fn satisfied_wait(&self) -> Option<usize> {
         let Replication { waits, .. } = &self.replication;
         waits.iter().position(|wait| {

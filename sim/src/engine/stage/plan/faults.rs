@@ -1,4 +1,4 @@
-//! Faults compiled for playing: what each does at each of its hosts, and when.
+//! Faults prepared for a run: their effect at each of their hosts, and their times.
 
 use super::{
     Begin, Death, Doing, End, Manner, PlannedFault, client_named, host_named, unsupported,
@@ -19,7 +19,8 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
             At::Point(point) => Begin::Before {
                 client: client_named(scenario, &point.client),
                 attempt: match point.attempt {
-                    // No other attempts come to the steps that are allowed with `granted`.
+                    // Only granted attempts reach the steps that the scenario format allows with
+                    // `granted`.
                     WhichAttempt::Any | WhichAttempt::Granted => None,
                     WhichAttempt::Nth(number) => Some(number),
                 },
@@ -42,7 +43,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
     Ok(faults)
 }
 
-/// What a fault does at each of its hosts, and when it ends.
+/// Returns the effect of a fault at each of its hosts, and its end.
 fn planned_doings(
     scenario: &Scenario,
     kind: &FaultKind,
@@ -102,7 +103,7 @@ fn planned_doings(
     })
 }
 
-/// Without an end the old master steps down at once, unless some clients go on with it.
+/// Without an end the old master steps down at once, unless only some clients are notified.
 fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>, End) {
     let node = host_named(scenario, &it.node).0;
     let to = replica_named(scenario, &it.to).unwrap_or(node);
@@ -112,7 +113,7 @@ fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>
     (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
 }
 
-/// What a fault does to the clocks of each of its hosts, and when it ends.
+/// Returns the effect of a fault on the clocks of each of its hosts, and its end.
 fn planned_clock_fault(
     scenario: &Scenario,
     kind: &FaultKind,
@@ -150,13 +151,13 @@ fn planned_demotions(scenario: &Scenario, it: &Demotion) -> Vec<Doing> {
     nodes.map(|node| Doing::Demote { node, of, keeps_keys: it.keeps_keys }).collect()
 }
 
-/// The server of the replica of this name.
+/// Returns the server of the replica with this name.
 fn replica_named(scenario: &Scenario, name: &str) -> Option<u8> {
     let place = scenario.cluster.replicas.iter().position(|replica| replica.id == name)?;
     Some((scenario.cluster.nodes.len() + place) as u8)
 }
 
-/// A death of each of its hosts, and the restart.
+/// Returns the death of each of the fault's hosts, and the restart.
 fn planned_death(
     scenario: &Scenario,
     it: &Restarting,
@@ -182,7 +183,7 @@ fn planned_death(
     Ok((it.host.0.iter().map(dies).collect(), end))
 }
 
-/// How much faster the clocks run so that they gain `by_ns` between beginning and end.
+/// Returns the extra clock rate that gains `by_ns` between beginning and end.
 fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unsupported> {
     let length_ns = match (begin, end) {
         (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),

@@ -19,39 +19,40 @@ pub(in crate::engine::turmoil) struct Line {
     pub(in crate::engine::turmoil) client: u8,
     pub(in crate::engine::turmoil) node: u8,
     pub(in crate::engine::turmoil) server: u8,
-    /// It was opened, and says hello, while time stands still.
+    /// True during the warm-up: the connection opens and makes its handshake while time stands
+    /// still.
     pub(in crate::engine::turmoil) still: bool,
-    /// The server has accepted.
+    /// True once the server has accepted.
     pub(in crate::engine::turmoil) opened: bool,
-    /// Nothing more will come.
+    /// Set once no more bytes will come.
     pub(in crate::engine::turmoil) ending: Option<Ending>,
-    /// What the client said that it writes, and has not written.
+    /// Requests that the client announced and has not written.
     pub(in crate::engine::turmoil) announced: VecDeque<Request>,
-    /// What it wants to write, cut into requests, each with its length.
+    /// The bytes that the client wants to write, cut into requests, each with its length.
     cut: VecDeque<(usize, resp::Request)>,
     cutter: Requests,
-    /// What it has written and had no answer to.
+    /// Requests that were written and not answered.
     pub(in crate::engine::turmoil) asked: VecDeque<Request>,
-    /// Answers that have arrived, each with its length.
+    /// Replies that have arrived, each with its length.
     pub(in crate::engine::turmoil) readable: VecDeque<(usize, Response)>,
-    /// How much it has not read of the answers that it may read.
+    /// Number of unread bytes of the replies that the client may read.
     unread: usize,
-    /// How much it has not written of the requests that are on their way.
+    /// Number of unwritten bytes of the requests that are on their way.
     unwritten: usize,
-    /// How often somebody was told how much to read or to write.
+    /// Number of draws for the sizes of partial reads and writes.
     parts: u32,
 }
 
-/// How a connection has ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine::turmoil) enum Ending {
-    /// The server's process has let go; or the client itself.
+    /// The server's process, or the client itself, closed the connection.
     Closed,
-    /// A kernel says that nobody holds it.
+    /// A kernel reports that no process holds the connection.
     Reset,
 }
 
-/// What a client may read of a connection now.
+/// Data that a client may read from a connection now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine::turmoil) enum Readable {
     Bytes(usize),
@@ -78,12 +79,12 @@ impl Line {
         }
     }
 
-    /// So much was read.
+    /// Notes that `length` bytes were read.
     pub(in crate::engine::turmoil) fn read(&mut self, length: usize) {
         self.unread -= length;
     }
 
-    /// Cuts what is to be written into requests. What was cut before begins with the same bytes.
+    /// Cuts the bytes into requests. Requests cut by an earlier call begin with the same bytes.
     fn cut_up(&mut self, bytes: &[u8]) {
         if self.cut.is_empty() {
             self.cutter.push(bytes);
@@ -94,7 +95,7 @@ impl Line {
     }
 }
 
-/// How long a request is on the wire.
+/// Returns the length of a request on the wire.
 fn length_of(request: &resp::Request) -> usize {
     let line = |number: usize| 3 + number.checked_ilog10().unwrap_or(0) as usize + 1;
     let arguments = request.iter().map(|it| line(it.len()) + it.len() + 2);
@@ -102,7 +103,8 @@ fn length_of(request: &resp::Request) -> usize {
 }
 
 impl World {
-    /// What the client may read; `Pending` while there is nothing, or it is stopped before it.
+    /// Returns what the client may read; `Pending` if nothing has arrived, or if the client is
+    /// stopped before the reply.
     pub(in crate::engine::turmoil) fn poll_readable(
         &self,
         number: u16,
@@ -126,8 +128,8 @@ impl World {
         }
     }
 
-    /// How many of these bytes the client may write; `Pending` if it is stopped before them. Their
-    /// requests are on their way then.
+    /// Returns how many of these bytes the client may write; their requests are then on their way.
+    /// `Pending` if the client is stopped before them.
     pub(in crate::engine::turmoil) fn poll_writable(
         &self,
         number: u16,
@@ -162,7 +164,7 @@ impl World {
 }
 
 impl State {
-    /// Faults that wait for this point begin; whether the client may go on.
+    /// Begins the faults that wait for this point; returns true if the client may continue.
     pub(in crate::engine::turmoil) fn reach(
         &mut self,
         plan: &Plan,
@@ -174,8 +176,8 @@ impl State {
         self.runs(attempt.client)
     }
 
-    /// The client may read the next answer. As often as not it finds those behind it, too, that
-    /// have arrived.
+    /// Lets the client read the next reply. With a probability of one half each, the replies after
+    /// it that have arrived are readable too.
     fn take_answers(&mut self, plan: &Plan, number: u16) {
         while let Line { client, node, readable, .. } = &self.lines[&number]
             && let (client, node) = (*client, *node)
@@ -191,7 +193,8 @@ impl State {
         }
     }
 
-    /// How many of so many bytes pass at once: a kernel promises nothing. As often as not all.
+    /// Returns how many of `length` bytes pass at once: a kernel gives no guarantee. With a
+    /// probability of one half, all of them pass.
     fn part_of(&mut self, number: u16, length: usize) -> usize {
         if self.draw_part(number, 2) == 0 {
             return length;
@@ -225,7 +228,7 @@ impl State {
         true
     }
 
-    /// Whether the client goes on to write: it may be stopped before a SET.
+    /// Returns true if the client continues to write; a fault may stop it before a SET.
     fn may_ask(&mut self, plan: &Plan, number: u16) -> bool {
         let line = &self.lines[&number];
         let client = line.client;
@@ -237,13 +240,13 @@ impl State {
         }
     }
 
-    /// What the client writes next, as the history knows it.
+    /// Takes the next request that the client writes, as the history knows it.
     fn next_request(&mut self, number: u16) -> Option<(usize, Request)> {
         let line = self.lines.get_mut(&number)?;
         let (length, arguments) = line.cut.front()?;
         let length = *length;
         let name = arguments[0].to_ascii_uppercase();
-        // A GET asks whose the key is behind a SET that was refused: histories tell of the SET.
+        // A GET after a refused SET asks for the key's owner; histories record only the SET.
         if matches!(&name[..], b"AUTH" | b"CLIENT" | b"GET" | b"HELLO" | b"SCRIPT" | b"SELECT") {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_client::protocol::Token::from_bytes([0; 20]);
@@ -251,7 +254,8 @@ impl State {
             line.cut.pop_front();
             return Some((length, greeting));
         }
-        // What the server did not take is said once more, behind what was written meanwhile.
+        // A request whose form the server rejected is sent again, after the requests written
+        // meanwhile.
         let is_plain = name == b"SET" && arguments.len() > 4 && arguments[3] == "IFEQ";
         let shows = name == b"SET" && arguments.last().is_some_and(|it| it == "GET");
         let again = name == b"EVAL" || line.announced.is_empty();
@@ -267,7 +271,7 @@ impl State {
         line.cut.pop_front().map(|(length, _)| (length, request))
     }
 
-    /// The request is on its way.
+    /// Sends the request.
     fn ask(&mut self, plan: &Plan, number: u16, mut request: Request) {
         let line = self.lines.get_mut(&number).expect("it is known");
         let (attempt, node, op) = (request.attempt, line.node, request.ask.op());
@@ -282,7 +286,7 @@ impl State {
         self.stage.send(plan, number, Direction::Up, message);
     }
 
-    /// A client dials a node: the number of the connection.
+    /// Dials a node; returns the number of the connection.
     pub(in crate::engine::turmoil) fn dial(
         &mut self,
         plan: &Plan,
@@ -293,7 +297,7 @@ impl State {
         let server = self.stage.server_of(plan, client, node);
         let known = self.clients[usize::from(client)].connected[usize::from(node)];
         if still {
-            // It is open already, if there is a process.
+            // The connection is already open, if a process runs.
             return known;
         }
         let host = plan.nodes[usize::from(server)].host.0;
@@ -306,7 +310,7 @@ impl State {
         Some(number)
     }
 
-    /// Whether the server has accepted.
+    /// Returns `Ready` once the server has accepted, or the dial has failed.
     pub(in crate::engine::turmoil) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
         match &self.lines[&number] {
             Line { ending: Some(_), .. } => {
@@ -317,8 +321,8 @@ impl State {
         }
     }
 
-    /// The client lets go of a connection. A process that dies leaves that to its kernel, which
-    /// sends what was written.
+    /// Closes a connection from the client's side. A dying process leaves this to its kernel, which
+    /// sends the written data.
     pub(in crate::engine::turmoil) fn let_go(&mut self, number: u16) {
         let Some(line) = self.lines.get_mut(&number) else { return };
         line.ending = Some(Ending::Closed);

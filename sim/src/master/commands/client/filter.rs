@@ -1,4 +1,4 @@
-//! Which connections `CLIENT KILL` means.
+//! Filters of `CLIENT KILL`.
 
 use super::super::{Call, Refusal, text};
 use super::kind;
@@ -9,7 +9,7 @@ use crate::master::server::Client;
 
 const NO_ID: Refusal = Refusal::new("ERR client-id should be greater than 0");
 
-/// Everything that is said must be so.
+/// A filter matches the connections for which all given options hold.
 #[derive(Default)]
 pub(super) struct Filter<'a> {
     address: Option<&'a [u8]>,
@@ -19,16 +19,17 @@ pub(super) struct Filter<'a> {
     pub(super) spares_self: bool,
     name: Option<&'a [u8]>,
     library: [Option<&'a [u8]>; 2],
-    /// The address without its port.
+    /// Address without its port.
     ip: Option<&'a [u8]>,
     database: Option<u8>,
-    /// It has been there, and has said nothing, for so many seconds.
+    /// Least age of the connection, in seconds.
     age_s: Option<u64>,
+    /// Least time since the last command of the connection, in seconds.
     idle_s: Option<u64>,
 }
 
 impl<'a> Filter<'a> {
-    /// The connection that comes from there.
+    /// Returns a filter for the connection with this address.
     pub(super) fn at(address: &'a [u8]) -> Self {
         Self { address: Some(address), ..Self::default() }
     }
@@ -62,7 +63,8 @@ impl<'a> Filter<'a> {
         if rest.is_empty() { Ok(filter) } else { Err(text::SYNTAX) }
     }
 
-    /// One number, or as many as there are; what follows.
+    /// Parses one connection number, or several where the server accepts several; returns the words
+    /// after them.
     fn take_ids(
         &mut self,
         call: &Call<'a>,
@@ -88,7 +90,7 @@ impl<'a> Filter<'a> {
         Ok(rest)
     }
 
-    /// What only some servers know; whether this is such an option.
+    /// Parses an option that only some servers know; returns false if it is not one of these.
     fn take_more(
         &mut self,
         call: &Call<'a>,
@@ -118,7 +120,7 @@ impl<'a> Filter<'a> {
         Ok(true)
     }
 
-    /// Whether the connection `id` is meant when the wall clock reads `wall_ns`.
+    /// Returns true if the connection `id` matches when the wall clock reads `wall_ns`.
     pub(super) fn is_about(&self, id: u64, client: &Client, wall_ns: u64) -> bool {
         let address = client.address.as_bytes();
         let ip = address.rsplitn(2, |&byte| byte == b':').last().unwrap_or_default();

@@ -68,7 +68,8 @@ impl<'a> Options<'a> {
         Ok(())
     }
 
-    /// Refuses options that contradict each other or the state `before`, in the order of servers.
+    /// Returns the mode, or rejects options that contradict each other or the state `before`,
+    /// checked in the order of real servers.
     fn mode(&self, before: Option<Listener>) -> Result<Mode, Refusal> {
         if !self.bcast && !self.prefixes.is_empty() {
             return Err(Refusal::new("ERR PREFIX option requires BCAST mode to be enabled"));
@@ -154,7 +155,7 @@ pub(super) fn cache(call: &mut Call<'_>) -> Outcome {
     Ok(Value::ok())
 }
 
-/// The connection that invalidations are redirected to: 0 for none, −1 without tracking.
+/// Returns the connection to which invalidations are redirected: 0 for none, −1 without tracking.
 fn redirection(listener: Option<Listener>) -> Value {
     Value::Integer(if listener.is_some() { 0 } else { -1 })
 }

@@ -1,4 +1,4 @@
-//! Every command there is, with any words: no panic, and an answer that ends.
+//! Every command with arbitrary arguments: no panic, and a reply that is complete.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! In what servers differ.
+//! Differences between server profiles.
 
 use super::*;
 
@@ -73,7 +73,8 @@ fn valkey_says_more_to_scripts_and_clients() {
     Bench::new(&REDIS_7_0).goes(&[("WAIT 0 9223372036854775807", ":0")]);
 }
 
-/// What clients of the servers that cannot be asked here see of them (reference, section 8).
+/// Behaviour that clients see of servers that are not available to this test (reference, section
+/// 8).
 #[test]
 fn profiles_without_a_server_differ_as_their_documents_say() {
     for (profile, version) in [(&REDIS_7_2, "7.2.7"), (&REDIS_8_4, "8.4.0")] {
@@ -144,7 +145,7 @@ fn valkey_kills_connections_by_more_than_redis_does() {
     bench.goes(&[("CLIENT KILL NAME other", ":1"), ("CLIENT KILL NAME other", ":0")]);
 }
 
-/// Seen on Valkey 9.1.2 through a WATCH.
+/// Observed on Valkey 9.1.2 through a WATCH.
 #[test]
 fn a_set_into_the_past_leaves_a_missing_key_alone_on_valkey() {
     for (profile, executed) in [(&REDIS_7_0, "*-1"), (&VALKEY_9, "*0")] {

@@ -1,4 +1,4 @@
-//! What a server refuses in the state that it is in, and what a script says of itself about that.
+//! Refusals that depend on the server's state, and the effect of a script's flags on them.
 
 use super::*;
 
@@ -8,7 +8,7 @@ const READ_ONLY: &str = "-READONLY You can't write against a read only replica."
 const DOWN: &str =
     "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 
-/// What `script` is answered, whose first line says `flags`.
+/// Returns the reply to `script`, run by `command` with `flags` in its first line.
 fn said(bench: &mut Bench, command: &str, flags: &str, script: &str) -> String {
     let text = format!("#!lua{flags}\n{script}");
     let words = [command, &text, "0"].map(|word| Bytes::copy_from_slice(word.as_bytes()));

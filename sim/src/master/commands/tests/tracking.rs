@@ -1,4 +1,4 @@
-//! Client-side caching, as connections see it: registrations, and the pushes that follow.
+//! Client-side caching as connections see it: registrations and the pushes that follow.
 
 use super::*;
 use crate::master::resp::Protocol;
@@ -6,7 +6,8 @@ use crate::master::resp::Protocol;
 const PUSH: &str = ">2\r\n$10\r\ninvalidate\r\n";
 
 impl Bench {
-    /// Two connections that speak version 3; the first tracks keys with `options`.
+    /// Returns a bench with two connections that speak version 3; the first tracks keys with
+    /// `options`.
     fn tracking(profile: &'static Profile, options: &str) -> Self {
         let mut bench = Self::new(profile);
         for place in 0..2 {
@@ -16,7 +17,7 @@ impl Bench {
         bench
     }
 
-    /// The pushes since the last call: connection and key, `*` for all keys.
+    /// Returns the pushes since the last call: connection and key, with `*` for all keys.
     fn pushes(&mut self) -> Vec<(u64, String)> {
         let pushes = self.server.take_pushes().into_iter().map(|(id, value)| {
             let mut out = Vec::new();
@@ -161,7 +162,7 @@ fn caching_holds_for_one_command_or_one_transaction() {
     assert_eq!(bench.changed_by_other(&["MSET k 1 j 1"]), "j");
 }
 
-/// Seen on 7.0.15; from 7.2 on the keys that are read count.
+/// Observed on 7.0.15; from 7.2 on, the keys that are actually read are registered.
 #[test]
 fn a_script_that_reads_registers_declared_keys_or_those_read() {
     let script = "EVAL \"return redis.call('GET', 'u')\" 2 k j";

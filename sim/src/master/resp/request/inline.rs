@@ -1,20 +1,20 @@
-//! Requests as people type them: words in a line, quoted where they must be.
+//! Inline requests, as people type them: words on a line, quoted where necessary.
 
 use bytes::Bytes;
 
 use super::Request;
 
-/// The words of `line`; `None` if a quote is not closed, or is closed in the middle of a word where
-/// quotes do not join words.
+/// Splits `line` into words; returns `None` if a quote is not closed, or if a quote is closed
+/// within a word and `quotes_join` is false.
 ///
-/// Between double quotes `\n \r \t \b \a \xHH` mean what they mean in C and a backslash makes any
-/// other byte itself; between single quotes there is `\'` alone.
+/// Between double quotes `\n \r \t \b \a \xHH` have the same meaning as in C and a backslash makes
+/// any other byte literal; between single quotes `\'` is the only escape.
 pub(in crate::master) fn words(line: &[u8], quotes_join: bool) -> Option<Request> {
     let mut words = Request::new();
     let mut rest = line;
     loop {
         rest = rest.trim_ascii_start();
-        // The one white space that Redis knows and the standard library does not.
+        // Vertical tab: the one white space that Redis knows and the standard library does not.
         while let [0x0B, after @ ..] = rest {
             rest = after.trim_ascii_start();
         }
@@ -27,7 +27,7 @@ pub(in crate::master) fn words(line: &[u8], quotes_join: bool) -> Option<Request
     }
 }
 
-/// Appends the word at the beginning of `rest`; what follows it.
+/// Appends the word at the beginning of `rest` to `word`; returns the bytes after it.
 fn take_word<'a>(mut rest: &'a [u8], quotes_join: bool, word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {
@@ -36,7 +36,7 @@ fn take_word<'a>(mut rest: &'a [u8], quotes_join: bool, word: &mut Vec<u8>) -> O
             [quote @ (b'"' | b'\''), after @ ..] => {
                 rest = take_quoted(*quote, after, word)?;
                 if !quotes_join {
-                    // A word ends with the quote.
+                    // The closing quote must end the word.
                     let ends = rest.first().is_none_or(|&byte| is_space(byte));
                     return ends.then_some(rest);
                 }

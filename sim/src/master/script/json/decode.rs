@@ -1,4 +1,4 @@
-//! JSON to tables.
+//! Decodes JSON into tables.
 
 use mlua::{Lua, Value as Lv};
 
@@ -42,14 +42,15 @@ impl Token {
     }
 }
 
-/// A token and where it begins.
+/// A token and its position.
 type Placed = (Token, usize);
 
-/// What the interpreter needs free on its stack for an array, and for an object.
+/// Free slots that an open array needs on the interpreter's stack.
 const ARRAY_SLOTS: usize = 2;
+/// Free slots that an open object needs on the interpreter's stack.
 const OBJECT_SLOTS: usize = 3;
 
-/// A table of which a part is read; the key in an object of what comes next is with it.
+/// A partly read table. The shelf holds the table and, for an object, the key of the next value.
 #[derive(Clone, Copy)]
 enum Open {
     Array { index: i64 },
@@ -57,13 +58,13 @@ enum Open {
 }
 
 enum Step {
-    /// This value is read.
+    /// A complete value.
     Whole(Lv),
-    /// With this token begins what is next to be read.
+    /// The first token of the next value.
     Within(Placed),
 }
 
-/// Tables wait for what is within them: a text may nest them as deep as it likes.
+/// Keeps unfinished tables in a list instead of recursing: a text may nest to any depth.
 pub(super) struct Decoder<'a> {
     lua: &'a Lua,
     text: &'a [u8],
@@ -71,12 +72,12 @@ pub(super) struct Decoder<'a> {
     settings: Settings,
     open: Vec<Open>,
     shelf: Shelf,
-    /// How many of those that are open are objects.
+    /// Number of open tables that are objects.
     objects: usize,
 }
 
 impl<'a> Decoder<'a> {
-    /// What `text` says.
+    /// Returns the value of `text`.
     pub(super) fn decode(lua: &'a Lua, text: &'a [u8], settings: Settings) -> mlua::Result<Lv> {
         let (open, shelf) = (Vec::new(), Shelf::new(lua)?);
         Self { lua, text, at: 0, settings, open, shelf, objects: 0 }.read()
@@ -134,7 +135,7 @@ impl<'a> Decoder<'a> {
         self.member(token)
     }
 
-    /// `token` is the key of the next member of an object.
+    /// Begins a member of an object; `token` is its key.
     fn member(&mut self, (token, at): Placed) -> mlua::Result<Step> {
         let Token::String(key) = token else {
             return Err(self.unexpected("object key string", &token, at));
@@ -148,7 +149,7 @@ impl<'a> Decoder<'a> {
         Ok(Step::Within(value))
     }
 
-    /// Puts `value` where it belongs.
+    /// Adds `value` to the innermost open table.
     fn fill(&mut self, open: Open, value: Lv) -> mlua::Result<Step> {
         let depth = self.open.len();
         let table = self.shelf.table(depth)?;
@@ -179,8 +180,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Servers have what is open on the interpreter's stack, of objects the key, too; the next
-    /// table needs so much besides.
+    /// Checks the nesting depth before a table is opened. Real servers keep every open table on the
+    /// interpreter's stack, and for objects the key, too; the next table needs `slots` more.
     fn descend(&self, slots: usize) -> mlua::Result<()> {
         let depth = self.open.len() + 1;
         let slots = slots + depth + self.objects;
@@ -261,7 +262,7 @@ impl<'a> Decoder<'a> {
         (Token::String(text), begin)
     }
 
-    /// Reads what follows a backslash, and says how long it is.
+    /// Decodes the escape sequence after a backslash; returns its length.
     fn escape(&self, text: &mut Vec<u8>) -> Result<usize, &'static str> {
         const UNICODE: &str = "invalid unicode escape code";
         let rest = &self.text[self.at + 1..];
@@ -294,7 +295,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Whether what looks like a number is none of JSON: it has leading zeros, is hexadecimal, or none.
+/// Returns true if the text looks like a number but is not one in JSON: it has leading zeros, is
+/// hexadecimal, infinite or not a number.
 fn is_invalid(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let lower = |length| text.get(..length).map(<[u8]>::to_ascii_lowercase);

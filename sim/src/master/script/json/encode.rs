@@ -1,4 +1,4 @@
-//! Tables to JSON.
+//! Encodes tables as JSON.
 
 use mlua::{Function, Lua, Table, Value as Lv};
 
@@ -8,38 +8,38 @@ use super::super::shelf::Shelf;
 use super::super::{MEMORY_MAX, number::general};
 use super::{Invalid, Settings};
 
-/// How much of a string is written before it is asked whether that is too much.
+/// Number of bytes of a string that are written between two checks of the size.
 const PIECE_BYTES: usize = 64 * 1_024;
 
-/// What the interpreter needs free on its stack for a table.
+/// Free slots that an open table needs on the interpreter's stack.
 const TABLE_SLOTS: usize = 3;
 
-/// A table of which a part is written; the last key of an object is with it.
+/// A partly written table. The shelf holds the table and, for an object, its last key.
 #[derive(Clone, Copy)]
 enum Open {
     Array {
-        /// What was written last.
+        /// Index of the last element written.
         index: i64,
         length: i64,
     },
     Object,
 }
 
-/// Tables wait for what is within them: a script may nest them as deep as it likes.
+/// Keeps unfinished tables in a list instead of recursing: a script may nest tables to any depth.
 pub(super) struct Encoder<'a> {
     lua: &'a Lua,
-    /// `next` of Lua.
+    /// Lua's `next`.
     next: &'a Function,
     settings: Settings,
     out: Vec<u8>,
     open: Vec<Open>,
     shelf: Shelf,
-    /// How many of those that are open are objects.
+    /// Number of open tables that are objects.
     objects: usize,
 }
 
 impl<'a> Encoder<'a> {
-    /// `value` in JSON.
+    /// Returns `value` in JSON.
     pub(super) fn encode(
         lua: &'a Lua,
         next: &'a Function,
@@ -143,7 +143,8 @@ impl<'a> Encoder<'a> {
 
     fn table(&mut self, table: &Table) -> mlua::Result<()> {
         let depth = self.open.len() + 1;
-        // Servers have what is open on the interpreter's stack, of objects the key, too.
+        // Real servers keep every open table on the interpreter's stack, and for objects the key,
+        // too.
         let slots = depth + self.objects + TABLE_SLOTS;
         if depth as i64 > self.settings.encode_depth || slots > STACK_MAX {
             let text = format!("Cannot serialise, excessive nesting ({depth})");
@@ -164,7 +165,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// How long the table is as an array; 0: it is none.
+    /// Returns the length of the table as an array; 0 if it is not an array.
     fn length(&self, table: &Table) -> mlua::Result<i64> {
         let (mut longest, mut count) = (0, 0);
         for pair in table.pairs::<Lv, Lv>() {

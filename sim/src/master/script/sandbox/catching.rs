@@ -1,4 +1,4 @@
-//! What catches errors.
+//! The functions that catch errors: `pcall`, `xpcall` and `coroutine.resume`.
 
 use std::rc::Rc;
 
@@ -9,11 +9,12 @@ use super::super::errors::{self, Raised, caught};
 use super::super::state::State;
 use super::{Kit, plain};
 
-/// What catches errors.
+/// Adds the functions that catch errors.
 pub(super) fn catching(kit: &Kit<'_>, state: &Rc<State>, coroutine: &Table) -> mlua::Result<()> {
-    /// The results of a call: whether it went well comes first.
+    /// Converts the results of a call; the first one is true if the call succeeded.
     ///
-    /// A script that must stop cannot make anything of the error, not even in a handler that fails.
+    /// A script that must stop cannot catch the error, not even in an error handler that itself
+    /// fails.
     fn settled(lua: &Lua, state: &State, mut results: MultiValue) -> mlua::Result<MultiValue> {
         if let Some(text) = state.stopped.borrow().as_ref() {
             return Err(Raised::Stop(text.clone()).into());
@@ -34,7 +35,7 @@ pub(super) fn catching(kit: &Kit<'_>, state: &Rc<State>, coroutine: &Table) -> m
             return Ok(MultiValue::from_vec(vec![Lv::Boolean(false), Lv::String(text)]));
         }
         let mut results = settled(lua, &of_pcall, pcall.call(arguments)?)?;
-        // Servers give a script the text of the error instead of the table that carries it.
+        // Real servers give a script the text of the error instead of the table that carries it.
         if results.front() == Some(&Lv::Boolean(false))
             && let Some(Lv::Table(error)) = results.get(1)
         {

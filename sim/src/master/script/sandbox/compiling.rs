@@ -1,4 +1,4 @@
-//! What compiles.
+//! The functions that compile code.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::super::arguments::{text_argument, text_of};
 use super::super::errors::{caught, type_error};
 use super::{Kit, as_text, plain};
 
-/// What compiles.
+/// Adds the functions that compile code.
 pub(super) fn compiling(kit: &Kit<'_>) -> mlua::Result<()> {
     let loadstring: Function = kit.native.raw_get("loadstring")?;
     let compile = move |lua: &Lua, chunk: &[u8], name: &[u8]| {

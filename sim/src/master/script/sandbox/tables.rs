@@ -1,4 +1,4 @@
-//! What looks into tables, and what changes them.
+//! The functions that read and change tables.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use super::super::errors::{self, Raised};
 use super::super::state::State;
 use super::{Kit, plain};
 
-/// After how many elements that are moved the server is asked whether to go on.
+/// Number of elements moved between two interrupt checks.
 const INTERRUPT_MOVES: usize = 10_000;
 
-/// What looks into tables.
+/// Adds the functions that read tables.
 pub(super) fn looking(kit: &Kit<'_>) -> mlua::Result<()> {
     let native_next: Function = kit.native.raw_get("next")?;
     let protected = Rc::clone(kit.protected);
@@ -54,7 +54,7 @@ pub(super) fn looking(kit: &Kit<'_>) -> mlua::Result<()> {
     })
 }
 
-/// What changes tables.
+/// Adds the functions that change tables.
 pub(super) fn changing(kit: &Kit<'_>, state: &Rc<State>, table: &Table) -> mlua::Result<()> {
     let protected = Rc::clone(kit.protected);
     kit.set("rawset", move |lua, arguments| {
@@ -94,7 +94,7 @@ pub(super) fn changing(kit: &Kit<'_>, state: &Rc<State>, table: &Table) -> mlua:
         let end = table.raw_len() as i64 + 1;
         let at = match arguments.len() {
             2 => end,
-            // C takes the low bits of a place.
+            // C takes the low 32 bits of a position.
             3 => i64::from(integer_argument(lua, &arguments, 2)? as i32),
             _ => return Err(errors::text(lua, "wrong number of arguments to 'insert'")),
         };

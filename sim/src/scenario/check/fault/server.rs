@@ -1,4 +1,4 @@
-//! Rules about what happens to servers.
+//! Rules about faults of servers.
 
 use super::super::Check;
 use crate::scenario::model::{
@@ -8,7 +8,7 @@ use crate::scenario::model::{
 use crate::scenario::names;
 use crate::scenario::span::Span;
 
-/// Databases of a server, as Redis has them by default.
+/// Number of databases of a server, as in Redis by default.
 const DATABASES: u8 = 16;
 
 impl Check<'_> {
@@ -42,7 +42,7 @@ impl Check<'_> {
         }
     }
 
-    /// A server gets the keys of its own replica, or keeps its own.
+    /// Checks that a server receives the keys of its own replica, or keeps its own.
     pub(super) fn demotion(&mut self, at: &str, it: &Demotion) {
         let Some(leader) = &it.of else { return };
         let replicas = self.scenario.cluster.replicas.iter();
@@ -89,7 +89,7 @@ impl Check<'_> {
         }
     }
 
-    /// A backup was made, of a disk, before it is put back.
+    /// Checks that the backup is made before the fault, and from a host with a disk.
     fn backup(&mut self, at: &str, fault: &Fault, it: &Restarting, backup: Span) {
         self.span(at, backup);
         match fault.at {
@@ -110,7 +110,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a restart of each of these nodes loads its last snapshot.
+    /// Checks that a restart of each of these nodes loads its last snapshot.
     pub(super) fn loads_snapshots(&mut self, at: &str, names: &HostNames) {
         let cluster = &self.scenario.cluster;
         let other = names.0.iter().find(|name| {

@@ -1,69 +1,70 @@
-//! What a fault's author says of it, kind by kind.
+//! The details that an author gives for each kind of fault.
 
 use serde::{Deserialize, Serialize};
 
 use super::hosts::HostNames;
 use crate::scenario::span::{SignedSpan, Span};
 
-/// The hosts that a fault is about.
+/// A fault without details other than its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OneHost {
-    /// Their names.
+    /// Names of the hosts.
     pub host: HostNames,
 }
 
-/// Nodes that somebody empties.
+/// Nodes that are flushed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Flush {
-    /// Their names.
+    /// Names of the nodes.
     pub host: HostNames,
-    /// The number of the database that is emptied; all of them if not given. Locks are in database 0.
+    /// Number of the database that is emptied; all of them if not given. Locks are in database 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<u8>,
 }
 
-/// Nodes of which two databases change places (`SWAPDB`).
+/// Nodes on which two databases change places (`SWAPDB`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Swap {
-    /// Their names.
+    /// Names of the nodes.
     pub host: HostNames,
-    /// The numbers of the two. Locks are in database 0.
+    /// Numbers of the two databases. Locks are in database 0.
     pub databases: [u8; 2],
 }
 
-/// A host that dies, and perhaps comes back.
+/// A host that dies, and perhaps restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Restarting {
-    /// Its name.
+    /// Names of the hosts.
     pub host: HostNames,
-    /// How long after its death it starts again; never if not given.
+    /// Time from the death to the restart; the host stays dead if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after: Option<Span>,
-    /// What measures that time: the clock of whoever restarts it, who is on the same host.
+    /// Clock that measures `restart-after`: one on the same host, or true time.
     #[serde(default)]
     pub measured_on: Stopwatch,
-    /// The disk is put back to what it was at this true time, whatever it has kept since.
+    /// Before the restart, the disk is restored to its state at this true time, whatever it stored
+    /// since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup_of: Option<Span>,
-    /// The host's death tears what was being written: some of the unsynced tail survives, and the
-    /// last record of it in part. Only with `power`.
+    /// The death tears the write that was under way: some of the unsynced tail survives, and the
+    /// last record of it only in part. Only with `power`.
     #[serde(default)]
     pub torn: bool,
-    /// A proxy keeps the clients' connections open across the death and the restart; what is sent in
-    /// between is lost.
+    /// A proxy keeps the clients' connections open across the death and the restart. Messages sent
+    /// in between are lost.
     #[serde(default)]
     pub behind_a_proxy: bool,
 }
 
-/// What measures the delay of a restart.
+/// Clock that measures the delay of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopwatch {
-    /// The host's boot clock: it can run wrong, it cannot be set.
+    /// The host's boot clock, which may run at a wrong rate but cannot be set.
     Boot,
     /// True time.
     #[default]
@@ -72,59 +73,60 @@ pub enum Stopwatch {
     Wall,
 }
 
-/// A master that makes way for a replica, or for the old master that comes back.
+/// A master whose place a replica takes, or the old master when it comes back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Failover {
-    /// Whose place is taken.
+    /// Node whose place is taken.
     pub node: String,
-    /// Who takes it: one of the node's replicas, or the node itself after an earlier failover.
+    /// Server that takes the place: one of the node's replicas, or the node itself after an earlier
+    /// failover.
     pub to: String,
-    /// The clients that hear of it at once; all of them if not given. The others go on with the old
-    /// master, if it lives, until the fault ends.
+    /// Clients that learn of the failover at once; all of them if not given. The others keep using
+    /// the old master, if it lives, until the fault ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Vec<String>>,
 }
 
-/// Masters that become replicas under live connections.
+/// Masters that become replicas while connections stay open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Demotion {
-    /// The nodes.
+    /// Names of the nodes.
     pub host: HostNames,
-    /// The node's own replica, whose keys the server gets; if not given it follows a server outside
-    /// the scenario that has none.
+    /// The node's own replica, whose keys the server receives. If not given, the server follows one
+    /// outside the scenario that has no keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// The server is resynchronised in part, and loses no key.
+    /// The server resynchronises partially and loses no key.
     #[serde(default)]
     pub keeps_keys: bool,
 }
 
-/// Nothing passes between two groups of hosts.
+/// A partition: nothing passes between two groups of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
-    /// The two groups; clients, nodes, or `store`.
+    /// The two groups; clients, nodes, replicas or `store`.
     pub between: [Vec<String>; 2],
-    /// Only from the first group to the second.
+    /// Block only messages from the first group to the second.
     #[serde(default)]
     pub one_way: bool,
-    /// What becomes of what is sent.
+    /// Effect on the blocked messages and their connections.
     #[serde(default)]
     pub lost: Lost,
 }
 
-/// What a partition does to connections across it.
+/// Effect of a partition on the connections across it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lost {
-    /// What was sent arrives after the heal, with the next retransmission.
+    /// Messages arrive after the partition heals, with the next retransmission.
     #[default]
     Hold,
     /// Both ends see a reset.
     Reset,
-    /// Nothing arrives, ever, on a connection that was open; no end notices.
+    /// Nothing ever arrives on a connection that was open, and neither end notices.
     Silent,
 }
 
@@ -132,13 +134,13 @@ pub enum Lost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Delay {
-    /// Where they come from.
+    /// Senders.
     pub from: Vec<String>,
-    /// Where they go.
+    /// Receivers.
     pub to: Vec<String>,
-    /// How much longer.
+    /// Additional delay.
     pub by: Span,
-    /// Only these messages; all if not given.
+    /// Kind of message to delay; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Message>,
 }
@@ -147,13 +149,13 @@ pub struct Delay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// Answers of nodes.
+    /// Replies of nodes.
     Answer,
-    /// Requests that extend.
+    /// Extension requests.
     Extend,
-    /// Requests that release.
+    /// Release requests.
     Release,
-    /// Requests that set.
+    /// SET requests.
     Set,
     /// Writes to the resource.
     Write,
@@ -163,18 +165,18 @@ pub enum Message {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockBy {
-    /// Whose.
+    /// Hosts of the clocks.
     pub host: HostNames,
-    /// By how much; forward if positive.
+    /// Amount; positive is forward.
     pub by: SignedSpan,
 }
 
-/// A clock that runs wrong.
+/// A clock that runs at a wrong rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockRate {
-    /// Whose.
+    /// Hosts of the clocks.
     pub host: HostNames,
-    /// How much faster than true time, in parts per million.
+    /// Rate relative to true time, in parts per million; positive is faster.
     pub ppm: i32,
 }

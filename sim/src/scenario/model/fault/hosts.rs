@@ -1,11 +1,11 @@
-//! The hosts that a fault is about.
+//! The hosts of a fault.
 
 use core::fmt;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The hosts that a fault is about. In a file a name, or a list of names to which it happens at
+/// The hosts of a fault. In a file, a name or a list of names; the fault happens to all of them at
 /// once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostNames(pub Vec<String>);
@@ -49,23 +49,23 @@ impl<'de> Visitor<'de> for HostNamesVisitor {
     }
 }
 
-/// Kinds of hosts.
+/// Groups of hosts that a fault may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// The processes that lock.
+    /// The client processes.
     Clients,
     /// The masters.
     Nodes,
-    /// The masters and the servers that follow them.
+    /// The masters and the replicas.
     NodesAndReplicas,
-    /// Every host that has clocks and processes of its own.
+    /// All hosts with clocks and processes of their own: clients, masters and replicas.
     Machines,
-    /// The protected resource, too.
+    /// The machines and the protected resource.
     All,
 }
 
 impl Hosts {
-    /// One of them, in words.
+    /// Returns the description of one such host, for messages.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

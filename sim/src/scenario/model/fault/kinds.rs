@@ -1,5 +1,5 @@
-//! The kinds of faults, and everything that is to be known of one before it is played. An engine adds
-//! what happens at its beginning and its end.
+//! The kinds of faults, and their static properties. An engine adds what happens at the start and
+//! the end of a fault.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,15 @@ use super::details::{
 use super::hosts::Hosts;
 use crate::scenario::span::{SignedSpan, Span};
 
-/// What goes wrong. In a file its name is a key of the fault, and its details are the value.
+/// A kind of fault. In a file its name is a key of the fault, and its details are the value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A client takes no step; the world goes on.
+    /// A client takes no step, while everything else goes on.
     Pause(OneHost),
-    /// The same, and the host sleeps: its monotonic clock stops.
+    /// A client takes no step and its host sleeps: its monotonic clock stops.
     Suspend(OneHost),
-    /// The process dies, its host lives.
+    /// The process dies; its host lives.
     Kill(Restarting),
     /// The host dies.
     Power(Restarting),
@@ -29,82 +29,83 @@ pub enum FaultKind {
     Delay(Delay),
     /// The wall clock is set.
     ClockJump(ClockBy),
-    /// All three clocks run at another rate, until the end.
+    /// All three clocks run at another rate until the end.
     ClockRate(ClockRate),
-    /// The clocks are slewed by an amount between the beginning and the end.
+    /// The clocks are slewed by an amount between the start and the end.
     ClockSlew(ClockBy),
     /// The lock's key is evicted.
     Evict(OneHost),
-    /// Every key of a node is deleted, or of one of its databases.
+    /// All keys of a node, or of one of its databases, are deleted.
     Flush(Flush),
     /// An operator deletes the lock's key on a node.
     Delete(OneHost),
-    /// A node's memory is full and its policy is `noeviction`: it refuses to set, and nothing else.
+    /// A node's memory is full under the policy `noeviction`: it rejects SETs and nothing else.
     MemoryFull(OneHost),
-    /// Syncs of a node's disk that are under way or begin do not finish until the end.
+    /// Syncs of a node's disk that are under way, or that begin, do not finish until the end.
     DiskStall(OneHost),
-    /// A node writes a snapshot, done at this instant.
+    /// A node writes a snapshot, complete at this instant.
     Snapshot(OneHost),
-    /// A node's process is told to stop: it writes what its persistence says, and closes.
+    /// A node's process is told to stop: it saves what its persistence requires, and exits.
     Shutdown(Restarting),
     /// A replica takes the place of its master.
     Failover(Failover),
-    /// A node's server becomes a replica under live connections, and a master again at the end.
+    /// A node's server becomes a replica while connections stay open, and a master again at the
+    /// end.
     Demote(Demotion),
     /// Two databases of a node change places.
     Swap(Swap),
-    /// A replica is new: it begins to follow its node at this instant.
+    /// A new replica starts to follow its node at this instant.
     Attach(OneHost),
 }
 
-/// Whether a kind of fault has an end of its own.
+/// The kinds of end that a fault can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// It must be given one.
+    /// An end must be given.
     Always,
-    /// It happens at one instant.
+    /// No end may be given: the fault happens at one instant.
     Never,
-    /// It lasts until the end of the run if it is given none.
+    /// An end may be given; without one, the fault lasts until the end of the run.
     Perhaps,
 }
 
-/// What a fault can be the reason of.
+/// The kind of failure that a fault can explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// A clock that is wrong.
+    /// A wrong clock.
     Clock,
     /// A key that is gone, or cannot be set.
     Memory,
-    /// A process that is away or stands still.
+    /// A process that is down or paused.
     Process,
 }
 
-/// What is to be known of a kind.
+/// The static properties of a fault kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
-    /// Its name in files.
+    /// Name in files.
     pub name: &'static str,
-    /// The hosts that it may name.
+    /// Hosts that the fault may name.
     pub hosts: Hosts,
-    /// Whether it has an end.
+    /// The kind of end that it has.
     pub ends: Ends,
-    /// What it can be the reason of.
+    /// Failures that it can explain.
     pub explains: &'static [Family],
 }
 
-/// A time among the details of a fault.
+/// A time value among the details of a fault.
 #[derive(Debug)]
 pub enum Time<'a> {
     /// An instant of the run.
     Instant(&'a mut Span),
-    /// How long something takes.
+    /// A duration.
     Length(&'a mut Span),
-    /// By how much a clock is moved.
+    /// The amount by which a clock is moved.
     Shift(&'a mut SignedSpan),
 }
 
 impl FaultKind {
-    /// The names of all kinds.
+    /// Names of all kinds.
     pub const NAMES: [&'static str; 21] = [
         "pause",
         "suspend",
@@ -129,7 +130,7 @@ impl FaultKind {
         "attach",
     ];
 
-    /// What is to be known of the kind.
+    /// Returns the static properties of the kind.
     #[must_use]
     pub const fn descriptor(&self) -> Descriptor {
         use Ends::{Always, Never, Perhaps};
@@ -161,7 +162,7 @@ impl FaultKind {
         Descriptor { name, hosts, ends, explains }
     }
 
-    /// The hosts that it happens to; none if it is about what is between hosts.
+    /// Returns the hosts that the fault strikes; none if it affects the links between hosts.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
         match self {
@@ -185,7 +186,7 @@ impl FaultKind {
         }
     }
 
-    /// Every time among its details.
+    /// Returns every time value among the details.
     pub fn times(&mut self) -> Vec<Time<'_>> {
         match self {
             Self::ClockJump(it) | Self::ClockSlew(it) => vec![Time::Shift(&mut it.by)],

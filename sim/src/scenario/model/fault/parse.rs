@@ -1,4 +1,4 @@
-//! Reads a fault: a table with exactly one key that is the name of a kind.
+//! Parses a fault: a table in which exactly one key is the name of a kind.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use super::{Fault, FaultKind};
 
-/// The keys beside the kind's.
+/// The keys of every fault, besides the name of its kind.
 const COMMON: [&str; 5] = ["id", "at", "until", "lasts", "enabled"];
 
 impl<'de> Deserialize<'de> for Fault {
@@ -58,7 +58,7 @@ fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// A key: one of [`COMMON`], or the first name of a kind.
+/// A key: one of [`COMMON`], or the name of a kind. Rejects the name of a second kind.
 struct Key<'k> {
     known: Option<&'k FaultKind>,
 }
@@ -98,7 +98,7 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// The value behind the name of a kind.
+/// The value of the key that names the kind.
 struct Details {
     name: &'static str,
 }
@@ -111,7 +111,7 @@ impl<'de> DeserializeSeed<'de> for Details {
     }
 }
 
-/// A kind whose name was read apart from its details.
+/// Presents the details as an enum variant called `name`, because the name was read separately.
 struct Tagged<D> {
     name: &'static str,
     details: D,

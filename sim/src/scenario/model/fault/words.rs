@@ -1,11 +1,11 @@
-//! What a fault is, in words.
+//! Descriptions of faults in words.
 
 use super::details::{Demotion, Flush, Restarting};
 use super::kinds::FaultKind;
 use crate::text;
 
 impl FaultKind {
-    /// What it does, for a heading: `C’s wall clock is set by +10 s`.
+    /// Returns the fault's effect as a heading: `C’s wall clock is set by +10 s`.
     #[must_use]
     pub fn summary(&self) -> String {
         match self {
@@ -49,7 +49,8 @@ impl FaultKind {
         }
     }
 
-    /// What the fault `id` did `at` an instant or for a `span` of time, behind "because".
+    /// Returns the effect of the fault `id`, `at` an instant or for a `span` of time, as a clause
+    /// to follow "because".
     #[must_use]
     pub fn because(&self, id: &str, at: &str, span: &str) -> String {
         match self {
@@ -94,17 +95,18 @@ impl FaultKind {
     }
 }
 
-/// The server that a demoted one follows, if it is in the scenario.
+/// Returns ` of <server>` for the server that a demoted node follows; empty if that server is
+/// outside the scenario.
 fn leader(it: &Demotion) -> String {
     it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
 }
 
-/// The database that is emptied, if it is not all of them.
+/// Returns `database <number> of `; empty if all databases are flushed.
 fn database(it: &Flush) -> String {
     it.database.map(|number| format!("database {number} of ")).unwrap_or_default()
 }
 
-/// What hides the death from clients.
+/// Returns the mention of a proxy that hides the death from clients; empty if there is none.
 fn proxy(it: &Restarting) -> &'static str {
     if it.behind_a_proxy { " behind a proxy" } else { "" }
 }

@@ -1,4 +1,4 @@
-//! What one connection has executed, and what is answered.
+//! Executes a connection's requests and creates their replies.
 
 use bytes::Bytes;
 
@@ -9,17 +9,17 @@ use crate::history;
 use crate::master::Change;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Server, Touched, Turn};
-use crate::serve::chronicle::{Chronicle, Told};
 use crate::serve::executor::{Entrance, begins_with};
 use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
 use crate::serve::meaning;
+use crate::serve::recorder::{Recorder, Told};
 
 impl Connection<'_> {
-    /// Executes what is due.
+    /// Executes the requests that are due.
     pub(super) async fn execute(&mut self) {
         let node = self.node;
         let waiting = self.waiting;
-        if let Some(value) = waiting.and_then(|it| it.answer(node.hours.now_ns(), node.synced())) {
+        if let Some(value) = waiting.and_then(|it| it.answer(node.clock.now_ns(), node.synced())) {
             self.waiting = None;
             self.reply(&value, None);
         }
@@ -27,10 +27,10 @@ impl Connection<'_> {
             match node.executor.enter().await {
                 Entrance::Dead => return,
                 Entrance::Busy => self.be_put_off(),
-                // The process that took the connection is dead.
+                // The process that accepted the connection is dead.
                 Entrance::Open(server) if server.incarnation() != self.incarnation => return,
                 Entrance::Open(mut server) => {
-                    // Nothing that was pushed before may come behind an answer.
+                    // Earlier pushes must be sent before the next reply.
                     self.take_pushes();
                     for _ in 0..BATCH_MAX {
                         self.execute_next(&mut server);
@@ -51,20 +51,20 @@ impl Connection<'_> {
         self.executes() && room && next.is_some_and(|it| self.node.is_due(it.due_ns))
     }
 
-    /// Whether anything is executed at all.
+    /// Returns true if requests of this connection are executed at all.
     pub(super) fn executes(&self) -> bool {
         let node = self.node;
         self.stays && self.waiting.is_none() && !node.is_stalled() && !node.executor.is_dying()
     }
 
-    /// What is executed next.
+    /// Removes and returns the next request.
     fn next_arrival(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.pop_front()?;
         self.held.arrivals -= arrival.request.as_ref().map_or(0, |it| Held::cost(it));
         Some(arrival)
     }
 
-    /// Whether nothing holds what came.
+    /// Returns true if no partition holds the request.
     pub(super) fn passes(&self, arrival: &Arrival) -> bool {
         !(arrival.is_held && self.link.requests_held)
     }
@@ -82,7 +82,7 @@ impl Connection<'_> {
         };
         let wall_ns = node.wall_ns();
         node.begin(server, &request);
-        let writer = Chronicle::writer(told, &self.peer);
+        let writer = Recorder::writer(told, &self.peer);
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
         let execute = |server: &mut Server| self.session.execute(server, &request, turn);
         let answer = node.executor.execute(server, &request, execute);
@@ -113,10 +113,10 @@ impl Connection<'_> {
         self.held.queued = if is_queued { self.held.queued + Held::cost(&request) } else { 0 };
     }
 
-    /// The answer to `request`, and whatever is behind it, waits.
+    /// Delays the reply to `request`, and the requests after it.
     fn wait(&mut self, server: &Server, request: &[Bytes], (replicas, timeout_ms): (i64, i64)) {
         let wait_ns = timeout_ms.unsigned_abs().saturating_mul(1_000_000);
-        let until_ns = self.node.hours.now_ns().saturating_add(wait_ns);
+        let until_ns = self.node.clock.now_ns().saturating_add(wait_ns);
         let until_ns = if timeout_ms == 0 { u64::MAX } else { until_ns };
         let disk = begins_with(request, b"WAITAOF").then(|| match server.disk().is_sync_due() {
             _ if !server.config().is_on("appendonly") => Kept::Never,
@@ -126,20 +126,20 @@ impl Connection<'_> {
         self.waiting = Some(Waiting { until_ns, replicas, disk });
     }
 
-    /// Tells what the request did to the lock, `value` being the answer if there is one that says so;
-    /// what is to be told when the answer is sent.
+    /// Records the effect of a request on the lock. `value` is the reply, if it shows whether the
+    /// request succeeded. Returns the event to record when the reply is sent.
     fn tell(
         &mut self,
         told: Option<Told>,
         value: Option<&Value>,
         wall_ns: u64,
     ) -> Option<history::EventKind> {
-        let chronicle = self.node.chronicle.as_ref()?;
+        let recorder = self.node.recorder.as_ref()?;
         if told.is_none() && self.touched.is_empty() {
             return None;
         }
         let is_error = matches!(value, Some(Value::Error(_)));
-        // It is told when it is executed.
+        // A request queued by MULTI is recorded when EXEC executes it.
         if self.session.is_in_transaction() && self.touched.is_empty() && !is_error {
             return None;
         }
@@ -150,10 +150,10 @@ impl Connection<'_> {
             None if !self.touched.iter().any(changes) => history::Answer::No,
             _ => history::Answer::Yes,
         };
-        chronicle.executed(told, &mut self.peer, (&self.touched, answer, wall_ns))
+        recorder.executed(told, &mut self.peer, (&self.touched, answer, wall_ns))
     }
 
-    /// Answers the next request as a node does that is kept by a script.
+    /// Answers the next request like a node that is blocked by a script.
     fn be_put_off(&mut self) {
         let Some(Arrival { request, .. }) = self.next_arrival() else { return };
         match request {
@@ -173,7 +173,7 @@ impl Connection<'_> {
 
     pub(super) fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
         let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
-        let due_ns = if slow_ns == 0 { 0 } else { self.node.hours.now_ns() + slow_ns };
+        let due_ns = if slow_ns == 0 { 0 } else { self.node.clock.now_ns() + slow_ns };
         self.replies.push(value, self.session.protocol(), due_ns, told);
     }
 }

@@ -1,4 +1,4 @@
-//! How much of what a client sent is kept for it.
+//! Accounting of the bytes that clients sent and that are not processed yet.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,33 +7,34 @@ use bytes::Bytes;
 
 use crate::serve::limits::{HELD_BYTES_FREE, HELD_BYTES_MAX};
 
-/// What all connections of the process keep.
+/// Unprocessed bytes of all connections of this process.
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes that came over one connection and are not done with.
+/// Unprocessed bytes of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// Of a request that is not whole.
+    /// Bytes of an incomplete request.
     pub(super) partial: usize,
-    /// Of requests that are not executed.
+    /// Bytes of requests that are not executed.
     pub(super) arrivals: usize,
-    /// Of what stands between MULTI and EXEC.
+    /// Bytes of requests queued between MULTI and EXEC.
     pub(super) queued: usize,
-    /// How many of them are among those of the process.
+    /// Bytes of this connection already included in [`ALL`].
     settled: usize,
 }
 
 impl Held {
-    /// What a request takes.
+    /// Returns the memory that a request takes, in bytes.
     pub(super) fn cost(request: &[Bytes]) -> usize {
         request.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum()
     }
 
-    /// Counts what is kept now among what the process keeps.
+    /// Updates the total of the process.
     ///
     /// # Errors
     ///
-    /// If it is more than before, and more than may be. Who keeps little is not meant.
+    /// If this connection holds more than before and the process is over its budget
+    /// [`HELD_BYTES_MAX`]. Connections with at most [`HELD_BYTES_FREE`] bytes are exempt.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         let now = self.partial + self.arrivals + self.queued;
         let before = core::mem::replace(&mut self.settled, now);

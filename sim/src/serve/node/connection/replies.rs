@@ -1,4 +1,4 @@
-//! Answers on their way to one client.
+//! Replies on their way to one client.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,21 +7,21 @@ use crate::history::EventKind;
 use crate::master::resp::{Protocol, Value};
 use crate::serve::socket::Socket;
 
-/// Answers that are not sent, in order.
+/// Unsent replies, in order.
 #[derive(Default)]
 pub(super) struct Replies {
-    /// What is on its way to the kernel.
+    /// Bytes that may be sent.
     bytes: Vec<u8>,
-    /// How much of it the kernel has.
+    /// Number of those bytes that the kernel has accepted.
     sent: usize,
-    /// What is told before the kernel has it.
+    /// Events to record before the bytes are handed to the kernel.
     told: Vec<EventKind>,
-    /// What is not due, or behind what is not.
+    /// Replies that are not due, or that follow one that is not due.
     later: VecDeque<Later>,
     later_bytes: usize,
 }
 
-/// An answer that is still travelling.
+/// A reply that is still travelling.
 struct Later {
     due_ns: u64,
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ struct Later {
 }
 
 impl Replies {
-    /// Appends `value`, which may be sent at `due_ns`; then `told` is to be told.
+    /// Appends `value`, to be sent at `due_ns`. The event `told` is to be recorded just before.
     pub(super) fn push(
         &mut self,
         value: &Value,
@@ -50,7 +50,7 @@ impl Replies {
         self.later.push_back(Later { due_ns, bytes, told });
     }
 
-    /// How many bytes there are.
+    /// Returns the number of unsent bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.sent + self.later_bytes
     }
@@ -59,23 +59,23 @@ impl Replies {
         self.len() == 0
     }
 
-    /// Whether the kernel would not take what is due.
+    /// Returns true if the kernel has not accepted everything that is due.
     pub(super) fn is_stuck(&self) -> bool {
         self.sent < self.bytes.len()
     }
 
-    /// When more is due.
+    /// Returns the time at which the next reply is due.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         self.later.front().map(|it| it.due_ns)
     }
 
-    /// Forgets everything.
+    /// Drops all replies and their events.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Makes ready what is due at `now_ns`; what is to be told of it, before the kernel has it: who
-    /// reads it may act on it at once.
+    /// Makes the replies ready that are due at `now_ns`. Returns the events to record before
+    /// sending them, because a client that reads a reply may act on it at once.
     pub(super) fn release(&mut self, now_ns: u64) -> impl Iterator<Item = EventKind> {
         while self.later.front().is_some_and(|it| it.due_ns <= now_ns) {
             let Some(next) = self.later.pop_front() else { break };
@@ -86,7 +86,7 @@ impl Replies {
         self.told.drain(..)
     }
 
-    /// Hands what is ready to the kernel, as far as that takes it.
+    /// Hands ready bytes to the kernel, as many as it accepts.
     pub(super) fn send(&mut self, socket: &mut Socket) -> io::Result<()> {
         while self.sent < self.bytes.len() {
             match socket.try_write(&self.bytes[self.sent..]) {

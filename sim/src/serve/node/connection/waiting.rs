@@ -1,29 +1,30 @@
-//! What `WAIT` and `WAITAOF` make a connection wait for.
+//! Requests that wait: `WAIT` and `WAITAOF`.
 
 use crate::master::resp::Value;
 
-/// A request that is answered later. Those behind it wait.
+/// A request whose reply is delayed. Later requests of the connection wait as well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// It is answered then at the latest.
+    /// Latest time of the reply.
     pub(super) until_ns: u64,
-    /// How many replicas it wants; there never are any.
+    /// Number of replicas that it waits for; there never are any.
     pub(super) replicas: i64,
-    /// What it wants of the disk, if it is about the disk.
+    /// The sync that WAITAOF waits for; `None` for WAIT.
     pub(super) disk: Option<Kept>,
 }
 
-/// When a disk has everything.
+/// The sync after which everything written so far is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// When the sync of this number is done.
+    /// The sync with this number; 0 if everything is durable already.
     By(u64),
-    /// Never: nothing is appended.
+    /// None: there is no append-only file.
     Never,
 }
 
 impl Waiting {
-    /// The answer, if it is time, and the `synced`-th sync is done.
+    /// Returns the reply, if the timeout has passed, or if the sync is done and no replicas are
+    /// wanted. `synced` is the number of the last completed sync.
     pub(super) fn answer(self, now_ns: u64, synced: u64) -> Option<Value> {
         let Self { until_ns, replicas, disk } = self;
         let is_kept = matches!(disk, Some(Kept::By(number)) if number <= synced);

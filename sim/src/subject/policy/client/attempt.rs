@@ -1,4 +1,4 @@
-//! One attempt of a policy client: who is asked, what the answers mean, how it ends.
+//! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
 use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 
@@ -24,7 +24,7 @@ impl PolicyClient {
         }
     }
 
-    /// Decides who is asked, and how many of them have to agree.
+    /// Selects the nodes to ask, and the number of votes that the attempt needs.
     pub(in crate::subject::policy) fn choose_voters(&mut self) {
         self.votes.fill(Vote::Unasked);
         let mut voters = self.settings.nodes;
@@ -61,7 +61,7 @@ impl PolicyClient {
         }
     }
 
-    /// The command that sets the key.
+    /// Returns the command that sets the key.
     pub(in crate::subject::policy) fn set(&self, now: Now) -> Ask {
         let ttl_ms = self.ttl_ms();
         match (self.policy.expiry, self.policy.fencing) {
@@ -88,9 +88,9 @@ impl PolicyClient {
         self.counters[node] = count;
         match self.policy.then {
             Then::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
-            // Its answer has to come before the node timeout, which began with the SET.
+            // The reply must come before the node timeout, which began with the SET.
             Then::Wait { .. } => {
-                // A node timeout is an hour at the most.
+                // A node timeout is an hour at most.
                 let timeout_ms = self.settings.node_timeout.as_millis() as u32 / 2;
                 self.send(node, Ask::Wait { replicas: 1, timeout_ms });
             }
@@ -106,7 +106,7 @@ impl PolicyClient {
         self.settle(Settlement::Taken, now);
     }
 
-    /// Decides if that can be done, or asks on.
+    /// Decides the attempt if the votes allow it; otherwise asks further nodes.
     pub(in crate::subject::policy) fn settle(&mut self, refusal: Settlement, now: Now) {
         let count = |wanted| self.votes.iter().filter(|&&vote| vote == wanted).count();
         let (yes, pending, unasked) =
@@ -124,7 +124,7 @@ impl PolicyClient {
         }
     }
 
-    /// `now` is T2.
+    /// Grants or fails an attempt with a majority; `now` is T2.
     fn decide(&mut self, now: Now) {
         self.deadline_ns = match self.expires() {
             true => self.deadline_from(self.t1_ns, nanos(self.settings.ttl)),
@@ -148,7 +148,7 @@ impl PolicyClient {
         self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
     }
 
-    /// When a lease is over whose keys live for `ttl_ns` from `from_ns` at least.
+    /// Returns the deadline of a lease whose keys live for at least `ttl_ns` from `from_ns`.
     pub(in crate::subject::policy) fn deadline_from(&self, from_ns: u64, ttl_ns: u64) -> u64 {
         let drift_ns = if self.policy.gives_up_drift { nanos(self.settings.drift) } else { 0 };
         (from_ns + ttl_ns).saturating_sub(drift_ns)
@@ -181,7 +181,7 @@ impl PolicyClient {
     }
 }
 
-/// The nodes that said yes.
+/// Returns the nodes that voted yes.
 pub(in crate::subject::policy) fn mask(votes: &[Vote]) -> NodeMask {
     let mut agreed = NodeMask::EMPTY;
     for (node, _) in votes.iter().enumerate().filter(|(_, vote)| **vote == Vote::Yes) {

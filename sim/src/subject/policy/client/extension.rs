@@ -1,4 +1,4 @@
-//! How a policy client extends its lease.
+//! Extension of a policy client's lease.
 
 use redlock_client::protocol::{NodeIndex, NodeMask};
 
@@ -8,7 +8,7 @@ use crate::history::{OpKind, Refusal};
 use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
 use crate::subject::{Action, Ask, Now, Word};
 
-/// An extension that is under way.
+/// An extension under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Round {
     t1_ns: u64,
@@ -21,9 +21,10 @@ struct Round {
 pub(in crate::subject::policy) struct Rounds {
     current: Option<Round>,
     votes: Vec<Vote>,
-    /// Extensions that each node has yet to answer: only the answer to the last one counts.
+    /// Number of extensions that each node has not yet answered: only the reply to the last one
+    /// counts.
     unanswered: Vec<u32>,
-    /// Nodes that have yet to answer the SET of a missing key.
+    /// Nodes that have not yet answered the SET of a missing key.
     setting_again: NodeMask,
     succeeded: u32,
 }
@@ -56,19 +57,19 @@ impl Rounds {
         self.current.map(|round| round.timeout_boot_ns)
     }
 
-    /// A connection to the node is gone, and with it the answers that were to come.
+    /// Forgets the pending replies of a node whose connection is closed.
     pub(in crate::subject::policy) fn forget(&mut self, node: usize) {
         self.unanswered[node] = 0;
     }
 
-    /// An extension that nobody waits for any more was answered.
+    /// Counts the reply to an extension that is over.
     pub(in crate::subject::policy) fn answered_late(&mut self, node: usize) {
         self.unanswered[node] = self.unanswered[node].saturating_sub(1);
     }
 }
 
 impl PolicyClient {
-    /// Begins an extension, or refuses to.
+    /// Begins an extension, or refuses to begin one.
     pub(in crate::subject) fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
         let State::Held { lost } = self.state else { return Err(Refusal::Lost) };
         let rules = self.policy.extending;
@@ -86,7 +87,7 @@ impl PolicyClient {
         self.rounds.votes.fill(Vote::Pending);
         self.rounds.setting_again = NodeMask::EMPTY;
         if self.policy.connect == Connect::FreshPerCommand {
-            // It has closed the connections on which it did not hear in time.
+            // The client has closed the connections on which no reply came in time.
             self.rounds.unanswered.fill(0);
         }
         for node in 0..self.settings.nodes {
@@ -97,7 +98,7 @@ impl PolicyClient {
         Ok(())
     }
 
-    /// A node has answered the extension, or the SET that was to bring a missing key back.
+    /// Handles a node's reply to the extension, or to the SET of a missing key.
     pub(in crate::subject::policy) fn extension_answered(
         &mut self,
         node: usize,
@@ -125,7 +126,7 @@ impl PolicyClient {
         self.settle_extension(round, now);
     }
 
-    /// Looks at the clock: the extension may have taken too long, the lease may be over.
+    /// Checks the clock: the extension may have taken too long, or the lease may be over.
     pub(in crate::subject::policy) fn watch(&mut self, now: Now) {
         if let Some(round) = self.rounds.current
             && round.timeout_boot_ns <= now.boot_ns
@@ -144,7 +145,7 @@ impl PolicyClient {
             return;
         }
         match self.rounds.current {
-            // It would rather have the lease for longer than know that it is over.
+            // This client extends late rather than notice the end of the lease.
             Some(round) if !self.policy.extending.only_while_valid => {
                 self.look_again_boot_ns = round.timeout_boot_ns;
             }
@@ -166,7 +167,7 @@ impl PolicyClient {
         }
     }
 
-    /// Enough nodes still had the key.
+    /// Ends a round in which enough nodes still had the key.
     fn conclude_extension(&mut self, round: Round, now: Now) {
         let rules = self.policy.extending;
         let from_ns = if rules.from_reply { now.lease_ns } else { round.t1_ns };

@@ -1,4 +1,4 @@
-//! How leases are extended, by the letter and otherwise.
+//! Extension of leases, by the specification and by weaker rules.
 
 use super::{Bench, EXTEND, MS, SET, TTL_MS, releases};
 use crate::history::Refusal;
@@ -93,7 +93,7 @@ fn a_recreating_extension_sets_missing_keys_even_after_the_deadline() {
     let mut bench = Bench::granted("redlock-extend-recreates");
     bench.now_ms = 11_000;
     bench.extend();
-    // The answer to the acquisition, late.
+    // The late reply to the acquisition.
     bench.answer(4, SET, Word::Ok);
     bench.answer_each(0..3, EXTEND, Word::Integer(0));
     assert_eq!(bench.asked(), [(0, SET), (1, SET), (2, SET)]);

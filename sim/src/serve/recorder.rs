@@ -1,7 +1,8 @@
-//! What happened to the lock, as masters and workers tell it while it happens.
+//! The recorder: writes down what happens to the lock, as masters and workers report it.
 //!
-//! Whose attempt a command was is known only when a worker says that it entered. Until then
-//! attempts are numbered as they come, and [`super::tale`] names them afterwards.
+//! The worker behind a command's attempt is known only when that worker says that it entered. Until
+//! then attempts have preliminary numbers, in the order in which they begin; [`super::history_builder`]
+//! assigns their final ids afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::hours::Hours;
 use super::meaning::{self, Meaning};
+use super::run_clock::RunClock;
 use crate::engine::stage::nodes::key_ended;
 use crate::history::{Answer, AttemptId, EventKind, OpKind, Writer};
 use crate::master::Change;
@@ -18,81 +19,82 @@ use crate::master::script::Sha;
 use crate::master::server::Touched;
 use crate::scenario::CLIENTS_MAX;
 
-/// More is not told: a history has at most 2 000 000 events.
+/// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
+/// and one entry can become several.
 const ENTRIES_MAX: usize = 900_000;
 
-/// Attempts are numbered in 24 bits.
+/// Maximum number of attempts: preliminary numbers have 24 bits.
 const USES_MAX: usize = 1 << 24;
 
-/// The most workers: one client is left for those who never said who they are.
+/// Maximum number of workers. One client is left for connections that never gave a name.
 pub(super) const WORKERS_MAX: usize = CLIENTS_MAX - 1;
 
-/// Everything that is told of one run.
+/// The recorder of one run.
 #[derive(Debug)]
-pub(super) struct Chronicle {
-    hours: Arc<Hours>,
-    /// What is locked.
+pub(super) struct Recorder {
+    clock: Arc<RunClock>,
+    /// Name of the lock.
     resource: String,
-    /// Whether the scenario begins by itself, with the first command about the lock.
+    /// True if the first command about the lock starts the scenario.
     starts_itself: bool,
-    /// Rung when the scenario begins.
+    /// Notified when the scenario starts.
     pub(super) started: Notify,
     log: Mutex<Log>,
 }
 
-/// What was told so far.
+/// Everything recorded so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) entries: Vec<Entry>,
-    /// There was more than can be told.
+    /// True once an entry or attempt was dropped because a limit was reached.
     pub(super) is_full: bool,
     /// Attempts, by their preliminary numbers.
     pub(super) uses: Vec<Use>,
-    /// Who has a name: the scenario's clients first.
+    /// Names of the workers, the scenario's clients first.
     pub(super) workers: Vec<String>,
     by_value: BTreeMap<Bytes, u32>,
-    /// The newest attempt of those who have this name.
+    /// The newest attempt of the connections with this name.
     by_name: BTreeMap<String, u32>,
     inside: BTreeSet<u8>,
     commands: u32,
 }
 
-/// An attempt: everything that was asked with one value.
+/// An attempt: all requests with one value.
 #[derive(Clone, Debug)]
 pub(super) struct Use {
-    /// The connection that asked first: its node and its number.
+    /// The connection that sent the first request: its node and its number.
     pub(super) connection: (u8, u64),
-    /// How that connection calls itself.
+    /// The name that this connection gave itself.
     pub(super) name: Option<String>,
-    /// For how long its keys were to live.
+    /// TTL of the attempt's keys; `None` until its first key is set.
     pub(super) ttl_ns: Option<u64>,
-    /// The script by which its value came first.
+    /// The script that carried the attempt's value first.
     script: Option<Sha>,
-    /// The nodes that were asked for it, bit by bit.
+    /// The nodes that this attempt asked for the lock, one bit each.
     asked: u16,
-    /// A worker has left since it began.
+    /// True if a worker has left its section since the attempt began.
     is_old: bool,
 }
 
-/// Something that happened, and when in true time.
+/// A recorded observation, with its time in nanoseconds of true time since time 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) at_ns: u64,
     pub(super) what: What,
 }
 
-/// What happened.
+/// An observation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
-    /// At a master; attempts have preliminary numbers.
+    /// An event at a master; attempts have preliminary numbers.
     Told(EventKind),
-    /// A worker entered, by the attempt of this number if it said so.
+    /// A worker entered. `by` is the attempt, if the worker named its value.
     Entered { worker: u8, by: Option<u32>, fencing_token: u64 },
-    /// It left.
+    /// A worker left.
     Left { worker: u8 },
 }
 
-/// A command about the lock.
+/// A recorded command about the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     command: u32,
@@ -100,17 +102,17 @@ pub(super) struct Told {
     is_vote: bool,
 }
 
-/// What is known of a connection.
+/// A connection, as the recorder knows it.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) node: u8,
     pub(super) id: u64,
     pub(super) name: Option<String>,
-    /// The attempt that it asked for last.
+    /// The attempt of the connection's last request about the lock.
     last: Option<u32>,
 }
 
-/// Why a worker is not believed.
+/// Reason for rejecting a worker's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Disbelief {
     #[error("ERR this run is about another resource")]
@@ -132,7 +134,7 @@ impl Peer {
 }
 
 impl Told {
-    /// Whether it asks for the lock.
+    /// Returns true if the command asks for the lock.
     pub(super) fn is_vote(self) -> bool {
         self.is_vote
     }
@@ -143,29 +145,29 @@ impl Told {
     }
 }
 
-/// The attempt by its preliminary number.
+/// Converts a preliminary number to an attempt id.
 fn preliminary(number: u32) -> AttemptId {
     AttemptId { client: (number >> 16) as u8, number: number as u16 }
 }
 
-/// The preliminary number of an attempt.
+/// Converts an attempt id back to its preliminary number.
 pub(super) fn number_of(id: AttemptId) -> usize {
     usize::from(id.client) << 16 | usize::from(id.number)
 }
 
-impl Chronicle {
+impl Recorder {
     pub(super) fn new(
-        hours: Arc<Hours>,
+        clock: Arc<RunClock>,
         resource: &str,
         clients: Vec<String>,
         starts_itself: bool,
     ) -> Self {
         let log = Log { workers: clients, ..Log::default() };
         let (resource, started) = (resource.to_owned(), Notify::new());
-        Self { hours, resource, starts_itself, started, log: Mutex::new(log) }
+        Self { clock, resource, starts_itself, started, log: Mutex::new(log) }
     }
 
-    /// Whether `key` is the lock's.
+    /// Returns true if `key` is a key of the lock.
     pub(super) fn is_key(&self, key: &[u8]) -> bool {
         meaning::is_key(key, self.resource.as_bytes())
     }
@@ -174,7 +176,7 @@ impl Chronicle {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was told so far: as much of it as a tale needs, since masters wait meanwhile.
+    /// Copies the parts of the log that a history needs. Masters block while the copy is made.
     pub(super) fn copy(&self) -> Log {
         let log = self.lock();
         let Log { entries, is_full, uses, workers, .. } = &*log;
@@ -182,22 +184,22 @@ impl Chronicle {
         Log { entries, is_full: *is_full, uses, workers, ..Log::default() }
     }
 
-    /// The scenario begins, unless it has begun.
+    /// Starts the scenario, unless it has started.
     pub(super) fn start(&self) {
-        if self.hours.start(self.hours.now_ns()) {
+        if self.clock.start(self.clock.now_ns()) {
             self.started.notify_waiters();
         }
     }
 
-    /// Something happened at a master or to it.
+    /// Records an event that happened at a master or to it.
     pub(super) fn tell(&self, kind: EventKind) {
-        self.lock().push(&self.hours, What::Told(kind));
+        self.lock().push(&self.clock, What::Told(kind));
     }
 
-    /// A request has come over `peer`: what it is to the lock, if it is about the lock.
+    /// Records a request that arrived over `peer`; returns `None` if it is not about the lock.
     pub(super) fn arrived(&self, peer: &mut Peer, request: &[Bytes]) -> Option<Told> {
         let meaning = meaning::of(request, self.resource.as_bytes())?;
-        if meaning.changes && self.starts_itself && self.hours.origin_ns().is_none() {
+        if meaning.changes && self.starts_itself && self.clock.origin_ns().is_none() {
             self.start();
         }
         let mut log = self.lock();
@@ -208,18 +210,19 @@ impl Chronicle {
         log.commands += 1;
         let op = if is_vote { OpKind::Set } else { OpKind::Release };
         let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };
-        log.push(&self.hours, What::Told(written));
+        log.push(&self.clock, What::Told(written));
         Some(told)
     }
 
-    /// Whose a request is; one that is not about the lock itself is that of the last one that was.
+    /// Attributes a request to an attempt: its own, or else the last one of its connection. Falls
+    /// back to the operator.
     pub(super) fn writer(told: Option<Told>, peer: &Peer) -> Writer {
         let last = told.map(|it| it.attempt).or_else(|| peer.last.map(preliminary));
         last.map_or(Writer::Operator, Writer::Attempt)
     }
 
-    /// A request was executed, when the node's wall clock read `wall_ns`. What is to be told when
-    /// its answer is sent.
+    /// Records that a request was executed when the node's wall clock read `wall_ns`. Returns the
+    /// event to record when the reply is sent; `None` if the request did not concern the lock.
     pub(super) fn executed(
         &self,
         told: Option<Told>,
@@ -236,10 +239,10 @@ impl Chronicle {
         let mut expires_wall_ms = None;
         for Touched { executed, .. } in mine {
             if let Some(expired) = &executed.expired {
-                log.push(&self.hours, What::Told(key_ended(peer.node, expired)));
+                log.push(&self.clock, What::Told(key_ended(peer.node, expired)));
             }
             if let Some(ended) = &executed.ended {
-                log.push(&self.hours, What::Told(key_ended(peer.node, ended)));
+                log.push(&self.clock, What::Told(key_ended(peer.node, ended)));
             }
             before.get_or_insert(executed.effect.before);
             (after, expires_wall_ms) = (executed.effect.after, executed.effect.expires_wall_ms);
@@ -262,7 +265,7 @@ impl Chronicle {
         };
         let Told { command, attempt, .. } = told;
         log.push(
-            &self.hours,
+            &self.clock,
             What::Told(EventKind::Executed {
                 command,
                 attempt,
@@ -278,7 +281,7 @@ impl Chronicle {
         Some(told.done(peer.node, op, answer))
     }
 
-    /// A worker says that it entered.
+    /// Records a worker's report that it entered.
     pub(super) fn entered(
         &self,
         resource: &[u8],
@@ -293,22 +296,22 @@ impl Chronicle {
         let by = token.and_then(|token| log.by_value.get(token).copied());
         let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
         let fencing_token = if by.is_some() { 0 } else { integer.unwrap_or(0) };
-        log.push(&self.hours, What::Entered { worker, by, fencing_token });
+        log.push(&self.clock, What::Entered { worker, by, fencing_token });
         Ok(())
     }
 
-    /// A worker says that it left.
+    /// Records a worker's report that it left.
     pub(super) fn left(&self, resource: &[u8], who: &[u8]) -> Result<(), Disbelief> {
         let mut log = self.lock();
         let worker = self.worker(&mut log, resource, who)?;
         if !log.inside.remove(&worker) {
             return Err(Disbelief::Outside);
         }
-        log.push(&self.hours, What::Left { worker });
+        log.push(&self.clock, What::Left { worker });
         Ok(())
     }
 
-    /// The worker called `who`, who may be new.
+    /// Returns the index of the worker called `who`, and adds that worker if it is new.
     fn worker(&self, log: &mut Log, resource: &[u8], who: &[u8]) -> Result<u8, Disbelief> {
         if resource != self.resource.as_bytes() {
             return Err(Disbelief::OtherResource);
@@ -327,27 +330,29 @@ impl Chronicle {
 }
 
 impl Log {
-    fn push(&mut self, hours: &Hours, what: What) {
-        let Some(origin_ns) = hours.origin_ns() else { return };
+    fn push(&mut self, clock: &RunClock, what: What) {
+        let Some(origin_ns) = clock.origin_ns() else { return };
         if self.entries.len() >= ENTRIES_MAX {
             self.is_full = true;
             return;
         }
-        let at_ns = hours.now_ns().saturating_sub(origin_ns);
+        let at_ns = clock.now_ns().saturating_sub(origin_ns);
         if let What::Left { .. } = what {
             self.uses.iter_mut().for_each(|it| it.is_old = true);
         }
         self.entries.push(Entry { at_ns, what });
     }
 
-    /// The attempt that a request is of, and whether it asks for the lock; `None` if it is of none.
+    /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
+    /// if the request belongs to no attempt.
     fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
         let node = 1 << peer.node;
         let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
         let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
         let number = match (known, meaning.token) {
             (Some(number), Some(value)) => {
-                // A value that is asked for again, after a section, is another attempt.
+                // A request with the same value to the same node, after a section, starts a new
+                // attempt.
                 let it = &self.uses[number as usize];
                 let again = asks(it) && it.is_old && it.asked & node != 0;
                 if again { self.begin(peer, meaning.script, Some(value))? } else { number }
@@ -365,8 +370,9 @@ impl Log {
         Some((number, is_vote))
     }
 
-    /// An attempt by `value`, which came first by `script` if it came by one; by no value, if somebody
-    /// does something to the lock who never asked for it.
+    /// Starts an attempt with `value`, which arrived in `script` if it arrived in a script. Without
+    /// a value, the attempt stands for a client that changes the lock without having asked for it.
+    /// Returns `None` if no more attempts can be recorded.
     fn begin(&mut self, peer: &Peer, script: Option<Sha>, value: Option<&Bytes>) -> Option<u32> {
         self.is_full |= self.uses.len() >= USES_MAX;
         if self.is_full {
@@ -374,7 +380,8 @@ impl Log {
         }
         let number = self.uses.len() as u32;
         if let Some(value) = value {
-            // A copy: the value is a part of everything that came with it.
+            // Copied, because a slice of the buffer would keep alive everything that arrived with
+            // it.
             self.by_value.insert(Bytes::copy_from_slice(value), number);
         }
         let name = peer.name.clone();
@@ -386,14 +393,14 @@ impl Log {
         Some(number)
     }
 
-    /// The last attempt of a connection, or else of who has its name; a new one if there is none.
+    /// Returns the last attempt of a connection, or else of its name. Starts one if there is none.
     fn last_of(&mut self, peer: &Peer) -> Option<u32> {
         let of_name = || self.by_name.get(peer.name.as_ref()?).copied();
         peer.last.or_else(of_name).or_else(|| self.begin(peer, None, None))
     }
 
-    /// The key was touched by what does not name it, such as EXEC: by the last attempt of the
-    /// connection.
+    /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last
+    /// attempt of the connection.
     fn unasked(&mut self, peer: &mut Peer) -> Option<Told> {
         let number = self.last_of(peer)?;
         peer.last = Some(number);

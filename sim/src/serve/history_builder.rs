@@ -1,38 +1,40 @@
-//! The history of a run, out of what masters and workers told.
+//! The history builder: turns the observations of masters and workers into a history.
 //!
-//! An attempt is everything that was asked with one value. Which attempt a worker entered by is
-//! found out afterwards ([`owners`]); its belief lasts from `ENTER` to `LEAVE`, whatever its client
-//! may think of deadlines, and it counted the nodes that had told it so and had its key then.
+//! An attempt is all requests with one value. The attempt by which a worker entered is determined
+//! afterwards ([`owners`]). Its belief lasts from `ENTER` to `LEAVE`, whatever deadline its client
+//! assumes. Its counted votes are the nodes that had confirmed its key and still held it when the
+//! worker entered.
 
 mod owners;
 
 use self::owners::{Entrance, Owners};
-use super::chronicle::{Entry, Log, What, number_of};
+use super::recorder::{Entry, Log, What, number_of};
 use crate::history::{
     AttemptId, ClockKind, Event, EventKind, HostIndex, OpKind, Settlement, Writer,
 };
 use crate::scenario::{Case, Client, Property, WORKER};
 
-/// What the client is called that stands for everybody who did not say who they are.
+/// Name of the client that stands for all connections that gave no name.
 const UNNAMED: &str = "unnamed";
 
-/// What can be judged from outside. Of the rest masters and workers see too little.
+/// Properties that can be judged from outside. For the others, masters and workers report too
+/// little.
 pub(super) const JUDGED: [Property; 3] =
     [Property::MutualExclusion, Property::ExclusiveSection, Property::FencedOrder];
 
-/// A run as it is judged and stored.
+/// A run in the form that is judged and stored.
 #[derive(Debug)]
-pub(super) struct Tale {
-    /// With the workers as clients, and without expectations that cannot be judged.
+pub(super) struct BuiltHistory {
+    /// The case, with the workers as clients and without expectations that cannot be judged.
     pub(super) case: Case,
     pub(super) events: Vec<Event>,
-    /// Not everything could be told.
+    /// True if not everything could be recorded.
     pub(super) is_cut_short: bool,
 }
 
-/// Tells the run so far of `case`, whose nodes' wall clocks read `walls_ns` at time 0 and whose
-/// time is `now_ns`.
-pub(super) fn tell(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> Tale {
+/// Builds the history of `case` so far. `walls_ns` are the readings of the nodes' wall clocks at
+/// time 0, and `now_ns` is the current time.
+pub(super) fn build(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> BuiltHistory {
     let nodes = case.scenario.cluster.nodes.len();
     let owners = Owners::find(log, nodes);
     let case = resolved(case, log, &owners);
@@ -40,7 +42,7 @@ pub(super) fn tell(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> Tal
     let names = names(log, &owners, unnamed);
     let is_cut_short = log.is_full || names.is_none();
     let names = names.unwrap_or_default();
-    let mut teller = Teller {
+    let mut teller = HistoryBuilder {
         needed: (nodes / 2 + 1) as u8,
         case: &case,
         log,
@@ -58,10 +60,10 @@ pub(super) fn tell(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> Tal
     }
     let last_ns = teller.events.last().map_or(0, |event| event.at_ns);
     teller.push(last_ns.max(now_ns), EventKind::Ended);
-    Tale { events: teller.events, case, is_cut_short }
+    BuiltHistory { events: teller.events, case, is_cut_short }
 }
 
-/// The case as it was played: whoever came is a client of it.
+/// Returns the case as it was run: with every worker as a client.
 fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;
@@ -79,7 +81,7 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     case
 }
 
-/// A client of which only the name is known.
+/// Returns a client of which only the name is known.
 pub(super) fn worker(name: &str) -> Client {
     Client {
         id: name.to_owned(),
@@ -90,7 +92,7 @@ pub(super) fn worker(name: &str) -> Client {
     }
 }
 
-/// What histories call each attempt; `None` if a client has more than they can count.
+/// Returns the final id of each attempt; `None` if a client has more attempts than ids can count.
 fn names(log: &Log, owners: &Owners, unnamed: u8) -> Option<Vec<AttemptId>> {
     debug_assert!(owners.clients.len() >= log.uses.len(), "each has an owner, or nobody");
     let mut counts = [0_u16; 256];
@@ -103,14 +105,14 @@ fn names(log: &Log, owners: &Owners, unnamed: u8) -> Option<Vec<AttemptId>> {
     owners.clients.iter().map(name).collect()
 }
 
-/// By which attempts somebody entered.
+/// Returns, for each attempt, true if a worker entered by it.
 fn entered(owners: &Owners) -> Vec<bool> {
     let mut entered = vec![false; owners.clients.len()];
     owners.entrances.iter().for_each(|entrance| entered[entrance.number] = true);
     entered
 }
 
-/// Which entry is the last about each attempt.
+/// Returns, for each attempt, the index of the last entry about it.
 fn last_entries(log: &Log, count: usize) -> Vec<usize> {
     let mut last = vec![0; count];
     for (place, entry) in log.entries.iter().enumerate() {
@@ -126,22 +128,22 @@ fn last_entries(log: &Log, count: usize) -> Vec<usize> {
     last
 }
 
-struct Teller<'a> {
+struct HistoryBuilder<'a> {
     case: &'a Case,
     log: &'a Log,
     needed: u8,
     names: Vec<AttemptId>,
     begun: Vec<bool>,
-    /// By which of them somebody entered, sooner or later.
+    /// True for the attempts by which a worker entered, at any time in the run.
     entered: Vec<bool>,
     last: Vec<usize>,
     entrances: std::vec::IntoIter<Entrance>,
-    /// By which attempt each worker is inside.
+    /// For each worker, the attempt by which it is inside now.
     inside: Vec<Option<usize>>,
     events: Vec<Event>,
 }
 
-impl Teller<'_> {
+impl HistoryBuilder<'_> {
     fn push(&mut self, at_ns: u64, kind: EventKind) {
         self.events.push(Event { at_ns, kind });
     }
@@ -181,7 +183,7 @@ impl Teller<'_> {
         }
     }
 
-    /// T1 is at the first command at the latest.
+    /// Records the start of an attempt at its first observation, the latest time that T1 can have.
     fn begin(&mut self, number: usize, at_ns: u64) {
         if core::mem::replace(&mut self.begun[number], true) {
             return;
@@ -229,7 +231,7 @@ impl Teller<'_> {
         self.inside[usize::from(worker)] = Some(number);
     }
 
-    /// An attempt by which nobody ever entered came to nothing, as far as can be seen.
+    /// Settles an attempt as cancelled at its last entry, if no worker ever entered by it.
     fn settle(&mut self, place: usize, at_ns: u64) {
         let What::Told(
             EventKind::Written { attempt, .. }
@@ -247,7 +249,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The same with attempts called by their names.
+    /// Returns the event with the final ids of its attempts.
     fn named(&self, mut kind: EventKind) -> EventKind {
         let name = |it: &mut AttemptId| *it = self.names[number_of(*it)];
         let name_writer = |it: &mut Writer| {
@@ -263,7 +265,7 @@ impl Teller<'_> {
                 name(attempt);
                 name_writer(before);
                 name_writer(after);
-                // Who deletes what is another's does not release.
+                // Deleting another attempt's key is not a release.
                 let is_own = *before == Writer::Attempt(*attempt) || !*changed;
                 if *op == OpKind::Release && !is_own {
                     *op = OpKind::Delete;

@@ -1,96 +1,97 @@
-//! What goes wrong around one master, as its connections meet it.
+//! Link faults: the faults around one master, as its connections experience them.
 
 use std::collections::BTreeSet;
 
 use crate::scenario::Lost;
 
-/// Some of the scenario's clients, bit by bit.
+/// A set of the scenario's clients, one bit each.
 pub(super) type Clients = u16;
 
-/// Whether there is a process, and a host.
+/// State of a node's process and its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Life {
-    /// It runs.
+    /// The process runs.
     #[default]
     Up,
-    /// The process is gone, and its kernel refuses connections.
+    /// The process is dead, and its kernel refuses connections.
     Killed,
-    /// The host is gone: silence.
+    /// The host is dead and sends nothing.
     Dark,
 }
 
-/// What is wrong at one master.
+/// The faults at one master.
 #[derive(Debug, Default)]
-pub(super) struct Weather {
+pub(super) struct NodeFaults {
     pub(super) life: Life,
-    /// Counts the starts of the process.
+    /// Number of restarts of the process.
     pub(super) incarnation: u32,
-    /// The host knows nothing of the connections of processes before this one: it had no power.
+    /// The oldest incarnation whose connections the host still knows. A power loss makes it forget
+    /// all earlier ones.
     pub(super) oldest_known: u32,
-    /// How many faults keep it from executing.
+    /// Number of active faults that stall the node.
     pub(super) stalls: u32,
-    /// The connections that the server wants closed.
+    /// Numbers of the connections that the server wants closed.
     pub(super) killed: BTreeSet<u64>,
     cuts: Vec<Cut>,
     slows: Vec<Slow>,
-    /// Counts what has changed.
+    /// Number of changes so far.
     version: u64,
 }
 
-/// Messages that do not pass.
+/// A partition: messages that do not pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// Which fault it is.
+    /// Index of the planned fault.
     pub(super) fault: usize,
-    /// Whose requests.
+    /// Clients whose requests are blocked.
     pub(super) requests: Clients,
-    /// The answers to whom.
+    /// Clients whose replies are blocked.
     pub(super) replies: Clients,
     pub(super) lost: Lost,
 }
 
-/// Messages that take longer.
+/// A delay: messages that take longer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slow {
     pub(super) fault: usize,
     pub(super) requests: Clients,
     pub(super) replies: Clients,
     pub(super) by_ns: u64,
-    /// Of requests, those alone that ask for the lock.
+    /// True if only those requests are delayed that ask for the lock.
     pub(super) sets_only: bool,
 }
 
-/// What a connection meets at the moment.
+/// The combined faults on one connection at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
     /// Requests wait.
     pub(super) requests_held: bool,
-    /// Answers wait.
+    /// Replies wait.
     pub(super) replies_held: bool,
-    /// What came over it so far is the last that did.
+    /// All further requests on this connection are lost, for good.
     pub(super) requests_lost: bool,
-    /// The same, of answers.
+    /// All further replies on this connection are lost, for good.
     pub(super) replies_lost: bool,
     /// Both ends see a reset.
     pub(super) reset: bool,
     pub(super) requests_by_ns: u64,
-    /// By how much more requests that ask for the lock.
+    /// Additional delay of requests that ask for the lock.
     pub(super) sets_by_ns: u64,
     pub(super) replies_by_ns: u64,
 }
 
-impl Weather {
-    /// Counts what has changed.
+impl NodeFaults {
+    /// Returns the number of changes so far.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Something is about to change.
+    /// Counts a change.
     pub(super) fn change(&mut self) {
         self.version += 1;
     }
 
-    /// The `incarnation`-th process begins.
+    /// Notes that the `incarnation`-th process starts.
     pub(super) fn rise(&mut self, incarnation: u32) {
         if self.life == Life::Dark {
             self.oldest_known = incarnation;
@@ -107,13 +108,14 @@ impl Weather {
         self.slows.push(slow);
     }
 
-    /// A cut or a delay is over.
+    /// Removes the partitions and delays of the planned fault with index `fault`.
     pub(super) fn clear(&mut self, fault: usize) {
         self.cuts.retain(|cut| cut.fault != fault);
         self.slows.retain(|slow| slow.fault != fault);
     }
 
-    /// What a connection meets that is `client`'s; nobody's is everybody's.
+    /// Returns the faults on a connection of `client`. A connection without a client is affected by
+    /// the faults of every client.
     pub(super) fn link(&self, client: Option<u8>) -> Link {
         let concerns = |clients: Clients| match client {
             Some(client) => clients & (1 << client) != 0,
@@ -149,24 +151,24 @@ mod tests {
 
     #[test]
     fn a_cut_concerns_whom_it_names_and_whoever_has_no_name() {
-        let mut weather = Weather::default();
-        weather.cut(Cut { fault: 3, requests: 0b10, replies: 0, lost: Lost::Hold });
-        assert!(weather.link(Some(1)).requests_held);
-        assert!(!weather.link(Some(1)).replies_held);
-        assert!(!weather.link(Some(0)).requests_held);
-        assert!(weather.link(None).requests_held);
-        weather.clear(3);
-        assert_eq!(weather.link(None), Link::default());
+        let mut node_faults = NodeFaults::default();
+        node_faults.cut(Cut { fault: 3, requests: 0b10, replies: 0, lost: Lost::Hold });
+        assert!(node_faults.link(Some(1)).requests_held);
+        assert!(!node_faults.link(Some(1)).replies_held);
+        assert!(!node_faults.link(Some(0)).requests_held);
+        assert!(node_faults.link(None).requests_held);
+        node_faults.clear(3);
+        assert_eq!(node_faults.link(None), Link::default());
     }
 
     #[test]
     fn delays_add_up() {
-        let mut weather = Weather::default();
+        let mut node_faults = NodeFaults::default();
         for fault in 0..2 {
-            weather.slow(Slow { fault, requests: 1, replies: 1, by_ns: 7, sets_only: false });
+            node_faults.slow(Slow { fault, requests: 1, replies: 1, by_ns: 7, sets_only: false });
         }
-        weather.slow(Slow { fault: 2, requests: 1, replies: 0, by_ns: 5, sets_only: true });
-        let link = weather.link(Some(0));
+        node_faults.slow(Slow { fault: 2, requests: 1, replies: 0, by_ns: 5, sets_only: true });
+        let link = node_faults.link(Some(0));
         assert_eq!((link.requests_by_ns, link.sets_by_ns, link.replies_by_ns), (14, 5, 14));
     }
 }

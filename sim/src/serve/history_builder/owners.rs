@@ -1,40 +1,42 @@
-//! Whose attempts were whose.
+//! Assigns attempts to workers.
 //!
-//! A worker that enters may say by which value. Otherwise its attempt is, among those that nobody
-//! else entered by: one of a connection that bears its name or was its own before; one whose key
-//! is on a majority now; one whose key was, last; the newest.
+//! A worker that enters may name the value of its attempt. Otherwise its attempt is chosen among
+//! those by which no other worker entered, in this order of preference: an attempt of a connection
+//! that has the worker's name or belonged to it before; one whose key is on a majority now; the one
+//! whose key was on a majority last; the newest.
 
 use std::collections::BTreeMap;
 
 use crate::history::{Answer, EventKind, OpKind, Writer};
-use crate::serve::chronicle::{Log, What, number_of};
+use crate::serve::recorder::{Log, What, number_of};
 
-/// What was found out.
+/// The attempts and entrances, assigned to workers.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    /// The client of each attempt, by its preliminary number; those that had to be invented for
-    /// workers that entered without any come last.
+    /// Client of each attempt, by preliminary number. Attempts invented for workers that entered
+    /// without one come last.
     pub(super) clients: Vec<Option<u8>>,
-    /// By what each worker entered, in the order of entering.
+    /// Attempt of each entrance, in the order of entering.
     pub(super) entrances: Vec<Entrance>,
 }
 
-/// How a worker entered.
+/// A worker's entrance into its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entrance {
     pub(super) number: usize,
-    /// The nodes that had its key, and had said so.
+    /// Nodes that held the attempt's key and had confirmed it, one bit each.
     pub(super) counted: u16,
 }
 
-/// What is known of an attempt on the way.
+/// State of an attempt while the log is read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing {
     has_begun: bool,
-    /// The nodes that have its key, and those of them that have said so.
+    /// Nodes that hold the attempt's key. `confirmed` are the nodes that have replied that they set
+    /// it. One bit each.
     held: u16,
     confirmed: u16,
-    /// When it had a majority last, as a place in the log.
+    /// Index of the log entry that last gave it a majority.
     majority_at: Option<usize>,
     has_entered: bool,
 }
@@ -71,9 +73,9 @@ struct Finder<'a> {
     needed: u32,
     standings: Vec<Standing>,
     clients: Vec<Option<u8>>,
-    /// Whose key is on each node.
+    /// For each node, the attempt whose key it holds.
     holders: Vec<Option<usize>>,
-    /// Whose each connection is.
+    /// Worker to which each connection belongs.
     connections: BTreeMap<(u8, u64), u8>,
     entrances: Vec<Entrance>,
 }
@@ -106,7 +108,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The key on `node` is `writer`'s from now on.
+    /// Notes that the key on `node` belongs to `writer` from now on.
     fn holds(&mut self, place: usize, node: u8, writer: Writer) {
         let bit = 1 << node;
         let new = match writer {
@@ -149,7 +151,7 @@ impl Finder<'_> {
                 self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
             let is_own = known == Some(worker);
             let majority = standing.held.count_ones() >= self.needed;
-            // Who comes again may do so by the same lease.
+            // A worker may enter again by the same lease.
             let possible = standing.has_begun
                 && (known.is_none() || is_own)
                 && (!standing.has_entered || (is_own && majority));
@@ -158,7 +160,7 @@ impl Finder<'_> {
         rated.max().map(|(_, number)| number)
     }
 
-    /// What nobody entered by belongs to whoever has the connection.
+    /// Assigns the remaining attempts to the worker of their connection.
     fn finish(mut self) -> Owners {
         for (client, it) in self.clients.iter_mut().zip(&self.log.uses) {
             if client.is_none() {
