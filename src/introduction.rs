@@ -23,15 +23,15 @@ pub(crate) fn preferred_forms(info: &[u8]) -> Forms {
     let compare = match (valkey, redis) {
         (Some(version), _) if version >= DELIFEQ_SINCE => Form::Delifeq,
         (None, Some(version)) if version >= DELEX_SINCE => Form::Delex,
-        _ => Form::Named,
+        _ => Form::EvalSha,
     };
     let is_recent = valkey.or(redis).is_some_and(|version| version >= NX_GET_SINCE);
-    let set = if is_recent && !is_imitation(info) { Form::Showing } else { Form::Bare };
+    let set = if is_recent && !is_imitation(info) { Form::SetNxGet } else { Form::SetNx };
     Forms { compare, set, ..Forms::ANYWHERE }
 }
 
 /// Returns true if the server is not Redis or Valkey but reports the version of Redis that it
-/// imitates. [`Form::Showing`] reverses the meaning of a null. A server that accepts this command
+/// imitates. [`Form::SetNxGet`] reverses the meaning of a null. A server that accepts this command
 /// but ignores its last word would seem to grant a lock that is held. Unknown servers are therefore
 /// not sent it.
 fn is_imitation(info: &[u8]) -> bool {
@@ -180,13 +180,13 @@ mod tests {
         for (info, form) in [
             ("redis_version:8.4.0\r\n", Form::Delex),
             ("redis_version:8.10.1\r\n", Form::Delex),
-            ("redis_version:9.0-rc1\r\n", Form::Named),
-            ("redis_version:8.3.9\r\n", Form::Named),
+            ("redis_version:9.0-rc1\r\n", Form::EvalSha),
+            ("redis_version:8.3.9\r\n", Form::EvalSha),
             ("redis_version:7.2.4\r\nvalkey_version:9.0.0\r\n", Form::Delifeq),
-            ("redis_version:7.2.4\r\nvalkey_version:8.1.3\r\n", Form::Named),
-            ("redis_version:9.0.0\r\nvalkey_version:8.1.3\r\n", Form::Named),
-            ("redis_version:x\r\n", Form::Named),
-            ("", Form::Named),
+            ("redis_version:7.2.4\r\nvalkey_version:8.1.3\r\n", Form::EvalSha),
+            ("redis_version:9.0.0\r\nvalkey_version:8.1.3\r\n", Form::EvalSha),
+            ("redis_version:x\r\n", Form::EvalSha),
+            ("", Form::EvalSha),
         ] {
             assert_eq!(preferred_forms(info.as_bytes()).compare, form, "{info}");
         }
@@ -195,14 +195,14 @@ mod tests {
     #[test]
     fn only_known_servers_are_asked_for_the_holder_in_the_same_command() {
         for (info, form) in [
-            ("redis_version:7.0.0\r\ngcc_version:12.2.0\r\n", Form::Showing),
-            ("redis_version:8.4.0\r\n", Form::Showing),
-            ("redis_version:7.2.4\r\nvalkey_version:7.2.5\r\n", Form::Showing),
-            ("redis_version:6.2.14\r\n", Form::Bare),
-            ("redis_version:7.4.0\r\ndragonfly_version:df-v1.27.1\r\n", Form::Bare),
-            ("redis_version:7.2.5\r\ngarnet_version:1.0.50\r\n", Form::Bare),
-            ("redis_version:x\r\n", Form::Bare),
-            ("", Form::Bare),
+            ("redis_version:7.0.0\r\ngcc_version:12.2.0\r\n", Form::SetNxGet),
+            ("redis_version:8.4.0\r\n", Form::SetNxGet),
+            ("redis_version:7.2.4\r\nvalkey_version:7.2.5\r\n", Form::SetNxGet),
+            ("redis_version:6.2.14\r\n", Form::SetNx),
+            ("redis_version:7.4.0\r\ndragonfly_version:df-v1.27.1\r\n", Form::SetNx),
+            ("redis_version:7.2.5\r\ngarnet_version:1.0.50\r\n", Form::SetNx),
+            ("redis_version:x\r\n", Form::SetNx),
+            ("", Form::SetNx),
         ] {
             assert_eq!(preferred_forms(info.as_bytes()).set, form, "{info}");
         }

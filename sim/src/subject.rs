@@ -15,13 +15,14 @@ mod terms;
 mod transport;
 
 pub use contract::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Request, Response, Route, Word,
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Request, Response,
+    Route,
 };
 pub use getset::GetSetClient;
 pub use php::PhpClient;
 pub use policy::{
-    Asking, Clock, Connect, Errors, Expiry, Extending, Fencing, Lasting, Policy, PolicyClient,
-    Quorum, ReleaseTo, Settings, Settling, Then, TokenFrom, Unlock,
+    AfterSet, Asking, Clock, Connect, DecisionPoint, Errors, Expiry, Extending, Fencing, LeaseForm,
+    Policy, PolicyClient, Quorum, ReleaseTo, Settings, TokenFrom, Unlock,
 };
 pub use presets::{Kind, kind};
 pub(crate) use redlock::settlement;
@@ -130,9 +131,9 @@ impl Subject {
 
     /// Reports a node's notice on a connection that the node lost its keys. Only the production
     /// client uses this notice.
-    pub fn handle_forgot(&mut self, route: Route, now: Now) {
+    pub fn handle_keys_lost(&mut self, route: Route, now: Now) {
         if let Self::Redlock(it) = self {
-            it.handle_forgot(route, now);
+            it.handle_keys_lost(route, now);
         }
     }
 

@@ -168,7 +168,7 @@ async fn read(
             Some(Frame::Error(text)) => return Ok(Said::Error(text.to_vec())),
             Some(Frame::Many(bytes)) => return Ok(Said::Map(bytes.to_vec())),
             // The client knows nothing of the node yet that this could invalidate.
-            Some(Frame::Forgot) => continue,
+            Some(Frame::KeysFlushed) => continue,
             None => {}
             Some(_) => return Ok(Said::Other),
         }

@@ -144,12 +144,12 @@ impl Pipeline {
 /// Interprets the reply to a SET, which depends on the form of the command.
 fn of_set(form: Form, frame: Frame<'_>) -> Result<Reply, Malformed> {
     Ok(match (form, frame) {
-        (Form::Bare, Frame::Ok) | (Form::Showing, Frame::Nil) => Reply::Ok,
-        (Form::Showing | Form::Look, Frame::Text(value)) => Reply::Held(Holder::of(value)),
-        (Form::Look, Frame::Nil) => Reply::Gone,
+        (Form::SetNx, Frame::Ok) | (Form::SetNxGet, Frame::Nil) => Reply::Ok,
+        (Form::SetNxGet | Form::Get, Frame::Text(value)) => Reply::Held(Holder::of(value)),
+        (Form::Get, Frame::Nil) => Reply::Gone,
         // The SET was refused; only the key's holder cannot be read.
-        (Form::Look, Frame::Error(_)) => Reply::Nil,
-        (Form::Showing, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => Reply::Nil,
+        (Form::Get, Frame::Error(_)) => Reply::Nil,
+        (Form::SetNxGet, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => Reply::Nil,
         (_, Frame::Error(_)) => Reply::Error,
         _ => return Err(Malformed),
     })

@@ -133,9 +133,9 @@ impl Driver {
                 let Some(frame) = received.next()? else {
                     return Ok(());
                 };
-                if frame == Frame::Forgot {
+                if frame == Frame::KeysFlushed {
                     let now = state.clock;
-                    state.machine.handle_forgot(node, epoch, now);
+                    state.machine.handle_keys_lost(node, epoch, now);
                     self.pump(state, now);
                     continue;
                 }

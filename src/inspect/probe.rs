@@ -27,14 +27,14 @@ pub(super) enum Answer {
 }
 
 /// A connection for one query after another.
-pub(super) struct Interview<'a> {
+pub(super) struct ProbeConnection<'a> {
     driver: &'a Driver,
     node: NodeIndex,
     dialed: Dialed,
     round_trip: Duration,
 }
 
-impl<'a> Interview<'a> {
+impl<'a> ProbeConnection<'a> {
     /// Opens a new connection to `node`.
     async fn of(driver: &'a Driver, node: NodeIndex) -> Result<Self, DialError> {
         let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
@@ -87,7 +87,7 @@ impl<'a> Interview<'a> {
                 }
                 Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
                 Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
-                Some(Frame::Forgot) => continue,
+                Some(Frame::KeysFlushed) => continue,
                 None => {}
                 Some(_) => return Ok(Answer::Other),
             }
@@ -105,7 +105,7 @@ pub(super) async fn probe(driver: &Driver, node: NodeIndex) -> Result<NodeReport
 }
 
 async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialError> {
-    let mut interview = Interview::of(driver, node).await?;
+    let mut interview = ProbeConnection::of(driver, node).await?;
     let mut report = NodeReport::default();
     let (answer, asked, answered) =
         interview.ask(|outgoing| resp::write(outgoing, &[b"INFO"])).await?;
@@ -116,9 +116,9 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
         }
         Answer::Error(text) => {
             report.refused.push(("INFO", Arc::clone(text)));
-            Form::Named
+            Form::EvalSha
         }
-        Answer::Other => Form::Named,
+        Answer::Other => Form::EvalSha,
     };
     let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"appendfsync"];
     let (answer, ..) = interview.ask(|outgoing| resp::write(outgoing, &config)).await?;
@@ -137,7 +137,7 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
 
 /// Tries the commands that the lock needs.
 async fn try_commands(
-    interview: &mut Interview<'_>,
+    interview: &mut ProbeConnection<'_>,
     report: &mut NodeReport,
     form: Form,
 ) -> Result<(), DialError> {
@@ -148,9 +148,9 @@ async fn try_commands(
     let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
     let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };
     let tried = [
-        ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, Form::Bare),
-        ("EVAL", extend, Form::Text),
-        ("EVALSHA", extend, Form::Named),
+        ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, Form::SetNx),
+        ("EVAL", extend, Form::Eval),
+        ("EVALSHA", extend, Form::EvalSha),
         ("the release", Op::Release { resource, token }, form),
     ];
     for (name, op, form) in tried {

@@ -3,8 +3,8 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod connection;
-mod debt;
 mod introductions;
+mod owed_releases;
 mod pending;
 mod terms;
 mod timeouts;
@@ -13,11 +13,11 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use self::connection::REDIAL_FIRST;
-use self::debt::Debts;
 use self::introductions::Introductions;
+use self::owed_releases::OwedReleases;
 use self::pending::Pending;
+pub(crate) use self::terms::{CommandOutcome, LinkCommand};
 pub use self::terms::{GivenUp, LinkConfig};
-pub(crate) use self::terms::{LinkCommand, Note};
 use super::command::{CommandId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::Eligibility;
@@ -73,7 +73,7 @@ pub(crate) struct Link {
     /// attempt.
     jitter: u64,
     next_serial: u32,
-    debts: Debts,
+    owed_releases: OwedReleases,
     eligibility: Eligibility,
     /// Last refusal of the node to introduce itself on this connection; `None` if it has introduced
     /// itself since.
@@ -96,7 +96,7 @@ impl Link {
             redial_after: REDIAL_FIRST,
             jitter: 0,
             next_serial: 0,
-            debts: Debts::default(),
+            owed_releases: OwedReleases::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             refused_at: None,
             introductions: Introductions::default(),
@@ -107,10 +107,10 @@ impl Link {
     /// Copies the state of `idle`, reusing this value's allocations.
     pub(crate) fn reset_to(&mut self, idle: &Self) {
         let mut pipeline = core::mem::take(&mut self.pipeline);
-        let mut debts = core::mem::take(&mut self.debts);
+        let mut owed_releases = core::mem::take(&mut self.owed_releases);
         pipeline.clear();
-        debts.clear();
-        *self = Self { pipeline, debts, ..idle.clone() };
+        owed_releases.clear();
+        *self = Self { pipeline, owed_releases, ..idle.clone() };
     }
 
     /// Returns the longest TTL that any client of the node uses; it sets the length of the
@@ -125,23 +125,23 @@ impl Link {
     }
 
     pub(crate) fn owes(&self) -> usize {
-        self.debts.len()
+        self.owed_releases.len()
     }
 
     /// Returns true if no command is waiting or unanswered and no release is owed.
     pub(crate) fn is_idle(&self) -> bool {
-        self.pipeline.is_empty() && self.debts.len() == 0
+        self.pipeline.is_empty() && self.owed_releases.len() == 0
     }
 
     /// Calls `mark` with the resource of every command that is waiting or unanswered, and of every
     /// release owed.
     pub(crate) fn for_each_resource(&self, mark: &mut impl FnMut(ResourceId)) {
         self.pipeline.iter().filter_map(|pending| pending.op.resource()).for_each(&mut *mark);
-        self.debts.iter().for_each(|debt| mark(debt.resource));
+        self.owed_releases.iter().for_each(|debt| mark(debt.resource));
     }
 
     /// Stores the randomness of an attempt.
-    pub(crate) fn stir(&mut self, jitter: u64) {
+    pub(crate) fn set_jitter(&mut self, jitter: u64) {
         self.jitter = jitter;
     }
 
@@ -150,7 +150,7 @@ impl Link {
         &mut self,
         send: Send,
         now: BootInstant,
-        notes: &mut VecDeque<Note>,
+        notes: &mut VecDeque<CommandOutcome>,
     ) -> bool {
         self.connect();
         let node = self.node;
@@ -159,7 +159,7 @@ impl Link {
         match op {
             Op::Extend { .. } | Op::Introduce | Op::Set { .. } | Op::TimeLeft { .. } => {
                 if let Some(why) = self.refuses_new_work(now) {
-                    notes.push_back(Note { node, id, outcome: Err(why) });
+                    notes.push_back(CommandOutcome { node, id, outcome: Err(why) });
                     return false;
                 }
                 self.ask_again(now);
@@ -172,15 +172,15 @@ impl Link {
                 // Neither the SET nor the release was written: dropping both has the same effect.
                 Some(place) if place >= self.written => {
                     self.drop_unwritten(place, NoAnswer::NotSent, notes);
-                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::NotSent) });
+                    notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::NotSent) });
                 }
                 place
                     if !self.has_room()
                         || place.is_none() && (send.after.is_some() || self.is_down()) =>
                 {
-                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
-                    self.debts.owe(resource, token, now.after(key_ttl));
-                    self.pay(now);
+                    notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
+                    self.owed_releases.owe(resource, token, now.after(key_ttl));
+                    self.queue_due_releases(now);
                 }
                 _ => self.pipeline.push_back(pending),
             },
@@ -194,7 +194,7 @@ impl Link {
         epoch: u32,
         reply: Reply,
         now: BootInstant,
-        notes: &mut VecDeque<Note>,
+        notes: &mut VecDeque<CommandOutcome>,
     ) {
         if epoch != self.epoch || !self.has_transport() {
             return;
@@ -228,11 +228,15 @@ impl Link {
             if is_vote && (answered.confirmed_behind || self.introductions.is_suspended()) {
                 self.introductions.withhold(answered.id, answered.since);
             } else {
-                notes.push_back(Note { node: self.node, id: answered.id, outcome: Ok(reply) });
+                notes.push_back(CommandOutcome {
+                    node: self.node,
+                    id: answered.id,
+                    outcome: Ok(reply),
+                });
             }
         }
         if serves {
-            self.pay(now);
+            self.queue_due_releases(now);
         } else {
             // The address may lead to another server by now.
             self.eligibility.stopped_serving();
@@ -256,9 +260,9 @@ impl Link {
             // now.
             let again_at = now.after(self.config.patience());
             let until = if is_debt { answered.since } else { now }.after(answered.key_ttl);
-            self.debts.refused(resource, token, until, again_at);
+            self.owed_releases.refused(resource, token, until, again_at);
         } else if is_debt {
-            self.debts.answered(token, now.after(self.config.node_timeout));
+            self.owed_releases.answered(token, now.after(self.config.node_timeout));
         }
     }
 
@@ -266,7 +270,7 @@ impl Link {
     pub(crate) fn poll_command(
         &mut self,
         now: BootInstant,
-        notes: &mut VecDeque<Note>,
+        notes: &mut VecDeque<CommandOutcome>,
     ) -> Option<LinkCommand> {
         if let Some(why) = self.reset_wanted.take() {
             return Some(LinkCommand::Reset { epoch: self.epoch, why });
@@ -321,12 +325,12 @@ impl Link {
     }
 
     /// Queues the owed releases that are due.
-    fn pay(&mut self, now: BootInstant) {
+    fn queue_due_releases(&mut self, now: BootInstant) {
         if self.state != State::Open {
             return;
         }
         while self.has_room() {
-            let Some(debt) = self.debts.take_due(now) else {
+            let Some(debt) = self.owed_releases.take_due(now) else {
                 break;
             };
             let id = self.own_id();
@@ -336,10 +340,15 @@ impl Link {
         }
     }
 
-    fn drop_unwritten(&mut self, place: usize, why: NoAnswer, notes: &mut VecDeque<Note>) {
+    fn drop_unwritten(
+        &mut self,
+        place: usize,
+        why: NoAnswer,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
         assert!(place >= self.written, "what was written stays until it is answered");
         let dropped = self.pipeline.remove(place).expect("the caller found it there");
-        notes.push_back(Note { node: self.node, id: dropped.id, outcome: Err(why) });
+        notes.push_back(CommandOutcome { node: self.node, id: dropped.id, outcome: Err(why) });
     }
 }
 

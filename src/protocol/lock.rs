@@ -16,7 +16,7 @@ use core::time::Duration;
 use self::attempt::Vote;
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
-use self::refusal::InTheWay;
+use self::refusal::BlockingKeys;
 use self::renewal::Renewal;
 pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
@@ -31,7 +31,7 @@ use super::validity::remaining;
 
 /// Result of an answer, or of its absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
+pub(crate) enum LockOutcome {
     /// The attempt was settled.
     Settled(Result<(), AttemptError>),
     /// The extension round was settled: the nodes counted, or why the round failed.
@@ -85,7 +85,7 @@ pub(crate) struct Lock {
     renewal: Renewal,
     /// The nodes' verdicts on the current attempt.
     ballot: Ballot,
-    in_the_way: InTheWay,
+    blocking_keys: BlockingKeys,
     time_left: TimeLeft,
     /// Best known reason why a use that waits behind this one does not get the lock.
     why_behind: AttemptError,
@@ -118,7 +118,7 @@ impl Lock {
             extension: Extension::NONE,
             renewal: Renewal::default(),
             ballot: Ballot::default(),
-            in_the_way: InTheWay::NOTHING,
+            blocking_keys: BlockingKeys::NOTHING,
             time_left: TimeLeft::UNKNOWN,
             why_behind: AttemptError::TooFewNodes,
             first_set: 0,
@@ -170,7 +170,7 @@ impl Lock {
 
     /// Makes this use the head of its queue: the first attempt is due, unless its time limit has
     /// passed. `why` is the previous head's [`Lock::why_behind`].
-    pub(crate) fn come_to_the_head(&mut self, why: AttemptError, now: BootInstant) {
+    pub(crate) fn become_head(&mut self, why: AttemptError, now: BootInstant) {
         assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
         self.why_behind = why;
         let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
@@ -188,7 +188,7 @@ impl Lock {
     }
 
     /// Makes the first attempt due if it was waiting for connections; returns true if it was.
-    pub(crate) fn connections_are_there(&mut self) -> bool {
+    pub(crate) fn connections_ready(&mut self) -> bool {
         let waits = self.failures == 0 && matches!(self.phase, Phase::Waiting { .. });
         if waits {
             self.phase = Phase::Due;
@@ -197,7 +197,7 @@ impl Lock {
     }
 
     /// Returns true if the next use in the queue need not wait for this one any more.
-    pub(crate) fn is_out_of_the_way(&self) -> bool {
+    pub(crate) fn unblocks_line(&self) -> bool {
         match self.phase {
             Phase::AskingTimeLeft | Phase::Ended | Phase::Releasing(_) => true,
             Phase::Held { lost } => lost.is_some(),
@@ -233,7 +233,7 @@ impl Lock {
         outcome: Result<Reply, NoAnswer>,
         eligible_from: Option<BootInstant>,
         now: BootInstant,
-    ) -> Option<Happened> {
+    ) -> Option<LockOutcome> {
         if self.confirming.contains(node) && id.serial == self.release_serial(node) {
             self.confirm(node, outcome);
             return None;
@@ -257,7 +257,7 @@ impl Lock {
             Ok(Reply::Ok) if eligible => Vote::Counted,
             Ok(Reply::Ok) => Vote::Ineligible,
             Ok(refusal @ (Reply::Nil | Reply::Held(_) | Reply::Gone)) => {
-                self.in_the_way.record(node, refusal);
+                self.blocking_keys.record(node, refusal);
                 Vote::Refused
             }
             Ok(_) => Vote::Failed,
@@ -268,7 +268,7 @@ impl Lock {
             self.record_answer(node, outcome, now);
         }
         match self.phase {
-            Phase::Trying => self.settle(now).map(Happened::Settled),
+            Phase::Trying => self.settle(now).map(LockOutcome::Settled),
             Phase::Decided | Phase::Held { .. } => {
                 self.set_settled(node);
                 self.look_for_loss()
@@ -278,7 +278,7 @@ impl Lock {
     }
 
     /// Handles the timeout that [`Lock::poll_timeout`] returned.
-    pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<Happened> {
+    pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<LockOutcome> {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
             Phase::Queued if matches!(self.config.limit, Limit::Until(end) if end <= now) => {
@@ -286,7 +286,7 @@ impl Lock {
             }
             // A caller that never fetches its lease must not block the queue.
             Phase::Decided if !self.is_worth_having(now) => {
-                return Some(Happened::Settled(Err(AttemptError::TooSlow)));
+                return Some(LockOutcome::Settled(Err(AttemptError::TooSlow)));
             }
             Phase::Held { lost: None } if self.lost_at() <= now => {
                 return Some(self.lose(self.why_over()));

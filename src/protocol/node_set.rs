@@ -15,9 +15,10 @@ use std::collections::{BinaryHeap, VecDeque};
 pub use self::told::{Command, Event};
 use super::command::{LockId, ResourceId};
 use super::lines::Lines;
-use super::link::{Link, LinkConfig, Note};
+use super::link::{CommandOutcome, Link, LinkConfig};
 use super::lock::{
-    AttemptError, ExtendError, Fresh, Grant, Happened, Limit, Lock, LockConfig, LostReason, Phase,
+    AttemptError, ExtendError, Fresh, Grant, Limit, Lock, LockConfig, LockOutcome, LostReason,
+    Phase,
 };
 use super::quorum::{MAX_NODES, NodeCount, NodeMask};
 use super::time::BootInstant;
@@ -50,7 +51,7 @@ pub struct NodeSet {
     lines: Lines,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
-    notes: VecDeque<Note>,
+    notes: VecDeque<CommandOutcome>,
     events: VecDeque<Event>,
     clock: BootInstant,
     /// Links that may have a command; their timeout is not in `timeouts`.
@@ -163,7 +164,7 @@ impl NodeSet {
             return;
         };
         machine.begin(fresh, now);
-        self.links.iter_mut().for_each(|link| link.stir(fresh.jitter));
+        self.links.iter_mut().for_each(|link| link.set_jitter(fresh.jitter));
         self.carry(lock, now);
         self.route(now);
     }
@@ -202,7 +203,7 @@ impl NodeSet {
         let (token, extending) = (machine.token(), machine.is_extending());
         machine.leave();
         if extending {
-            self.tell(lock, token, Happened::Extended(Err(ExtendError::Cancelled)));
+            self.tell(lock, token, LockOutcome::Extended(Err(ExtendError::Cancelled)));
         }
         self.carry(lock, now);
         self.route(now);
@@ -246,7 +247,7 @@ impl NodeSet {
         let extending = machine.is_extending();
         machine.release();
         if extending {
-            self.tell(lock, token, Happened::Extended(Err(ExtendError::Cancelled)));
+            self.tell(lock, token, LockOutcome::Extended(Err(ExtendError::Cancelled)));
         }
         match before {
             Phase::Trying | Phase::Decided => {

@@ -268,7 +268,7 @@ impl World {
     /// Reports to the client that the node's keys are gone.
     pub(super) fn forget(&mut self, index: usize) {
         let epoch = self.nodes[index].epoch.expect("not connected");
-        self.client.handle_forgot(node(index), epoch, self.now);
+        self.client.handle_keys_lost(node(index), epoch, self.now);
         self.drain();
     }
 

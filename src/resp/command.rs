@@ -17,20 +17,20 @@ pub(crate) enum Form {
     /// `DELEX key IFEQ token` and `SET … IFEQ token`, of Redis from version 8.4 on.
     Delex,
     /// A script by its hash, which the server must know.
-    Named,
+    EvalSha,
     /// A script by its text, which the server then keeps.
-    Text,
+    Eval,
     /// `SET key token NX PX ttl GET`, from version 7.0 on: a null means that the key was set, and a
     /// refusal shows the value of the existing key.
-    Showing,
+    SetNxGet,
     /// `SET key token NX PX ttl`: a null is a refusal, and does not show the existing value.
-    Bare,
-    /// The `GET key` after a refused [`Form::Bare`].
-    Look,
+    SetNx,
+    /// The `GET key` after a refused [`Form::SetNx`].
+    Get,
     /// `INFO`: the introduction of a server that does not run this client's scripts.
     Info,
     /// The only form of a command that every server accepts.
-    Only,
+    Plain,
 }
 
 impl Form {
@@ -40,16 +40,16 @@ impl Form {
     pub(crate) fn instead(self, op: &Op, answer: Frame<'_>) -> Option<Self> {
         let error = match answer {
             Frame::Error(text) => text,
-            Frame::Nil if self == Self::Bare => return Some(Self::Look),
+            Frame::Nil if self == Self::SetNx => return Some(Self::Get),
             _ => return None,
         };
         let is = |prefix: &[u8]| error.starts_with(prefix);
         let is_unknown = is(b"ERR unknown command") || is(b"ERR syntax error") || is(b"NOPERM");
         match self {
-            Self::Delex | Self::Delifeq if is_unknown => Some(Self::Named),
-            Self::Showing if is_unknown => Some(Self::Bare),
-            Self::Named if is(b"NOSCRIPT") => Some(Self::Text),
-            Self::Named | Self::Text if *op == Op::Introduce && is_not_taken(error) => {
+            Self::Delex | Self::Delifeq if is_unknown => Some(Self::EvalSha),
+            Self::SetNxGet if is_unknown => Some(Self::SetNx),
+            Self::EvalSha if is(b"NOSCRIPT") => Some(Self::Eval),
+            Self::EvalSha | Self::Eval if *op == Op::Introduce && is_not_taken(error) => {
                 Some(Self::Info)
             }
             _ => None,
@@ -96,25 +96,25 @@ pub(crate) struct Forms {
 impl Forms {
     /// Forms that every server accepts.
     pub(crate) const ANYWHERE: Self =
-        Self { compare: Form::Named, set: Form::Bare, introduce: Form::Named };
+        Self { compare: Form::EvalSha, set: Form::SetNx, introduce: Form::EvalSha };
 
     /// Returns the form for `op`.
     pub(crate) fn of(self, op: &Op) -> Form {
         match (op, self.compare) {
             // A plain `SET` would shorten the life of a key that lives for longer already.
-            (Op::Extend { plain: false, .. }, Form::Delex | Form::Delifeq) => Form::Named,
+            (Op::Extend { plain: false, .. }, Form::Delex | Form::Delifeq) => Form::EvalSha,
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
             (Op::Introduce, _) => self.introduce,
-            (Op::TimeLeft { .. }, _) => Form::Only,
+            (Op::TimeLeft { .. }, _) => Form::Plain,
         }
     }
 
     /// Records that the server accepts `instead`, but not the form preferred so far.
     pub(crate) fn correct(&mut self, instead: Form) {
         match instead {
-            Form::Named => self.compare = instead,
-            Form::Bare => self.set = instead,
+            Form::EvalSha => self.compare = instead,
+            Form::SetNx => self.set = instead,
             Form::Info => self.introduce = instead,
             _ => {}
         }
@@ -153,8 +153,8 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
             let ttl_ms = decimal_ms(*ttl);
             let (token, ttl_ms) = (token.as_bytes(), ttl_ms.as_bytes());
             match form {
-                Form::Look => write(buffer, &[b"GET", resource]),
-                Form::Showing => {
+                Form::Get => write(buffer, &[b"GET", resource]),
+                Form::SetNxGet => {
                     write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms, b"GET"]);
                 }
                 _ => write(buffer, &[b"SET", resource, token, b"NX", b"PX", ttl_ms]),
@@ -184,7 +184,7 @@ impl Encoder {
 
 fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values: &[&[u8]]) {
     let (command, name): (&[u8], &[u8]) = match form {
-        Form::Text => (b"EVAL", script.text),
+        Form::Eval => (b"EVAL", script.text),
         _ => (b"EVALSHA", script.sha),
     };
     match *values {
@@ -222,7 +222,7 @@ mod tests {
         let mut buffer = BytesMut::new();
         let token = Token::from_bytes(*b"\r\n\0\xff$*1234567890abcd");
         let op = Op::Set { resource: RESOURCE, token, ttl: Duration::from_millis(12_345) };
-        encode(&mut buffer, &op, b"a\r\nb", Form::Bare);
+        encode(&mut buffer, &op, b"a\r\nb", Form::SetNx);
         let expected = b"*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$20\r\n\r\n\0\xff$*1234567890abcd\r\n\
             $2\r\nNX\r\n$2\r\nPX\r\n$5\r\n12345\r\n";
         assert_eq!(buffer[..], expected[..]);
@@ -233,9 +233,9 @@ mod tests {
         let token = Token::from_bytes([b't'; 20]);
         let op = Op::Set { resource: RESOURCE, token, ttl: Duration::from_millis(77) };
         let set = format!("$3 SET $3 res $20 {} $2 NX $2 PX $2 77 ", "t".repeat(20));
-        assert_eq!(in_form(&op, Form::Bare), format!("*6 {set}"));
-        assert_eq!(in_form(&op, Form::Showing), format!("*7 {set}$3 GET "));
-        assert_eq!(in_form(&op, Form::Look), "*2 $3 GET $3 res ");
+        assert_eq!(in_form(&op, Form::SetNx), format!("*6 {set}"));
+        assert_eq!(in_form(&op, Form::SetNxGet), format!("*7 {set}$3 GET "));
+        assert_eq!(in_form(&op, Form::Get), "*2 $3 GET $3 res ");
     }
 
     #[test]
@@ -245,9 +245,9 @@ mod tests {
         let tail = format!("$1 1 $3 res $20 {} ", "t".repeat(20));
         let script = "if redis.call('get',KEYS[1])==ARGV[1] then \
             return redis.call('del',KEYS[1]) else return 0 end";
-        assert_eq!(encoded(&op, Form::Text), format!("*5 $4 EVAL $93 {script} {tail}"));
+        assert_eq!(encoded(&op, Form::Eval), format!("*5 $4 EVAL $93 {script} {tail}"));
         let sha = "b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
-        assert_eq!(encoded(&op, Form::Named), format!("*5 $7 EVALSHA $40 {sha} {tail}"));
+        assert_eq!(encoded(&op, Form::EvalSha), format!("*5 $7 EVALSHA $40 {sha} {tail}"));
         let token = "t".repeat(20);
         let delex = format!("*4 $5 DELEX $3 res $4 IFEQ $20 {token} ");
         assert_eq!(encoded(&op, Form::Delex), delex);
@@ -259,12 +259,12 @@ mod tests {
         let token = Token::from_bytes([b't'; 20]);
         let ttl = Duration::from_millis(77);
         let op = Op::Extend { resource: RESOURCE, token, ttl, plain: false };
-        for form in [Form::Named, Form::Delex, Form::Delifeq] {
+        for form in [Form::EvalSha, Form::Delex, Form::Delifeq] {
             let name = "e37e0986f6d8408d85e84fd285e350d479e77b04";
             assert!(encoded(&op, form).starts_with(&format!("*6 $7 EVALSHA $40 {name} ")));
         }
-        assert!(encoded(&op, Form::Text).starts_with("*6 $4 EVAL $"));
-        assert!(encoded(&op, Form::Text).ends_with(" $20 tttttttttttttttttttt $2 77 "));
+        assert!(encoded(&op, Form::Eval).starts_with("*6 $4 EVAL $"));
+        assert!(encoded(&op, Form::Eval).ends_with(" $20 tttttttttttttttttttt $2 77 "));
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         let set = format!("*7 $3 SET $3 res $20 {token} $4 IFEQ $20 {token} $2 PX $2 77 ");
         assert_eq!(encoded(&op, Form::Delex), set);
         assert_eq!(encoded(&op, Form::Delifeq), set);
-        assert!(encoded(&op, Form::Named).starts_with("*6 $7 EVALSHA "));
+        assert!(encoded(&op, Form::EvalSha).starts_with("*6 $7 EVALSHA "));
     }
 
     #[test]
@@ -286,12 +286,12 @@ mod tests {
         let set = |token, ttl| Op::Set { resource: RESOURCE, token, ttl };
         let release = Op::Release { resource: RESOURCE, token };
         for (op, form) in [
-            (set(token, ms(1)), Form::Bare),
-            (set(token, ms(1)), Form::Bare),
-            (set(token, ms(1)), Form::Showing),
-            (set(token, ms(2)), Form::Bare),
-            (set(other, ms(2)), Form::Bare),
-            (release, Form::Named),
+            (set(token, ms(1)), Form::SetNx),
+            (set(token, ms(1)), Form::SetNx),
+            (set(token, ms(1)), Form::SetNxGet),
+            (set(token, ms(2)), Form::SetNx),
+            (set(other, ms(2)), Form::SetNx),
+            (release, Form::EvalSha),
             (release, Form::Delex),
             (release, Form::Delex),
         ] {
@@ -308,35 +308,35 @@ mod tests {
         let release = Op::Release { resource, token };
         let after = |form: Form, error: &[u8]| form.instead(&release, Frame::Error(error));
         let unknown = b"ERR unknown command 'DELEX', with args beginning with: 'res'";
-        assert_eq!(after(Form::Delex, unknown), Some(Form::Named));
-        assert_eq!(after(Form::Delifeq, b"NOPERM no permission"), Some(Form::Named));
-        assert_eq!(after(Form::Delex, b"ERR syntax error"), Some(Form::Named));
+        assert_eq!(after(Form::Delex, unknown), Some(Form::EvalSha));
+        assert_eq!(after(Form::Delifeq, b"NOPERM no permission"), Some(Form::EvalSha));
+        assert_eq!(after(Form::Delex, b"ERR syntax error"), Some(Form::EvalSha));
         assert_eq!(after(Form::Delex, b"ERR Key should be of string type"), None);
-        assert_eq!(after(Form::Named, b"NOSCRIPT No matching script."), Some(Form::Text));
-        assert_eq!(after(Form::Named, b"NOPERM no permission"), None);
-        assert_eq!(after(Form::Text, b"NOSCRIPT No matching script."), None);
-        assert_eq!(after(Form::Showing, b"ERR syntax error"), Some(Form::Bare));
-        assert_eq!(after(Form::Showing, b"NOPERM no permission"), Some(Form::Bare));
-        assert_eq!(after(Form::Showing, b"WRONGTYPE Operation against a key"), None);
-        assert_eq!(after(Form::Bare, b"NOPERM no permission"), None);
+        assert_eq!(after(Form::EvalSha, b"NOSCRIPT No matching script."), Some(Form::Eval));
+        assert_eq!(after(Form::EvalSha, b"NOPERM no permission"), None);
+        assert_eq!(after(Form::Eval, b"NOSCRIPT No matching script."), None);
+        assert_eq!(after(Form::SetNxGet, b"ERR syntax error"), Some(Form::SetNx));
+        assert_eq!(after(Form::SetNxGet, b"NOPERM no permission"), Some(Form::SetNx));
+        assert_eq!(after(Form::SetNxGet, b"WRONGTYPE Operation against a key"), None);
+        assert_eq!(after(Form::SetNx, b"NOPERM no permission"), None);
     }
 
     #[test]
     fn only_a_refusal_that_shows_nothing_is_looked_into() {
         let (resource, token) = (RESOURCE, Token::from_bytes([1; 20]));
         let set = Op::Set { resource, token, ttl: Duration::from_secs(1) };
-        assert_eq!(Form::Bare.instead(&set, Frame::Nil), Some(Form::Look));
-        for form in [Form::Showing, Form::Look, Form::Delex, Form::Named, Form::Info] {
+        assert_eq!(Form::SetNx.instead(&set, Frame::Nil), Some(Form::Get));
+        for form in [Form::SetNxGet, Form::Get, Form::Delex, Form::EvalSha, Form::Info] {
             assert_eq!(form.instead(&set, Frame::Nil), None, "{form:?}");
         }
-        assert_eq!(Form::Bare.instead(&set, Frame::Ok), None);
+        assert_eq!(Form::SetNx.instead(&set, Frame::Ok), None);
     }
 
     #[test]
     fn who_runs_no_script_for_us_is_introduced_by_its_info_and_who_is_busy_is_not() {
         let after = |form: Form, error: &[u8]| form.instead(&Op::Introduce, Frame::Error(error));
-        assert_eq!(after(Form::Named, b"NOSCRIPT No matching script."), Some(Form::Text));
-        for form in [Form::Named, Form::Text] {
+        assert_eq!(after(Form::EvalSha, b"NOSCRIPT No matching script."), Some(Form::Eval));
+        for form in [Form::EvalSha, Form::Eval] {
             for refusal in [
                 &b"NOPERM this user"[..],
                 b"ERR unknown command 'EVALSHA'",
@@ -365,9 +365,9 @@ mod tests {
     #[test]
     fn an_introduction_reads_the_canary() {
         let op = Op::Introduce;
-        assert!(in_form(&op, Form::Text).starts_with("*4 $4 EVAL $"));
-        assert!(in_form(&op, Form::Text).ends_with(" $1 1 $3 res "));
-        assert!(in_form(&op, Form::Named).starts_with("*4 $7 EVALSHA $40 "));
+        assert!(in_form(&op, Form::Eval).starts_with("*4 $4 EVAL $"));
+        assert!(in_form(&op, Form::Eval).ends_with(" $1 1 $3 res "));
+        assert!(in_form(&op, Form::EvalSha).starts_with("*4 $7 EVALSHA $40 "));
         assert_eq!(in_form(&op, Form::Info), "*1 $4 INFO ");
     }
 }

@@ -16,7 +16,7 @@ const CHUNK: usize = 4_096;
 pub(crate) enum Frame<'a> {
     Error(&'a [u8]),
     /// A push, not a reply: all keys are gone, or all keys of one database.
-    Forgot,
+    KeysFlushed,
     Integer(i64),
     Nil,
     Ok,
@@ -53,7 +53,7 @@ impl Decoder {
     }
 
     /// Returns the next reply, or `None` while it is incomplete. Skips attributes, and all pushes
-    /// except [`Frame::Forgot`]: they answer no command. After an error the decoder must not be
+    /// except [`Frame::KeysFlushed`]: they answer no command. After an error the decoder must not be
     /// used again.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         loop {
@@ -64,7 +64,9 @@ impl Decoder {
             self.taken = length;
             self.pushes += u64::from(self.buffer[0] == b'>');
             match self.buffer[0] {
-                b'>' if is_forgot(&self.buffer[..length]) => return Ok(Some(Frame::Forgot)),
+                b'>' if is_flush_push(&self.buffer[..length]) => {
+                    return Ok(Some(Frame::KeysFlushed));
+                }
                 b'>' | b'|' => {}
                 _ => return frame(&self.buffer[..length]).map(Some),
             }
@@ -73,7 +75,7 @@ impl Decoder {
 }
 
 /// Returns true if a push invalidates every key that the client may have cached.
-fn is_forgot(push: &[u8]) -> bool {
+fn is_flush_push(push: &[u8]) -> bool {
     push == b">2\r\n$10\r\ninvalidate\r\n_\r\n"
 }
 

@@ -9,7 +9,7 @@ mod tests;
 
 use self::process::Process;
 use super::stage::plan::{Op, Plan, PlannedOp};
-use super::stage::{Happening, Stage};
+use super::stage::{QueueEntry, Stage};
 use super::{Kept, Outcome, Unsupported};
 use crate::history::EventKind;
 use crate::scenario::{Acquire, Case};
@@ -30,7 +30,7 @@ pub struct Engine {
 
 /// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stretch {
+enum RunPhase {
     /// The clients run.
     Clients,
     /// The probe may try until `until_ns`.
@@ -62,13 +62,13 @@ impl Engine {
     /// Runs the case with the seed `seed`; writes the events to `kept` if it is given.
     pub fn run(&mut self, seed: u64, kept: Kept<'_>) -> Outcome {
         self.begin(seed, kept.is_some());
-        let mut stretch = Stretch::Clients;
+        let mut stretch = RunPhase::Clients;
         while let Some(next) = self.stretch(stretch) {
             stretch = next;
             let Some((at_ns, what)) = self.stage.queue.pop() else { break };
             let limit_ns = match stretch {
-                Stretch::Clients => self.plan.end_ns,
-                Stretch::Drain { until_ns } | Stretch::Probe { until_ns } => until_ns,
+                RunPhase::Clients => self.plan.end_ns,
+                RunPhase::Drain { until_ns } | RunPhase::Probe { until_ns } => until_ns,
             };
             if at_ns > limit_ns {
                 break;
@@ -114,14 +114,14 @@ impl Engine {
         for (place, process) in processes.iter_mut().enumerate() {
             process.reset(plan, stage, plan.warm);
             // After the faults that begin at time 0.
-            stage.queue.schedule(0, Happening::Timer { client: place as u8, serial: 0 });
+            stage.queue.schedule(0, QueueEntry::Timer { client: place as u8, serial: 0 });
         }
         self.probe.done = true;
     }
 
-    fn happen(&mut self, what: Happening) {
+    fn happen(&mut self, what: QueueEntry) {
         let Self { plan, stage, processes, probe, .. } = self;
-        if let Happening::Timer { client, serial } = what {
+        if let QueueEntry::Timer { client, serial } = what {
             let process = process_mut(processes, probe, client);
             if process.is_some_and(|it| it.is_current_timer(serial)) {
                 stage.wake(client);
@@ -145,27 +145,27 @@ impl Engine {
     }
 
     /// Returns the present stretch of the run; `None` if the run is over.
-    fn stretch(&mut self, current: Stretch) -> Option<Stretch> {
+    fn stretch(&mut self, current: RunPhase) -> Option<RunPhase> {
         let now_ns = self.stage.now_ns;
         match current {
-            Stretch::Clients => {
+            RunPhase::Clients => {
                 if !self.processes.iter().all(|process| process.done) {
                     return Some(current);
                 }
                 if !self.plan.has_faults {
-                    return Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns });
+                    return Some(RunPhase::Drain { until_ns: now_ns + self.plan.grace_ns });
                 }
                 if self.stage.faults_open > 0 {
                     return Some(current);
                 }
                 self.start_probe();
-                Some(Stretch::Probe { until_ns: now_ns + self.plan.probe_patience_ns })
+                Some(RunPhase::Probe { until_ns: now_ns + self.plan.probe_patience_ns })
             }
-            Stretch::Probe { .. } if self.probe.got_lease => {
-                Some(Stretch::Drain { until_ns: now_ns + self.plan.grace_ns })
+            RunPhase::Probe { .. } if self.probe.got_lease => {
+                Some(RunPhase::Drain { until_ns: now_ns + self.plan.grace_ns })
             }
-            Stretch::Probe { .. } => Some(current),
-            Stretch::Drain { .. } => {
+            RunPhase::Probe { .. } => Some(current),
+            RunPhase::Drain { .. } => {
                 let waiting = self.stage.recorder.oracle.must_last_until_ns();
                 let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
                     && self.stage.arrivals_due == 0

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use self::demotion::Demoted;
 use self::nodes::{DiskTurn, NodeHost};
-use self::plan::{Doing, Hosts, Plan};
+use self::plan::{FaultEffect, Hosts, Plan};
 use self::recorder::Recorder;
 use self::wire::Wire;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
@@ -51,7 +51,7 @@ pub(in crate::engine) enum Packet {
 
 /// An entry of the event queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Happening {
+pub(in crate::engine) enum QueueEntry {
     Arrive {
         connection: u16,
         direction: Direction,
@@ -118,7 +118,7 @@ pub(in crate::engine) struct MeasuredRestart {
 pub(in crate::engine) struct Stage {
     pub(in crate::engine) now_ns: u64,
     pub(in crate::engine) choices: Choices,
-    pub(in crate::engine) queue: Queue<Happening>,
+    pub(in crate::engine) queue: Queue<QueueEntry>,
     pub(in crate::engine) network: Network<Packet>,
     pub(in crate::engine) clocks: Vec<HostClocks>,
     /// The servers of the nodes, followed by the replicas.
@@ -147,7 +147,7 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) arrivals_due: u32,
     /// Clients that have something to do now, as a bit mask.
     pub(in crate::engine) to_run: u16,
-    pub(in crate::engine) active_delays: Vec<Doing>,
+    pub(in crate::engine) active_delays: Vec<FaultEffect>,
     /// True for each fault at a point that has begun.
     pub(in crate::engine) set_off: Vec<bool>,
     /// Pending restarts that depend on clocks.
@@ -276,18 +276,18 @@ impl Stage {
     }
 
     /// Executes a due entry of the queue. Timers are handled by the engine that drives the clients.
-    pub(in crate::engine) fn happen(&mut self, plan: &Plan, what: Happening) {
+    pub(in crate::engine) fn happen(&mut self, plan: &Plan, what: QueueEntry) {
         match what {
-            Happening::Arrive { connection, direction } => {
+            QueueEntry::Arrive { connection, direction } => {
                 self.arrive(plan, connection, direction);
             }
-            Happening::BackUp(place) => self.back_up(plan, place),
-            Happening::Disk { server, turn, serial } => self.disk_turn(plan, server, turn, serial),
-            Happening::ExpireKeys { node } => self.expire_keys(plan, node),
-            Happening::WaitEnds { server, serial } => self.end_wait(plan, server, serial),
-            Happening::FaultBegins(place) => self.begin_fault(plan, place),
-            Happening::FaultEnds(place) => self.end_fault(plan, place),
-            Happening::Timer { .. } => {}
+            QueueEntry::BackUp(place) => self.back_up(plan, place),
+            QueueEntry::Disk { server, turn, serial } => self.disk_turn(plan, server, turn, serial),
+            QueueEntry::ExpireKeys { node } => self.expire_keys(plan, node),
+            QueueEntry::WaitEnds { server, serial } => self.end_wait(plan, server, serial),
+            QueueEntry::FaultBegins(place) => self.begin_fault(plan, place),
+            QueueEntry::FaultEnds(place) => self.end_fault(plan, place),
+            QueueEntry::Timer { .. } => {}
         }
     }
 
@@ -351,7 +351,7 @@ impl Stage {
         at_ns: u64,
     ) {
         self.arrivals_due += 1;
-        self.queue.schedule(at_ns, Happening::Arrive { connection, direction });
+        self.queue.schedule(at_ns, QueueEntry::Arrive { connection, direction });
     }
 
     /// Queues an input for a client process and wakes it; the process runs as soon as it can.
@@ -373,7 +373,7 @@ impl Stage {
         let Self { network, queue, arrivals_due, choices, now_ns, .. } = self;
         network.retransmit(*now_ns, choices, |connection, direction, at_ns| {
             *arrivals_due += 1;
-            queue.schedule(at_ns, Happening::Arrive { connection, direction });
+            queue.schedule(at_ns, QueueEntry::Arrive { connection, direction });
         });
     }
 }
@@ -401,8 +401,8 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
     }
 }
 
-fn added_delay(doing: &Doing, from: u8, to: u8, what: &Arrival<Packet>) -> u64 {
-    let Doing::Delay { from: senders, to: receivers, by_ns, only } = *doing else { return 0 };
+fn added_delay(doing: &FaultEffect, from: u8, to: u8, what: &Arrival<Packet>) -> u64 {
+    let FaultEffect::Delay { from: senders, to: receivers, by_ns, only } = *doing else { return 0 };
     let within = |hosts: Hosts, host: u8| hosts & (1 << host) != 0;
     if !within(senders, from) || !within(receivers, to) {
         return 0;

@@ -2,7 +2,7 @@
 //!
 //! Every thread has one interpreter for each [`Style`], which keeps its compiled functions. No
 //! other state of the interpreter survives a run, not even a global. The server keeps the few
-//! settings that survive ([`Left`]).
+//! settings that survive ([`CarriedState`]).
 
 mod arguments;
 mod bit;
@@ -40,12 +40,12 @@ pub trait Caller {
     fn interrupt(&mut self) -> Option<String>;
 
     /// Returns the state that earlier scripts left; called when the script begins.
-    fn left(&self) -> Left {
-        Left::default()
+    fn left(&self) -> CarriedState {
+        CarriedState::default()
     }
 
     /// Stores the state that the script leaves; called when it has ended.
-    fn leave(&mut self, left: Left) {
+    fn leave(&mut self, left: CarriedState) {
         let _ = left;
     }
 
@@ -59,20 +59,20 @@ pub trait Caller {
 
 /// State that a server keeps from one script to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct CarriedState {
     /// State of the random number generator.
     random: u64,
     /// Settings of the JSON encoder and decoder.
     json: json::Settings,
 }
 
-impl Default for Left {
+impl Default for CarriedState {
     fn default() -> Self {
         Self { random: library::SEED, json: json::Settings::default() }
     }
 }
 
-impl Left {
+impl CarriedState {
     /// Resets the settings of the interpreter (`SCRIPT FLUSH`). The random number generator is not
     /// part of the interpreter and keeps its state.
     pub(in crate::master) fn renew(&mut self) {

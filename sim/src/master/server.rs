@@ -46,7 +46,7 @@ pub struct Server {
     master: Master,
     profile: &'static Profile,
     scripts: BTreeMap<Sha, Bytes>,
-    left_by_scripts: script::Left,
+    left_by_scripts: script::CarriedState,
     script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
@@ -117,7 +117,7 @@ impl Server {
         Self {
             profile,
             scripts: BTreeMap::new(),
-            left_by_scripts: script::Left::default(),
+            left_by_scripts: script::CarriedState::default(),
             script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
@@ -139,7 +139,7 @@ impl Server {
     /// Forgets the state that dies with the process: a new process starts.
     pub fn forget(&mut self) {
         self.scripts.clear();
-        self.left_by_scripts = script::Left::default();
+        self.left_by_scripts = script::CarriedState::default();
         self.clients = Clients::default();
         self.statistics = Statistics::default();
     }
@@ -310,11 +310,11 @@ impl Server {
         self.left_by_scripts.renew();
     }
 
-    pub(in crate::master) fn left_by_scripts(&self) -> script::Left {
+    pub(in crate::master) fn left_by_scripts(&self) -> script::CarriedState {
         self.left_by_scripts
     }
 
-    pub(in crate::master) fn set_left_by_scripts(&mut self, left: script::Left) {
+    pub(in crate::master) fn set_left_by_scripts(&mut self, left: script::CarriedState) {
         self.left_by_scripts = left;
     }
 

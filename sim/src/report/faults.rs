@@ -1,12 +1,12 @@
 //! Sentences about the effect of a fault in one run.
 
-use super::timeline::{Timeline, Trouble};
+use super::timeline::{FaultWindow, Timeline};
 use crate::history::HostIndex;
 use crate::scenario::{Family, Scenario};
 use crate::text;
 
 /// Describes the effect and the time of a fault, as the clause that follows "because".
-pub(super) fn because(scenario: &Scenario, trouble: &Trouble) -> String {
+pub(super) fn because(scenario: &Scenario, trouble: &FaultWindow) -> String {
     let Some(fault) = scenario.faults.get(trouble.fault) else { return String::from("a fault") };
     let from = text::instant(trouble.began.at_ns);
     let span = match trouble.ended {
@@ -24,9 +24,9 @@ pub(super) fn on<'t>(
     host: HostIndex,
     from_ns: u64,
     to_ns: u64,
-) -> Option<&'t Trouble> {
+) -> Option<&'t FaultWindow> {
     let name = timeline.host_name(host);
-    timeline.troubles.iter().rev().find(|trouble| {
+    timeline.fault_windows.iter().rev().find(|trouble| {
         let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { return false };
         // A moved clock stays moved, so a clock fault that has no end is active from its beginning
         // on.

@@ -1,7 +1,7 @@
 //! Ownership chart: leases, keys and critical sections over true time, drawn to scale.
 
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
-use super::timeline::{Key, Timeline, Trouble};
+use super::timeline::{FaultWindow, Key, Timeline};
 use crate::history::{HostIndex, Writer};
 use crate::oracle::Violation;
 use crate::scenario::FaultKind;
@@ -41,7 +41,7 @@ struct Gantt<'t, 'a> {
     timeline: &'t Timeline<'a>,
     scale: Scale,
     svg: Svg,
-    /// Lane of each fault window, in the order of `timeline.troubles`.
+    /// Lane of each fault window, in the order of `timeline.fault_windows`.
     lane_of: Vec<usize>,
     clients_top: i64,
     nodes_top: i64,
@@ -69,7 +69,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
 
     fn lay_out(&mut self) {
         let mut ends: Vec<i64> = Vec::new();
-        for trouble in &self.timeline.troubles {
+        for trouble in &self.timeline.fault_windows {
             let from = self.scale.x(trouble.began.at_ns);
             let label = width_of(&lane_label(self.timeline, trouble), 11 * PX);
             let (begin, end) = (label_x(from, label), label_x(from, label) + label + 12 * PX);
@@ -93,7 +93,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
         self.height = self.bottom + 20 * PX;
     }
 
-    fn end_of(&self, trouble: &Trouble) -> i64 {
+    fn end_of(&self, trouble: &FaultWindow) -> i64 {
         let fault = self.timeline.scenario.faults.get(trouble.fault);
         let lasts = fault.is_some_and(|fault| matches!(fault.kind, FaultKind::ClockRate(_)));
         match trouble.ended {
@@ -106,7 +106,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
     /// Draws the fault windows, behind everything else.
     fn bands(&mut self) {
         let top = 20 * PX;
-        for trouble in &self.timeline.troubles {
+        for trouble in &self.timeline.fault_windows {
             let (from, to) = (self.scale.x(trouble.began.at_ns), self.end_of(trouble));
             if to - from > PX {
                 let area = Area { x: from, y: top, width: to - from, height: self.bottom - top };
@@ -122,7 +122,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
     /// Draws the labels of the faults, above everything else.
     fn lanes(&mut self) {
         let lanes = self.lane_of.clone();
-        for (trouble, lane) in self.timeline.troubles.iter().zip(lanes) {
+        for (trouble, lane) in self.timeline.fault_windows.iter().zip(lanes) {
             let y = 20 * PX + lane as i64 * LANE;
             let (from, to) = (self.scale.x(trouble.began.at_ns), self.end_of(trouble));
             let label = lane_label(self.timeline, trouble);
@@ -214,7 +214,7 @@ fn label_x(x: i64, width: i64) -> i64 {
     (x + 3 * PX).min(RIGHT - width).max(LEFT)
 }
 
-fn lane_label(timeline: &Timeline<'_>, trouble: &Trouble) -> String {
+fn lane_label(timeline: &Timeline<'_>, trouble: &FaultWindow) -> String {
     match timeline.scenario.faults.get(trouble.fault) {
         Some(fault) => format!("{}: {}", fault.id, fault.kind.summary()),
         None => String::from("a fault"),
@@ -242,7 +242,7 @@ fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
     for write in &timeline.writes {
         last_ns = last_ns.max(write.arrived.map_or(write.sent, |(at, _)| at).at_ns);
     }
-    for trouble in &timeline.troubles {
+    for trouble in &timeline.fault_windows {
         last_ns = last_ns.max(trouble.began.at_ns);
     }
     for away in &timeline.absences {

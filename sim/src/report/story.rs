@@ -206,7 +206,7 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
 pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
     const LEASES_MAX: usize = 6;
     let mut told: Vec<Clause> = Vec::new();
-    for trouble in &timeline.troubles {
+    for trouble in &timeline.fault_windows {
         let because = super::faults::because(timeline.scenario, trouble);
         let sentence = because.strip_prefix("of ").unwrap_or(&because);
         told.push(Clause::at(trouble.began, format!("{}.", capital(sentence))));

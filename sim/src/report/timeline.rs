@@ -155,7 +155,7 @@ pub(super) struct Away {
 
 /// A fault window: a fault of the scenario, and its actual beginning and end.
 #[derive(Clone, Debug)]
-pub(super) struct Trouble {
+pub(super) struct FaultWindow {
     pub(super) fault: usize,
     pub(super) began: Moment,
     pub(super) ended: Option<Moment>,
@@ -172,7 +172,7 @@ pub(super) struct Timeline<'a> {
     pub(super) commands: Vec<Command>,
     pub(super) writes: Vec<Write>,
     pub(super) absences: Vec<Away>,
-    pub(super) troubles: Vec<Trouble>,
+    pub(super) fault_windows: Vec<FaultWindow>,
     pub(super) clocks: BTreeMap<(HostIndex, ClockKind), Vec<Segment>>,
     pub(super) end_ns: u64,
     /// Granted attempts, ordered by beginning. The first is called L1.

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::node::Node;
 use super::node_faults::{Clients, Cut, Life, Slow};
 use super::world::World;
-use crate::engine::stage::plan::{Begin, Death, Doing, End, Hosts, Manner, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, End, FaultEffect, Hosts, Manner, PlannedFault};
 use crate::history::{ClockKind, EventKind, HostIndex};
 use crate::master::server::Server;
 use crate::master::{Ended, Master};
@@ -68,7 +68,7 @@ impl Faults {
             self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)).await;
             let begins = matches!(self.next[place], Some(Next::Begins(_)));
             self.next[place] = if begins { self.end_of(place, at_ns) } else { None };
-            let happening = Happening { world: Arc::clone(&self.world), place };
+            let happening = QueueEntry { world: Arc::clone(&self.world), place };
             let before = self.under_way[place].take();
             let step = async move {
                 if let Some(before) = before {
@@ -102,7 +102,7 @@ impl Faults {
             End::Instantly => Some(Next::Ends(at_ns)),
             End::Never => None,
             End::Measured { clock, after_ns } => {
-                let Doing::Die { host, .. } = doing else {
+                let FaultEffect::Die { host, .. } = doing else {
                     unreachable!("only restarts are measured")
                 };
                 let node = &self.world.nodes[host.get()];
@@ -124,13 +124,13 @@ async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandl
 }
 
 /// A planned fault at one host.
-struct Happening {
+struct QueueEntry {
     world: Arc<World>,
     place: usize,
 }
 
-impl Happening {
-    fn doing(&self) -> Doing {
+impl QueueEntry {
+    fn doing(&self) -> FaultEffect {
         self.world.plan.faults[self.place].doing
     }
 
@@ -141,27 +141,29 @@ impl Happening {
     /// Returns the node whose server the fault strikes; `None` for a delay, a partition or a stall.
     fn victim(&self) -> Option<&Arc<Node>> {
         match self.doing() {
-            Doing::ClockJump { host, .. }
-            | Doing::ClockRate { host, .. }
-            | Doing::Die { host, .. } => Some(self.node(host.0)),
-            Doing::Delete { node }
-            | Doing::Evict { node }
-            | Doing::Flush { node, .. }
-            | Doing::MemoryFull { node }
-            | Doing::Snapshot { node } => Some(self.node(node)),
-            Doing::Delay { .. } | Doing::Partition { .. } | Doing::Stall { .. } => None,
-            Doing::Attach { .. }
-            | Doing::Demote { .. }
-            | Doing::DiskStall { .. }
-            | Doing::FailOver { .. }
-            | Doing::Stop { .. }
-            | Doing::Swap { .. } => unreachable!("they are refused"),
+            FaultEffect::ClockJump { host, .. }
+            | FaultEffect::ClockRate { host, .. }
+            | FaultEffect::Die { host, .. } => Some(self.node(host.0)),
+            FaultEffect::Delete { node }
+            | FaultEffect::Evict { node }
+            | FaultEffect::Flush { node, .. }
+            | FaultEffect::MemoryFull { node }
+            | FaultEffect::Snapshot { node } => Some(self.node(node)),
+            FaultEffect::Delay { .. }
+            | FaultEffect::Partition { .. }
+            | FaultEffect::Stall { .. } => None,
+            FaultEffect::Attach { .. }
+            | FaultEffect::Demote { .. }
+            | FaultEffect::DiskStall { .. }
+            | FaultEffect::FailOver { .. }
+            | FaultEffect::Stop { .. }
+            | FaultEffect::Swap { .. } => unreachable!("they are refused"),
         }
     }
 
     async fn begin(&self) {
         match (self.victim(), self.doing()) {
-            (Some(node), Doing::Die { death, .. }) => {
+            (Some(node), FaultEffect::Die { death, .. }) => {
                 // A script that never ends must not keep its process alive.
                 let server = node.executor.wrest().await;
                 self.world.begins(self.place);
@@ -181,35 +183,35 @@ impl Happening {
     }
 
     /// Applies a fault to a server, which executes nothing meanwhile.
-    fn strike(&self, node: &Node, server: &mut Server, doing: Doing) {
+    fn strike(&self, node: &Node, server: &mut Server, doing: FaultEffect) {
         let world = &self.world;
         match doing {
-            Doing::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
-            Doing::ClockRate { host, rate_ppb } => {
+            FaultEffect::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
+            FaultEffect::ClockRate { host, rate_ppb } => {
                 let (_, usual) = world.plan.clocks[host.get()];
                 world.set_rate(node, server, usual + rate_ppb);
             }
-            Doing::Delete { .. } => self.remove(node, server, Master::delete),
-            Doing::Evict { .. } => self.remove(node, server, Master::evict),
-            Doing::Flush { database, .. } if server.is_running() => {
+            FaultEffect::Delete { .. } => self.remove(node, server, Master::delete),
+            FaultEffect::Evict { .. } => self.remove(node, server, Master::evict),
+            FaultEffect::Flush { database, .. } if server.is_running() => {
                 let tell = |ended: Ended| node.tell_of(&ended);
                 match database {
                     None => server.flush(tell),
                     Some(database) => server.flush_database(database, tell),
                 }
             }
-            Doing::MemoryFull { .. } => server.set_full(true),
-            Doing::Snapshot { .. } => server.disk_mut().save(),
+            FaultEffect::MemoryFull { .. } => server.set_full(true),
+            FaultEffect::Snapshot { .. } => server.disk_mut().save(),
             _ => {}
         }
         node.push(server);
     }
 
     /// Applies a fault to the messages to and from nodes, or stalls a node.
-    fn hinder(&self, doing: Doing) {
+    fn hinder(&self, doing: FaultEffect) {
         let fault = self.place;
         match doing {
-            Doing::Delay { from, to, by_ns, only } => {
+            FaultEffect::Delay { from, to, by_ns, only } => {
                 for node in &self.world.nodes {
                     let (requests, replies) = self.concerned(node, from, to);
                     let requests = if only == Some(Message::Answer) { 0 } else { requests };
@@ -219,7 +221,7 @@ impl Happening {
                     node.change(|node_faults| node_faults.slow(slow));
                 }
             }
-            Doing::Partition { from, to, one_way, lost } => {
+            FaultEffect::Partition { from, to, one_way, lost } => {
                 for node in &self.world.nodes {
                     let there = self.concerned(node, from, to);
                     let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
@@ -228,7 +230,7 @@ impl Happening {
                     node.change(|node_faults| node_faults.cut(cut));
                 }
             }
-            Doing::Stall { node: place } => {
+            FaultEffect::Stall { node: place } => {
                 self.node(place).change(|node_faults| node_faults.stalls += 1);
                 self.world.recorder.tell(EventKind::NodeStalled { node: place });
             }
@@ -254,20 +256,20 @@ impl Happening {
     async fn end(&self) {
         let world = &self.world;
         match self.doing() {
-            Doing::ClockRate { host, .. } => {
+            FaultEffect::ClockRate { host, .. } => {
                 let (_, usual) = world.plan.clocks[host.get()];
                 let node = self.node(host.0);
                 world.set_rate(node, &*node.server().await, usual);
             }
-            Doing::Delay { .. } | Doing::Partition { .. } => {
+            FaultEffect::Delay { .. } | FaultEffect::Partition { .. } => {
                 let fault = self.place;
                 world
                     .nodes
                     .iter()
                     .for_each(|node| node.change(|node_faults| node_faults.clear(fault)));
             }
-            Doing::MemoryFull { node } => self.node(node).server().await.set_full(false),
-            Doing::Stall { node } => {
+            FaultEffect::MemoryFull { node } => self.node(node).server().await.set_full(false),
+            FaultEffect::Stall { node } => {
                 let mut goes_on = false;
                 self.node(node).change(|node_faults| {
                     node_faults.stalls -= 1;
@@ -277,7 +279,7 @@ impl Happening {
                     world.recorder.tell(EventKind::NodeUnstalled { node });
                 }
             }
-            Doing::Die { host, .. } => world.restart(self.node(host.0)).await,
+            FaultEffect::Die { host, .. } => world.restart(self.node(host.0)).await,
             _ => {}
         }
         world.is_over(self.place);

@@ -1,7 +1,7 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::{Begin, Death, Doing, Hosts, Plan, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, FaultEffect, Hosts, Plan, PlannedFault};
 use crate::scenario::{ActiveExpiry, Message};
 
 /// Name of `serve` in histories, reports and errors.
@@ -38,25 +38,30 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     let store: Hosts = 1 << plan.scenario.store_host().0;
     let is_node = |host: crate::history::HostIndex| host.get() < plan.node_count;
     match fault.doing {
-        Doing::Attach { .. } => Some("`attach`"),
-        Doing::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
-        Doing::ClockRate { host, .. } if !is_node(host) => Some("the rate of a client's clock"),
-        Doing::Delay {
-            only: Some(Message::Extend | Message::Release | Message::Write), ..
+        FaultEffect::Attach { .. } => Some("`attach`"),
+        FaultEffect::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
+        FaultEffect::ClockRate { host, .. } if !is_node(host) => {
+            Some("the rate of a client's clock")
+        }
+        FaultEffect::Delay {
+            only: Some(Message::Extend | Message::Release | Message::Write),
+            ..
         } => Some("a delay of releases, extensions or writes only"),
-        Doing::Delay { from, to, .. } if (from | to) & store != 0 => Some("a delay to the store"),
-        Doing::Die { host, .. } if !is_node(host) => Some("the death of a client"),
-        Doing::Die { death: Death { is_hidden: true, .. }, .. } => Some("`behind-a-proxy`"),
-        Doing::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
-        Doing::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
-        Doing::Demote { .. } => Some("`demote`"),
-        Doing::DiskStall { .. } => Some("`disk-stall`"),
-        Doing::FailOver { .. } => Some("`failover`"),
-        Doing::Partition { from, to, .. } if (from | to) & store != 0 => {
+        FaultEffect::Delay { from, to, .. } if (from | to) & store != 0 => {
+            Some("a delay to the store")
+        }
+        FaultEffect::Die { host, .. } if !is_node(host) => Some("the death of a client"),
+        FaultEffect::Die { death: Death { is_hidden: true, .. }, .. } => Some("`behind-a-proxy`"),
+        FaultEffect::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
+        FaultEffect::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
+        FaultEffect::Demote { .. } => Some("`demote`"),
+        FaultEffect::DiskStall { .. } => Some("`disk-stall`"),
+        FaultEffect::FailOver { .. } => Some("`failover`"),
+        FaultEffect::Partition { from, to, .. } if (from | to) & store != 0 => {
             Some("a partition from the store")
         }
-        Doing::Stop { .. } => Some("`pause` and `suspend`: a worker stops its own client"),
-        Doing::Swap { .. } => Some("`swap`"),
+        FaultEffect::Stop { .. } => Some("`pause` and `suspend`: a worker stops its own client"),
+        FaultEffect::Swap { .. } => Some("`swap`"),
         _ => None,
     }
 }

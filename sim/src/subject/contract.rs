@@ -113,7 +113,7 @@ pub struct Request {
 
 /// Value of a node's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum ReplyValue {
     /// An error.
     Error,
     /// An integer.
@@ -146,7 +146,7 @@ pub struct Response {
     /// Kind of the command.
     pub op: OpKind,
     /// The reply's value.
-    pub word: Word,
+    pub word: ReplyValue,
 }
 
 impl Response {
@@ -154,11 +154,14 @@ impl Response {
     #[must_use]
     pub const fn answer(&self) -> Answer {
         match self.word {
-            Word::Error | Word::NotServing => Answer::Error,
-            Word::Integer(0) | Word::Nil | Word::Value { own: false, .. } => Answer::No,
-            Word::Integer(_) | Word::Introduction(_) | Word::Ok | Word::Value { own: true, .. } => {
-                Answer::Yes
+            ReplyValue::Error | ReplyValue::NotServing => Answer::Error,
+            ReplyValue::Integer(0) | ReplyValue::Nil | ReplyValue::Value { own: false, .. } => {
+                Answer::No
             }
+            ReplyValue::Integer(_)
+            | ReplyValue::Introduction(_)
+            | ReplyValue::Ok
+            | ReplyValue::Value { own: true, .. } => Answer::Yes,
         }
     }
 }

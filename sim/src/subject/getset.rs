@@ -11,8 +11,8 @@ use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 use super::policy::nanos;
 use super::transport::Transport;
 use super::{
-    Action, Ask, Connect, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route,
-    Settings, Word,
+    Action, Ask, Connect, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response,
+    Route, Settings,
 };
 use crate::history::{AttemptId, ClockKind, OpKind, Settlement};
 
@@ -136,16 +136,16 @@ impl GetSetClient {
         }
         let is_over = |token: &Token| written_in(token) < now.lease_ns / MS_NS;
         match (response.op, response.word) {
-            (OpKind::Set, Word::Integer(1)) => self.decide(),
-            (OpKind::Set, Word::Integer(0)) => self.send(Ask::Get),
-            (OpKind::Get, Word::Value { token, .. }) if is_over(&token) => {
+            (OpKind::Set, ReplyValue::Integer(1)) => self.decide(),
+            (OpKind::Set, ReplyValue::Integer(0)) => self.send(Ask::Get),
+            (OpKind::Get, ReplyValue::Value { token, .. }) if is_over(&token) => {
                 self.stamp(now);
                 self.send(Ask::GetSet);
             }
-            (OpKind::GetSet, Word::Nil) => self.decide(),
+            (OpKind::GetSet, ReplyValue::Nil) => self.decide(),
             // A client that finds a future time has lost the race, but has moved the winner's
             // expiry a little.
-            (OpKind::GetSet, Word::Value { token, .. }) if is_over(&token) => self.decide(),
+            (OpKind::GetSet, ReplyValue::Value { token, .. }) if is_over(&token) => self.decide(),
             _ => self.fail(Settlement::Taken, now),
         }
     }
@@ -266,18 +266,18 @@ mod tests {
         client.acquire(Patience::Attempts(1));
         let fresh = FreshAttempt { attempt: AttemptId::default(), token: holding(0), jitter: 0 };
         client.begin(fresh, now(1_000));
-        answer(&mut client, Ask::Set { ttl_ms: None }, Word::Integer(0));
+        answer(&mut client, Ask::Set { ttl_ms: None }, ReplyValue::Integer(0));
         client
     }
 
-    fn answer(client: &mut GetSetClient, ask: Ask, word: Word) {
+    fn answer(client: &mut GetSetClient, ask: Ask, word: ReplyValue) {
         let attempt = AttemptId::default();
         let response = Response { command: 0, attempt, op: ask.op(), word };
         client.handle_response(Route { node: 0, lane: 0, epoch: 1 }, response, now(1_000));
     }
 
-    fn value(ms: u64) -> Word {
-        Word::Value { token: holding(WALL_MS + ms), own: false }
+    fn value(ms: u64) -> ReplyValue {
+        ReplyValue::Value { token: holding(WALL_MS + ms), own: false }
     }
 
     fn last(client: &mut GetSetClient) -> Action {
@@ -320,7 +320,7 @@ mod tests {
         for (released_ms, deletes) in [(10_999, true), (11_000, false)] {
             let mut client = refused();
             answer(&mut client, Ask::Get, value(0));
-            answer(&mut client, Ask::GetSet, Word::Nil);
+            answer(&mut client, Ask::GetSet, ReplyValue::Nil);
             client.deliver(now(1_000)).unwrap();
             client.release(now(released_ms));
             let last = last(&mut client);

@@ -15,7 +15,8 @@ use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 
 use super::policy::nanos;
 use super::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Settings, Word,
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
+    Settings,
 };
 use crate::history::{AttemptId, ClockKind, Settlement};
 
@@ -231,7 +232,7 @@ impl PhpClient {
         if !self.is_of(route, node) {
             return;
         }
-        if task == Task::Lock && response.word == Word::Ok {
+        if task == Task::Lock && response.word == ReplyValue::Ok {
             self.agreed.insert(NodeIndex::new(node));
         }
         self.go_on(task, node + 1, now);

@@ -27,7 +27,7 @@ pub struct Policy {
     /// Order in which the nodes are asked.
     pub asking: Asking,
     /// Point at which an attempt is decided.
-    pub settling: Settling,
+    pub settling: DecisionPoint,
     /// Effect of a closed connection or an error on a pending vote.
     pub errors: Errors,
     /// True if the client gives up a node that does not reply within the node timeout.
@@ -41,11 +41,11 @@ pub struct Policy {
     /// Way in which a key gets its expiry.
     pub expiry: Expiry,
     /// Command that follows a SET.
-    pub then: Then,
+    pub then: AfterSet,
     /// True if the lease ends before the TTL by the drift allowance.
     pub gives_up_drift: bool,
     /// Form in which the caller receives the lease.
-    pub lasting: Lasting,
+    pub lasting: LeaseForm,
     /// True if the application checks the lease before it enters a section.
     pub looks_before_section: bool,
     /// Fixed delay before a retry, without randomness.
@@ -119,7 +119,7 @@ pub enum Asking {
 
 /// Point at which an attempt is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settling {
+pub enum DecisionPoint {
     /// As soon as the votes decide the outcome; the client asks no further node then.
     WhenCertain,
     /// When every node has replied or was given up.
@@ -150,7 +150,7 @@ pub enum Expiry {
 
 /// Command that follows a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterSet {
     /// None: the SET is complete.
     Nothing,
     /// `EXPIRE` after the SET succeeded; the reply to `EXPIRE` is the vote.
@@ -166,7 +166,7 @@ pub enum Then {
 
 /// Form in which the caller receives the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum LeaseForm {
     /// An instant of the lease clock.
     Deadline,
     /// The validity left at T2; the caller counts it from when it receives the lease.

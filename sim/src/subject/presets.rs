@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::php::SOCKET_TIMEOUT;
 use super::policy::{
-    Asking, Clock, Connect, Errors, Expiry, Extending, Fencing, Lasting, Policy, Quorum, ReleaseTo,
-    Settling, Then, TokenFrom, Unlock,
+    AfterSet, Asking, Clock, Connect, DecisionPoint, Errors, Expiry, Extending, Fencing, LeaseForm,
+    Policy, Quorum, ReleaseTo, TokenFrom, Unlock,
 };
 
 /// Type of a subject, with its parameters.
@@ -55,16 +55,16 @@ const LITERAL: Policy = Policy {
     token: TokenFrom::Attempt,
     quorum: Quorum::Majority,
     asking: Asking::Parallel,
-    settling: Settling::WhenCertain,
+    settling: DecisionPoint::WhenCertain,
     errors: Errors::Unheard,
     has_node_timeout: true,
     release_after_failure: ReleaseTo::Everyone,
     release_when_too_slow: ReleaseTo::Everyone,
     unlock: Unlock::CompareAndDelete,
     expiry: Expiry::Px,
-    then: Then::Nothing,
+    then: AfterSet::Nothing,
     gives_up_drift: true,
-    lasting: Lasting::Deadline,
+    lasting: LeaseForm::Deadline,
     looks_before_section: false,
     fixed_retry: None,
     connect: Connect::Pooled,
@@ -118,15 +118,15 @@ fn single(name: &str) -> Option<Policy> {
         "counter-on-one-redis" => Policy { fencing: Fencing::Counters, ..SINGLE },
         "get-then-del" => Policy { unlock: Unlock::GetThenDelete, ..SINGLE },
         "lease-service" => LEASE_SERVICE,
-        "lease-service-duration" => Policy { lasting: Lasting::Duration, ..LEASE_SERVICE },
+        "lease-service-duration" => Policy { lasting: LeaseForm::Duration, ..LEASE_SERVICE },
         "set-plain-del" => Policy { unlock: Unlock::Delete, ..SINGLE },
         "setnx" => Policy { unlock: Unlock::Delete, ..TWO_COMMANDS },
-        "setnx-and-expire-pipelined" => Policy { then: Then::ExpirePipelined, ..TWO_COMMANDS },
-        "setnx-then-expire" => Policy { then: Then::Expire, ..TWO_COMMANDS },
+        "setnx-and-expire-pipelined" => Policy { then: AfterSet::ExpirePipelined, ..TWO_COMMANDS },
+        "setnx-then-expire" => Policy { then: AfterSet::Expire, ..TWO_COMMANDS },
         "timestamp-token" => Policy { clock: Clock::Wall, token: TokenFrom::WallClock, ..SINGLE },
         "unique-id" => SINGLE,
-        "unique-id-wait" => Policy { then: Then::Wait { ignored: false }, ..WAITING },
-        "unique-id-wait-ignored" => Policy { then: Then::Wait { ignored: true }, ..WAITING },
+        "unique-id-wait" => Policy { then: AfterSet::Wait { ignored: false }, ..WAITING },
+        "unique-id-wait-ignored" => Policy { then: AfterSet::Wait { ignored: true }, ..WAITING },
         _ => return None,
     })
 }
@@ -140,12 +140,12 @@ fn weaker_redlock(name: &str) -> Option<Policy> {
         "redlock-any-refusal" => Policy { looks_before_section: true, ..LITERAL },
         "redlock-connected-quorum" => Policy { quorum: Quorum::MajorityOfConnected, ..LITERAL },
         "redlock-counter-max" => Policy { fencing: Fencing::Counters, ..LITERAL },
-        "redlock-duration" => Policy { lasting: Lasting::Duration, ..LITERAL },
+        "redlock-duration" => Policy { lasting: LeaseForm::Duration, ..LITERAL },
         "redlock-literal" => LITERAL,
         "redlock-monotonic-clock" => Policy { clock: Clock::Monotonic, ..LITERAL },
         "redlock-no-jitter" => Policy { fixed_retry: Some(Duration::from_millis(200)), ..LITERAL },
         "redlock-no-node-timeout" => Policy {
-            settling: Settling::AfterAll,
+            settling: DecisionPoint::AfterAll,
             errors: Errors::CountAsNo,
             has_node_timeout: false,
             ..LITERAL
@@ -168,7 +168,7 @@ fn weaker_redlock(name: &str) -> Option<Policy> {
         },
         "redlock-resends" => Policy { connect: Connect::Resending, ..LITERAL },
         "redlock-sequential" => {
-            Policy { asking: Asking::Sequential, settling: Settling::AfterAll, ..LITERAL }
+            Policy { asking: Asking::Sequential, settling: DecisionPoint::AfterAll, ..LITERAL }
         }
         "redlock-stops-at-quorum" => Policy { asking: Asking::Sequential, ..LITERAL },
         "redlock-timestamp-and-id-token" => Policy { token: TokenFrom::WallClockAndClient, ..WALL },

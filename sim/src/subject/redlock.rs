@@ -8,7 +8,9 @@ use redlock_client::protocol::{
     ResourceId, RetryDelay, Token,
 };
 
-use super::{Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word};
+use super::{
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
+};
 use crate::history::{AttemptId, ClockKind, Refusal, Settlement};
 use crate::scenario::{Acquire, Lock};
 
@@ -176,19 +178,19 @@ impl RedlockClient {
         self.machine.handle_closed(node(route), route.epoch, instant(now));
     }
 
-    pub(super) fn handle_forgot(&mut self, route: Route, now: Now) {
-        self.machine.handle_forgot(node(route), route.epoch, instant(now));
+    pub(super) fn handle_keys_lost(&mut self, route: Route, now: Now) {
+        self.machine.handle_keys_lost(node(route), route.epoch, instant(now));
     }
 
     pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         let reply = match response.word {
-            Word::Error => Reply::Error,
-            Word::Integer(value) => Reply::Integer(value),
-            Word::Introduction(introduction) => Reply::Introduction(introduction),
-            Word::Nil => Reply::Nil,
-            Word::NotServing => Reply::NotServing,
-            Word::Ok => Reply::Ok,
-            Word::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
+            ReplyValue::Error => Reply::Error,
+            ReplyValue::Integer(value) => Reply::Integer(value),
+            ReplyValue::Introduction(introduction) => Reply::Introduction(introduction),
+            ReplyValue::Nil => Reply::Nil,
+            ReplyValue::NotServing => Reply::NotServing,
+            ReplyValue::Ok => Reply::Ok,
+            ReplyValue::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };
         self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
     }

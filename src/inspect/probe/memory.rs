@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::{Answer, Interview, PROBE_KEY, PROBE_TTL};
+use super::{Answer, PROBE_KEY, PROBE_TTL, ProbeConnection};
 use crate::dial::DialError;
 use crate::inspect::NodeReport;
 use crate::introduction;
@@ -11,7 +11,7 @@ use crate::resp::{self, Form};
 
 /// Reads the canary and the backlog TTL, and tries whether the server pushes changes of keys.
 pub(super) async fn ask(
-    interview: &mut Interview<'_>,
+    interview: &mut ProbeConnection<'_>,
     report: &mut NodeReport,
 ) -> Result<(), DialError> {
     ask_canary(interview, report).await?;
@@ -22,13 +22,13 @@ pub(super) async fn ask(
 
 /// Reads the canary, and writes a missing one, as the client does when it connects.
 async fn ask_canary(
-    interview: &mut Interview<'_>,
+    interview: &mut ProbeConnection<'_>,
     report: &mut NodeReport,
 ) -> Result<(), DialError> {
     let key = interview.canary_key();
     let introduce = crate::protocol::Op::Introduce;
     let question =
-        |outgoing: &mut bytes::BytesMut| resp::encode(outgoing, &introduce, key, Form::Text);
+        |outgoing: &mut bytes::BytesMut| resp::encode(outgoing, &introduce, key, Form::Eval);
     match interview.ask(question).await?.0 {
         Answer::Text(said) => {
             if let Ok(introduction) = introduction::parse(&said) {
@@ -45,7 +45,7 @@ async fn ask_canary(
 }
 
 async fn ask_backlog(
-    interview: &mut Interview<'_>,
+    interview: &mut ProbeConnection<'_>,
     report: &mut NodeReport,
 ) -> Result<(), DialError> {
     let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"repl-backlog-ttl"];
@@ -61,7 +61,7 @@ async fn ask_backlog(
 /// Returns true if the server pushes a message to this connection when another connection changes a
 /// key that was read here. A proxy may accept the command that requests such pushes, and still pass
 /// none on. `None` if this user may not run the commands of the test.
-async fn hears_changes(interview: &mut Interview<'_>) -> Result<Option<bool>, DialError> {
+async fn hears_changes(interview: &mut ProbeConnection<'_>) -> Result<Option<bool>, DialError> {
     let is_forbidden =
         |answer: &Answer| matches!(answer, Answer::Error(text) if text.starts_with("NOPERM"));
     let ttl_ms = PROBE_TTL.as_millis().to_string();

@@ -1,6 +1,6 @@
 //! Encodes a link for [`NodeSet::canonical`](crate::protocol::NodeSet::canonical).
 
-use super::debt::Stage;
+use super::owed_releases::Stage;
 use super::{Link, Pending, State};
 use crate::protocol::canonical::Encoder;
 use crate::protocol::command::{CommandId, Op};
@@ -30,8 +30,8 @@ impl Link {
         out.maybe_ahead(known.and_then(|it| it.from));
         out.maybe_ahead(self.eligibility.from());
         out.maybe_ahead(self.asked_again_at());
-        out.word(self.debts.len() as u64);
-        for debt in self.debts.iter() {
+        out.word(self.owed_releases.len() as u64);
+        for debt in self.owed_releases.iter() {
             out.word(u64::from(debt.resource.0));
             out.token(debt.token);
             out.ahead(debt.until);

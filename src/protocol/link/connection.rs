@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::introductions::Introductions;
 use super::pending::Pending;
-use super::{GivenUp, Link, Note, State};
+use super::{CommandOutcome, GivenUp, Link, State};
 use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 
@@ -60,7 +60,7 @@ impl Link {
         &mut self,
         epoch: u32,
         now: BootInstant,
-        notes: &mut VecDeque<Note>,
+        notes: &mut VecDeque<CommandOutcome>,
     ) {
         if epoch == self.epoch && self.has_transport() {
             self.drop_connection(now, notes);
@@ -76,32 +76,49 @@ impl Link {
     }
 
     /// Gives up the connection and orders the transport to reset it.
-    pub(super) fn reset(&mut self, why: GivenUp, now: BootInstant, notes: &mut VecDeque<Note>) {
+    pub(super) fn reset(
+        &mut self,
+        why: GivenUp,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
         self.reset_wanted = Some(why);
         self.drop_connection(now, notes);
     }
 
-    pub(super) fn drop_connection(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+    pub(super) fn drop_connection(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
         let written = core::mem::take(&mut self.written);
         for place in 0..self.pipeline.len() {
             let pending = self.pipeline[place];
             if let Op::Release { resource, token } = pending.op
                 && pending.id.lock.is_some()
             {
-                self.debts.owe(resource, token, now.after(pending.key_ttl));
+                self.owed_releases.owe(resource, token, now.after(pending.key_ttl));
             }
             if pending.id.lock.is_some() && !pending.overdue {
                 let sent = place < written || matches!(pending.op, Op::Release { .. });
                 let why = if sent { NoAnswer::Unknown } else { NoAnswer::NotSent };
-                notes.push_back(Note { node: self.node, id: pending.id, outcome: Err(why) });
+                notes.push_back(CommandOutcome {
+                    node: self.node,
+                    id: pending.id,
+                    outcome: Err(why),
+                });
             }
         }
         self.pipeline.clear();
         while let Some(id) = self.introductions.give_up(|_| true) {
-            notes.push_back(Note { node: self.node, id, outcome: Err(NoAnswer::Unknown) });
+            notes.push_back(CommandOutcome {
+                node: self.node,
+                id,
+                outcome: Err(NoAnswer::Unknown),
+            });
         }
         self.introductions = Introductions::default();
-        self.debts.connection_lost();
+        self.owed_releases.connection_lost();
         (self.writable, self.refused_at) = (false, None);
         let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
         self.state = State::Backoff { until: now.after(self.redial_after - sooner) };

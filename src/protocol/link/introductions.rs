@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::pending::Pending;
-use super::{Link, Note, State};
+use super::{CommandOutcome, Link, State};
 use crate::protocol::command::{CommandId, NoAnswer, Op, Reply};
 #[cfg(any(test, feature = "simulation"))]
 use crate::protocol::link::LinkConfig;
@@ -130,7 +130,7 @@ impl Link {
 
     /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
     /// of one database.
-    pub(crate) fn handle_forgot(&mut self, epoch: u32, now: BootInstant) {
+    pub(crate) fn handle_keys_lost(&mut self, epoch: u32, now: BootInstant) {
         if epoch != self.epoch || !matches!(self.state, State::Introducing | State::Open) {
             return;
         }
@@ -146,7 +146,7 @@ impl Link {
         id: CommandId,
         reply: Reply,
         now: BootInstant,
-        notes: &mut VecDeque<Note>,
+        notes: &mut VecDeque<CommandOutcome>,
     ) {
         match reply {
             Reply::NotServing => {}
@@ -207,17 +207,21 @@ impl Link {
 
     /// Reports the withheld votes to their locks, unless votes are suspended. The lock decides
     /// whether they count.
-    pub(super) fn tell_withheld(&mut self, notes: &mut VecDeque<Note>) {
+    pub(super) fn tell_withheld(&mut self, notes: &mut VecDeque<CommandOutcome>) {
         let node = self.node;
         let votes = self.introductions.confirmed();
-        notes.extend(votes.map(|id| Note { node, id, outcome: Ok(Reply::Ok) }));
+        notes.extend(votes.map(|id| CommandOutcome { node, id, outcome: Ok(Reply::Ok) }));
     }
 
     /// Reports votes that were not confirmed within the node timeout: their outcome is unknown.
-    pub(super) fn expire_withheld(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+    pub(super) fn expire_withheld(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
         let (node, timeout) = (self.node, self.config.node_timeout);
         while let Some(id) = self.introductions.give_up(|since| since.after(timeout) <= now) {
-            notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+            notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
         }
     }
 }

@@ -40,7 +40,7 @@ impl LinkConfig {
 
 /// Outcome of a command, reported to the lock that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct CommandOutcome {
     pub(crate) node: NodeIndex,
     pub(crate) id: CommandId,
     pub(crate) outcome: Result<Reply, NoAnswer>,

@@ -3,14 +3,18 @@
 use std::collections::VecDeque;
 
 use super::pending::Pending;
-use super::{GivenUp, Link, Note, State};
+use super::{CommandOutcome, GivenUp, Link, State};
 use crate::protocol::command::{NoAnswer, Op};
 use crate::protocol::time::BootInstant;
 
 impl Link {
     /// Handles a timeout that [`Link::poll_timeout`] returned.
-    pub(crate) fn handle_timeout(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
-        self.debts.forget_until(now);
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        self.owed_releases.forget_until(now);
         match self.state {
             State::Backoff { until } if until <= now => self.state = State::DialWanted,
             State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
@@ -23,12 +27,12 @@ impl Link {
         }
         self.expire(now, notes);
         self.expire_withheld(now, notes);
-        self.pay(now);
+        self.queue_due_releases(now);
     }
 
     /// Returns the earliest instant at which [`Link::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
-        let idle = self.pipeline.is_empty() && self.debts.len() == 0;
+        let idle = self.pipeline.is_empty() && self.owed_releases.len() == 0;
         if idle && matches!(self.state, State::Open | State::Idle) {
             return None;
         }
@@ -51,10 +55,10 @@ impl Link {
         let unwritten = self.pipeline.range(self.written..);
         let stale = unwritten.filter_map(|it| it.write_before).min();
         // Without room, a release that falls due waits for an answer that makes room.
-        let debts = self.debts.next_timeout().filter(|_| self.has_room());
+        let owed_releases = self.owed_releases.next_timeout().filter(|_| self.has_room());
         let withheld = self.introductions.oldest_withheld();
         let withheld = withheld.map(|since| since.after(self.config.node_timeout));
-        let timeouts = [self.gives_up_at(), overdue, stale, debts, withheld];
+        let timeouts = [self.gives_up_at(), overdue, stale, owed_releases, withheld];
         timeouts.into_iter().fold(connection, |first, other| match (first, other) {
             (Some(first), Some(other)) => Some(first.min(other)),
             (first, other) => first.or(other),
@@ -79,7 +83,7 @@ impl Link {
     /// late to write, to their senders. Unwritten commands leave the pipeline, except releases and
     /// introductions. Written commands stay, because their replies come before those to later
     /// commands.
-    pub(super) fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<Note>) {
+    pub(super) fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<CommandOutcome>) {
         let (node, mut place) = (self.node, 0);
         while let Some(pending) = self.pipeline.get_mut(place) {
             let unwritten = place >= self.written;
@@ -98,7 +102,7 @@ impl Link {
                 pending.overdue = true;
                 place += 1;
                 if id.lock.is_some() {
-                    notes.push_back(Note { node, id, outcome: Err(NoAnswer::Unknown) });
+                    notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
                 }
             }
         }

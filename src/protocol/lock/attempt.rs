@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::ballot::{Ballot, NodeVerdict};
 use super::extension::Extension;
-use super::refusal::InTheWay;
+use super::refusal::BlockingKeys;
 use super::{AttemptError, Fresh, Limit, Lock, Phase};
 use crate::protocol::command::{NoAnswer, Reply};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
@@ -48,7 +48,7 @@ impl Lock {
         self.extension = Extension::NONE;
         self.ballot = Ballot::default();
         self.crowded = NodeMask::EMPTY;
-        self.in_the_way = InTheWay::NOTHING;
+        self.blocking_keys = BlockingKeys::NOTHING;
         self.first_set = self.next_serial;
         self.next_serial += 3 * self.config.nodes.get() as u32;
         self.to_set = self.all_nodes();

@@ -46,7 +46,7 @@ impl Lock {
     pub(in crate::protocol) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
         out.word(self.votes[node.get()] as u64);
         if self.phase == Phase::Trying {
-            self.in_the_way.encode_node(node, out);
+            self.blocking_keys.encode_node(node, out);
         }
         out.flag(self.confirming.contains(node));
         if let Phase::Releasing(outcome) = self.phase {

@@ -17,7 +17,7 @@
 
 use core::time::Duration;
 
-use super::{ExtendError, Happened, Lock, LostReason, Phase, Vote};
+use super::{ExtendError, Lock, LockOutcome, LostReason, Phase, Vote};
 #[cfg(any(test, feature = "simulation"))]
 use crate::protocol::canonical::Encoder;
 use crate::protocol::command::{NoAnswer, Reply};
@@ -148,7 +148,7 @@ impl Lock {
         &mut self,
         ttl: Duration,
         now: BootInstant,
-    ) -> Result<Option<Happened>, ExtendError> {
+    ) -> Result<Option<LockOutcome>, ExtendError> {
         self.remaining(now).map_err(ExtendError::Lost)?;
         if self.is_extending() {
             return Err(ExtendError::Busy);
@@ -165,7 +165,7 @@ impl Lock {
     }
 
     /// Begins a round whose success would move the deadline.
-    pub(super) fn begin_round(&mut self, ttl: Duration, now: BootInstant) -> Option<Happened> {
+    pub(super) fn begin_round(&mut self, ttl: Duration, now: BootInstant) -> Option<LockOutcome> {
         let (nodes, deadline) = (self.config.nodes, deadline(now, ttl, self.config.drift));
         self.plan_plain(ttl);
         self.key_ttl = self.key_ttl.max(ttl);
@@ -222,7 +222,7 @@ impl Lock {
         node: NodeIndex,
         outcome: Result<Reply, NoAnswer>,
         now: BootInstant,
-    ) -> Option<Happened> {
+    ) -> Option<LockOutcome> {
         if self.phase != (Phase::Held { lost: None }) {
             return None;
         }
@@ -254,16 +254,16 @@ impl Lock {
 
     /// Latches the loss of the lease if so many nodes lack the key that the others are no majority.
     /// From then on no round can succeed, and without a success no key is set again.
-    pub(super) fn look_for_loss(&mut self) -> Option<Happened> {
+    pub(super) fn look_for_loss(&mut self) -> Option<LockOutcome> {
         let held = self.phase == (Phase::Held { lost: None });
         let too_many_lack = self.lacking().len() > self.config.nodes.tolerated();
         (held && too_many_lack).then(|| self.lose(LostReason::KeysGone))
     }
 
-    pub(super) fn lose(&mut self, reason: LostReason) -> Happened {
+    pub(super) fn lose(&mut self, reason: LostReason) -> LockOutcome {
         assert_eq!(self.phase, Phase::Held { lost: None }, "a lease is lost once");
         self.phase = Phase::Held { lost: Some(reason) };
-        Happened::Lost { reason, extending: self.end_round(Round::Failed) }
+        LockOutcome::Lost { reason, extending: self.end_round(Round::Failed) }
     }
 
     /// Cancels the round that is under way, if there is one.
@@ -305,7 +305,7 @@ impl Lock {
 
     /// Settles the round as soon as its outcome is certain, either way. After a success, sets the
     /// keys again that the round has shown to be missing.
-    fn settle_round(&mut self, now: BootInstant) -> Option<Happened> {
+    fn settle_round(&mut self, now: BootInstant) -> Option<LockOutcome> {
         match self.extension.round {
             Round::UnderWay => {}
             Round::Succeeded => {
@@ -316,7 +316,7 @@ impl Lock {
         }
         if now >= self.deadline {
             self.end_round(Round::Failed);
-            return Some(Happened::Extended(Err(ExtendError::TooSlow)));
+            return Some(LockOutcome::Extended(Err(ExtendError::TooSlow)));
         }
         let quorum = self.config.nodes.quorum();
         let trusted = self.trusted();
@@ -328,7 +328,7 @@ impl Lock {
             self.extension.successes += u32::from(self.extension.is_callers);
             self.extension.young = self.extension.young.without(self.extension.ripening);
             self.repair(now);
-            return Some(Happened::Extended(Ok(counted)));
+            return Some(LockOutcome::Extended(Ok(counted)));
         }
         let possible = self.extension.awaited.intersection(trusted);
         if counted.len() + possible.len() >= quorum {
@@ -339,7 +339,7 @@ impl Lock {
         let without_the_crowd = counted.union(self.crowded.intersection(trusted));
         let overloaded = without_the_crowd.len() >= quorum;
         let why = if overloaded { ExtendError::Overloaded } else { ExtendError::TooFewNodes };
-        Some(Happened::Extended(Err(why)))
+        Some(LockOutcome::Extended(Err(why)))
     }
 
     /// Sets the keys again that the round has shown to be missing, unless a SET may be on its way.

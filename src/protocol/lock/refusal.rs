@@ -7,13 +7,13 @@ use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 
 /// Keys that blocked the attempt, as shown by the nodes that refused.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InTheWay {
+pub(super) struct BlockingKeys {
     holders: [Option<Holder>; MAX_NODES],
     /// Nodes whose key was gone when they were asked for its holder.
     gone: NodeMask,
 }
 
-impl InTheWay {
+impl BlockingKeys {
     pub(super) const NOTHING: Self = Self { holders: [None; MAX_NODES], gone: NodeMask::EMPTY };
 
     /// Records the refusal of `node`.
@@ -62,9 +62,9 @@ impl Lock {
         let (nodes, quorum) = (self.config.nodes.get(), self.config.nodes.quorum());
         let own = Holder::of(self.fresh.token.as_bytes());
         let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
-        let told = granted.union(self.in_the_way.told(self.voting(Vote::Refused), own));
+        let told = granted.union(self.blocking_keys.told(self.voting(Vote::Refused), own));
         let pending = self.voting(Vote::Pending).len();
-        let (most, granted) = (self.in_the_way.most(own), granted.len());
+        let (most, granted) = (self.blocking_keys.most(own), granted.len());
         let untold = nodes - told.len() - pending;
         if most >= quorum {
             return Some(AttemptError::Taken);

@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 
-use super::{Happened, Lock, Vote};
+use super::{Lock, LockOutcome, Vote};
 #[cfg(any(test, feature = "simulation"))]
 use crate::protocol::canonical::Encoder;
 use crate::protocol::time::BootInstant;
@@ -87,7 +87,7 @@ impl Lock {
     }
 
     /// Begins the next round if it is due.
-    pub(super) fn renew(&mut self, now: BootInstant) -> Option<Happened> {
+    pub(super) fn renew(&mut self, now: BootInstant) -> Option<LockOutcome> {
         if self.renewal.next.is_none_or(|at| at > now) {
             return None;
         }

@@ -4,7 +4,8 @@ use super::*;
 use crate::protocol::testing::{RESOURCE, at_ms, fresh, held_by, lock_config, mask, ms, node};
 
 const ID: LockId = LockId { slot: 0, generation: 1 };
-const LOST: Happened = Happened::Lost { reason: LostReason::DeadlinePassed, extending: false };
+const LOST: LockOutcome =
+    LockOutcome::Lost { reason: LostReason::DeadlinePassed, extending: false };
 const ELIGIBLE: Option<BootInstant> = Some(BootInstant::ZERO);
 
 fn lock(config: LockConfig) -> Lock {
@@ -23,7 +24,7 @@ fn begun() -> (Lock, Vec<Send>) {
     (lock, sets)
 }
 
-fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<Happened> {
+fn tell(lock: &mut Lock, set: Send, outcome: Result<Reply, NoAnswer>) -> Option<LockOutcome> {
     tell_of(lock, set, outcome, ELIGIBLE)
 }
 
@@ -33,10 +34,10 @@ fn tell_of(
     set: Send,
     outcome: Result<Reply, NoAnswer>,
     eligible_from: Option<BootInstant>,
-) -> Option<Happened> {
+) -> Option<LockOutcome> {
     let now = at_ms(1_001);
     let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
-    if let Some(Happened::Settled(Err(reason))) = happened {
+    if let Some(LockOutcome::Settled(Err(reason))) = happened {
         lock.fail(reason, Duration::ZERO, None, now);
     }
     happened
@@ -123,7 +124,7 @@ fn settled_by(outcomes: [Result<Reply, NoAnswer>; 5]) -> (usize, Result<(), Atte
     lock.begin(fresh(1), at_ms(1_000));
     let sets = sends(&mut lock);
     for (place, outcome) in outcomes.into_iter().enumerate() {
-        if let Some(Happened::Settled(settled)) = tell(&mut lock, sets[place], outcome) {
+        if let Some(LockOutcome::Settled(settled)) = tell(&mut lock, sets[place], outcome) {
             return (place + 1, settled);
         }
     }
@@ -186,7 +187,7 @@ fn a_lease_is_lost_two_milliseconds_or_a_hundredth_early() {
         let mut lock = lock(config);
         lock.begin(fresh(1), at_ms(1_000));
         let set = sends(&mut lock)[0];
-        assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(Happened::Settled(Ok(()))));
+        assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(LockOutcome::Settled(Ok(()))));
         let grant = lock.deliver(at_ms(1_001)).expect("granted");
         let lost_at = grant.deadline.before(Duration::from_micros(margin_us));
         assert_eq!(lock.poll_timeout(), Some(lost_at));

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{AttemptError, Happened, Lock, Phase};
+use super::{AttemptError, Lock, LockOutcome, Phase};
 use crate::protocol::command::{CommandId, NoAnswer, Op, Reply, Send};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 
@@ -82,7 +82,7 @@ impl Lock {
         &mut self,
         node: NodeIndex,
         outcome: Result<Reply, NoAnswer>,
-    ) -> Option<Happened> {
+    ) -> Option<LockOutcome> {
         self.time_left.asked.remove(node);
         self.time_left.of[node.get()] = match outcome {
             // -2: the key is gone.
@@ -95,7 +95,7 @@ impl Lock {
             return None;
         }
         self.phase = Phase::Ended;
-        Some(Happened::GaveUp)
+        Some(LockOutcome::GaveUp)
     }
 
     fn time_left_serial(&self, node: NodeIndex) -> u32 {

@@ -29,7 +29,7 @@ impl NodeSet {
             return;
         }
         for lock in core::mem::take(&mut self.connecting) {
-            if self.lock_mut(lock).is_some_and(|it| it.connections_are_there()) {
+            if self.lock_mut(lock).is_some_and(|it| it.connections_ready()) {
                 self.timers.arm(lock.slot, None);
                 self.events.push_back(Event::AttemptDue(lock));
             }

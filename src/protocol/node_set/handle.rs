@@ -27,9 +27,9 @@ impl NodeSet {
 
     /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
     /// of one database.
-    pub fn handle_forgot(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+    pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
-        self.touch(node).handle_forgot(epoch, now);
+        self.touch(node).handle_keys_lost(epoch, now);
     }
 
     /// Handles a connection that could not be opened, was closed, or was reset by the other side.

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::{Command, Event, NodeSet};
 use crate::protocol::command::LockId;
-use crate::protocol::link::{Link, LinkCommand, Note};
-use crate::protocol::lock::{AttemptError, ExtendError, Happened, Lock, Phase};
+use crate::protocol::link::{CommandOutcome, Link, LinkCommand};
+use crate::protocol::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex};
 use crate::protocol::time::BootInstant;
 use crate::protocol::token::Token;
@@ -64,7 +64,7 @@ impl NodeSet {
     /// Passes the links' reports to the locks concerned, until no report is left. A loop, not a
     /// recursion: a lost connection produces a thousand reports at once.
     pub(super) fn route(&mut self, now: BootInstant) {
-        while let Some(Note { node, id, outcome }) = self.notes.pop_front() {
+        while let Some(CommandOutcome { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
             let eligible_from = self.links[node.get()].eligible_from();
             let Some(machine) = self.lock_mut(lock) else {
@@ -78,18 +78,20 @@ impl NodeSet {
         }
     }
 
-    pub(super) fn tell(&mut self, lock: LockId, token: Token, happened: Happened) {
+    pub(super) fn tell(&mut self, lock: LockId, token: Token, happened: LockOutcome) {
         let machine = self.lock(lock).expect("it has just said so");
         let deadline = machine.deadline();
         let event = match happened {
-            Happened::Settled(Ok(())) => {
+            LockOutcome::Settled(Ok(())) => {
                 Event::Decided { lock, token, counted: machine.counted(), deadline }
             }
-            Happened::Settled(Err(reason)) => return self.fail(lock, token, reason),
-            Happened::GaveUp => return self.give_up(lock),
-            Happened::Extended(Ok(counted)) => Event::Extended { lock, token, counted, deadline },
-            Happened::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
-            Happened::Lost { reason, extending } => {
+            LockOutcome::Settled(Err(reason)) => return self.fail(lock, token, reason),
+            LockOutcome::GaveUp => return self.give_up(lock),
+            LockOutcome::Extended(Ok(counted)) => {
+                Event::Extended { lock, token, counted, deadline }
+            }
+            LockOutcome::Extended(Err(reason)) => Event::ExtensionFailed { lock, token, reason },
+            LockOutcome::Lost { reason, extending } => {
                 if extending {
                     let reason = ExtendError::Lost(reason);
                     self.events.push_back(Event::ExtensionFailed { lock, token, reason });
@@ -150,7 +152,7 @@ impl NodeSet {
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };
-        let (resource, gone) = (machine.resource(), machine.is_out_of_the_way());
+        let (resource, gone) = (machine.resource(), machine.unblocks_line());
         let why_behind = machine.why_behind();
         if let Some(outcome) = machine.poll_released() {
             self.events.push_back(Event::Released { lock, outcome });
@@ -179,7 +181,7 @@ impl NodeSet {
     fn advance_line(&mut self, mut head: Option<LockId>, why: AttemptError, now: BootInstant) {
         while let Some(lock) = head {
             let machine = self.lock_mut(lock).expect("who stands in line is there");
-            machine.come_to_the_head(why, now);
+            machine.become_head(why, now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);
                 return self.first_attempt_is_due(lock, now);

@@ -7,7 +7,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owned {
     Error(Vec<u8>),
-    Forgot,
+    KeysFlushed,
     Integer(i64),
     Nil,
     Ok,
@@ -19,7 +19,7 @@ impl From<Frame<'_>> for Owned {
     fn from(frame: Frame<'_>) -> Self {
         match frame {
             Frame::Error(text) => Self::Error(text.to_vec()),
-            Frame::Forgot => Self::Forgot,
+            Frame::KeysFlushed => Self::KeysFlushed,
             Frame::Integer(number) => Self::Integer(number),
             Frame::Nil => Self::Nil,
             Frame::Ok => Self::Ok,
@@ -241,5 +241,5 @@ fn only_the_push_that_all_keys_are_gone_is_told() {
     let one = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
     let other = b">2\r\n$7\r\nmessage\r\n_\r\n";
     let bytes = [&b"+OK\r\n"[..], gone, one, b":1\r\n", other, gone].concat();
-    assert_eq!(all(&bytes), [Owned::Ok, Owned::Forgot, Owned::Integer(1), Owned::Forgot]);
+    assert_eq!(all(&bytes), [Owned::Ok, Owned::KeysFlushed, Owned::Integer(1), Owned::KeysFlushed]);
 }

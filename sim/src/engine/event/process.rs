@@ -4,12 +4,12 @@
 //! them stops the process, the piece runs when the process resumes.
 
 use crate::engine::stage::plan::{Plan, PlannedOp};
-use crate::engine::stage::{ClientHost, Happening, Input, Packet, Stage};
+use crate::engine::stage::{ClientHost, Input, Packet, QueueEntry, Stage};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement};
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};
 use crate::subject::{
-    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, Subject, Word, token_of,
+    Action, Delivered, FreshAttempt, Now, Profile, ReplyValue, Request, Route, Subject, token_of,
 };
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
 
@@ -392,7 +392,7 @@ impl Process {
             }
             Input::Forgot(number) => {
                 if let Some(route) = self.route(number) {
-                    self.subject.handle_forgot(route, now);
+                    self.subject.handle_keys_lost(route, now);
                     self.tell_eligibility(stage);
                 }
             }
@@ -412,7 +412,7 @@ impl Process {
                 if let Some(route) = self.route(number) {
                     self.subject.handle_response(route, response, now);
                 }
-                if op == OpKind::Introduce || response.word == Word::NotServing {
+                if op == OpKind::Introduce || response.word == ReplyValue::NotServing {
                     self.tell_eligibility(stage);
                 }
             }
@@ -465,7 +465,7 @@ impl Process {
         self.timer_serial += 1;
         self.timer_at_ns = at_ns;
         if at_ns != u64::MAX {
-            let what = Happening::Timer { client: self.place, serial: self.timer_serial };
+            let what = QueueEntry::Timer { client: self.place, serial: self.timer_serial };
             stage.queue.schedule(at_ns.max(stage.now_ns), what);
         }
     }

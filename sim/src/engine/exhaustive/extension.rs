@@ -54,7 +54,7 @@ pub enum Answer {
 
 /// An input to the holder from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum HolderInput {
     /// Answer to the oldest unanswered command.
     Answer(Request, Answer),
     /// The connection is closed; its commands will not be answered.
@@ -66,7 +66,7 @@ pub enum Heard {
 
 /// An action of the holder, or its report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum HolderAction {
     /// The holder writes a command to a node.
     Write(usize, Request),
     /// The round succeeded.

@@ -1,8 +1,8 @@
 //! Effects of faults at their beginning and at their end.
 
 use super::nodes::key_ended;
-use super::plan::{Begin, Death, Doing, End, Hosts, Manner, Plan};
-use super::{Happening, Input, Stage};
+use super::plan::{Begin, Death, End, FaultEffect, Hosts, Manner, Plan};
+use super::{Input, QueueEntry, Stage};
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
 use crate::master::{Ended, Master};
 use crate::scenario::{Lost, Point};
@@ -18,10 +18,12 @@ impl Stage {
         for (place, fault) in plan.faults.iter().enumerate() {
             self.faults_open += u32::from(fault.end != End::Never);
             if let Begin::At(at_ns) = fault.begin {
-                self.queue.schedule(at_ns, Happening::FaultBegins(place as u16));
+                self.queue.schedule(at_ns, QueueEntry::FaultBegins(place as u16));
             }
-            if let Doing::Die { death: Death { backup_of_ns: Some(at_ns), .. }, .. } = fault.doing {
-                self.queue.schedule(at_ns, Happening::BackUp(place as u16));
+            if let FaultEffect::Die { death: Death { backup_of_ns: Some(at_ns), .. }, .. } =
+                fault.doing
+            {
+                self.queue.schedule(at_ns, QueueEntry::BackUp(place as u16));
             }
         }
     }
@@ -57,51 +59,51 @@ impl Stage {
             self.record(EventKind::FaultBegan { fault: fault.place });
         }
         match fault.doing {
-            Doing::Attach { replica } => self.attach(plan, replica),
-            Doing::ClockJump { host, by_ns } => {
+            FaultEffect::Attach { replica } => self.attach(plan, replica),
+            FaultEffect::ClockJump { host, by_ns } => {
                 self.clocks[host.get()].step_wall(by_ns, self.now_ns);
                 self.clocks_changed(plan, host);
             }
-            Doing::ClockRate { host, rate_ppb } => {
+            FaultEffect::ClockRate { host, rate_ppb } => {
                 let (_, usual) = plan.clocks[host.get()];
                 self.clocks[host.get()].set_rate(usual + rate_ppb, self.now_ns);
                 self.clocks_changed(plan, host);
             }
-            Doing::Delay { .. } => self.active_delays.push(fault.doing),
-            Doing::Delete { node } => self.remove(plan, node, Master::delete),
-            Doing::Demote { node, of, keeps_keys } => self.demote(plan, node, of, keeps_keys),
-            Doing::Die { host, death } => match plan.server_at(host.0) {
+            FaultEffect::Delay { .. } => self.active_delays.push(fault.doing),
+            FaultEffect::Delete { node } => self.remove(plan, node, Master::delete),
+            FaultEffect::Demote { node, of, keeps_keys } => self.demote(plan, node, of, keeps_keys),
+            FaultEffect::Die { host, death } => match plan.server_at(host.0) {
                 Some(server) => self.server_dies(plan, server, place, death),
                 None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
             },
-            Doing::DiskStall { node } => self.stall_disk(node),
-            Doing::Evict { node } => self.remove(plan, node, Master::evict),
-            Doing::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
-            Doing::Flush { node, database } => self.flush(plan, node, database),
-            Doing::MemoryFull { node } => {
+            FaultEffect::DiskStall { node } => self.stall_disk(node),
+            FaultEffect::Evict { node } => self.remove(plan, node, Master::evict),
+            FaultEffect::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
+            FaultEffect::Flush { node, database } => self.flush(plan, node, database),
+            FaultEffect::MemoryFull { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.full += 1;
                 host.master.set_full(true);
             }
-            Doing::Partition { from, to, one_way, lost } => {
+            FaultEffect::Partition { from, to, one_way, lost } => {
                 self.cut(plan, from, to, lost);
                 if !one_way {
                     self.cut(plan, to, from, lost);
                 }
             }
-            Doing::Snapshot { node } => self.snapshot(node),
-            Doing::Stall { node } => {
+            FaultEffect::Snapshot { node } => self.snapshot(node),
+            FaultEffect::Stall { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.stalls += 1;
                 self.record(EventKind::NodeStalled { node });
             }
-            Doing::Stop { host, suspended } => self.stop(plan, host, suspended),
-            Doing::Swap { node, databases } => self.swap(plan, node, databases),
+            FaultEffect::Stop { host, suspended } => self.stop(plan, host, suspended),
+            FaultEffect::Swap { node, databases } => self.swap(plan, node, databases),
         }
         match fault.end {
-            End::At(at_ns) => self.queue.schedule(at_ns, Happening::FaultEnds(place)),
+            End::At(at_ns) => self.queue.schedule(at_ns, QueueEntry::FaultEnds(place)),
             End::After(after_ns) => {
-                self.queue.schedule(self.now_ns + after_ns, Happening::FaultEnds(place));
+                self.queue.schedule(self.now_ns + after_ns, QueueEntry::FaultEnds(place));
             }
             End::Instantly => self.end_fault(plan, place),
             End::Measured { clock, after_ns } => {
@@ -118,35 +120,35 @@ impl Stage {
         }
         self.faults_open -= 1;
         match fault.doing {
-            Doing::ClockRate { host, .. } => {
+            FaultEffect::ClockRate { host, .. } => {
                 let (_, usual) = plan.clocks[host.get()];
                 self.clocks[host.get()].set_rate(usual, self.now_ns);
                 self.clocks_changed(plan, host);
             }
-            Doing::Delay { .. } => {
+            FaultEffect::Delay { .. } => {
                 let place = self.active_delays.iter().position(|&active| active == fault.doing);
                 self.active_delays.swap_remove(place.expect("a delay ends once"));
             }
-            Doing::Demote { node, of, .. } => self.end_demotion(plan, node, of),
-            Doing::Die { host, .. } => {
+            FaultEffect::Demote { node, of, .. } => self.end_demotion(plan, node, of),
+            FaultEffect::Die { host, .. } => {
                 let server = plan.server_at(host.0).expect("only servers restart");
                 self.server_restarts(plan, server);
             }
-            Doing::FailOver { node, .. } => self.end_failover(plan, node),
-            Doing::DiskStall { node } => self.unstall_disk(plan, node),
-            Doing::MemoryFull { node } => {
+            FaultEffect::FailOver { node, .. } => self.end_failover(plan, node),
+            FaultEffect::DiskStall { node } => self.unstall_disk(plan, node),
+            FaultEffect::MemoryFull { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.full -= 1;
                 host.master.set_full(host.full > 0);
             }
-            Doing::Partition { from, to, one_way, .. } => {
+            FaultEffect::Partition { from, to, one_way, .. } => {
                 self.uncut(from, to);
                 if !one_way {
                     self.uncut(to, from);
                 }
                 self.retransmit();
             }
-            Doing::Stall { node } => {
+            FaultEffect::Stall { node } => {
                 let host = &mut self.nodes[usize::from(node)];
                 host.stalls -= 1;
                 if host.stalls == 0 {
@@ -155,14 +157,14 @@ impl Stage {
                     self.drain_inbox(plan, node);
                 }
             }
-            Doing::Stop { host, suspended } => self.resume(plan, host, suspended),
-            Doing::Attach { .. }
-            | Doing::ClockJump { .. }
-            | Doing::Delete { .. }
-            | Doing::Evict { .. }
-            | Doing::Flush { .. }
-            | Doing::Snapshot { .. }
-            | Doing::Swap { .. } => {}
+            FaultEffect::Stop { host, suspended } => self.resume(plan, host, suspended),
+            FaultEffect::Attach { .. }
+            | FaultEffect::ClockJump { .. }
+            | FaultEffect::Delete { .. }
+            | FaultEffect::Evict { .. }
+            | FaultEffect::Flush { .. }
+            | FaultEffect::Snapshot { .. }
+            | FaultEffect::Swap { .. } => {}
         }
         if fault.closes {
             self.record(EventKind::FaultEnded { fault: fault.place });

@@ -13,7 +13,7 @@ use self::disk::DiskWork;
 use self::replication::Replication;
 pub(super) use self::replication::Role;
 use super::plan::Plan;
-use super::{Happening, Input, Packet, Stage};
+use super::{Input, Packet, QueueEntry, Stage};
 use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
 use crate::master::profile::Profile;
 use crate::master::server::Server;
@@ -23,7 +23,7 @@ use crate::master::{
 };
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::{ActiveExpiry, Client, Point};
-use crate::subject::{Ask, Request, Response, Word};
+use crate::subject::{Ask, ReplyValue, Request, Response};
 use crate::world::{Arrival, ConnectionState, Direction, WALL_AT_START_MS};
 
 /// One server, with its host.
@@ -234,12 +234,12 @@ impl Stage {
         let word = match ask {
             Ask::Greet => {
                 self.speak_of_itself(plan, server, connection);
-                Some(Word::Ok)
+                Some(ReplyValue::Ok)
             }
             Ask::Introduce if self.wire.is_some() => {
                 self.execute_bytes(plan, server, connection, &request).map(|(word, _)| word)
             }
-            Ask::Introduce => Some(Word::Introduction(self.introduction(plan, server))),
+            Ask::Introduce => Some(ReplyValue::Introduction(self.introduction(plan, server))),
             _ if self.nodes[usize::from(server)].master.is_replica() => {
                 if let Some(word) = self.refuse_bytes(plan, server, connection, &request) {
                     return self.answer_without_key(plan, server, connection, &request, word);
@@ -261,7 +261,7 @@ impl Stage {
             return self.answer_without_key(plan, server, connection, &request, word);
         }
         let response =
-            Response { command, attempt, op: ask.op(), word: word.unwrap_or(Word::Error) };
+            Response { command, attempt, op: ask.op(), word: word.unwrap_or(ReplyValue::Error) };
         self.answer(plan, connection, server, response);
     }
 
@@ -273,7 +273,7 @@ impl Stage {
         server: u8,
         connection: u16,
         request: &Request,
-    ) -> Option<Word> {
+    ) -> Option<ReplyValue> {
         if self.wire.is_none() {
             let done = self.execute_natively(plan, server, request);
             let word = word_of(&done.reply, request);
@@ -329,9 +329,9 @@ impl Stage {
         plan: &Plan,
         server: u8,
         request: &Request,
-        word: Word,
+        word: ReplyValue,
         done: &Executed,
-    ) -> Word {
+    ) -> ReplyValue {
         let node = plan.nodes[usize::from(server)].node;
         let tells = self.nodes[usize::from(server)].is_master();
         if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
@@ -364,7 +364,7 @@ impl Stage {
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(plan, server);
         }
-        if word == Word::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+        if word == ReplyValue::Ok && matches!(ask, Ask::SetAndCount { .. }) {
             return self.count(plan, server, Writer::Attempt(attempt));
         }
         word
@@ -372,12 +372,12 @@ impl Stage {
 
     /// Executes the second half of the script that sets the key and counts. Histories record only
     /// the lock's key, not the counter.
-    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> Word {
+    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> ReplyValue {
         let wall_ms = self.node_wall_ms(plan, node);
         let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
         match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
-            Reply::Integer(count) => Word::Integer(count),
-            _ => Word::Error,
+            Reply::Integer(count) => ReplyValue::Integer(count),
+            _ => ReplyValue::Error,
         }
     }
 
@@ -406,7 +406,7 @@ impl Stage {
             };
             at_ns
         };
-        self.queue.schedule(at_ns.max(self.now_ns), Happening::ExpireKeys { node: server });
+        self.queue.schedule(at_ns.max(self.now_ns), QueueEntry::ExpireKeys { node: server });
     }
 
     pub(in crate::engine) fn expire_keys(&mut self, plan: &Plan, server: u8) {
@@ -451,20 +451,20 @@ impl Stage {
     }
 }
 
-fn word_of(reply: &Reply, request: &Request) -> Word {
+fn word_of(reply: &Reply, request: &Request) -> ReplyValue {
     match reply {
         // With `NX … GET` a nil reply means that the key was missing and was set.
-        Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => Word::Ok,
+        Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => ReplyValue::Ok,
         Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];
             let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
-            token.map_or(Word::Error, |token| Word::Value { token, own })
+            token.map_or(ReplyValue::Error, |token| ReplyValue::Value { token, own })
         }
-        Reply::Error(_) => Word::Error,
-        Reply::Integer(value) => Word::Integer(*value),
+        Reply::Error(_) => ReplyValue::Error,
+        Reply::Integer(value) => ReplyValue::Integer(*value),
         Reply::Introduction(_) => unreachable!("INFO was not asked"),
-        Reply::Nil => Word::Nil,
-        Reply::Ok => Word::Ok,
+        Reply::Nil => ReplyValue::Nil,
+        Reply::Ok => ReplyValue::Ok,
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) type Hosts = u32;
 
 /// Effect of a fault, with names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum FaultEffect {
     Attach {
         replica: u8,
     },
@@ -191,7 +191,7 @@ pub(crate) struct PlannedFault {
     pub(crate) closes: bool,
     pub(crate) begin: Begin,
     pub(crate) end: End,
-    pub(crate) doing: Doing,
+    pub(crate) doing: FaultEffect,
 }
 
 /// A server at the start of the scenario: first the server of each node, then the replicas.
@@ -433,13 +433,14 @@ fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNod
         }
         let of_node = cluster.node.get(&cluster.nodes[usize::from(node)]);
         let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
-        let stalls = |fault: &PlannedFault| fault.doing == Doing::DiskStall { node: place as u8 };
+        let stalls =
+            |fault: &PlannedFault| fault.doing == FaultEffect::DiskStall { node: place as u8 };
         let storage = Storage {
             persistence: own.unwrap_or(cluster.persistence),
             slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
             lies: cluster.disk.lies,
         };
-        let attaches = Doing::Attach { replica: place as u8 };
+        let attaches = FaultEffect::Attach { replica: place as u8 };
         let is_new = faults.iter().any(|fault| fault.doing == attaches);
         PlannedNode { storage, ideal: false, node, is_new, host }
     });

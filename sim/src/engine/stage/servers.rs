@@ -2,8 +2,8 @@
 
 use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
-use super::plan::{Death, Doing, Manner, Plan};
-use super::{Happening, MeasuredRestart, Stage};
+use super::plan::{Death, FaultEffect, Manner, Plan};
+use super::{MeasuredRestart, QueueEntry, Stage};
 use crate::history::{ClockKind, EventKind};
 use crate::master::run_id;
 use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
@@ -12,12 +12,14 @@ impl Stage {
     /// Starts the delay of a restart on a clock of the host.
     pub(in crate::engine) fn measure_restart(
         &mut self,
-        doing: Doing,
+        doing: FaultEffect,
         fault: u16,
         clock: ClockKind,
         after_ns: u64,
     ) {
-        let Doing::Die { host, .. } = doing else { unreachable!("only a restart is measured") };
+        let FaultEffect::Die { host, .. } = doing else {
+            unreachable!("only a restart is measured")
+        };
         let due_local_ns = self.clocks[host.get()].read(clock, self.now_ns) + after_ns;
         let restart = MeasuredRestart { fault, host, clock, due_local_ns };
         self.restarts.push(restart);
@@ -27,7 +29,7 @@ impl Stage {
     pub(in crate::engine) fn schedule_restart(&mut self, restart: MeasuredRestart) {
         let MeasuredRestart { fault, host, clock, due_local_ns } = restart;
         if let Some(at_ns) = self.clocks[host.get()].true_at(clock, due_local_ns) {
-            self.queue.schedule(at_ns.max(self.now_ns), Happening::FaultEnds(fault));
+            self.queue.schedule(at_ns.max(self.now_ns), QueueEntry::FaultEnds(fault));
         }
     }
 
@@ -44,7 +46,7 @@ impl Stage {
 
     /// Makes a copy of the written data, for the fault at `place`.
     pub(in crate::engine) fn back_up(&mut self, plan: &Plan, place: u16) {
-        if let Doing::Die { host, .. } = plan.faults[usize::from(place)].doing
+        if let FaultEffect::Die { host, .. } = plan.faults[usize::from(place)].doing
             && let Some(server) = plan.server_at(host.0)
         {
             self.nodes[usize::from(server)].master.disk_mut().back_up(place);

@@ -10,7 +10,7 @@ use crate::history::{AttemptId, OpKind, Writer};
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 use crate::master::{Change, Effect, Entry, Executed, Reply};
-use crate::subject::{Ask, Request, Response, Word};
+use crate::subject::{Ask, ReplyValue, Request, Response};
 
 /// The servers' ends of all connections, by number.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl Stage {
         for connection in pushed {
             let client = self.network.connection(connection).client - plan.node_count as u8;
             let attempt = AttemptId { client, number: 0 };
-            let (op, word) = (OpKind::Introduce, Word::Ok);
+            let (op, word) = (OpKind::Introduce, ReplyValue::Ok);
             let response = Response { command: u32::MAX, attempt, op, word };
             self.answer(plan, connection, server, response);
         }
@@ -127,9 +127,9 @@ impl Stage {
         server: u8,
         connection: u16,
         asked: &Request,
-    ) -> Option<Word> {
+    ) -> Option<ReplyValue> {
         if self.wire.is_none() {
-            return Some(Word::NotServing);
+            return Some(ReplyValue::NotServing);
         }
         let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
@@ -144,7 +144,7 @@ impl Stage {
         server: u8,
         connection: u16,
         asked: &Request,
-    ) -> Option<(Word, Executed)> {
+    ) -> Option<(ReplyValue, Executed)> {
         let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
         let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
         let nothing = nothing_done(stored);
@@ -197,16 +197,16 @@ impl Stage {
     }
 }
 
-fn word_of(value: &Value, asked: &Request) -> Word {
+fn word_of(value: &Value, asked: &Request) -> ReplyValue {
     let shows = matches!(asked.ask, Ask::SetOrShow { .. });
     match *value {
-        Value::Null if shows => Word::Ok,
-        Value::Bulk(_) if shows => Word::Nil,
-        Value::Error(ref text) if is_not_serving(text) => Word::NotServing,
-        Value::Error(_) => Word::Error,
-        Value::Integer(number) => Word::Integer(number),
-        Value::Null => Word::Nil,
-        _ => Word::Ok,
+        Value::Null if shows => ReplyValue::Ok,
+        Value::Bulk(_) if shows => ReplyValue::Nil,
+        Value::Error(ref text) if is_not_serving(text) => ReplyValue::NotServing,
+        Value::Error(_) => ReplyValue::Error,
+        Value::Integer(number) => ReplyValue::Integer(number),
+        Value::Null => ReplyValue::Nil,
+        _ => ReplyValue::Ok,
     }
 }
 

@@ -30,7 +30,7 @@ fn client_name(place: usize) -> String {
 
 /// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stretch {
+enum RunPhase {
     /// The clients run.
     Clients,
     /// The probe may try until `until_ns`.
@@ -91,12 +91,12 @@ impl Simulation {
         }
         self.warm_up();
         self.tick(0);
-        let mut stretch = Stretch::Clients;
+        let mut stretch = RunPhase::Clients;
         while let Some(next) = self.stretch(stretch) {
             stretch = next;
             let limit_ns = match stretch {
-                Stretch::Clients => self.world.plan.end_ns,
-                Stretch::Drain { until_ns } | Stretch::Probe { until_ns } => until_ns,
+                RunPhase::Clients => self.world.plan.end_ns,
+                RunPhase::Drain { until_ns } | RunPhase::Probe { until_ns } => until_ns,
             };
             let due_ns = self.due_ns().filter(|&due_ns| due_ns <= limit_ns);
             let Some(due_ns) = due_ns else { break };
@@ -180,13 +180,13 @@ impl Simulation {
     }
 
     /// Returns the present stretch of the run; `None` if the run is over.
-    fn stretch(&mut self, current: Stretch) -> Option<Stretch> {
+    fn stretch(&mut self, current: RunPhase) -> Option<RunPhase> {
         let state = self.world.lock();
         let (now_ns, plan) = (self.now_ns, &self.world.plan);
         let probe = state.clients.len() - 1;
-        let drain = Stretch::Drain { until_ns: now_ns + plan.grace_ns };
+        let drain = RunPhase::Drain { until_ns: now_ns + plan.grace_ns };
         match current {
-            Stretch::Clients => {
+            RunPhase::Clients => {
                 let is_done =
                     |client: usize| state.clients[client].done || state.stage.clients[client].dead;
                 if !(0..probe).all(is_done) {
@@ -201,11 +201,11 @@ impl Simulation {
                 let until_ns = now_ns + plan.probe_patience_ns;
                 drop(state);
                 self.start_probe();
-                Some(Stretch::Probe { until_ns })
+                Some(RunPhase::Probe { until_ns })
             }
-            Stretch::Probe { .. } if state.clients[probe].got_lease => Some(drain),
-            Stretch::Probe { .. } => Some(current),
-            Stretch::Drain { .. } => {
+            RunPhase::Probe { .. } if state.clients[probe].got_lease => Some(drain),
+            RunPhase::Probe { .. } => Some(current),
+            RunPhase::Drain { .. } => {
                 let waiting = state.stage.recorder.oracle.must_last_until_ns();
                 let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
                     && state.stage.arrivals_due == 0

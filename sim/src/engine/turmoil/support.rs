@@ -7,7 +7,7 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::{Begin, Doing, Plan, PlannedFault};
+use crate::engine::stage::plan::{Begin, FaultEffect, Plan, PlannedFault};
 use crate::history::HostIndex;
 use crate::scenario::{Point, Span};
 
@@ -52,7 +52,7 @@ fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
         return false;
     };
     let stopped = match fault.doing {
-        Doing::Die { host, .. } | Doing::Stop { host, .. } => host,
+        FaultEffect::Die { host, .. } | FaultEffect::Stop { host, .. } => host,
         _ => return false,
     };
     stopped == HostIndex((plan.node_count + usize::from(client)) as u8)

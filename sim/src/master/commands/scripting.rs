@@ -253,11 +253,11 @@ impl Caller for Running<'_> {
         killed.then(|| self.server.profile().texts.script_killed.to_owned())
     }
 
-    fn left(&self) -> script::Left {
+    fn left(&self) -> script::CarriedState {
         self.server.left_by_scripts()
     }
 
-    fn leave(&mut self, left: script::Left) {
+    fn leave(&mut self, left: script::CarriedState) {
         self.server.set_left_by_scripts(left);
     }
 

@@ -12,7 +12,7 @@ use super::super::resp::{Protocol, Value};
 use super::convert::{Returned, one_line};
 use super::errors::Uncaught;
 use super::state::{CALLER, MEMORY_MAX, State};
-use super::{Caller, Left, Sha, Style, sandbox, shebang};
+use super::{Caller, CarriedState, Sha, Style, sandbox, shebang};
 
 /// Number of instructions between two interrupt checks.
 const INSTRUCTIONS: u32 = 10_000;
@@ -49,7 +49,7 @@ pub fn run(
         machine.state.json.set(left.json);
         let reply = CALLER.set(&mut *caller, || machine.run(&function, sha, keys, arguments));
         let State { random, json, .. } = &*machine.state;
-        caller.leave(Left { random: random.get(), json: json.get() });
+        caller.leave(CarriedState { random: random.get(), json: json.get() });
         reply
     })
 }

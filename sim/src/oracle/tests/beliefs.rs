@@ -138,13 +138,13 @@ fn the_probe_is_exempt() {
 }
 
 /// One step of a random history: time since the step before, client, kind of step, amount.
-type Happening = (u64, u8, u8, i64);
+type QueueEntry = (u64, u8, u8, i64);
 
 const CLIENTS: [AttemptId; 3] = [C1, C2, C3];
 
 /// Builds a history from steps: grants on the wall clock, releases, kills, clock jumps and changes
 /// of rate.
-fn play(happenings: &[Happening]) -> (Tale, Vec<AttemptId>) {
+fn play(happenings: &[QueueEntry]) -> (Tale, Vec<AttemptId>) {
     let (mut tale, mut ids, mut now_ns) = (Tale::new(), Vec::new(), 0);
     tale.clock = ClockKind::Wall;
     for &(after_ns, who, what, amount) in happenings {

@@ -85,12 +85,12 @@ fn the_probe_is_exempt() {
 
 #[test]
 fn a_node_that_was_down_or_stalled_is_excused_and_then_has_its_bound() {
-    type Trouble = (EventKind, EventKind);
+    type FaultWindow = (EventKind, EventKind);
     let down = EventKind::NodeDown { node: node('C'), power: false };
     let up = EventKind::NodeUp { node: node('C'), incarnation: 1 };
     let stalled = EventKind::NodeStalled { node: node('C') };
     let unstalled = EventKind::NodeUnstalled { node: node('C') };
-    for (begin, end) in [(down, up), (stalled, unstalled)] as [Trouble; 2] {
+    for (begin, end) in [(down, up), (stalled, unstalled)] as [FaultWindow; 2] {
         let story = |until_ms| {
             let mut tale = left_behind();
             tale.at(200).tell(begin).at(3_000).tell(end).at(until_ms).finds(Tidy)

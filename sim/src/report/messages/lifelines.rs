@@ -17,7 +17,7 @@ pub(super) fn instants(timeline: &Timeline<'_>, from_ns: u64, to_ns: u64) -> Vec
     for away in &timeline.absences {
         found.extend([away.from.at_ns, away.to.map_or(to_ns, |to| to.at_ns)]);
     }
-    for trouble in &timeline.troubles {
+    for trouble in &timeline.fault_windows {
         found.extend([trouble.began.at_ns, trouble.ended.map_or(to_ns, |to| to.at_ns)]);
     }
     found.retain(|at_ns| (from_ns..=to_ns).contains(at_ns));
@@ -25,7 +25,7 @@ pub(super) fn instants(timeline: &Timeline<'_>, from_ns: u64, to_ns: u64) -> Vec
 }
 
 pub(super) fn draw(sheet: &mut Sheet<'_, '_>) {
-    troubles(sheet);
+    fault_windows(sheet);
     keys(sheet);
     leases(sheet);
     absences(sheet);
@@ -43,9 +43,9 @@ fn bar(sheet: &mut Sheet<'_, '_>, class: &str, at: (i64, i64), span: (u64, u64),
     sheet.svg.rect(class, area, title);
 }
 
-fn troubles(sheet: &mut Sheet<'_, '_>) {
+fn fault_windows(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
-    for trouble in &timeline.troubles {
+    for trouble in &timeline.fault_windows {
         let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { continue };
         let begun = (trouble.began.at_ns, format!("{}: {}", fault.id, fault.kind.summary()));
         let lasted = trouble.ended.filter(|ended| ended.at_ns > trouble.began.at_ns);

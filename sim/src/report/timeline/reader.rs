@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Absence, Attempt, Away, Command, Extension, Interval, Key, KeyEnded, Moment, Timeline, Trouble,
-    Write, belief,
+    Absence, Attempt, Away, Command, Extension, FaultWindow, Interval, Key, KeyEnded, Moment,
+    Timeline, Write, belief,
 };
 use crate::history::{AttemptId, Event, EventKind, HostIndex, OpKind, Segment, Writer};
 use crate::scenario::Scenario;
@@ -21,7 +21,7 @@ pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<
             commands: Vec::new(),
             writes: Vec::new(),
             absences: Vec::new(),
-            troubles: Vec::new(),
+            fault_windows: Vec::new(),
             clocks: BTreeMap::new(),
             end_ns: events.last().map_or(0, |event| event.at_ns),
             granted: Vec::new(),
@@ -50,11 +50,11 @@ impl<'a> Reader<'a> {
                 self.timeline.clocks.entry((host, clock)).or_default().push(segment);
             }
             EventKind::FaultBegan { fault } => {
-                let trouble = Trouble { fault: fault.into(), began: at, ended: None };
-                self.timeline.troubles.push(trouble);
+                let trouble = FaultWindow { fault: fault.into(), began: at, ended: None };
+                self.timeline.fault_windows.push(trouble);
             }
             EventKind::FaultEnded { fault } => {
-                let mut open = self.timeline.troubles.iter_mut().rev();
+                let mut open = self.timeline.fault_windows.iter_mut().rev();
                 if let Some(trouble) = open.find(|it| it.fault == usize::from(fault)) {
                     trouble.ended.get_or_insert(at);
                 }

@@ -60,7 +60,7 @@ impl Bench {
         }
     }
 
-    fn answer(&mut self, word: Word) {
+    fn answer(&mut self, word: ReplyValue) {
         let (node, ask, _) = self.asked();
         let attempt = AttemptId { client: 0, number: self.attempts };
         let route = Route { node, lane: 0, epoch: self.client.instances[usize::from(node)].epoch };
@@ -109,7 +109,7 @@ fn try_once(nodes: usize, agreeing: usize) -> Bench {
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();
     for node in 0..nodes {
-        bench.answer(if node < agreeing { Word::Ok } else { Word::Nil });
+        bench.answer(if node < agreeing { ReplyValue::Ok } else { ReplyValue::Nil });
     }
     bench
 }
@@ -132,7 +132,7 @@ fn nodes_are_asked_one_after_the_other() {
     for node in 0..3 {
         let (asked, ask, _) = bench.asked();
         assert_eq!((asked, ask), (node, SET));
-        bench.answer(Word::Ok);
+        bench.answer(ReplyValue::Ok);
     }
     assert_eq!(bench.counted(), Some(0b111));
 }
@@ -145,8 +145,8 @@ fn a_call_is_three_tries_with_one_token_and_the_next_call_has_another() {
     for _ in 0..4 {
         bench.begin();
         tokens.push(bench.asked().2);
-        (0..3).for_each(|_| bench.answer(Word::Nil));
-        (0..3).for_each(|_| bench.answer(Word::Integer(0)));
+        (0..3).for_each(|_| bench.answer(ReplyValue::Nil));
+        (0..3).for_each(|_| bench.answer(ReplyValue::Integer(0)));
         bench.now_ms += 200;
         bench.client.handle_timeout(bench.now());
     }
@@ -164,7 +164,7 @@ fn the_next_try_begins_when_every_release_was_answered_and_after_a_random_delay(
             bench.client.poll_timeout_boot_ns(),
             Some(if node == 0 { 60_000 } else { 61_000 } * MS)
         );
-        bench.answer(Word::Integer(0));
+        bench.answer(ReplyValue::Integer(0));
     }
     // The range is 100 ms to 200 ms, and the jitter is the smallest.
     assert_eq!(bench.client.poll_timeout_boot_ns(), Some(1_100 * MS));
@@ -175,7 +175,7 @@ fn a_silent_node_is_waited_for_until_the_socket_times_out_and_nothing_is_release
     let mut bench = Bench::new(3, true);
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();
-    bench.answer(Word::Ok);
+    bench.answer(ReplyValue::Ok);
     bench.asked();
     bench.now_ms = 59_999;
     bench.client.handle_timeout(bench.now());
@@ -194,7 +194,7 @@ fn a_lost_connection_is_an_exception_that_releases_nothing() {
     let mut bench = Bench::new(3, true);
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();
-    bench.answer(Word::Ok);
+    bench.answer(ReplyValue::Ok);
     bench.close(1);
     assert_eq!((bench.outcomes().len(), bench.releases()), (1, 0));
 }
@@ -224,8 +224,8 @@ fn a_class_that_could_not_connect_everywhere_keeps_what_it_has() {
     bench.now_ms = 200;
     bench.client.handle_timeout(bench.now());
     bench.begin();
-    bench.answer(Word::Ok);
-    bench.answer(Word::Ok);
+    bench.answer(ReplyValue::Ok);
+    bench.answer(ReplyValue::Ok);
     assert_eq!(bench.outcomes().len(), 2, "two of two are too few of three");
 }
 
@@ -243,9 +243,9 @@ fn who_wants_the_lock_while_the_class_unlocks_has_to_wait() {
     bench.client.deliver(bench.now());
     bench.client.release(bench.now());
     bench.client.acquire(Patience::Attempts(1));
-    bench.answer(Word::Integer(1));
-    bench.answer(Word::Integer(1));
+    bench.answer(ReplyValue::Integer(1));
+    bench.answer(ReplyValue::Integer(1));
     assert!(!bench.seen.contains(&Action::AttemptDue));
-    bench.answer(Word::Integer(1));
+    bench.answer(ReplyValue::Integer(1));
     assert_eq!(bench.seen.last(), Some(&Action::AttemptDue));
 }

@@ -9,13 +9,13 @@ use redlock_client::protocol::Token;
 
 use self::extension::Rounds;
 use super::{
-    Clock, Connect, Errors, Expiry, Fencing, Lasting, Policy, Quorum, ReleaseTo, Settings, Then,
-    TokenFrom, Unlock,
+    AfterSet, Clock, Connect, Errors, Expiry, Fencing, LeaseForm, Policy, Quorum, ReleaseTo,
+    Settings, TokenFrom, Unlock,
 };
 use crate::history::{AttemptId, OpKind, Settlement};
 use crate::subject::transport::Transport;
 use crate::subject::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, Response, Route, Word,
+    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl PolicyClient {
 
     pub(super) fn expires(&self) -> bool {
         self.policy.expiry != Expiry::Never
-            || matches!(self.policy.then, Then::Expire | Then::ExpirePipelined)
+            || matches!(self.policy.then, AfterSet::Expire | AfterSet::ExpirePipelined)
     }
 
     pub(super) fn quorum_of(&self, nodes: usize) -> usize {
@@ -174,7 +174,7 @@ impl PolicyClient {
         let State::Decided { left_ns } = self.state else { return None };
         self.state = State::Held { lost: false };
         self.rounds.begin_lease();
-        if self.policy.lasting == Lasting::Duration {
+        if self.policy.lasting == LeaseForm::Duration {
             self.deadline_ns = now.lease_ns.saturating_add(left_ns);
         }
         let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
@@ -236,7 +236,7 @@ impl PolicyClient {
         let node = usize::from(route.node);
         let is_current = response.attempt == self.fresh.attempt;
         match (response.op, response.word) {
-            (OpKind::Get, Word::Value { own: true, .. }) => {
+            (OpKind::Get, ReplyValue::Value { own: true, .. }) => {
                 let command = (response.attempt, Ask::Delete, self.fresh.token);
                 let transport = &mut self.transports[node];
                 transport.send(self.policy.connect, route.node, command, &mut self.actions);
@@ -245,14 +245,14 @@ impl PolicyClient {
                 self.extension_answered(node, response.op, word, now);
             }
             (OpKind::Set, word) if is_current => self.set_answered(node, word, now),
-            (OpKind::Expire, word) if is_current && self.policy.then == Then::Expire => {
-                let vote = if word == Word::Integer(1) { Vote::Yes } else { Vote::No };
+            (OpKind::Expire, word) if is_current && self.policy.then == AfterSet::Expire => {
+                let vote = if word == ReplyValue::Integer(1) { Vote::Yes } else { Vote::No };
                 self.vote(node, vote, now);
             }
             (OpKind::Extend, _) => self.rounds.answered_late(node),
             (OpKind::Wait, word) if is_current => {
-                let ignored = matches!(self.policy.then, Then::Wait { ignored: true });
-                let enough = ignored || matches!(word, Word::Integer(1..));
+                let ignored = matches!(self.policy.then, AfterSet::Wait { ignored: true });
+                let enough = ignored || matches!(word, ReplyValue::Integer(1..));
                 self.vote(node, if enough { Vote::Yes } else { Vote::No }, now);
             }
             _ => {}

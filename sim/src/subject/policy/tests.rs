@@ -7,7 +7,7 @@ use redlock_client::protocol::{NodeMask, RetryDelay, Token};
 use super::*;
 use crate::history::{AttemptId, Settlement};
 use crate::subject::{
-    Action, Ask, FreshAttempt, Kind, Now, Patience, Response, Route, Word, kind, token_of,
+    Action, Ask, FreshAttempt, Kind, Now, Patience, ReplyValue, Response, Route, kind, token_of,
 };
 
 const MS: u64 = 1_000_000;
@@ -77,13 +77,13 @@ impl Bench {
         self.written().into_iter().map(|(node, ask, _)| (node, ask)).collect()
     }
 
-    fn answer(&mut self, node: u8, ask: Ask, word: Word) {
+    fn answer(&mut self, node: u8, ask: Ask, word: ReplyValue) {
         let attempt = AttemptId { client: 3, number: self.attempts };
         let response = Response { command: 0, attempt, op: ask.op(), word };
         self.client.handle_response(route(node), response, self.now());
     }
 
-    fn answer_each(&mut self, nodes: core::ops::Range<u8>, ask: Ask, word: Word) {
+    fn answer_each(&mut self, nodes: core::ops::Range<u8>, ask: Ask, word: ReplyValue) {
         nodes.for_each(|node| self.answer(node, ask, word));
     }
 
@@ -97,7 +97,7 @@ impl Bench {
         let mut bench = Self::new(name);
         bench.acquire();
         bench.now_ms = 2;
-        bench.answer_each(0..3, SET, Word::Ok);
+        bench.answer_each(0..3, SET, ReplyValue::Ok);
         assert!(matches!(bench.actions()[..], [Action::Decided { .. }]));
         bench.client.deliver(bench.now()).expect("it was granted");
         bench
@@ -147,10 +147,10 @@ fn the_literal_algorithm_asks_all_at_once_and_takes_the_third_yes() {
     let mut bench = Bench::new("redlock-literal");
     let asked: Vec<u8> = bench.acquire().iter().map(|(node, ..)| *node).collect();
     assert_eq!(asked, [0, 1, 2, 3, 4]);
-    bench.answer_each(0..2, SET, Word::Ok);
+    bench.answer_each(0..2, SET, ReplyValue::Ok);
     assert!(bench.actions().is_empty());
     bench.now_ms = 7;
-    bench.answer(2, SET, Word::Ok);
+    bench.answer(2, SET, ReplyValue::Ok);
     let [Action::Decided { counted, deadline_ns, .. }] = bench.actions()[..] else { panic!() };
     assert_eq!((counted.bits(), deadline_ns), (0b00111, (TTL_MS - 102) * MS));
 }
@@ -159,21 +159,21 @@ fn the_literal_algorithm_asks_all_at_once_and_takes_the_third_yes() {
 fn sequential_asks_one_after_the_other_and_gives_each_a_node_timeout() {
     let mut bench = Bench::new("redlock-sequential");
     assert_eq!(bench.acquire().len(), 1);
-    bench.answer(0, SET, Word::Ok);
+    bench.answer(0, SET, ReplyValue::Ok);
     assert_eq!(bench.asked(), [(1, SET)]);
     bench.at(49);
     assert_eq!(bench.asked(), []);
     bench.at(50);
     assert_eq!(bench.asked(), [(2, SET)]);
     // Too late: the votes no longer count.
-    bench.answer(1, SET, Word::Ok);
-    bench.answer(2, SET, Word::Ok);
+    bench.answer(1, SET, ReplyValue::Ok);
+    bench.answer(2, SET, ReplyValue::Ok);
     assert_eq!(bench.asked(), [(3, SET)]);
     bench.at(99);
     assert_eq!(bench.asked(), []);
     bench.at(100);
     assert_eq!(bench.asked(), [(4, SET)]);
-    bench.answer(4, SET, Word::Ok);
+    bench.answer(4, SET, ReplyValue::Ok);
     let [Action::Decided { counted, .. }] = bench.actions()[..] else { panic!() };
     assert_eq!(counted.bits(), 0b10101);
 }
@@ -183,10 +183,10 @@ fn stopping_at_the_quorum_leaves_the_rest_unasked() {
     let mut bench = Bench::new("redlock-stops-at-quorum");
     bench.acquire();
     for node in 0..2 {
-        bench.answer(node, SET, Word::Ok);
+        bench.answer(node, SET, ReplyValue::Ok);
         assert_eq!(bench.asked(), [(node + 1, SET)]);
     }
-    bench.answer(2, SET, Word::Ok);
+    bench.answer(2, SET, ReplyValue::Ok);
     assert!(matches!(bench.actions()[..], [Action::Decided { .. }]));
 }
 
@@ -194,7 +194,7 @@ fn stopping_at_the_quorum_leaves_the_rest_unasked() {
 fn without_a_node_timeout_the_last_answer_is_waited_for() {
     let mut bench = Bench::new("redlock-no-node-timeout");
     bench.acquire();
-    bench.answer_each(0..4, SET, Word::Ok);
+    bench.answer_each(0..4, SET, ReplyValue::Ok);
     assert_eq!(bench.client.poll_timeout_boot_ns(), None);
     bench.at(60_000);
     assert!(bench.actions().is_empty());
@@ -206,7 +206,7 @@ fn without_a_node_timeout_the_last_answer_is_waited_for() {
 fn an_error_that_aborts_releases_nothing() {
     let mut bench = Bench::new("redlock-aborts-on-error");
     bench.acquire();
-    bench.answer(0, SET, Word::Ok);
+    bench.answer(0, SET, ReplyValue::Ok);
     bench.client.handle_closed(route(1), bench.now());
     let actions = bench.actions();
     assert_eq!((outcome(&actions), releases(&actions)), (Some(Settlement::TooFewNodes), 0));
@@ -218,7 +218,7 @@ fn only_the_connected_are_asked_and_count() {
     (2..5).for_each(|node| bench.client.handle_closed(route(node), bench.now()));
     let asked: Vec<u8> = bench.acquire().iter().map(|(node, ..)| *node).collect();
     assert_eq!(asked, [0, 1]);
-    bench.answer_each(0..2, SET, Word::Ok);
+    bench.answer_each(0..2, SET, ReplyValue::Ok);
     assert!(is_granted(&bench.actions()));
 }
 
@@ -227,9 +227,9 @@ fn a_majority_that_is_too_slow_is_kept_only_by_who_keeps_it() {
     for (name, released) in [("redlock-literal", 5), ("redlock-too-slow-keeps", 0)] {
         let mut bench = Bench::new(name);
         bench.acquire();
-        bench.answer_each(0..2, SET, Word::Ok);
+        bench.answer_each(0..2, SET, ReplyValue::Ok);
         bench.now_ms = TTL_MS - 102;
-        bench.answer(2, SET, Word::Ok);
+        bench.answer(2, SET, ReplyValue::Ok);
         let actions = bench.actions();
         assert_eq!(outcome(&actions), Some(Settlement::TooSlow), "{name}");
         assert_eq!(releases(&actions), released, "{name}");
@@ -240,7 +240,7 @@ fn a_majority_that_is_too_slow_is_kept_only_by_who_keeps_it() {
 fn a_failure_for_another_reason_is_released_by_who_keeps_slow_majorities() {
     let mut bench = Bench::new("redlock-too-slow-keeps");
     bench.acquire();
-    bench.answer_each(0..3, SET, Word::Nil);
+    bench.answer_each(0..3, SET, ReplyValue::Nil);
     assert_eq!(releases(&bench.actions()), 5);
 }
 
@@ -248,9 +248,9 @@ fn a_failure_for_another_reason_is_released_by_who_keeps_slow_majorities() {
 fn expire_follows_a_yes_and_is_the_vote() {
     let mut bench = Bench::new("setnx-then-expire");
     assert_eq!(bench.acquire().iter().map(|it| it.1).collect::<Vec<_>>(), [SETNX]);
-    bench.answer(0, SETNX, Word::Integer(1));
+    bench.answer(0, SETNX, ReplyValue::Integer(1));
     assert_eq!(bench.asked(), [(0, EXPIRE)]);
-    bench.answer(0, EXPIRE, Word::Integer(1));
+    bench.answer(0, EXPIRE, ReplyValue::Integer(1));
     assert!(is_granted(&bench.actions()));
 }
 
@@ -258,7 +258,7 @@ fn expire_follows_a_yes_and_is_the_vote() {
 fn expire_does_not_follow_a_no() {
     let mut bench = Bench::new("setnx-then-expire");
     bench.acquire();
-    bench.answer(0, SETNX, Word::Integer(0));
+    bench.answer(0, SETNX, ReplyValue::Integer(0));
     assert_eq!(outcome(&bench.actions()), Some(Settlement::Taken));
 }
 
@@ -266,7 +266,7 @@ fn expire_does_not_follow_a_no() {
 fn a_pipelined_expire_goes_out_whatever_the_answer() {
     let mut bench = Bench::new("setnx-and-expire-pipelined");
     assert_eq!(bench.acquire().iter().map(|it| it.1).collect::<Vec<_>>(), [SETNX, EXPIRE]);
-    bench.answer(0, SETNX, Word::Integer(1));
+    bench.answer(0, SETNX, ReplyValue::Integer(1));
     assert!(is_granted(&bench.actions()));
 }
 
@@ -280,9 +280,9 @@ fn too_few_replicas_are_a_failure_unless_they_are_ignored() {
     ] {
         let mut bench = Bench::new(name);
         bench.acquire();
-        bench.answer(0, SET, Word::Ok);
+        bench.answer(0, SET, ReplyValue::Ok);
         assert_eq!(bench.asked(), [(0, wait)], "{name}");
-        bench.answer(0, wait, Word::Integer(replicas));
+        bench.answer(0, wait, ReplyValue::Integer(replicas));
         let actions = bench.actions();
         assert_eq!(is_granted(&actions), granted, "{name} {replicas}");
         assert_eq!(releases(&actions), usize::from(!granted), "{name} {replicas}");
@@ -307,7 +307,7 @@ fn one_token_stays_for_the_next_attempt_and_a_fresh_one_does_not() {
     for (name, same) in [("redlock-one-token", true), ("redlock-literal", false)] {
         let mut bench = Bench::new(name);
         let first = bench.acquire()[0].2;
-        bench.answer_each(0..3, SET, Word::Nil);
+        bench.answer_each(0..3, SET, ReplyValue::Nil);
         bench.actions();
         bench.at(100);
         assert_eq!(bench.begin()[0].2 == first, same, "{name}");
@@ -326,12 +326,12 @@ fn the_largest_counted_number_is_the_fencing_token() {
     let mut bench = Bench::new("redlock-counter-max");
     let ask = Ask::SetAndCount { ttl_ms: TTL_MS };
     assert_eq!(bench.acquire()[0].1, ask);
-    bench.answer(4, ask, Word::Nil);
+    bench.answer(4, ask, ReplyValue::Nil);
     for (node, count) in [(0, 3), (1, 8), (2, 5)] {
-        bench.answer(node, ask, Word::Integer(count));
+        bench.answer(node, ask, ReplyValue::Integer(count));
     }
     // This vote no longer counts.
-    bench.answer(3, ask, Word::Integer(9));
+    bench.answer(3, ask, ReplyValue::Integer(9));
     let delivered = bench.client.deliver(bench.now()).unwrap();
     assert_eq!(delivered.fencing_token, Some(8));
 }
@@ -341,7 +341,7 @@ fn a_token_of_the_wall_clock_is_t2() {
     let mut bench = Bench::new("redlock-wall-clock-token");
     bench.acquire();
     bench.now_ms = 42;
-    bench.answer_each(0..3, SET, Word::Ok);
+    bench.answer_each(0..3, SET, ReplyValue::Ok);
     assert_eq!(bench.client.deliver(bench.now()).unwrap().fencing_token, Some(42));
 }
 

@@ -206,7 +206,7 @@ fn a_push_of_an_old_connection_is_nobodys() {
     let mut world = world();
     let epoch = world.nodes[0].epoch.expect("connected");
     world.close(0);
-    world.client.handle_forgot(node(0), epoch, world.now);
+    world.client.handle_keys_lost(node(0), epoch, world.now);
     world.pass(ms(10));
     world.accept(0);
     assert_eq!(standing(&world.client, &world), Standing::Counts);

@@ -1,15 +1,15 @@
 //! Interface between the model and the holder of the lease.
 
-use super::{Heard, Policy, Production, Told};
+use super::{HolderAction, HolderInput, Policy, Production};
 
 /// The holder of a lease that nodes 0 and 1 granted at tick 0.
 pub trait Holder: Clone {
     /// Begins a round if the rule allows one; returns true if a round began.
-    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool;
+    fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool;
     /// Handles an input from a node.
-    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>);
+    fn hear(&mut self, place: usize, heard: HolderInput, now: u8, told: &mut Vec<HolderAction>);
     /// Fires the due timers.
-    fn fire(&mut self, now: u8, told: &mut Vec<Told>);
+    fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>);
     /// Returns true if a timer is due.
     fn is_due(&self, now: u8) -> bool;
     /// Returns the deadline of the lease.
@@ -27,15 +27,15 @@ pub trait Holder: Clone {
 }
 
 impl Holder for Policy {
-    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+    fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
         Self::extend(self, now, told)
     }
 
-    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+    fn hear(&mut self, place: usize, heard: HolderInput, now: u8, told: &mut Vec<HolderAction>) {
         Self::hear(self, place, heard, now, told);
     }
 
-    fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         Self::fire(self, now, told);
     }
 
@@ -74,7 +74,7 @@ impl Holder for Policy {
 pub struct Both {
     policy: Policy,
     production: Production,
-    words: Vec<Told>,
+    words: Vec<HolderAction>,
 }
 
 impl Both {
@@ -84,7 +84,7 @@ impl Both {
         Self { policy, production, words: Vec::new() }
     }
 
-    fn compare(&mut self, told: &[Told], now: u8) {
+    fn compare(&mut self, told: &[HolderAction], now: u8) {
         let agree = self.words.len() == told.len() && self.words.iter().all(|it| told.contains(it));
         assert!(agree, "the wording says {:?}, the machines say {told:?}", self.words);
         self.words.clear();
@@ -93,20 +93,20 @@ impl Both {
 }
 
 impl Holder for Both {
-    fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+    fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
         let begun = self.policy.extend(now, &mut self.words);
         assert_eq!(self.production.extend(now, told), begun, "one of them refuses");
         self.compare(told, now);
         begun
     }
 
-    fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+    fn hear(&mut self, place: usize, heard: HolderInput, now: u8, told: &mut Vec<HolderAction>) {
         self.policy.hear(place, heard, now, &mut self.words);
         self.production.hear(place, heard, now, told);
         self.compare(told, now);
     }
 
-    fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         self.policy.fire(now, &mut self.words);
         self.production.fire(now, told);
         self.compare(told, now);

@@ -4,7 +4,7 @@
 //! [`Both`](super::Both) compares the two.
 
 use super::wording::{Repair, Wording, Young};
-use super::{Answer, Heard, NODES, Request, Told};
+use super::{Answer, HolderAction, HolderInput, NODES, Request};
 
 /// A majority of three.
 const QUORUM: usize = 2;
@@ -32,7 +32,7 @@ enum Round {
 
 /// A node's answer in the latest round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum RoundAnswer {
     Nothing,
     NoAnswer,
     There,
@@ -43,7 +43,7 @@ enum Said {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     standing: Standing,
-    said: Said,
+    said: RoundAnswer,
     /// True if the pending SET is a repair.
     repairing: bool,
     /// Tick at which the connection was cut, if it was. A timer reopens the connection a tick
@@ -78,8 +78,12 @@ impl Policy {
     /// Returns a holder granted at tick 0 by nodes 0 and 1; the SET to node 2 is on its way.
     #[must_use]
     pub fn new(wording: Wording, ttl: u8) -> Self {
-        let node =
-            |standing| Node { standing, said: Said::Nothing, repairing: false, down_since: None };
+        let node = |standing| Node {
+            standing,
+            said: RoundAnswer::Nothing,
+            repairing: false,
+            down_since: None,
+        };
         let [trusted, unsettled] = [Standing::Trusted, Standing::Unsettled].map(node);
         let nodes = [trusted, trusted, unsettled];
         Self {
@@ -107,7 +111,7 @@ impl Policy {
     }
 
     /// Begins a round if the rule allows one; returns true if a round began.
-    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
         let refused = self.lost || self.is_extending() || now >= self.deadline;
         if refused || now + self.ttl <= self.deadline {
             return false;
@@ -115,14 +119,14 @@ impl Policy {
         (self.round, self.t1) = (Round::UnderWay, now);
         self.rounds += 1;
         for node in &mut self.nodes {
-            node.said = if node.is_up() { Said::Nothing } else { Said::NoAnswer };
+            node.said = if node.is_up() { RoundAnswer::Nothing } else { RoundAnswer::NoAnswer };
             if node.standing == Standing::Young {
                 node.standing = Standing::Ripening;
             }
         }
         for place in 0..NODES {
             if self.nodes[place].is_up() {
-                told.push(Told::Write(place, Request::Extend { round: self.rounds }));
+                told.push(HolderAction::Write(place, Request::Extend { round: self.rounds }));
             }
         }
         self.settle(now, told);
@@ -130,17 +134,23 @@ impl Policy {
     }
 
     /// Handles a node's answer, or the loss of its answers.
-    pub(super) fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+    pub(super) fn hear(
+        &mut self,
+        place: usize,
+        heard: HolderInput,
+        now: u8,
+        told: &mut Vec<HolderAction>,
+    ) {
         match heard {
-            Heard::Answer(Request::Set, answer) => self.hear_set(place, answer, told),
-            Heard::Answer(Request::Extend { round }, answer) if round == self.rounds => {
+            HolderInput::Answer(Request::Set, answer) => self.hear_set(place, answer, told),
+            HolderInput::Answer(Request::Extend { round }, answer) if round == self.rounds => {
                 self.hear_extend(place, answer, now, told);
             }
-            Heard::Answer(Request::Extend { .. }, _) => {}
-            Heard::Closed { round_outstanding } => {
+            HolderInput::Answer(Request::Extend { .. }, _) => {}
+            HolderInput::Closed { round_outstanding } => {
                 self.nodes[place].down_since = Some(now);
                 if round_outstanding && !self.lost {
-                    self.nodes[place].said = Said::NoAnswer;
+                    self.nodes[place].said = RoundAnswer::NoAnswer;
                     self.settle(now, told);
                 }
             }
@@ -148,7 +158,7 @@ impl Policy {
     }
 
     /// Fires the due timers: those of the lease, and those that reopen connections.
-    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         for node in self.nodes.iter_mut().filter(|node| node.is_due(now)) {
             node.down_since = None;
         }
@@ -183,7 +193,7 @@ impl Policy {
         lease | ends << 16 | (began * from_return) << 24 | u64::from(self.rounds) << 32
     }
 
-    fn hear_set(&mut self, place: usize, answer: Answer, told: &mut Vec<Told>) {
+    fn hear_set(&mut self, place: usize, answer: Answer, told: &mut Vec<HolderAction>) {
         let young = self.wording.young;
         let node = &mut self.nodes[place];
         if node.standing != Standing::Unsettled {
@@ -199,34 +209,35 @@ impl Policy {
             Answer::Done => Standing::Young,
             Answer::Refused => Standing::Missing,
         };
-        if answer == Answer::Done && node.said == Said::Missing {
-            node.said = Said::NoAnswer;
+        if answer == Answer::Done && node.said == RoundAnswer::Missing {
+            node.said = RoundAnswer::NoAnswer;
         }
         self.look_for_loss(told);
     }
 
-    fn hear_extend(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<Told>) {
+    fn hear_extend(&mut self, place: usize, answer: Answer, now: u8, told: &mut Vec<HolderAction>) {
         if self.lost {
             return;
         }
         let node = &mut self.nodes[place];
         (node.said, node.standing) = match (answer, node.standing) {
             (Answer::Done, Standing::Unsettled | Standing::Missing) => {
-                (Said::There, Standing::Young)
+                (RoundAnswer::There, Standing::Young)
             }
-            (Answer::Done, standing) => (Said::There, standing),
+            (Answer::Done, standing) => (RoundAnswer::There, standing),
             (Answer::Refused, Standing::Unsettled) if !self.wording.set_twice => {
-                (Said::Missing, Standing::Unsettled)
+                (RoundAnswer::Missing, Standing::Unsettled)
             }
-            (Answer::Refused, _) => (Said::Missing, Standing::Missing),
+            (Answer::Refused, _) => (RoundAnswer::Missing, Standing::Missing),
         };
         if !self.look_for_loss(told) {
             self.settle(now, told);
         }
     }
 
-    fn look_for_loss(&mut self, told: &mut Vec<Told>) -> bool {
-        let lacks = |node: &Node| node.standing == Standing::Missing || node.said == Said::Missing;
+    fn look_for_loss(&mut self, told: &mut Vec<HolderAction>) -> bool {
+        let lacks =
+            |node: &Node| node.standing == Standing::Missing || node.said == RoundAnswer::Missing;
         let lacking = self.nodes.iter().filter(|&node| lacks(node)).count();
         let gone = !self.lost && lacking > NODES - QUORUM;
         if gone {
@@ -235,20 +246,20 @@ impl Policy {
         gone
     }
 
-    fn lose(&mut self, told: &mut Vec<Told>) {
+    fn lose(&mut self, told: &mut Vec<HolderAction>) {
         if self.is_extending() {
             self.fail(told);
         }
         self.lost = true;
-        told.push(Told::Lost);
+        told.push(HolderAction::Lost);
     }
 
-    fn fail(&mut self, told: &mut Vec<Told>) {
+    fn fail(&mut self, told: &mut Vec<HolderAction>) {
         self.round = Round::Failed;
-        told.push(Told::Failed);
+        told.push(HolderAction::Failed);
     }
 
-    fn settle(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn settle(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         if self.wording.repair == Repair::AtOnce || self.round == Round::Succeeded {
             self.repair(now, told);
         }
@@ -259,11 +270,11 @@ impl Policy {
         if now >= end && !self.wording.from_return {
             return self.fail(told);
         }
-        let trusted = |said: Said| {
+        let trusted = |said: RoundAnswer| {
             let there = |node: &&Node| node.said == said && node.standing == Standing::Trusted;
             self.nodes.iter().filter(there).count()
         };
-        let (counted, possible) = (trusted(Said::There), trusted(Said::Nothing));
+        let (counted, possible) = (trusted(RoundAnswer::There), trusted(RoundAnswer::Nothing));
         if counted >= QUORUM {
             self.succeed(now, told);
         } else if counted + possible < QUORUM {
@@ -271,10 +282,10 @@ impl Policy {
         }
     }
 
-    fn succeed(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn succeed(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         let mut counted = [false; NODES];
         for (node, counted) in self.nodes.iter_mut().zip(&mut counted) {
-            *counted = node.said == Said::There && node.standing == Standing::Trusted;
+            *counted = node.said == RoundAnswer::There && node.standing == Standing::Trusted;
             let ripe = match self.wording.young {
                 Young::SetAgainAfterAnyRound if node.repairing => {
                     matches!(node.standing, Standing::Young | Standing::Ripening)
@@ -287,22 +298,22 @@ impl Policy {
         }
         self.round = Round::Succeeded;
         self.deadline = self.ttl + if self.wording.from_return { now } else { self.t1 };
-        told.push(Told::Extended { counted, deadline: self.deadline });
+        told.push(HolderAction::Extended { counted, deadline: self.deadline });
         self.repair(now, told);
     }
 
-    fn repair(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn repair(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         if now >= self.deadline {
             return;
         }
         for (place, node) in self.nodes.iter_mut().enumerate() {
-            if node.standing != Standing::Missing || node.said != Said::Missing {
+            if node.standing != Standing::Missing || node.said != RoundAnswer::Missing {
                 continue;
             }
-            node.said = Said::NoAnswer;
+            node.said = RoundAnswer::NoAnswer;
             if node.is_up() {
                 (node.standing, node.repairing) = (Standing::Unsettled, true);
-                told.push(Told::Write(place, Request::Set));
+                told.push(HolderAction::Write(place, Request::Set));
             }
         }
     }

@@ -10,7 +10,7 @@ use redlock_client::protocol::{
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::{Answer, Heard, NODES, Request, Told};
+use super::{Answer, HolderAction, HolderInput, NODES, Request};
 
 const TICK: Duration = Duration::from_secs(100);
 const NO_DRIFT: Drift = Drift { share_ppm: 0, constant: Duration::ZERO };
@@ -74,19 +74,25 @@ impl Production {
         it
     }
 
-    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<Told>) -> bool {
+    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
         let begun = self.machine.extend(self.lock, self.ttl, instant(now)).is_ok();
         self.rounds += u8::from(begun);
         self.drain(now, told);
         begun
     }
 
-    pub(super) fn hear(&mut self, place: usize, heard: Heard, now: u8, told: &mut Vec<Told>) {
+    pub(super) fn hear(
+        &mut self,
+        place: usize,
+        heard: HolderInput,
+        now: u8,
+        told: &mut Vec<HolderAction>,
+    ) {
         let (node, epoch, now_tick) = (NodeIndex::new(place), self.epochs[place], now);
         let now = instant(now);
         match heard {
-            Heard::Closed { .. } => self.machine.handle_closed(node, epoch, now),
-            Heard::Answer(request, answer) => {
+            HolderInput::Closed { .. } => self.machine.handle_closed(node, epoch, now),
+            HolderInput::Answer(request, answer) => {
                 let reply = match (request, answer) {
                     (Request::Extend { .. }, Answer::Done) => Reply::Integer(1),
                     (Request::Extend { .. }, Answer::Refused) => Reply::Integer(0),
@@ -99,7 +105,7 @@ impl Production {
         self.drain(now_tick, told);
     }
 
-    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<Told>) {
+    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         self.machine.handle_timeout(instant(now));
         self.drain(now, told);
     }
@@ -121,7 +127,7 @@ impl Production {
     }
 
     /// Passes the commands to the nodes; connections open and introductions are answered at once.
-    fn drain(&mut self, now: u8, told: &mut Vec<Told>) {
+    fn drain(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         while let Some(command) = self.machine.poll_command() {
             match command {
                 Command::Dial { node, epoch } => {
@@ -147,16 +153,16 @@ impl Production {
                 Event::Extended { counted, deadline, .. } => {
                     let mask = core::array::from_fn(|at| counted.contains(NodeIndex::new(at)));
                     let deadline = deadline.since(BootInstant::ZERO).as_secs() / TICK.as_secs();
-                    told.push(Told::Extended { counted: mask, deadline: deadline as u8 });
+                    told.push(HolderAction::Extended { counted: mask, deadline: deadline as u8 });
                 }
-                Event::ExtensionFailed { .. } => told.push(Told::Failed),
-                Event::Lost { .. } => told.push(Told::Lost),
+                Event::ExtensionFailed { .. } => told.push(HolderAction::Failed),
+                Event::Lost { .. } => told.push(HolderAction::Lost),
                 _ => {}
             }
         }
     }
 
-    fn written(&self, node: NodeIndex, op: Op, now: u8, told: &mut Vec<Told>) {
+    fn written(&self, node: NodeIndex, op: Op, now: u8, told: &mut Vec<HolderAction>) {
         let request = match op {
             Op::Extend { .. } => Request::Extend { round: self.rounds },
             Op::Set { .. } => Request::Set,
@@ -166,6 +172,6 @@ impl Production {
         };
         let over = now > 0 && !self.is_alive(now);
         assert!(!over, "{request:?} is written although the lease is over");
-        told.push(Told::Write(node.get(), request));
+        told.push(HolderAction::Write(node.get(), request));
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::node::{Executed, Key, Message, Node};
-use super::{Heard, Holder, NODES, Request, Told};
+use super::{Holder, HolderAction, HolderInput, NODES, Request};
 use crate::engine::exhaustive::Model;
 
 /// Violations of a state. Each counterexample names one.
@@ -180,12 +180,12 @@ impl<H: Holder> World<H> {
         assert_eq!(told, [], "an old round means nothing");
     }
 
-    fn answer(&mut self, place: usize, told: &mut Vec<Told>) {
+    fn answer(&mut self, place: usize, told: &mut Vec<HolderAction>) {
         let queue = &mut self.nodes[place].queue;
         let message = queue[0].take().expect("it can be answered");
         queue.rotate_left(1);
         let answer = message.answer.expect("it was executed");
-        let heard = Heard::Answer(message.request, answer);
+        let heard = HolderInput::Answer(message.request, answer);
         Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
@@ -198,7 +198,7 @@ impl<H: Holder> World<H> {
         }
     }
 
-    fn cut(&mut self, place: usize, told: &mut Vec<Told>) {
+    fn cut(&mut self, place: usize, told: &mut Vec<HolderAction>) {
         self.cuts += 1;
         let node = &mut self.nodes[place];
         let lost = core::mem::take(&mut node.queue);
@@ -207,7 +207,7 @@ impl<H: Holder> World<H> {
         node.stray |= lost.clone().any(|it| unexecuted(&it));
         let latest = Request::Extend { round: self.rounds };
         let round_outstanding = lost.any(|it| it.request == latest);
-        let heard = Heard::Closed { round_outstanding };
+        let heard = HolderInput::Closed { round_outstanding };
         Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
@@ -249,12 +249,12 @@ impl<H: Holder> World<H> {
         self.holder.is_lost() || no_more && !self.holder.is_extending()
     }
 
-    fn hear(&mut self, told: Told) {
+    fn hear(&mut self, told: HolderAction) {
         match told {
-            Told::Write(place, request) => {
+            HolderAction::Write(place, request) => {
                 self.nodes[place].receive(request);
             }
-            Told::Extended { counted, .. } => {
+            HolderAction::Extended { counted, .. } => {
                 for (node, counted) in self.nodes.iter_mut().zip(counted) {
                     (node.counted, node.forgot) = (counted, node.forgot_in_round);
                 }
@@ -267,7 +267,7 @@ impl<H: Holder> World<H> {
                     self.wrong = Some(violations::OUTLIVED);
                 }
             }
-            Told::Failed | Told::Lost => {}
+            HolderAction::Failed | HolderAction::Lost => {}
         }
     }
 

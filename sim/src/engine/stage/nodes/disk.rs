@@ -8,7 +8,7 @@
 
 use super::NodeHost;
 use crate::engine::stage::plan::Plan;
-use crate::engine::stage::{Happening, Packet, Stage};
+use crate::engine::stage::{Packet, QueueEntry, Stage};
 use crate::history::EventKind;
 use crate::scenario::Persistence;
 use crate::subject::Response;
@@ -210,7 +210,7 @@ impl Stage {
         // Clients wait for the replies, so the end of the sync counts as a due arrival.
         self.arrivals_due += u32::from(plan.nodes[usize::from(server)].answers_after_sync());
         let serial = host.disk.serial;
-        let what = Happening::Disk { server, turn: DiskTurn::EndSync, serial };
+        let what = QueueEntry::Disk { server, turn: DiskTurn::EndSync, serial };
         self.queue.schedule(self.now_ns + plan.sync_takes_ns, what);
     }
 
@@ -239,14 +239,14 @@ impl Stage {
         if disk.is_write_postponed() && host.disk.write_due_ns.is_none() {
             let due_ns = now_ns + POSTPONED_MAX_NS;
             host.disk.write_due_ns = Some(due_ns);
-            let what = Happening::Disk { server, turn: DiskTurn::Write, serial };
+            let what = QueueEntry::Disk { server, turn: DiskTurn::Write, serial };
             self.queue.schedule(due_ns, what);
         }
         if disk.is_sync_due() && !disk.is_syncing() && !host.disk.is_sync_scheduled {
             host.disk.is_sync_scheduled = true;
             let drawn = || self.choices.below(Choice::of(Label::SyncPhase, server), SECOND_NS);
             let phase_ns = plan.sync_at_ns.unwrap_or_else(drawn);
-            let what = Happening::Disk { server, turn: DiskTurn::BeginSync, serial };
+            let what = QueueEntry::Disk { server, turn: DiskTurn::BeginSync, serial };
             self.queue.schedule(next_ns(phase_ns, now_ns), what);
         }
     }

@@ -5,10 +5,10 @@
 
 use super::NodeHost;
 use crate::engine::stage::plan::Plan;
-use crate::engine::stage::{Happening, Packet, Stage};
+use crate::engine::stage::{Packet, QueueEntry, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
 use crate::master::Entry;
-use crate::subject::{Request, Response, Word};
+use crate::subject::{ReplyValue, Request, Response};
 use crate::world::{Arrival, ConnectionState, Direction};
 
 /// Role of a server in its node.
@@ -295,7 +295,7 @@ impl Stage {
             self.finish_wait(plan, server, place);
         } else if timeout_ms > 0 {
             let at_ns = self.now_ns + u64::from(timeout_ms) * 1_000_000;
-            self.queue.schedule(at_ns, Happening::WaitEnds { server, serial });
+            self.queue.schedule(at_ns, QueueEntry::WaitEnds { server, serial });
         }
     }
 
@@ -312,7 +312,7 @@ impl Stage {
         let host = &mut self.nodes[usize::from(server)];
         let Wait { connection, request, target, .. } = host.replication.waits.remove(place);
         let count = host.replication.acknowledged(target);
-        let answered = Word::Integer(count as i64);
+        let answered = ReplyValue::Integer(count as i64);
         self.answer_without_key(plan, server, connection, &request, answered);
         loop {
             let replication = &mut self.nodes[usize::from(server)].replication;
@@ -334,7 +334,7 @@ impl Stage {
         server: u8,
         connection: u16,
         request: &Request,
-        word: Word,
+        word: ReplyValue,
     ) {
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();

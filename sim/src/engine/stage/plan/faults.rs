@@ -1,7 +1,7 @@
 //! Faults prepared for a run: their effect at each of their hosts, and their times.
 
 use super::{
-    Begin, Death, Doing, End, Manner, PlannedFault, client_named, host_named, unsupported,
+    Begin, Death, End, FaultEffect, Manner, PlannedFault, client_named, host_named, unsupported,
 };
 use crate::engine::Unsupported;
 use crate::history::{ClockKind, HostIndex};
@@ -49,18 +49,19 @@ fn planned_doings(
     kind: &FaultKind,
     begin: Begin,
     end: End,
-) -> Result<(Vec<Doing>, End), Unsupported> {
+) -> Result<(Vec<FaultEffect>, End), Unsupported> {
     let group = |names: &[String]| {
         names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
     };
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
-    let at_once = |names: &HostNames, doing: &dyn Fn(u8) -> Doing| {
+    let at_once = |names: &HostNames, doing: &dyn Fn(u8) -> FaultEffect| {
         (each(names, &|host| doing(host.0)), End::Instantly)
     };
-    let lasting =
-        |names: &HostNames, doing: &dyn Fn(u8) -> Doing| (each(names, &|host| doing(host.0)), end);
+    let lasting = |names: &HostNames, doing: &dyn Fn(u8) -> FaultEffect| {
+        (each(names, &|host| doing(host.0)), end)
+    };
     Ok(match kind {
         FaultKind::Attach(it) => (planned_attachments(scenario, it), End::Instantly),
         FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
@@ -68,49 +69,49 @@ fn planned_doings(
         }
         FaultKind::Delay(it) => {
             let (from, to) = (group(&it.from), group(&it.to));
-            (vec![Doing::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
+            (vec![FaultEffect::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
         }
-        FaultKind::Delete(it) => at_once(&it.host, &|node| Doing::Delete { node }),
+        FaultKind::Delete(it) => at_once(&it.host, &|node| FaultEffect::Delete { node }),
         FaultKind::Demote(it) => (planned_demotions(scenario, it), end),
-        FaultKind::DiskStall(it) => lasting(&it.host, &|node| Doing::DiskStall { node }),
-        FaultKind::Evict(it) => at_once(&it.host, &|node| Doing::Evict { node }),
+        FaultKind::DiskStall(it) => lasting(&it.host, &|node| FaultEffect::DiskStall { node }),
+        FaultKind::Evict(it) => at_once(&it.host, &|node| FaultEffect::Evict { node }),
         FaultKind::Flush(it) => {
             let database = it.database;
-            at_once(&it.host, &|node| Doing::Flush { node, database })
+            at_once(&it.host, &|node| FaultEffect::Flush { node, database })
         }
         FaultKind::Failover(it) => planned_failover(scenario, it, end),
         FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
-        FaultKind::MemoryFull(it) => lasting(&it.host, &|node| Doing::MemoryFull { node }),
+        FaultKind::MemoryFull(it) => lasting(&it.host, &|node| FaultEffect::MemoryFull { node }),
         FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost)?,
         FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown)?,
-        FaultKind::Snapshot(it) => at_once(&it.host, &|node| Doing::Snapshot { node }),
+        FaultKind::Snapshot(it) => at_once(&it.host, &|node| FaultEffect::Snapshot { node }),
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
             let (one_way, lost) = (it.one_way, it.lost);
-            (vec![Doing::Partition { from, to, one_way, lost }], end)
+            (vec![FaultEffect::Partition { from, to, one_way, lost }], end)
         }
         FaultKind::Pause(it) => {
-            (each(&it.host, &|host| Doing::Stop { host, suspended: false }), end)
+            (each(&it.host, &|host| FaultEffect::Stop { host, suspended: false }), end)
         }
         FaultKind::Suspend(it) => {
-            (each(&it.host, &|host| Doing::Stop { host, suspended: true }), end)
+            (each(&it.host, &|host| FaultEffect::Stop { host, suspended: true }), end)
         }
-        FaultKind::Stall(it) => lasting(&it.host, &|node| Doing::Stall { node }),
+        FaultKind::Stall(it) => lasting(&it.host, &|node| FaultEffect::Stall { node }),
         FaultKind::Swap(it) => {
             let databases = it.databases;
-            at_once(&it.host, &|node| Doing::Swap { node, databases })
+            at_once(&it.host, &|node| FaultEffect::Swap { node, databases })
         }
     })
 }
 
 /// Without an end the old master steps down at once, unless only some clients are notified.
-fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<Doing>, End) {
+fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<FaultEffect>, End) {
     let node = host_named(scenario, &it.node).0;
     let to = replica_named(scenario, &it.to).unwrap_or(node);
     let bit = |name: &String| 1 << client_named(scenario, name);
     let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
     let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
-    (vec![Doing::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
+    (vec![FaultEffect::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
 }
 
 /// Returns the effect of a fault on the clocks of each of its hosts, and its end.
@@ -119,36 +120,36 @@ fn planned_clock_fault(
     kind: &FaultKind,
     begin: Begin,
     end: End,
-) -> Result<(Vec<Doing>, End), Unsupported> {
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> Doing| -> Vec<Doing> {
+) -> Result<(Vec<FaultEffect>, End), Unsupported> {
+    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
     Ok(match kind {
         FaultKind::ClockJump(it) => {
             let by_ns = it.by.0;
-            (each(&it.host, &|host| Doing::ClockJump { host, by_ns }), End::Instantly)
+            (each(&it.host, &|host| FaultEffect::ClockJump { host, by_ns }), End::Instantly)
         }
         FaultKind::ClockRate(it) => {
             let rate_ppb = it.ppm * 1_000;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+            (each(&it.host, &|host| FaultEffect::ClockRate { host, rate_ppb }), end)
         }
         FaultKind::ClockSlew(it) => {
             let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
-            (each(&it.host, &|host| Doing::ClockRate { host, rate_ppb }), end)
+            (each(&it.host, &|host| FaultEffect::ClockRate { host, rate_ppb }), end)
         }
         _ => unreachable!("not about clocks"),
     })
 }
 
-fn planned_attachments(scenario: &Scenario, it: &OneHost) -> Vec<Doing> {
+fn planned_attachments(scenario: &Scenario, it: &OneHost) -> Vec<FaultEffect> {
     let replicas = it.host.0.iter().filter_map(|name| replica_named(scenario, name));
-    replicas.map(|replica| Doing::Attach { replica }).collect()
+    replicas.map(|replica| FaultEffect::Attach { replica }).collect()
 }
 
-fn planned_demotions(scenario: &Scenario, it: &Demotion) -> Vec<Doing> {
+fn planned_demotions(scenario: &Scenario, it: &Demotion) -> Vec<FaultEffect> {
     let of = it.of.as_deref().and_then(|name| replica_named(scenario, name));
     let nodes = it.host.0.iter().map(|name| host_named(scenario, name).0);
-    nodes.map(|node| Doing::Demote { node, of, keeps_keys: it.keeps_keys }).collect()
+    nodes.map(|node| FaultEffect::Demote { node, of, keeps_keys: it.keeps_keys }).collect()
 }
 
 /// Returns the server of the replica with this name.
@@ -162,7 +163,7 @@ fn planned_death(
     scenario: &Scenario,
     it: &Restarting,
     manner: Manner,
-) -> Result<(Vec<Doing>, End), Unsupported> {
+) -> Result<(Vec<FaultEffect>, End), Unsupported> {
     let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
     let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
     let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
@@ -179,7 +180,7 @@ fn planned_death(
             End::Measured { clock: ClockKind::Wall, after_ns: after.0 }
         }
     };
-    let dies = |name: &String| Doing::Die { host: host_named(scenario, name), death };
+    let dies = |name: &String| FaultEffect::Die { host: host_named(scenario, name), death };
     Ok((it.host.0.iter().map(dies).collect(), end))
 }
 

@@ -5,9 +5,10 @@ use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 use super::{State, Vote};
 use crate::history::Settlement;
 use crate::subject::policy::{
-    Asking, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, Settling, Then, TokenFrom, nanos,
+    AfterSet, Asking, DecisionPoint, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, TokenFrom,
+    nanos,
 };
-use crate::subject::{Action, Ask, FreshAttempt, Now, Word};
+use crate::subject::{Action, Ask, FreshAttempt, Now, ReplyValue};
 
 impl PolicyClient {
     pub(in crate::subject::policy) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
@@ -52,7 +53,7 @@ impl PolicyClient {
             }
             self.votes[node] = Vote::Pending;
             self.send(node, self.set(now));
-            if self.policy.then == Then::ExpirePipelined {
+            if self.policy.then == AfterSet::ExpirePipelined {
                 self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() });
             }
             if self.policy.asking == Asking::Sequential {
@@ -76,25 +77,30 @@ impl PolicyClient {
         self.settings.ttl.as_millis() as u64
     }
 
-    pub(in crate::subject::policy) fn set_answered(&mut self, node: usize, word: Word, now: Now) {
+    pub(in crate::subject::policy) fn set_answered(
+        &mut self,
+        node: usize,
+        word: ReplyValue,
+        now: Now,
+    ) {
         if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
             return;
         }
         let count = match word {
-            Word::Ok => 0,
-            Word::Integer(count @ 1..) => count as u64,
+            ReplyValue::Ok => 0,
+            ReplyValue::Integer(count @ 1..) => count as u64,
             _ => return self.vote(node, Vote::No, now),
         };
         self.counters[node] = count;
         match self.policy.then {
-            Then::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
+            AfterSet::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
             // The reply must come before the node timeout, which began with the SET.
-            Then::Wait { .. } => {
+            AfterSet::Wait { .. } => {
                 // A node timeout is an hour at most.
                 let timeout_ms = self.settings.node_timeout.as_millis() as u32 / 2;
                 self.send(node, Ask::Wait { replicas: 1, timeout_ms });
             }
-            Then::ExpirePipelined | Then::Nothing => self.vote(node, Vote::Yes, now),
+            AfterSet::ExpirePipelined | AfterSet::Nothing => self.vote(node, Vote::Yes, now),
         }
     }
 
@@ -113,7 +119,7 @@ impl PolicyClient {
             (count(Vote::Yes), count(Vote::Pending), count(Vote::Unasked));
         let open = pending + unasked;
         let is_certain = yes >= self.needed || yes + open < self.needed;
-        if open == 0 || (is_certain && self.policy.settling == Settling::WhenCertain) {
+        if open == 0 || (is_certain && self.policy.settling == DecisionPoint::WhenCertain) {
             if yes >= self.needed {
                 self.decide(now);
             } else {

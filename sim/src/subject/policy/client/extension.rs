@@ -6,7 +6,7 @@ use super::attempt::mask;
 use super::{State, Vote};
 use crate::history::{OpKind, Refusal};
 use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
-use crate::subject::{Action, Ask, Now, Word};
+use crate::subject::{Action, Ask, Now, ReplyValue};
 
 /// An extension under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl PolicyClient {
         &mut self,
         node: usize,
         op: OpKind,
-        word: Word,
+        word: ReplyValue,
         now: Now,
     ) {
         let Some(round) = self.rounds.current else { return };
@@ -117,7 +117,7 @@ impl PolicyClient {
         if !is_awaited || self.rounds.votes[node] != Vote::Pending {
             return;
         }
-        let yes = matches!(word, Word::Ok | Word::Integer(1..));
+        let yes = matches!(word, ReplyValue::Ok | ReplyValue::Integer(1..));
         if !yes && op == OpKind::Extend && self.policy.extending.recreates {
             self.rounds.setting_again.insert(index);
             return self.send(node, Ask::Set { ttl_ms: Some(round.ttl_ns / 1_000_000) });

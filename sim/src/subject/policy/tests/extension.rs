@@ -2,7 +2,7 @@
 
 use super::{Bench, EXTEND, MS, SET, TTL_MS, releases};
 use crate::history::Refusal;
-use crate::subject::Word;
+use crate::subject::ReplyValue;
 
 #[test]
 fn a_strict_extension_takes_a_majority_and_counts_from_its_t1() {
@@ -10,9 +10,9 @@ fn a_strict_extension_takes_a_majority_and_counts_from_its_t1() {
     bench.now_ms = 5_000;
     assert_eq!(bench.extend(), [0, 1, 2, 3, 4].map(|node| (node, EXTEND)));
     bench.now_ms = 5_040;
-    bench.answer_each(0..2, EXTEND, Word::Integer(1));
+    bench.answer_each(0..2, EXTEND, ReplyValue::Integer(1));
     assert_eq!(bench.extended(), None);
-    bench.answer(2, EXTEND, Word::Integer(1));
+    bench.answer(2, EXTEND, ReplyValue::Integer(1));
     let (counted, deadline_ns) = bench.extended().unwrap().unwrap();
     assert_eq!((counted.bits(), deadline_ns), (0b00111, (5_000 + TTL_MS - 102) * MS));
 }
@@ -22,7 +22,7 @@ fn a_failed_extension_leaves_the_lease_as_it_was() {
     let mut bench = Bench::granted("redlock-literal");
     bench.now_ms = 5_000;
     bench.extend();
-    bench.answer_each(0..3, EXTEND, Word::Integer(0));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(0));
     assert_eq!(bench.actions().len(), 1, "nothing is released");
     bench.now_ms = TTL_MS - 103;
     assert!(bench.client.is_alive(bench.now()));
@@ -35,7 +35,7 @@ fn a_node_that_does_not_answer_an_extension_is_given_up() {
     let mut bench = Bench::granted("redlock-literal");
     bench.now_ms = 5_000;
     bench.extend();
-    bench.answer_each(0..2, EXTEND, Word::Integer(1));
+    bench.answer_each(0..2, EXTEND, ReplyValue::Integer(1));
     bench.at(5_050);
     assert_eq!(bench.extended(), Some(None));
 }
@@ -48,9 +48,9 @@ fn an_answer_to_an_earlier_extension_does_not_count_for_the_next() {
     bench.at(5_050);
     assert_eq!(bench.extended(), Some(None));
     bench.extend();
-    bench.answer_each(0..3, EXTEND, Word::Integer(1));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(1));
     assert_eq!(bench.extended(), None, "these were the first round's");
-    bench.answer_each(0..3, EXTEND, Word::Integer(1));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(1));
     assert!(bench.extended().unwrap().is_some());
 }
 
@@ -59,9 +59,9 @@ fn strict_extensions_end_with_the_old_deadline() {
     let mut bench = Bench::granted("redlock-literal");
     bench.now_ms = TTL_MS - 120;
     bench.extend();
-    bench.answer_each(0..2, EXTEND, Word::Integer(1));
+    bench.answer_each(0..2, EXTEND, ReplyValue::Integer(1));
     bench.now_ms = TTL_MS - 102;
-    bench.answer(2, EXTEND, Word::Integer(1));
+    bench.answer(2, EXTEND, ReplyValue::Integer(1));
     assert_eq!(bench.extended(), Some(None));
     assert_eq!(bench.client.extend(TTL_MS * MS, bench.now()), Err(Refusal::Lost), "none is sent");
 }
@@ -73,7 +73,7 @@ fn extensions_are_bounded_unless_they_are_not() {
         let mut bench = Bench::granted(name);
         for _ in 0..2 {
             bench.extend();
-            bench.answer_each(0..5, EXTEND, Word::Integer(1));
+            bench.answer_each(0..5, EXTEND, ReplyValue::Integer(1));
             assert!(bench.extended().unwrap().is_some());
         }
         assert_eq!(bench.client.extend(TTL_MS * MS, bench.now()), third, "{name}");
@@ -84,7 +84,7 @@ fn extensions_are_bounded_unless_they_are_not() {
 fn one_node_is_enough_for_a_minority_extension() {
     let mut bench = Bench::granted("redlock-extend-minority");
     bench.extend();
-    bench.answer(4, EXTEND, Word::Integer(1));
+    bench.answer(4, EXTEND, ReplyValue::Integer(1));
     assert_eq!(bench.extended().unwrap().unwrap().0.bits(), 0b10000);
 }
 
@@ -94,12 +94,12 @@ fn a_recreating_extension_sets_missing_keys_even_after_the_deadline() {
     bench.now_ms = 11_000;
     bench.extend();
     // The late reply to the acquisition.
-    bench.answer(4, SET, Word::Ok);
-    bench.answer_each(0..3, EXTEND, Word::Integer(0));
+    bench.answer(4, SET, ReplyValue::Ok);
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(0));
     assert_eq!(bench.asked(), [(0, SET), (1, SET), (2, SET)]);
-    bench.answer_each(0..2, SET, Word::Ok);
+    bench.answer_each(0..2, SET, ReplyValue::Ok);
     assert_eq!(bench.extended(), None);
-    bench.answer(2, SET, Word::Ok);
+    bench.answer(2, SET, ReplyValue::Ok);
     assert_eq!(bench.extended().unwrap().unwrap().0.bits(), 0b00111);
     assert!(bench.client.is_alive(bench.now()));
 }
@@ -110,7 +110,7 @@ fn a_deadline_from_the_reply_is_later_than_the_keys_allow() {
     bench.now_ms = 5_000;
     bench.extend();
     bench.now_ms = 5_045;
-    bench.answer_each(0..3, EXTEND, Word::Integer(1));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(1));
     assert_eq!(bench.extended().unwrap().unwrap().1, (5_045 + TTL_MS - 102) * MS);
 }
 
@@ -120,7 +120,7 @@ fn an_unchecked_extension_succeeds_after_everything_is_over() {
     bench.now_ms = 9_000;
     bench.extend();
     bench.now_ms = 20_000;
-    bench.answer_each(0..3, EXTEND, Word::Integer(1));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(1));
     assert!(bench.extended().unwrap().is_some());
 }
 
@@ -128,7 +128,7 @@ fn an_unchecked_extension_succeeds_after_everything_is_over() {
 fn a_failed_extension_that_unlocks_leaves_the_application_in_its_belief() {
     let mut bench = Bench::granted("redlock-extend-unlocks");
     bench.extend();
-    bench.answer_each(0..3, EXTEND, Word::Integer(0));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(0));
     assert_eq!(releases(&bench.actions()), 5);
     assert!(bench.client.is_alive(bench.now()));
 }

@@ -22,7 +22,7 @@ pub(super) enum Stage {
 
 /// One release owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Debt {
+pub(super) struct OwedRelease {
     pub(super) resource: ResourceId,
     pub(super) token: Token,
     /// Instant at which the key has expired.
@@ -32,8 +32,8 @@ pub(super) struct Debt {
 
 /// All releases owed to one node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Debts {
-    all: Vec<Debt>,
+pub(super) struct OwedReleases {
+    all: Vec<OwedRelease>,
     /// Number of releases to be written as soon as there is a connection.
     owed: usize,
     /// Earliest instant at which a release is due again or is forgotten. Kept up to date because it
@@ -41,18 +41,18 @@ pub(super) struct Debts {
     next: Option<BootInstant>,
 }
 
-impl Debts {
+impl OwedReleases {
     pub(super) fn owe(&mut self, resource: ResourceId, token: Token, until: BootInstant) {
         let known = self.place_of(resource, token).is_some();
         if !known && self.all.len() < DEBTS_MAX {
-            self.all.push(Debt { resource, token, until, stage: Stage::Owed });
+            self.all.push(OwedRelease { resource, token, until, stage: Stage::Owed });
             self.owed += 1;
             self.wait_for(until);
         }
     }
 
     /// Returns the next release to be written at `now`, and marks it as written.
-    pub(super) fn take_due(&mut self, now: BootInstant) -> Option<Debt> {
+    pub(super) fn take_due(&mut self, now: BootInstant) -> Option<OwedRelease> {
         if self.owed == 0 && self.next.is_none_or(|next| next > now) {
             return None;
         }
@@ -133,7 +133,7 @@ impl Debts {
         self.next
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Debt> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OwedRelease> {
         self.all.iter()
     }
 
