@@ -1,0 +1,107 @@
+//! Rules of the network, one a test.
+
+use super::*;
+
+fn network() -> (Network<u32>, u16) {
+    let mut network = Network::default();
+    let number = network.dial(5, 0, 0, 1);
+    (network, number)
+}
+
+fn message(what: u32) -> Arrival<u32> {
+    Arrival::Message(what)
+}
+
+#[test]
+fn a_fast_message_does_not_overtake_a_slow_one() {
+    let (mut network, number) = network();
+    assert_eq!(network.send(number, Direction::Up, message(1), 0, 100), Some(100));
+    assert_eq!(network.send(number, Direction::Up, message(2), 10, 5), Some(100));
+    assert_eq!(network.arrive(number, Direction::Up, 99), None);
+    assert_eq!(network.arrive(number, Direction::Up, 100), Some(message(1)));
+    assert_eq!(network.arrive(number, Direction::Up, 100), Some(message(2)));
+    assert_eq!(network.arrive(number, Direction::Up, 100), None);
+}
+
+#[test]
+fn a_partition_holds_and_the_heal_sends_again_in_order() {
+    let (mut network, number) = network();
+    network.cut(5, 0);
+    network.send(number, Direction::Up, message(1), 0, 10);
+    assert_eq!(network.arrive(number, Direction::Up, 10), None);
+    assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
+    network.heal(5, 0);
+    let mut arrivals = Vec::new();
+    network.retransmit(1_000_000_000, &Choices::new(1), |_, _, at_ns| arrivals.push(at_ns));
+    assert_eq!(arrivals.len(), 2);
+    assert!(arrivals[0] > 1_000_000_000 && arrivals[0] == arrivals[1]);
+    assert_eq!(network.arrive(number, Direction::Up, arrivals[0]), Some(message(1)));
+    assert_eq!(network.arrive(number, Direction::Up, arrivals[0]), Some(message(2)));
+}
+
+#[test]
+fn one_way_is_one_way() {
+    let (mut network, number) = network();
+    network.cut(0, 5);
+    network.send(number, Direction::Up, message(1), 0, 10);
+    assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+    network.send(number, Direction::Down, message(2), 10, 10);
+    assert_eq!(network.arrive(number, Direction::Down, 20), None);
+}
+
+#[test]
+fn what_a_silent_connection_swallows_never_arrives() {
+    let (mut network, number) = network();
+    network.send(number, Direction::Up, message(1), 0, 10);
+    network.cut(5, 0);
+    assert_eq!(network.arrive(number, Direction::Up, 10), None, "held so far");
+    network.silence(5, 0);
+    assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
+    network.heal(5, 0);
+    network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
+    assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
+    let after = network.send(number, Direction::Up, message(3), 40, 10);
+    assert_eq!(after, None, "it stays silent after the heal");
+    network.send(number, Direction::Down, message(4), 40, 10);
+    assert_eq!(network.arrive(number, Direction::Down, 50), Some(message(4)), "the other way");
+}
+
+#[test]
+fn a_reset_discards_what_has_not_arrived() {
+    let (mut network, number) = network();
+    network.send(number, Direction::Up, message(1), 0, 10);
+    network.reset(number);
+    assert_eq!(network.arrive(number, Direction::Up, 10), None);
+    assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
+}
+
+#[test]
+fn the_last_words_of_a_dead_client_arrive() {
+    let (mut network, number) = network();
+    network.send(number, Direction::Up, message(1), 0, 10);
+    network.client_gone(number, false);
+    assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+}
+
+#[test]
+fn what_a_host_without_power_has_sent_arrives_and_is_not_sent_again() {
+    for cut_before in [true, false] {
+        let (mut network, number) = network();
+        network.send(number, Direction::Up, message(1), 0, 10);
+        assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+        network.send(number, Direction::Up, message(2), 10, 10);
+        network.cut(5, 0);
+        if cut_before {
+            assert_eq!(network.arrive(number, Direction::Up, 20), None);
+        }
+        network.client_gone(number, true);
+        assert_eq!(network.arrive(number, Direction::Up, 20), None);
+        network.heal(5, 0);
+        network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
+        assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
+    }
+    let (mut network, number) = network();
+    network.send(number, Direction::Up, message(1), 0, 10);
+    network.client_gone(number, true);
+    assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+}

@@ -1,0 +1,78 @@
+//! Rules about options, one a test.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
+
+fn builder() -> Builder {
+    Builder::new()
+        .nodes(["redis://a", "redis://b", "redis://c"])
+        .ttl(10 * SECOND)
+        .fleet_max_ttl(30 * SECOND)
+}
+
+fn refused(builder: Builder) -> BuildError {
+    builder.build().map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn the_defaults_build_without_a_runtime() {
+    assert!(builder().build().is_ok());
+}
+
+#[test]
+fn what_has_no_default_is_asked_for() {
+    let nodes = || Builder::new().nodes(["redis://a"]);
+    assert_eq!(refused(nodes().fleet_max_ttl(SECOND)), BuildError::Missing("ttl"));
+    assert_eq!(refused(nodes().ttl(SECOND)), BuildError::Missing("fleet_max_ttl"));
+    assert_eq!(refused(Builder::new().ttl(SECOND).fleet_max_ttl(SECOND)), BuildError::NoNodes);
+}
+
+#[test]
+fn a_ttl_that_redis_or_the_fleet_cannot_keep_is_refused() {
+    for (ttl, why) in [
+        (Duration::ZERO, TtlError::Zero),
+        (Duration::from_micros(1_500), TtlError::SubMillisecond),
+        (30 * SECOND + MS, TtlError::BeyondFleet),
+        (2 * MS, TtlError::WithinDrift),
+        (Duration::MAX, TtlError::Absurd),
+    ] {
+        assert_eq!(refused(builder().ttl(ttl)), OptionError::Ttl { ttl, why }.into());
+    }
+}
+
+#[test]
+fn a_node_timeout_must_be_small_against_the_ttl() {
+    let with = |node_timeout| builder().ttl(SECOND).node_timeout(node_timeout).build();
+    assert!(with(249 * MS).is_ok());
+    assert!(with(250 * MS).is_err());
+    assert!(with(Duration::ZERO).is_err());
+}
+
+#[test]
+fn a_min_validity_leaves_something_of_the_ttl_less_drift() {
+    assert!(builder().min_validity(9_897 * MS).build().is_ok());
+    let (min_validity, worth_at_most, ttl) = (9_898 * MS, 9_898 * MS, 10 * SECOND);
+    let refusal = OptionError::MinValidity { min_validity, worth_at_most, ttl };
+    assert_eq!(refused(builder().min_validity(min_validity)), refusal.into());
+    assert!(builder().ttl(3 * MS).build().is_ok());
+}
+
+#[test]
+fn a_canary_needs_a_name_that_a_key_can_have() {
+    for bytes in [0, 4_097] {
+        let refusal = OptionError::CanaryKey { bytes, most: 4_096 };
+        assert_eq!(refused(builder().canary_key(vec![b'x'; bytes])), refusal.into());
+    }
+    assert!(builder().canary_key("mine").build().is_ok());
+}
+
+#[test]
+fn one_node_twice_and_ten_nodes_are_refused() {
+    let twice = builder().nodes(["redis://a", "redis://b", "redis://A:6379"]);
+    let endpoint = String::from("redis://a:6379");
+    assert_eq!(refused(twice), BuildError::DuplicateNode { place: 2, endpoint });
+    let ten = (0..10).map(|place| format!("redis://n{place}"));
+    assert_eq!(refused(builder().nodes(ten)), BuildError::TooManyNodes(10));
+}

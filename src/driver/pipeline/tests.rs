@@ -1,0 +1,274 @@
+//! Rules of the pipeline, one a test.
+
+use core::time::Duration;
+
+use super::*;
+use crate::protocol::{ResourceId, Token};
+
+const RESOURCE: ResourceId = ResourceId(0);
+const NOSCRIPT: Frame<'_> = Frame::Error(b"NOSCRIPT No matching script.");
+
+/// A pipeline and its two ends.
+#[derive(Default)]
+struct Bench {
+    pipeline: Pipeline,
+    encoder: Encoder,
+    outgoing: BytesMut,
+    last_error: Option<Arc<str>>,
+}
+
+impl Bench {
+    fn write(&mut self, op: Op) -> String {
+        self.pipeline.write(op, b"name", &mut self.encoder, &mut self.outgoing);
+        self.written()
+    }
+
+    /// Names of the commands written since the last call.
+    fn written(&mut self) -> String {
+        let written = self.outgoing.split().escape_ascii().to_string();
+        let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "GET", "INFO", "SET"];
+        let words = written.split(r"\r\n");
+        words.filter(|word| commands.contains(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn receive(&mut self, frame: Frame<'_>) -> Result<Vec<Reply>, Malformed> {
+        let Self { pipeline, outgoing, last_error, .. } = self;
+        let endpoint = "redis://locksmith:secret@a".parse().unwrap();
+        pipeline.receive(frame, |_| b"name", outgoing, &endpoint, last_error)?;
+        Ok(core::iter::from_fn(|| pipeline.take()).map(|(_, answer)| answer.reply).collect())
+    }
+
+    fn introduce(&mut self, version: &str) {
+        assert_eq!(self.write(Op::Introduce), "EVALSHA");
+        let run_id = "0a".repeat(20);
+        let info =
+            format!("{version}\r\nrun_id:{run_id}\r\nuptime_in_seconds:7\r\nrole:master\r\n");
+        let replies = self.receive(Frame::Text(info.as_bytes())).unwrap();
+        assert!(matches!(replies[..], [Reply::Introduction(it)] if it.uptime.as_secs() == 7));
+    }
+}
+
+fn token(byte: u8) -> Token {
+    Token::from_bytes([byte; 20])
+}
+
+fn set() -> Op {
+    Op::Set { resource: RESOURCE, token: token(1), ttl: Duration::from_secs(1) }
+}
+
+fn release() -> Op {
+    Op::Release { resource: RESOURCE, token: token(1) }
+}
+
+fn extend() -> Op {
+    Op::Extend { resource: RESOURCE, token: token(1), ttl: Duration::from_secs(1), plain: false }
+}
+
+#[test]
+fn answers_are_handed_on_as_they_come() {
+    let mut bench = Bench::default();
+    assert_eq!(bench.write(set()), "SET");
+    assert_eq!(bench.write(release()), "EVALSHA");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![Reply::Ok]));
+    assert_eq!(bench.receive(Frame::Integer(1)), Ok(vec![Reply::Integer(1)]));
+    assert_eq!(bench.receive(Frame::Ok), Err(Malformed), "nothing was asked");
+}
+
+#[test]
+fn a_script_that_the_server_forgot_is_sent_in_full_and_answered_in_its_place() {
+    let mut bench = Bench::default();
+    bench.write(release());
+    bench.write(set());
+    bench.write(extend());
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.written(), "EVAL");
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the first SET's, kept back");
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.written(), "EVAL");
+    let replies = bench.receive(Frame::Integer(1));
+    assert_eq!(replies, Ok(vec![Reply::Integer(1), Reply::Ok]), "the release's and the SET's");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the second SET's");
+    assert_eq!(bench.receive(Frame::Integer(0)), Ok(vec![Reply::Integer(0), Reply::Ok]));
+    assert!(bench.last_error.is_none(), "nothing went wrong");
+    assert_eq!(bench.write(release()), "EVALSHA", "the server knows it now");
+}
+
+#[test]
+fn a_script_that_is_refused_in_full_is_an_error() {
+    let mut bench = Bench::default();
+    bench.write(release());
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![Reply::Error]));
+}
+
+#[test]
+fn a_native_command_that_is_refused_gives_way_to_scripts() {
+    for (version, native) in [("redis_version:8.4.0", "DELEX"), ("valkey_version:9.0.0", "DELIFEQ")]
+    {
+        let mut bench = Bench::default();
+        bench.introduce(version);
+        assert_eq!(bench.write(release()), native);
+        assert_eq!(bench.write(extend()), "EVALSHA");
+        assert_eq!(bench.receive(Frame::Error(b"NOPERM no")), Ok(vec![]));
+        assert_eq!(bench.written(), "EVALSHA");
+        assert_eq!(bench.receive(Frame::Integer(1)), Ok(vec![]), "the extension's");
+        assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+        assert_eq!(bench.written(), "EVAL");
+        let replies = bench.receive(Frame::Integer(0));
+        assert_eq!(replies, Ok(vec![Reply::Integer(0), Reply::Integer(1)]));
+        assert_eq!(bench.write(release()), "EVALSHA", "it is not tried again");
+        bench.pipeline.clear();
+        bench.introduce(version);
+        assert_eq!(bench.write(release()), native, "but on the next connection");
+    }
+}
+
+#[test]
+fn a_plain_extension_is_answered_like_any_other() {
+    let mut bench = Bench::default();
+    bench.introduce("redis_version:8.4.0");
+    let op = Op::Extend {
+        resource: RESOURCE,
+        token: token(1),
+        ttl: Duration::from_secs(1),
+        plain: true,
+    };
+    for (frame, number) in [(Frame::Ok, 1), (Frame::Nil, 0)] {
+        assert_eq!(bench.write(op), "SET");
+        assert_eq!(bench.receive(frame), Ok(vec![Reply::Integer(number)]));
+    }
+    bench.write(op);
+    assert_eq!(bench.receive(Frame::Error(b"ERR syntax error")), Ok(vec![]));
+    assert_eq!(bench.written(), "EVALSHA");
+}
+
+const REDIS_7: &str = "redis_version:7.0.15";
+
+#[test]
+fn a_refusal_that_shows_nothing_is_looked_into_behind_what_was_written() {
+    let mut bench = Bench::default();
+    assert_eq!(bench.write(set()), "SET");
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+    assert_eq!(bench.written(), "GET");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the second SET's, kept back");
+    let held = Reply::Held(Holder::of(b"somebody"));
+    assert_eq!(bench.receive(Frame::Text(b"somebody")), Ok(vec![held, Reply::Ok]));
+    for (frame, reply) in [
+        (Frame::Nil, Reply::Gone),
+        (Frame::Error(b"NOPERM no GET"), Reply::Nil),
+        (Frame::Error(b"WRONGTYPE a list"), Reply::Nil),
+    ] {
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+        assert_eq!(bench.receive(frame), Ok(vec![reply]), "{frame:?}");
+    }
+    assert!(bench.last_error.is_none(), "a refusal is no error");
+}
+
+#[test]
+fn a_null_says_that_the_key_was_set_only_to_who_asked_for_the_holder() {
+    let mut bench = Bench::default();
+    bench.introduce(REDIS_7);
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Nil), Ok(vec![Reply::Ok]));
+    bench.write(set());
+    let held = Reply::Held(Holder::of(b"somebody"));
+    assert_eq!(bench.receive(Frame::Text(b"somebody")), Ok(vec![held]));
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Error(b"WRONGTYPE a list")), Ok(vec![Reply::Nil]));
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Error(b"OOM command")), Ok(vec![Reply::Error]));
+    bench.write(set());
+    assert_eq!(bench.receive(Frame::Ok), Err(Malformed), "it passes over the last word");
+}
+
+#[test]
+fn a_server_that_will_not_show_the_holder_is_asked_bare() {
+    for refusal in [&b"NOPERM no"[..], b"ERR syntax error"] {
+        let mut bench = Bench::default();
+        bench.introduce(REDIS_7);
+        bench.write(set());
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Error(refusal)), Ok(vec![]));
+        assert_eq!(bench.receive(Frame::Error(refusal)), Ok(vec![]));
+        assert_eq!(bench.written(), "SET SET");
+        assert_eq!(bench.receive(Frame::Ok), Ok(vec![Reply::Ok]));
+        assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+        assert_eq!(bench.written(), "GET");
+        let held = Reply::Held(Holder::of(b"x"));
+        assert_eq!(bench.receive(Frame::Text(b"x")), Ok(vec![held]));
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Ok), Ok(vec![Reply::Ok]), "it is not tried again");
+        bench.pipeline.clear();
+        bench.introduce(REDIS_7);
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Nil), Ok(vec![Reply::Ok]), "but afresh");
+    }
+}
+
+#[test]
+fn an_error_is_kept_without_token_user_and_password() {
+    let mut bench = Bench::default();
+    let text = [b"ERR \n", &token(1).as_bytes()[..]].concat();
+    let user = b"NOPERM User locksmith (secret) has no permissions".to_vec();
+    for (text, kept) in [(text, "ERR \\n…"), (user, "NOPERM User … (…) has no permissions")] {
+        bench.write(set());
+        assert_eq!(bench.receive(Frame::Error(&text)), Ok(vec![Reply::Error]));
+        assert_eq!(bench.last_error.as_deref(), Some(kept));
+    }
+}
+
+#[test]
+fn an_error_that_repeats_itself_is_kept_once() {
+    let mut bench = Bench::default();
+    let mut errors = Vec::new();
+    for _ in 0..2 {
+        bench.write(set());
+        bench.receive(Frame::Error(b"OOM command not allowed")).unwrap();
+        errors.push(bench.last_error.clone().unwrap());
+    }
+    assert!(Arc::ptr_eq(&errors[0], &errors[1]));
+}
+
+#[test]
+fn an_introduction_that_says_nothing_is_a_refusal() {
+    let mut bench = Bench::default();
+    bench.write(Op::Introduce);
+    assert_eq!(bench.receive(Frame::Text(b"hello")), Ok(vec![Reply::Error]));
+    assert!(bench.last_error.unwrap().contains("run_id"));
+}
+
+#[test]
+fn a_server_that_runs_no_script_for_us_is_asked_for_its_info_from_then_on() {
+    let mut bench = Bench::default();
+    bench.write(Op::Introduce);
+    assert_eq!(bench.receive(Frame::Error(b"NOPERM no script")), Ok(vec![]));
+    assert_eq!(bench.written(), "INFO");
+    let info = format!("run_id:{}\r\nuptime_in_seconds:7\r\nrole:master\r\n", "0a".repeat(20));
+    let replies = bench.receive(Frame::Text(info.as_bytes())).unwrap();
+    assert!(matches!(replies[..], [Reply::Introduction(it)] if it.canary.is_none()));
+    assert_eq!(bench.write(Op::Introduce), "INFO");
+    assert!(bench.last_error.is_none());
+}
+
+#[test]
+fn who_serves_nobody_for_now_says_so_to_whatever_it_is_asked() {
+    let mut bench = Bench::default();
+    for op in [Op::Introduce, set(), release(), extend()] {
+        for text in [&b"LOADING Redis"[..], b"MASTERDOWN Link", b"READONLY You can't"] {
+            bench.write(op);
+            assert_eq!(bench.receive(Frame::Error(text)), Ok(vec![Reply::NotServing]));
+        }
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_is_malformed() {
+    for frame in [Frame::Text(b"QUEUED"), Frame::Other] {
+        let mut bench = Bench::default();
+        bench.write(set());
+        assert_eq!(bench.receive(frame), Err(Malformed));
+    }
+}

@@ -1,0 +1,142 @@
+//! Carries out what the machines say, until they have no more to say.
+
+use crate::deadline::Deadline;
+use crate::error::AcquireErrorKind;
+use crate::observe::{Event as Told, Instant, Nodes};
+use crate::protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
+
+use super::{Driver, State};
+
+impl Driver {
+    /// Carries out the machines' commands and handles their events until there are no more.
+    pub(super) fn pump(&self, state: &mut State, now: BootInstant) {
+        self.tell_eligibility(state, now);
+        loop {
+            while let Some(command) = state.machine.poll_command() {
+                self.carry_out(state, command, now);
+            }
+            let Some(event) = state.machine.poll_event() else {
+                break;
+            };
+            self.hear(state, event, now);
+        }
+        let next = state.next_timeout();
+        // A timer that fires early does no harm: it is set again then.
+        let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
+        if is_earlier || state.is_finished() {
+            state.timer.wake(&mut state.wakes);
+        }
+        if state.is_finished() {
+            for node in &mut state.nodes {
+                node.task.wake(&mut state.wakes);
+            }
+            state.waiters.wake_all(&mut state.wakes);
+        }
+    }
+
+    fn carry_out(&self, state: &mut State, command: Command, now: BootInstant) {
+        let node = match command {
+            Command::Dial { node, epoch } => {
+                state.nodes[node.get()].epoch = Some(epoch);
+                node
+            }
+            Command::Reset { node, epoch, why } => {
+                debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.reset(state, node, why);
+                node
+            }
+            Command::Write { node, epoch, id, op } => {
+                debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
+                self.tell_renewal(state, id, &op);
+                self.write(state, node, op, now);
+                node
+            }
+        };
+        state.nodes[node.get()].task.wake(&mut state.wakes);
+    }
+
+    fn hear(&self, state: &mut State, event: Event, now: BootInstant) {
+        match event {
+            Event::AttemptDue(lock) => self.begin(state, lock, now),
+            Event::AttemptFailed { lock, token, reason, ballot } => {
+                state.uses.attempt_failed(lock, ballot);
+                self.tell(|| {
+                    let resource = state.name_of(lock);
+                    Told::AttemptFailed { owner: token, resource, reason }
+                });
+            }
+            Event::Decided { lock, token, counted, deadline } => {
+                self.tell(|| Told::Decided {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    counted: Nodes::new(counted),
+                    t2: Instant::new(now),
+                    deadline: Deadline::new(deadline),
+                });
+                state.uses.decided(lock, &mut state.wakes);
+            }
+            Event::Extended { lock, token, counted, deadline } => {
+                let failures = state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
+                self.tell(|| Told::Extended {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    counted: Nodes::new(counted),
+                    deadline: Deadline::new(deadline),
+                    failures,
+                });
+            }
+            Event::ExtensionFailed { lock, token, reason } => {
+                let failures = state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
+                self.tell(|| Told::ExtensionFailed {
+                    owner: token,
+                    resource: state.name_of(lock),
+                    reason: reason.into(),
+                    failures,
+                });
+            }
+            Event::GaveUp { lock, reason, taken_for } => {
+                self.tell_failed(state, lock, reason.into(), now);
+                let taken_until = taken_for.map(|left| now.after(left));
+                let ended = state.uses.gave_up(lock, reason.into(), taken_until, &mut state.wakes);
+                ended.into_iter().for_each(|resource| state.names.retire(resource));
+            }
+            Event::Lost { lock, reason } => {
+                self.tell_lost(state, lock, reason.into(), now);
+                state.uses.lost(lock, reason.into(), &mut state.wakes);
+            }
+            Event::Released { lock, outcome } => {
+                if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
+                    self.tell(|| Told::Released {
+                        owner: ended.owner,
+                        resource: state.names.name(ended.resource),
+                        deleted: Nodes::new(outcome.deleted),
+                        absent: Nodes::new(outcome.absent),
+                        unconfirmed: Nodes::new(outcome.unconfirmed),
+                    });
+                    state.names.retire(ended.resource);
+                }
+            }
+        }
+    }
+
+    /// Draws the token and jitter of an attempt, then reads T1, then begins the attempt.
+    fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        let mut random = [0; Token::LENGTH + size_of::<u64>()];
+        let drawn = self.environment.fill_random(&mut random);
+        let (resource, ttl) = state.uses.terms(lock);
+        let t1 = self.read_clock(state);
+        if drawn.is_err() {
+            self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
+            state.uses.fail(lock, AcquireErrorKind::NoEntropy);
+            return state.machine.release(lock, t1);
+        }
+        let (token, jitter) = random.split_first_chunk().expect("it is longer than a token");
+        let jitter = jitter.first_chunk().expect("eight bytes follow the token");
+        let owner = Token::from_bytes(*token);
+        state.uses.begin(lock, owner);
+        let resource = state.names.name(resource);
+        self.tell(|| Told::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
+        let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
+        state.machine.begin(lock, fresh, t1);
+    }
+}

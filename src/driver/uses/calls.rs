@@ -1,0 +1,187 @@
+//! Calls of the handles: acquisitions and leases ask the driver for what they need.
+
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use super::{Stage, Uses, Watch};
+use crate::deadline::Deadline;
+use crate::driver::{Driver, State};
+use crate::error::{AcquireError, AcquireErrorKind, LostReason};
+use crate::observe::Event as Told;
+use crate::protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
+
+/// Calls of the handles.
+impl Driver {
+    /// Returns the grant, once there is one. A grant is handed over only if its validity suffices
+    /// *now*: the caller may have been paused since the decision (catalogue K6).
+    pub(crate) fn poll_acquired(
+        &self,
+        lock: LockId,
+        context: &Context<'_>,
+    ) -> Poll<Result<Grant, AcquireError>> {
+        self.turn(|state, now| {
+            let State { uses, machine, names, .. } = state;
+            let entry = uses.of(lock);
+            if let Stage::GaveUp(kind) = entry.stage {
+                let (attempts, ballot) = (entry.failures, entry.ballot);
+                let retry_at = match kind {
+                    AcquireErrorKind::Quarantined => machine.quorum_from(),
+                    AcquireErrorKind::Taken => entry.taken_until,
+                    _ => None,
+                };
+                uses.table.remove(&lock);
+                let nodes = self.node_answers(state, ballot);
+                let error = AcquireError::new(kind).after_attempts(attempts, nodes);
+                return Poll::Ready(Err(error.until(retry_at.map(|at| at.since(now)))));
+            }
+            entry.waiter = Some(context.waker().clone());
+            if entry.stage == Stage::Decided {
+                if let Ok(grant) = machine.deliver(lock, now) {
+                    entry.stage = Stage::Held;
+                    entry.waiter = None;
+                    let waited = now.since(core::mem::replace(&mut entry.since, now));
+                    self.tell(|| Told::Delivered {
+                        owner: grant.token,
+                        resource: names.name(entry.resource),
+                        deadline: Deadline::new(grant.deadline),
+                        attempts: entry.failures,
+                        waited,
+                    });
+                    return Poll::Ready(Ok(grant));
+                }
+                // Another attempt follows, or the machine reports that none does.
+                entry.stage = Stage::Trying;
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Checks that the lease has more than `need` left.
+    pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
+        self.turn(|state, now| {
+            let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
+            let checked = state.machine.check(lock, need, now);
+            checked.map_err(|reason| lost.unwrap_or(reason.into()))
+        })
+    }
+
+    /// Polls for the end of the lease. Ready when the lease is over.
+    pub(crate) fn poll_lost(
+        &self,
+        lock: LockId,
+        watch: &mut Option<Watch>,
+        context: &Context<'_>,
+    ) -> Poll<LostReason> {
+        // After a pause, for example, the timer may not have run yet.
+        self.turn(|state, now| state.machine.handle_lock_timeout(now));
+        self.turn(|state, _| {
+            let Uses { table, watches } = &mut state.uses;
+            let Some(entry) = table.get_mut(&lock) else {
+                return Poll::Ready(LostReason::Released);
+            };
+            if let Some(reason) = entry.lost {
+                return Poll::Ready(reason);
+            }
+            if entry.stage != Stage::Held {
+                return Poll::Ready(LostReason::Released);
+            }
+            let &mut Watch(name) = watch.get_or_insert_with(|| {
+                *watches += 1;
+                Watch(*watches)
+            });
+            entry.watchers.insert(name, context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// Removes a caller that awaited the end of the lease.
+    pub(crate) fn unwatch(&self, lock: LockId, Watch(name): Watch) {
+        self.last_turn(|state, _| {
+            if let Some(entry) = state.uses.table.get_mut(&lock) {
+                entry.watchers.remove(&name);
+            }
+        });
+    }
+
+    /// Begins to release the lease, or cancels the acquisition: queues the commands to be written.
+    fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        let Some(entry) = state.uses.table.get_mut(&lock) else {
+            return;
+        };
+        let time = now.since(entry.since);
+        match entry.stage {
+            Stage::Held => self.tell(|| Told::ReleaseCalled {
+                owner: entry.owner,
+                resource: state.names.name(entry.resource),
+                held: time,
+                lost: entry.lost,
+            }),
+            Stage::Trying | Stage::Decided => self.tell(|| Told::AcquireCancelled {
+                resource: state.names.name(entry.resource),
+                attempts: entry.failures,
+                waited: time,
+            }),
+            _ => {}
+        }
+        if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
+            entry.stage = Stage::Releasing;
+            state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            state.machine.release(lock, now);
+        }
+    }
+
+    /// Leaves the lease to expire without a release.
+    pub(crate) fn leave(&self, lock: LockId) {
+        self.last_turn(|state, now| {
+            state.machine.leave(lock, now);
+            if let Some(entry) = state.uses.table.remove(&lock) {
+                self.tell(|| Told::LeftToExpire {
+                    owner: entry.owner,
+                    resource: state.names.name(entry.resource),
+                    held: now.since(entry.since),
+                    lost: entry.lost,
+                });
+                state.wakes.extend(entry.watchers.into_values());
+                state.names.retire(entry.resource);
+            }
+        });
+    }
+
+    /// Returns the deadline of the lease; `None` if it has ended.
+    pub(crate) fn deadline(&self, lock: LockId) -> Option<BootInstant> {
+        self.turn(|state, _| state.machine.deadline(lock))
+    }
+
+    /// Releases the lease. Ready once, with the nodes' answers, when every node has answered or was
+    /// given up.
+    pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
+        self.turn(|state, now| {
+            let entry = state.uses.of(lock);
+            if let Stage::Released(outcome) = entry.stage {
+                state.uses.table.remove(&lock);
+                return Poll::Ready(outcome);
+            }
+            entry.waiter = Some(context.waker().clone());
+            self.begin_release(state, lock, now);
+            Poll::Pending
+        })
+    }
+
+    /// Handles the drop of a handle: releases the use, and discards its outcome. Needs no runtime,
+    /// as it only wakes the tasks.
+    pub(crate) fn abandon(&self, lock: LockId) {
+        if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
+            return;
+        }
+        self.last_turn(|state, now| {
+            self.begin_release(state, lock, now);
+            let Some(entry) = state.uses.table.get_mut(&lock) else {
+                return;
+            };
+            entry.abandoned = true;
+            if matches!(entry.stage, Stage::GaveUp(_) | Stage::Released(_)) {
+                state.uses.table.remove(&lock);
+            }
+        });
+    }
+}
