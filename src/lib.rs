@@ -139,6 +139,10 @@ pub mod observe;
 mod printable;
 mod resp;
 mod settings;
+#[cfg_attr(
+    not(feature = "simulation"),
+    allow(unreachable_pub, reason = "public to the simulator alone")
+)]
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
