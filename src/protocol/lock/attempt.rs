@@ -94,7 +94,7 @@ impl Lock {
             Limit::Until(end) => until < end,
             Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
         };
-        self.phase = if again { Phase::Waiting { until } } else { self.after_last_attempt(reason) };
+        self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
     }
 
     /// Returns the nodes' verdicts on the attempt; a node that has not answered is pending.

@@ -33,22 +33,14 @@ impl TimeLeft {
 }
 
 impl Lock {
-    /// Returns the phase after the last attempt, which failed for `reason`. If the lock is taken,
-    /// every node that took part is asked, after its release, for the remaining life of the key
-    /// that it then holds.
-    pub(super) fn after_last_attempt(&mut self, reason: AttemptError) -> Phase {
-        if reason != AttemptError::Taken || self.to_release.is_empty() {
-            return Phase::Ended;
-        }
-        let asked = self.to_release;
-        self.time_left = TimeLeft { to_ask: asked, asked, ..TimeLeft::UNKNOWN };
-        Phase::AskingTimeLeft
-    }
-
-    /// Skips the questions to the nodes: the client itself knows the remaining time.
-    pub(in crate::protocol) fn know_time_left(&mut self) {
-        if self.phase == Phase::AskingTimeLeft {
-            self.phase = Phase::Ended;
+    /// Asks, if the last attempt has failed because the lock is taken, every node that took part:
+    /// after its release, for the remaining life of the key that it then holds.
+    pub(in crate::protocol) fn ask_for_time_left(&mut self) {
+        let gave_up = self.phase == Phase::Ended && self.why_behind == AttemptError::Taken;
+        if gave_up && !self.to_release.is_empty() {
+            let asked = self.to_release;
+            self.time_left = TimeLeft { to_ask: asked, asked, ..TimeLeft::UNKNOWN };
+            self.phase = Phase::AskingTimeLeft;
         }
     }
 

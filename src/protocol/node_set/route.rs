@@ -115,8 +115,8 @@ impl NodeSet {
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
         machine.fail(reason, round_trip, not_before, now);
-        if held_here {
-            machine.know_time_left();
+        if !held_here {
+            machine.ask_for_time_left();
         }
         let gave_up = machine.phase() == Phase::Ended;
         self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
