@@ -28,13 +28,14 @@ impl<'de> Visitor<'de> for FaultVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fault, A::Error> {
         let (mut id, mut at, mut until, mut lasts) = (None, None, None, None);
-        let (mut enabled, mut kind) = (None, None);
-        while let Some(key) = map.next_key_seed(Key { known: kind.as_ref() })? {
+        let (mut enabled, mut kind, mut seen) = (None, None, Vec::new());
+        while let Some(key) = map.next_key_seed(Key { seen: &seen })? {
+            seen.push(key);
             match key {
                 "id" => id = Some(map.next_value()?),
                 "at" => at = Some(map.next_value()?),
-                "until" => until = Some(map.next_value()?),
-                "lasts" => lasts = Some(map.next_value()?),
+                "until" => until = map.next_value()?,
+                "lasts" => lasts = map.next_value()?,
                 "enabled" => enabled = Some(map.next_value()?),
                 name => kind = Some(map.next_value_seed(Details { name })?),
             }
@@ -58,9 +59,10 @@ fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// A key: one of [`COMMON`], or the name of a kind. Rejects the name of a second kind.
+/// A key: one of [`COMMON`], or the name of a kind. Rejects a key that was seen before, and the name
+/// of a second kind.
 struct Key<'k> {
-    known: Option<&'k FaultKind>,
+    seen: &'k [&'static str],
 }
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
@@ -79,21 +81,20 @@ impl Visitor<'_> for Key<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        if let Some(key) = COMMON.into_iter().find(|key| *key == text) {
-            return Ok(key);
-        }
-        let Some(name) = FaultKind::NAMES.into_iter().find(|name| *name == text) else {
+        let mut keys = COMMON.into_iter().chain(FaultKind::NAMES);
+        let Some(key) = keys.find(|key| *key == text) else {
             let expected = quoted(&[&COMMON[..], &FaultKind::NAMES].concat());
             return Err(E::custom(format!("unknown field `{text}`, expected one of {expected}")));
         };
-        match self.known {
-            None => Ok(name),
-            Some(known) => {
-                let first = known.descriptor().name;
-                Err(E::custom(format!(
-                    "a fault that is `{first}` and `{name}` at once, expected one of them"
-                )))
-            }
+        if self.seen.contains(&key) {
+            return Err(E::duplicate_field(key));
+        }
+        let is_kind = |key: &&&str| !COMMON.contains(*key);
+        match self.seen.iter().find(is_kind) {
+            Some(first) if !COMMON.contains(&key) => Err(E::custom(format!(
+                "a fault that is `{first}` and `{key}` at once, expected one of them"
+            ))),
+            _ => Ok(key),
         }
     }
 }
@@ -171,4 +172,28 @@ impl<'de, D: Deserializer<'de>> VariantAccess<'de> for TheDetails<D> {
 
 fn no_unit<E: Error>() -> E {
     E::custom("every kind of fault has its details in a table")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(json: &str) -> Result<Fault, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_stands_once() {
+        for key in [r#""id": "f""#, r#""at": "1s""#, r#""stall": {"host": "A"}"#] {
+            let twice = format!(r#"{{"id": "f", "at": "1s", "stall": {{"host": "A"}}, {key}}}"#);
+            let error = parsed(&twice).unwrap_err();
+            assert!(error.contains("duplicate field"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_null_is_none() {
+        let json = r#"{"id": "f", "at": "1s", "until": null, "stall": {"host": "A"}}"#;
+        assert_eq!(parsed(json).unwrap().until, None);
+    }
 }
