@@ -114,7 +114,7 @@ impl KeyCommand<'_> {
 /// Condition under which `SET` stores its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetCondition {
-    /// Unconditional.
+    /// Always stores the value.
     #[default]
     Always,
     /// `NX`: if the key does not exist.
@@ -142,7 +142,7 @@ pub enum SetExpiry {
 /// expiring never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExpireCondition {
-    /// Unconditional.
+    /// Always sets the expiry.
     #[default]
     Always,
     /// `GT`: if the key would live longer; the same as `XX GT`.

@@ -134,9 +134,9 @@ pub enum Lost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Delay {
-    /// Senders.
+    /// Names of the hosts whose messages take longer.
     pub from: Vec<String>,
-    /// Receivers.
+    /// Names of the hosts to which those messages go.
     pub to: Vec<String>,
     /// Additional delay.
     pub by: Span,
