@@ -9,7 +9,7 @@
 //! let redlock = Redlock::builder()
 //!     .nodes(["redis://a:6379", "redis://b:6379", "redis://c:6379"])
 //!     .ttl(Duration::from_secs(10))
-//!     .fleet_max_ttl(Duration::from_secs(30))
+//!     .fleet_max_ttl(Duration::from_secs(30)) // longest TTL that any client of these nodes uses
 //!     .build()?;
 //! let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
 //! lease.check(Duration::from_secs(1))?; // still a second left? asked before each effect

@@ -375,12 +375,12 @@ fn an_interrupted_run_writes_what_is_done_and_is_inconclusive() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    let readme = include_str!("../README.md");
+fn the_safety_page_shows_what_is_printed() {
+    let page = include_str!("../docs/safety.md");
     let command = "$ cargo run --release -- replay node-clock-jump --seed 0\n";
-    let (_, shown) = readme.split_once(command).expect("the README shows a replay");
-    let (shown, _) = shown.split_once("\n…\n").expect("the README cuts it short");
-    let folder = folder("readme", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
+    let (_, shown) = page.split_once(command).expect("the page shows a replay");
+    let (shown, _) = shown.split_once("\n…\n").expect("the page cuts it short");
+    let folder = folder("safety", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
     let printed = redlock_sim(&folder, &["replay", "node-clock-jump", "--seed", "0"]).code(0);
     let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
     assert!(printed.starts_with(shown), "{printed}");
