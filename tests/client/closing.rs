@@ -95,7 +95,7 @@ fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
     let redlock = world.client();
     assert_eq!(first(&redlock), None, "nothing to object to");
     ["a", "b", "c"].iter().for_each(|it| world.node(it, |node| node.uptime_s = 1));
-    let text = "no lock can be had: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
+    let text = "no lock can be acquired: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
         9.1s if nothing else happens.";
     assert_eq!(first(&redlock), Some((Severity::Error, String::from(text))));
     world.block_on(redlock.try_acquire("res")).unwrap_err();
@@ -116,7 +116,7 @@ fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
     hang(Habit::Says(b"-NOPERM User has no key, nor permissions to run 'set'\r\n".to_vec()));
     let text = world.block_on(redlock.inspect()).to_string();
     assert!(
-        text.contains("no lock can be had") && text.contains("redis://a:6379 refused SET"),
+        text.contains("no lock can be acquired") && text.contains("redis://a:6379 refused SET"),
         "{text}"
     );
 }
