@@ -45,7 +45,7 @@ resource  res
 time 0    with the first command about the resource, or START
   mutual-exclusion     holds                            expected to hold
   exclusive-section    holds                            expected to hold
-  fenced-order         –                                expected to hold
+  fenced-order         vacuous                          expected to hold
   not judged from outside: section-within-lease, sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
 reports: OUT/index.html
 "#]]
