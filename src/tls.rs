@@ -131,7 +131,7 @@ pub enum TlsError {
     #[error("the certificate of an additional authority: {0}")]
     Root(String),
     /// The host is not a valid name for a certificate.
-    #[error("`{0}` is no name that a certificate can be for")]
+    #[error("`{0}` is not a name that a certificate can have")]
     ServerName(String),
     /// Error of the TLS library.
     #[error("{0}")]

@@ -218,13 +218,13 @@ error: unknown key `clock-jmp`
 fn a_file_under_another_name_than_its_scenario_is_an_error() {
     let folder = folder("misnamed", &[("jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "scenarios/jump.toml"]).code(2).stderr_eq(str![[r#"
-error: the scenario is named `clock-jump`, its file `jump`
+error: the scenario is named `clock-jump`, but its file `jump`
  --> scenarios/jump.toml:2:[..]
   |
 2 | name   = "clock-jump"
   |          ^^^^^^^^^^^^ expected `jump`
   |
-  = help: give both the same name
+  = help: use one name for both
 
 "#]]);
 }
@@ -234,7 +234,7 @@ fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
     let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
     let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
     said.stderr_eq(str![[r#"
-error: no time at all
+error: the duration is zero
  --> --set:1:10
   |
 1 | lock.ttl=0s
@@ -319,7 +319,7 @@ foreign.jsonl:1: expected the header of a stored history: [..]
     assert_ne!(spoilt, text);
     fs::write(folder.join("spoilt.jsonl"), spoilt).unwrap();
     redlock_sim(&folder, &["check", "spoilt.jsonl"]).code(2).stderr_eq(str![[r#"
-spoilt.jsonl:1: [..]`lock.ttl`: no time at all: expected more than 0
+spoilt.jsonl:1: [..]`lock.ttl`: the duration is zero: expected more than 0
 
 "#]]);
 }

@@ -73,7 +73,8 @@ pub struct PropertyReport {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortest_overlap_ns: Option<u64>,
     /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
-    /// violate the property.
+    /// violate the property. Seeds vary message delays and clock phases, so this is no failure rate
+    /// of a deployment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound_95: Option<f64>,
     /// Differences between the observed and the expected verdict.
