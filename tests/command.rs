@@ -87,7 +87,7 @@ hash    [..], as in reports/clock-jump/base.7.jsonl
     let stored = "reports/clock-jump/base.7.jsonl";
     redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
-hash    [..], as its events have
+hash    [..], equal to that of its events
   mutual-exclusion     violated (clock(C))              expected violated (clock(C))
 ! exclusive-section    violated (clock(C))              expected to hold
 ...
@@ -260,7 +260,7 @@ error: scenarios/clock-jump.toml has no case `five-votes-survive-a-forgetful-nod
 "#]]);
     redlock_sim(&folder, &["run", "scenarios"]).code(2).stderr_eq(str![[r#"
 error: there is no scenario `scenarios` (./scenarios)
-  = help: for the scenarios in the folder, say `./scenarios/`
+  = help: for the scenarios in the folder, write `./scenarios/`
 
 "#]]);
     redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);

@@ -157,13 +157,17 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
                  disable the fault"
             )
         }
-        Failure::OneHistory => String::from("every seed gave one and the same history"),
+        Failure::OneHistory => String::from(
+            "every seed gave the same history: vary something, e.g. give `cluster.network.delay` a range",
+        ),
         Failure::Nondeterminism { seed } => {
-            format!("two runs by seed {seed} differed: the harness is not deterministic")
+            format!("two runs of seed {seed} differ: the harness is not deterministic")
         }
         Failure::Panicked { seed, message } => {
-            format!("the run by seed {seed} panicked: {message}")
+            format!("the run of seed {seed} panicked: {message}")
         }
-        Failure::NothingHappened => String::from("no lease was asked for in any run"),
+        Failure::NothingHappened => {
+            String::from("no client asked for the lock in any run: add a step `acquire`")
+        }
     }
 }
