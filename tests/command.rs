@@ -57,7 +57,7 @@ fn the_same_run_writes_the_same_reports() {
 }
 
 #[test]
-fn a_violation_that_was_not_expected_is_told_and_can_be_replayed() {
+fn unexpected_violation_is_explained_and_can_be_replayed() {
     let good = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
     let folder = folder("violation", &[("clock-jump.toml", &good)]);
     let told = redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..9"]).code(1);
@@ -177,7 +177,7 @@ fn a_list_that_cannot_be_printed_is_an_error() {
 }
 
 #[test]
-fn a_replay_of_another_history_than_the_stored_one_is_inconclusive() {
+fn replay_that_differs_from_the_stored_history_is_inconclusive() {
     let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
     // Simulate a change of the code: the same case, another history.
@@ -193,7 +193,7 @@ hash    [..], expected [..]
 }
 
 #[test]
-fn a_bad_file_is_pointed_at_and_nothing_is_played_or_overwritten() {
+fn bad_file_is_pointed_at_and_nothing_runs_or_is_overwritten() {
     let bad = GOOD.replace("clock-jump = {", "clock-jmp = {").replace("\"clock-jump\"", "\"bad\"");
     let folder = folder("bad", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);
     fs::create_dir_all(folder.join("reports")).unwrap();
@@ -287,7 +287,7 @@ fn nothing_selected_is_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_said_and_is_inconclusive_only_when_named() {
+fn unsupported_case_is_reported_and_inconclusive_if_named() {
     let literal = GOOD.replace("id    = \"c1\"", "id    = \"c1\"\nsubject = \"setnx\"");
     let folder = folder("unsupported", &[("clock-jump.toml", &literal)]);
     let named = redlock_sim(&folder, &["run", "clock-jump", "--engine", "turmoil"]);
