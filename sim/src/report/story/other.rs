@@ -52,7 +52,7 @@ pub(super) fn tell(
         }
         Property::DeadlockFree => {
             let headline = format!(
-                "{client} kept trying from {at} to {until}, and nobody was granted “{resource}”"
+                "{client} kept trying from {at} to {until}, and no client was granted “{resource}”"
             );
             (headline, standing(timeline, violation.to_ns))
         }
