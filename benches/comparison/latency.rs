@@ -11,8 +11,8 @@ use crate::report::{Demand, Report, Rounds, heading, quantile};
 use crate::servers::Servers;
 
 const SAMPLES: usize = 2_000;
-/// Samples in a comparison of many processes (`pairs`).
-const SHORT: usize = 700;
+/// Samples of a turn in a comparison of two builds (`pairs`).
+const SLICE: usize = 150;
 const WARM_UP: usize = 200;
 
 /// Figures of all rounds of one client, in microseconds.
@@ -33,27 +33,18 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     servers.pin(None);
 }
 
-/// Runs one round of one client on five nodes. Returns its p50, in microseconds.
-pub(crate) fn round<C: Client, F: Future<Output = C>>(
-    servers: &mut Servers,
-    connect: impl FnOnce(Vec<String>) -> F,
-) -> f64 {
-    servers.pin(Some(0));
-    process::pin(None, Some(1));
-    let (mut figures, urls) = (Figures::default(), servers.urls(5));
-    measure((1, 5), SHORT, servers, connect(urls), &mut figures);
-    process::pin(None, None);
-    servers.pin(None);
-    figures.p50.median()
+/// Returns p50 of a few acquisitions, in microseconds.
+pub(crate) async fn slice<C: Client>(client: &C) -> f64 {
+    quantile(&samples(client, SLICE).await, 0.5)
 }
 
 fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {
     let [mut ours, mut peer, mut raw] = [(); 3].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         let (urls, ports) = (servers.urls(nodes), servers.ports(nodes));
-        measure((round, nodes), SAMPLES, servers, Ours::connect(urls.clone()), &mut ours);
-        measure((round, nodes), SAMPLES, servers, Peer::connect(urls), &mut peer);
-        measure((round, nodes), SAMPLES, servers, Raw::connect(&ports, 1), &mut raw);
+        measure((round, nodes), servers, Ours::connect(urls.clone()), &mut ours);
+        measure((round, nodes), servers, Peer::connect(urls), &mut peer);
+        measure((round, nodes), servers, Raw::connect(&ports, 1), &mut raw);
     }
     let row = |of: fn(&Figures) -> &Rounds| [&ours, &peer, &raw].map(|it| of(it).to_string());
     report.row(format!("acquire p50, n = {nodes}, µs"), row(|it| &it.p50));
@@ -66,7 +57,6 @@ fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {
 
 fn measure<C: Client>(
     (round, nodes): (usize, usize),
-    count: usize,
     servers: &mut Servers,
     connect: impl Future<Output = C>,
     figures: &mut Figures,
@@ -79,18 +69,23 @@ fn measure<C: Client>(
         for _ in 0..WARM_UP {
             sample(&client).await;
         }
-        let mut samples = Vec::with_capacity(count);
-        for _ in 0..count {
-            samples.push(sample(&client).await.as_secs_f64() * 1e6);
-        }
-        samples.sort_by(f64::total_cmp);
-        samples
+        samples(&client, SAMPLES).await
     });
     let (p50, p99) = (quantile(&sorted, 0.5), quantile(&sorted, 0.99));
     println!("n = {nodes} round {round} {:6}  p50 {p50:6.1} µs  p99 {p99:6.1} µs", C::NAME);
     figures.p50.push(p50);
     figures.p99.push(p99);
     assert_eq!(servers.keys(), 0, "{} left keys behind", C::NAME);
+}
+
+/// Returns the times of `count` acquisitions in microseconds, sorted.
+async fn samples<C: Client>(client: &C, count: usize) -> Vec<f64> {
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        samples.push(sample(client).await.as_secs_f64() * 1e6);
+    }
+    samples.sort_by(f64::total_cmp);
+    samples
 }
 
 async fn sample<C: Client>(client: &C) -> Duration {

@@ -51,14 +51,19 @@ const PARTS: [(&str, Part); 5] = [
 fn main() -> ExitCode {
     // Cargo passes options of its own, such as `--bench`.
     let named: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
-    if let [pairs, other] = &named[..]
-        && pairs == "pairs"
+    if let [slices, urls @ ..] = &named[..]
+        && slices == "slices"
     {
-        return pairs::run(other);
+        pairs::slices(urls);
+        return ExitCode::SUCCESS;
     }
-    let is_alone = named == ["alone"];
-    if let Some(unknown) =
-        named.iter().find(|it| !is_alone && PARTS.iter().all(|(part, _)| part != it))
+    let other = match &named[..] {
+        [pairs, other] if pairs == "pairs" => Some(other),
+        _ => None,
+    };
+    let is_part = |it: &&String| PARTS.iter().any(|(part, _)| part == it);
+    if other.is_none()
+        && let Some(unknown) = named.iter().find(|it| !is_part(it))
     {
         let parts = PARTS.map(|(part, _)| part).join(", ");
         eprintln!("`{unknown}` is no part; there are {parts}");
@@ -71,9 +76,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if is_alone {
-        pairs::alone(&mut servers);
-        return ExitCode::SUCCESS;
+    if let Some(other) = other {
+        return pairs::run(&servers, other);
     }
     println!("{}", process::host());
     let mut report = Report::default();

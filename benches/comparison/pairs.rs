@@ -5,90 +5,163 @@
 //! ```
 //!
 //! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout.
-//! Each round of either build is a process of its own, `OTHER alone`, and prints three figures. A
-//! round of a pair is the best of several processes, interleaved with those of the other build: the
-//! memory layout of a process changes its figures by more than most code changes do.
+//! Both builds run side by side as processes of their own (`OTHER slices URL…`) on the same servers,
+//! and work in turns of some ten milliseconds: other load on the machine changes more slowly than
+//! that and slows both down alike. A process measures the same thing again and again, but its memory
+//! layout changes its figures by more than most code changes do, so a pair has several processes of
+//! each build.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
-use crate::clients::Ours;
+use crate::clients::{Client, Ours};
+use crate::process;
 use crate::report::{quantile, rounded};
 use crate::servers::Servers;
 use crate::{latency, throughput};
 
-/// Number of pairs. An odd pair begins with the other build, so that neither build always comes
-/// first.
+const NODES: usize = 5;
+
+/// Number of pairs.
 const PAIRS: usize = 10;
 
-/// Number of processes of each build in a pair. The two builds alternate.
-const PROCESSES: usize = 11;
+/// Number of processes of each build in a pair.
+const PROCESSES: usize = 6;
 
-/// Runs one process, n = 5. Prints throughput in cycles per second, CPU time per cycle in µs, and
-/// p50 of an acquisition in µs.
-pub(crate) fn alone(servers: &mut Servers) {
-    let [cycles, cpu_us] = throughput::round(servers, Ours::connect);
-    let p50_us = latency::round(servers, Ours::connect);
-    println!("figures {cycles} {cpu_us} {p50_us}");
+/// Turns of each process and kind. An odd turn begins with the other build, so that neither build
+/// always comes first.
+const TURNS: usize = 10;
+
+const FIGURES: [&str; 3] = ["throughput", "CPU time a cycle", "p50"];
+
+/// Measures one slice for each line on standard input, and answers with its figures on a line.
+/// `throughput`: cycles per second, CPU time of this process per cycle in µs, cycles.
+/// `latency`: p50 of an acquisition in µs.
+pub(crate) fn slices(urls: &[String]) {
+    let many = throughput::runtime(Ours::NAME);
+    let shared = many.block_on(Ours::connect(urls.to_vec())).into();
+    let one = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let one = one.expect("a runtime");
+    let alone = one.block_on(Ours::connect(urls.to_vec()));
+    for line in std::io::stdin().lines() {
+        match line.expect("the parent writes text").as_str() {
+            "throughput" => {
+                let [cycles, elapsed_s, cpu_s] = throughput::slice(&many, &shared);
+                println!("figures {} {} {cycles}", cycles / elapsed_s, cpu_s * 1e6 / cycles);
+            }
+            _ => {
+                process::pin(None, Some(1));
+                println!("figures {}", one.block_on(latency::slice(&alone)));
+                process::pin(None, None);
+            }
+        }
+    }
 }
 
 /// Compares this program with `other`. A ratio above 1 is an improvement.
-pub(crate) fn run(other: &str) -> ExitCode {
+pub(crate) fn run(servers: &Servers, other: &str) -> ExitCode {
     let this = std::env::current_exe().expect("the program has a path");
-    let this = this.to_string_lossy().into_owned();
-    let mut ratios = [const { Vec::new() }; 3];
+    let programs = [&*this.to_string_lossy(), other];
+    let mut ratios = FIGURES.map(|_| Vec::new());
     for pair in 0..PAIRS {
-        let order = if pair % 2 == 0 { [&*this, other] } else { [other, &*this] };
-        let mut rounds = in_turn(order);
-        if pair % 2 == 1 {
-            rounds.reverse();
+        let mut turns = FIGURES.map(|_| Vec::new());
+        for _ in 0..PROCESSES {
+            if measure(servers, programs, &mut turns).is_none() {
+                eprintln!("`{other}` is no build of this benchmark, or a round failed");
+                return ExitCode::FAILURE;
+            }
         }
-        let [Some(after), Some(before)] = rounds else {
-            eprintln!("`{other}` is no build of this benchmark, or a round failed");
-            return ExitCode::FAILURE;
-        };
-        let of_pair = [after[0] / before[0], before[1] / after[1], before[2] / after[2]];
-        println!(
-            "pair {pair}: {:.0} and {:.0} cycles/s ({:.3}); CPU {:.1} and {:.1} µs ({:.3}); \
-             p50 {:.1} and {:.1} µs ({:.3})",
-            after[0],
-            before[0],
-            of_pair[0],
-            after[1],
-            before[1],
-            of_pair[1],
-            after[2],
-            before[2],
-            of_pair[2],
-        );
+        let of_pair = turns.map(median);
+        let named =
+            FIGURES.iter().zip(of_pair).map(|(figure, ratio)| format!("{figure} {ratio:.3}"));
+        println!("pair {pair}: {}", named.collect::<Vec<_>>().join("; "));
         ratios.iter_mut().zip(of_pair).for_each(|(all, it)| all.push(it));
     }
-    for (figure, ratios) in ["throughput", "CPU time a cycle", "p50"].into_iter().zip(ratios) {
+    for (figure, ratios) in FIGURES.into_iter().zip(ratios) {
         println!("{figure}: {}", median_with_interval(ratios));
     }
     ExitCode::SUCCESS
 }
 
-/// Returns the best value of each figure of each program, or `None` if one of its processes fails.
-/// The best is the right measure, because other load on the machine or its host only ever slows a
-/// process down.
-fn in_turn(programs: [&str; 2]) -> [Option<[f64; 3]>; 2] {
-    let rounds: Vec<_> = (0..PROCESSES).map(|_| programs.map(figures)).collect();
-    [0, 1].map(|program| {
-        let figures: Option<Vec<_>> = rounds.iter().map(|round| round[program]).collect();
-        let figures = figures?;
-        let least = |at: usize| figures.iter().map(|it| it[at]).fold(f64::INFINITY, f64::min);
-        let most = figures.iter().map(|it| it[0]).fold(0.0, f64::max);
-        Some([most, least(1), least(2)])
-    })
+/// Runs one process of each program, and adds the ratios of each turn to `turns`. Returns `None` if
+/// one of them fails.
+fn measure(servers: &Servers, programs: [&str; 2], turns: &mut [Vec<f64>; 3]) -> Option<()> {
+    let mut processes =
+        [Slices::start(programs[0], servers)?, Slices::start(programs[1], servers)?];
+    // The first turn warms both up.
+    for turn in 0..=TURNS {
+        let order = if turn % 2 == 0 { [0, 1] } else { [1, 0] };
+        let (mut many, mut one) = ([[0.0; 2]; 2], [0.0; 2]);
+        for it in order {
+            many[it] = processes[it].throughput(servers)?;
+        }
+        for it in order {
+            one[it] = processes[it].latency(servers)?;
+        }
+        if turn > 0 {
+            turns[0].push(many[0][0] / many[1][0]);
+            turns[1].push(many[1][1] / many[0][1]);
+            turns[2].push(one[1] / one[0]);
+        }
+    }
+    Some(())
 }
 
-/// Runs one process of `program` and returns its three figures, or `None` if it fails.
-fn figures(program: &str) -> Option<[f64; 3]> {
-    let output = Command::new(program).arg("alone").stderr(Stdio::inherit()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("figures "))?;
-    let figures: Vec<f64> = line.split(' ').map_while(|figure| figure.parse().ok()).collect();
-    figures.try_into().ok()
+/// A running process of one build. A drop ends it.
+struct Slices {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Slices {
+    fn start(program: &str, servers: &Servers) -> Option<Self> {
+        let mut command = Command::new(program);
+        command.arg("slices").args(servers.urls(NODES));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let (input, output) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
+        Some(Self { child, input, output })
+    }
+
+    /// Returns cycles per second, and CPU time of this process and the servers per cycle in µs.
+    fn throughput(&mut self, servers: &Servers) -> Option<[f64; 2]> {
+        let before = servers.cpu();
+        let &[a_second, cpu_us, cycles] = &self.ask("throughput")?[..] else { return None };
+        let servers_us = (servers.cpu() - before).as_secs_f64() * 1e6 / cycles;
+        Some([a_second, cpu_us + servers_us])
+    }
+
+    /// Returns p50 of an acquisition in µs, with client and servers on cores of their own.
+    fn latency(&mut self, servers: &Servers) -> Option<f64> {
+        servers.pin(Some(0));
+        let figures = self.ask("latency");
+        servers.pin(None);
+        figures?.first().copied()
+    }
+
+    fn ask(&mut self, slice: &str) -> Option<Vec<f64>> {
+        writeln!(self.input, "{slice}").ok()?;
+        let mut line = String::new();
+        // Another part of the program may print lines of its own.
+        while !line.starts_with("figures ") {
+            line.clear();
+            (self.output.read_line(&mut line).ok()? > 0).then_some(())?;
+        }
+        line.split_whitespace().skip(1).map(|it| it.parse().ok()).collect()
+    }
+}
+
+impl Drop for Slices {
+    fn drop(&mut self) {
+        // An error means that it is dead already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
 }
 
 /// Formats the median of ten ratios, with the second and the ninth as its interval. By the binomial

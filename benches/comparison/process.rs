@@ -77,14 +77,13 @@ pub(crate) fn cpu() -> Duration {
     Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
-/// Processor time used by another process, with a resolution of a hundredth of a second.
+/// Processor time used by the first thread of another process. A server does nearly all of its work
+/// there.
 pub(crate) fn cpu_of(process: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it is alive");
-    // The process name comes before these fields and may contain anything, even brackets.
-    let (_, fields) = stat.rsplit_once(')').expect("the name is in brackets");
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks: u64 = ticks.map(|it| it.parse::<u64>().expect("a number of ticks")).sum();
-    Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
+    let schedstat = std::fs::read_to_string(format!("/proc/{process}/schedstat"));
+    let schedstat = schedstat.expect("the process is alive");
+    let nanos = schedstat.split(' ').next().and_then(|it| it.parse().ok());
+    Duration::from_nanos(nanos.expect("Linux begins with the time on a processor"))
 }
 
 /// Resident memory of this process, in bytes.

@@ -21,9 +21,8 @@ const TASKS: usize = 64;
 const WORKERS: usize = 2;
 const WARM_UP: Duration = Duration::from_millis(200);
 const MEASURED: Duration = Duration::from_millis(1_200);
-/// Length of a round in a comparison of many processes (`pairs`). Two processes of one build differ
-/// by more than a longer round would smooth out.
-const SHORT: Duration = Duration::from_millis(400);
+/// Length of a turn in a comparison of two builds (`pairs`).
+const SLICE: Duration = Duration::from_millis(60);
 const COUNTED: Duration = Duration::from_millis(200);
 
 /// Figures of all rounds of one client.
@@ -44,7 +43,6 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     let [mut ours, mut peer, mut raw] = [(); 3].map(|()| Figures::default());
     for round in 1..=ROUNDS {
         let urls = servers.urls(NODES);
-        let round = (round, MEASURED);
         measure(round, servers, Ours::connect(urls.clone()), &mut ours);
         measure(round, servers, Peer::connect(urls), &mut peer);
         let ports = servers.ports(NODES);
@@ -61,32 +59,33 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
     report.demand("throughput", Demand::at_least("× raw", against_raw, 0.65).gate());
 }
 
-/// Runs one short round of one client. Returns cycles per second, and the CPU time of client and
-/// servers per cycle in µs. The CPU time depends less on other load on the machine.
-pub(crate) fn round<C: Client, F: Future<Output = C>>(
-    servers: &mut Servers,
-    connect: impl FnOnce(Vec<String>) -> F,
-) -> [f64; 2] {
-    let (mut figures, urls) = (Figures::default(), servers.urls(NODES));
-    measure((1, SHORT), servers, connect(urls), &mut figures);
-    [figures.cycles.median(), figures.client_us.median() + figures.server_us.median()]
+/// Runs all tasks for a short time. Returns cycles, elapsed seconds, and CPU time of this process in
+/// seconds.
+pub(crate) fn slice<C: Client>(runtime: &Runtime, client: &Arc<C>) -> [f64; 3] {
+    let (cpu, began) = (process::cpu(), Instant::now());
+    let cycles = cycle_for(runtime, client, SLICE) as f64;
+    [cycles, began.elapsed().as_secs_f64(), (process::cpu() - cpu).as_secs_f64()]
+}
+
+/// Returns the runtime that all tasks of a client share.
+pub(crate) fn runtime(name: &str) -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(WORKERS).thread_name(name).enable_all().build().expect("threads")
 }
 
 /// Runs one round of one client, in its own runtime.
 fn measure<C: Client>(
-    (round, measured): (usize, Duration),
+    round: usize,
     servers: &mut Servers,
     connect: impl Future<Output = C>,
     figures: &mut Figures,
 ) {
     servers.clear();
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime =
-        builder.worker_threads(WORKERS).thread_name(C::NAME).enable_all().build().expect("threads");
+    let runtime = runtime(C::NAME);
     let client = Arc::new(runtime.block_on(connect));
     cycle_for(&runtime, &client, WARM_UP);
     let (cpu, server_cpu, began) = (process::cpu(), servers.cpu(), Instant::now());
-    let cycles = cycle_for(&runtime, &client, measured) as f64;
+    let cycles = cycle_for(&runtime, &client, MEASURED) as f64;
     let took = began.elapsed();
     let cpu = (process::cpu() - cpu).as_secs_f64() * 1e6 / cycles;
     let server_cpu = (servers.cpu() - server_cpu).as_secs_f64() * 1e6 / cycles;
