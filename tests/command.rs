@@ -293,7 +293,7 @@ fn unsupported_case_is_reported_and_inconclusive_if_named() {
     let named = redlock_sim(&folder, &["run", "clock-jump", "--engine", "turmoil"]);
     named.code(3).stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-skipped clock-jump  the engine `turmoil` cannot do [..]
+skipped clock-jump  the engine `turmoil` does not support [..]
 ...
 "#]]);
     redlock_sim(&folder, &["run", "--engine", "turmoil"]).code(4);

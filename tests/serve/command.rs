@@ -104,7 +104,7 @@ error: there is no profile `redis-7.1`
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);
     run(&["serve", "pause-in-flight", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
-error: the engine `serve` cannot do `pause` and `suspend`: stop the worker itself by `kill -STOP` (the fault `gc`)
+error: the engine `serve` does not support `pause` and `suspend`: stop the worker itself by `kill -STOP` (the fault `gc`)
 
 "#]]);
 }

@@ -131,7 +131,7 @@ fn a_seed_is_a_history() {
 #[test]
 fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     let refused = |case: &Case| run(case, 0, None).unwrap_err().to_string();
-    let cannot = "the engine `turmoil` cannot do ";
+    let cannot = "the engine `turmoil` does not support ";
     let mut other = case("canonical", "");
     other.scenario.clients[1].subject = String::from("redlock-literal");
     assert_eq!(refused(&other), format!("{cannot}the subject `redlock-literal`"));
