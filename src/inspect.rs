@@ -104,7 +104,7 @@ impl Redlock {
     /// let inspection = redlock.inspect().await;
     /// print!("{inspection}"); // in words that an operator can act on
     /// if inspection.findings.iter().any(|it| it.severity == redlock_client::Severity::Error) {
-    ///     return Err("the lock is not safe, or cannot be had".into());
+    ///     return Err("the lock is not safe, or cannot be acquired".into());
     /// }
     /// # Ok(())
     /// # }
