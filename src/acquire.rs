@@ -37,7 +37,8 @@ impl<'a> From<&'a [u8]> for Resource<'a> {
 }
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
-/// TTL has passed.
+/// TTL has passed. The first extension begins after about a twelfth of the TTL if a node had not
+/// answered when the lease was granted.
 ///
 /// A limit is required: without one a holder that hangs blocks all others for ever (catalogue E8).
 ///

@@ -19,7 +19,8 @@ use crate::tls::TlsConfig;
 ///
 /// | setting | default |
 /// | --- | --- |
-/// | nodes, ttl, fleet_max_ttl | required |
+/// | nodes, ttl | required |
+/// | fleet_max_ttl: the longest TTL of any client of the nodes | required |
 /// | wait | ttl + 1 s |
 /// | node_timeout | the smaller of 50 ms and ttl / 10 |
 /// | connect_timeout | 500 ms |
@@ -99,8 +100,14 @@ impl Builder {
         self
     }
 
-    /// Sets the longest TTL that *any* client of the nodes uses. A restarted node does not vote for
-    /// that long.
+    /// Sets the longest TTL that *any* client of these nodes uses, in any service. Required, and the
+    /// same number in every service.
+    ///
+    /// A node that may have forgotten leases does not vote for that long (plus drift). Too small a
+    /// value lets it vote while a longer lease of another service is still alive; too large a value
+    /// only prolongs the quarantine. Covers every `ttl`, [`Acquire::ttl`](crate::Acquire::ttl) and
+    /// [`Lease::extend`](crate::Lease::extend), but not keep-alive limits: each extension asks for
+    /// the TTL at most. `docs/fleet-max-ttl.md` says how to choose it.
     pub fn fleet_max_ttl(mut self, ttl: Duration) -> Self {
         self.fleet_max_ttl = Some(ttl);
         self

@@ -104,7 +104,7 @@ impl Redlock {
     /// let inspection = redlock.inspect().await;
     /// print!("{inspection}"); // in words that an operator can act on
     /// if inspection.findings.iter().any(|it| it.severity == redlock_client::Severity::Error) {
-    ///     return Err("the lock is not safe, or cannot be had".into());
+    ///     return Err("the lock is not safe, or cannot be acquired".into());
     /// }
     /// # Ok(())
     /// # }
@@ -206,11 +206,15 @@ impl fmt::Display for Inspection {
             writeln!(formatter, "{node}")?;
         }
         match self.fingerprint {
-            Some(it) => writeln!(formatter, "membership {it:016x}: the same for every service")?,
-            None => writeln!(formatter, "membership unknown: not every node said who it is")?,
+            Some(it) => {
+                writeln!(formatter, "membership {it:016x}: must be equal in every service")?
+            }
+            None => {
+                writeln!(formatter, "membership unknown: not every node has introduced itself")?
+            }
         }
         if self.findings.is_empty() {
-            return writeln!(formatter, "nothing to object to");
+            return writeln!(formatter, "no findings");
         }
         self.findings.iter().try_for_each(|finding| writeln!(formatter, "{finding}"))
     }

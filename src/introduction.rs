@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_canary_that_is_refused_for_good_is_done_without_and_one_for_now_is_not() {
+    fn canary_refused_for_good_is_skipped_refused_for_now_is_not() {
         let read = |why: &str| parse(format!("{INFO}canary_refused:{why}\r\n").as_bytes()).ok();
         for why in ["NOPERM this user", "ERR Error running script: -NOPERM", "WRONGTYPE Operation"]
         {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_servers_are_asked_for_the_holder_in_the_same_command() {
+    fn only_known_servers_get_set_with_get() {
         for (info, form) in [
             ("redis_version:7.0.0\r\ngcc_version:12.2.0\r\n", Form::SetNxGet),
             ("redis_version:8.4.0\r\n", Form::SetNxGet),

@@ -9,7 +9,7 @@
 //! let redlock = Redlock::builder()
 //!     .nodes(["redis://a:6379", "redis://b:6379", "redis://c:6379"])
 //!     .ttl(Duration::from_secs(10))
-//!     .fleet_max_ttl(Duration::from_secs(30))
+//!     .fleet_max_ttl(Duration::from_secs(30)) // longest TTL that any client of these nodes uses
 //!     .build()?;
 //! let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).await?;
 //! lease.check(Duration::from_secs(1))?; // still a second left? asked before each effect
@@ -39,7 +39,7 @@
 //! | An attempt that fails or is dropped releases every key that it may have set, including on nodes whose reply was lost. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. Noticing the end needs no network. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
 //! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
-//! | A node whose data was deleted, or that was replaced by its replica, does not vote either, whatever was promised: a canary key in the node's memory identifies that memory. Clients that start afterwards detect it, too. | D14 `operator-deletes`, D12 `replica-within-redlock` |
+//! | A node whose data was deleted, or that was demoted and promoted again, does not vote either, whatever was promised: a canary key in the node's memory identifies that memory. A failover to a replica counts as a restart. Clients that start afterwards detect all of these, too. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority is a majority of the configured nodes, not of those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
 //! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |

@@ -82,7 +82,7 @@ impl TlsConfig {
             let (added, _) = store.add_parsable_certificates(found.certs);
             if added == 0 {
                 let why = found.errors.first().map(ToString::to_string);
-                return Err(TlsError::NoSystemRoots(why.unwrap_or("it has none".into())));
+                return Err(TlsError::NoSystemRoots(why.unwrap_or("there are none".into())));
             }
         }
         for pem in &self.roots {
@@ -125,13 +125,13 @@ pub enum TlsError {
     #[error("the client's private key: {0}")]
     ClientKey(String),
     /// None of the system's trusted authorities can be read.
-    #[error("the authorities that the system trusts: {0}")]
+    #[error("the system's trusted certificates: {0}")]
     NoSystemRoots(String),
     /// An authority's certificate cannot be read.
-    #[error("the certificate of an authority: {0}")]
+    #[error("the certificate of an additional authority: {0}")]
     Root(String),
     /// The host is not a valid name for a certificate.
-    #[error("`{0}` is no name that a certificate can be for")]
+    #[error("`{0}` is not a name that a certificate can have")]
     ServerName(String),
     /// Error of the TLS library.
     #[error("{0}")]

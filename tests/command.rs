@@ -57,7 +57,7 @@ fn the_same_run_writes_the_same_reports() {
 }
 
 #[test]
-fn a_violation_that_was_not_expected_is_told_and_can_be_replayed() {
+fn unexpected_violation_is_explained_and_can_be_replayed() {
     let good = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
     let folder = folder("violation", &[("clock-jump.toml", &good)]);
     let told = redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..9"]).code(1);
@@ -87,7 +87,7 @@ hash    [..], as in reports/clock-jump/base.7.jsonl
     let stored = "reports/clock-jump/base.7.jsonl";
     redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
-hash    [..], as its events have
+hash    [..], equal to that of its events
   mutual-exclusion     violated (clock(C))              expected violated (clock(C))
 ! exclusive-section    violated (clock(C))              expected to hold
 ...
@@ -177,7 +177,7 @@ fn a_list_that_cannot_be_printed_is_an_error() {
 }
 
 #[test]
-fn a_replay_of_another_history_than_the_stored_one_is_inconclusive() {
+fn replay_that_differs_from_the_stored_history_is_inconclusive() {
     let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
     // Simulate a change of the code: the same case, another history.
@@ -193,7 +193,7 @@ hash    [..], expected [..]
 }
 
 #[test]
-fn a_bad_file_is_pointed_at_and_nothing_is_played_or_overwritten() {
+fn bad_file_is_pointed_at_and_nothing_runs_or_is_overwritten() {
     let bad = GOOD.replace("clock-jump = {", "clock-jmp = {").replace("\"clock-jump\"", "\"bad\"");
     let folder = folder("bad", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);
     fs::create_dir_all(folder.join("reports")).unwrap();
@@ -218,13 +218,13 @@ error: unknown key `clock-jmp`
 fn a_file_under_another_name_than_its_scenario_is_an_error() {
     let folder = folder("misnamed", &[("jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "scenarios/jump.toml"]).code(2).stderr_eq(str![[r#"
-error: the scenario is named `clock-jump`, its file `jump`
+error: the scenario is named `clock-jump`, but its file `jump`
  --> scenarios/jump.toml:2:[..]
   |
 2 | name   = "clock-jump"
   |          ^^^^^^^^^^^^ expected `jump`
   |
-  = help: give both the same name
+  = help: use one name for both
 
 "#]]);
 }
@@ -234,7 +234,7 @@ fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
     let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
     let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
     said.stderr_eq(str![[r#"
-error: no time at all
+error: the duration is zero
  --> --set:1:10
   |
 1 | lock.ttl=0s
@@ -260,7 +260,7 @@ error: scenarios/clock-jump.toml has no case `five-votes-survive-a-forgetful-nod
 "#]]);
     redlock_sim(&folder, &["run", "scenarios"]).code(2).stderr_eq(str![[r#"
 error: there is no scenario `scenarios` (./scenarios)
-  = help: for the scenarios in the folder, say `./scenarios/`
+  = help: for the scenarios in the folder, write `./scenarios/`
 
 "#]]);
     redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
@@ -287,13 +287,13 @@ fn nothing_selected_is_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_said_and_is_inconclusive_only_when_named() {
+fn unsupported_case_is_reported_and_inconclusive_if_named() {
     let literal = GOOD.replace("id    = \"c1\"", "id    = \"c1\"\nsubject = \"setnx\"");
     let folder = folder("unsupported", &[("clock-jump.toml", &literal)]);
     let named = redlock_sim(&folder, &["run", "clock-jump", "--engine", "turmoil"]);
     named.code(3).stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-skipped clock-jump  the engine `turmoil` cannot do [..]
+skipped clock-jump  the engine `turmoil` does not support [..]
 ...
 "#]]);
     redlock_sim(&folder, &["run", "--engine", "turmoil"]).code(4);
@@ -319,7 +319,7 @@ foreign.jsonl:1: expected the header of a stored history: [..]
     assert_ne!(spoilt, text);
     fs::write(folder.join("spoilt.jsonl"), spoilt).unwrap();
     redlock_sim(&folder, &["check", "spoilt.jsonl"]).code(2).stderr_eq(str![[r#"
-spoilt.jsonl:1: [..]`lock.ttl`: no time at all: expected more than 0
+spoilt.jsonl:1: [..]`lock.ttl`: the duration is zero: expected more than 0
 
 "#]]);
 }
@@ -375,12 +375,12 @@ fn an_interrupted_run_writes_what_is_done_and_is_inconclusive() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    let readme = include_str!("../README.md");
+fn the_safety_page_shows_what_is_printed() {
+    let page = include_str!("../docs/safety.md");
     let command = "$ cargo run --release -- replay node-clock-jump --seed 0\n";
-    let (_, shown) = readme.split_once(command).expect("the README shows a replay");
-    let (shown, _) = shown.split_once("\n…\n").expect("the README cuts it short");
-    let folder = folder("readme", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
+    let (_, shown) = page.split_once(command).expect("the page shows a replay");
+    let (shown, _) = shown.split_once("\n…\n").expect("the page cuts it short");
+    let folder = folder("safety", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
     let printed = redlock_sim(&folder, &["replay", "node-clock-jump", "--seed", "0"]).code(0);
     let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
     assert!(printed.starts_with(shown), "{printed}");

@@ -39,7 +39,7 @@ pub struct Unsupported {
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the engine `{}` cannot do {}", self.engine, self.what)
+        write!(formatter, "the engine `{}` does not support {}", self.engine, self.what)
     }
 }
 

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_token_is_refused_after_a_newer_write_and_an_equal_one_passes() {
+    fn stale_token_is_refused_after_a_newer_write_equal_one_is_not() {
         let mut store = Store::new(Checks::TokenOnWrite);
         assert_eq!(store.serve(write(NEW, 2)), Served::Applied { version: 1 });
         assert_eq!(store.serve(write(NEW, 2)), Served::Applied { version: 2 });

@@ -91,7 +91,7 @@ pub enum Refusal {
         error: io::Error,
     },
     /// The runtime cannot start its threads.
-    #[error("cannot begin: {0}")]
+    #[error("cannot start: {0}")]
     Runtime(#[from] io::Error),
 }
 

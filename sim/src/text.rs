@@ -64,10 +64,10 @@ pub(crate) fn tied(text: &str) -> String {
     tied
 }
 
-/// Joins items as in a sentence: `a`, `a and b`, `a, b and c`; `nobody` for an empty list.
+/// Joins items as in a sentence: `a`, `a and b`, `a, b and c`; `none` for an empty list.
 pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
     match items {
-        [] => String::from("nobody"),
+        [] => String::from("none"),
         [one] => one.as_ref().to_owned(),
         [first @ .., last] => {
             let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();

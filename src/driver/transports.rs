@@ -192,8 +192,8 @@ impl Driver {
     /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
-            GivenUp::NoAnswer => "no answer in time, or one to something else than was asked",
-            GivenUp::NotServing => "the server is a replica, or loads its data",
+            GivenUp::NoAnswer => "no answer in time, or an answer that matches no command",
+            GivenUp::NotServing => "the server is a replica, or is loading its data",
         };
         self.disconnect(state, node, Some(Arc::from(why)));
     }

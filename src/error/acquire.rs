@@ -37,7 +37,8 @@ pub enum AcquireErrorKind {
     /// A majority was not asked within the node timeout, because this client had more to send than
     /// its connections take. Run fewer tasks at once, or use a longer node timeout.
     Overloaded,
-    /// No majority was possible without nodes that are in quarantine after a restart.
+    /// No majority was possible without nodes that are in quarantine, because they may have
+    /// forgotten leases.
     Quarantined,
     /// The votes are split between clients that asked at the same time: nobody has the lock. A
     /// retry after a random delay helps.
@@ -130,15 +131,21 @@ impl fmt::Display for AcquireErrorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Closed => "the client was closed",
-            Self::Invalid => "an option of the acquisition cannot be met",
-            Self::NoEntropy => "the operating system has no randomness for a token",
-            Self::NoRuntime => "no task can be started to serve the connections",
-            Self::Overloaded => "this client sends more than its connections take",
-            Self::Quarantined => "too many nodes are in quarantine after a restart",
-            Self::Split => "nobody has the lock: the votes are split",
+            Self::Invalid => "an option of the acquisition is invalid",
+            Self::NoEntropy => "the operating system provided no random bytes for a token",
+            Self::NoRuntime => {
+                "no task can be started for the connections (poll within a tokio runtime, or build the \
+                 client with `background_thread`)"
+            }
+            Self::Overloaded => {
+                "this client sends more than its connections take (run fewer tasks at once, or use a \
+                 longer node timeout)"
+            }
+            Self::Quarantined => "too many nodes may have forgotten leases and are in quarantine",
+            Self::Split => "nobody has the lock: the votes are split (retry after a random delay)",
             Self::Taken => "the lock is taken",
             Self::TooFewNodes => "too few nodes answered without an error",
-            Self::TooSlow => "a majority answered too late",
+            Self::TooSlow => "a majority answered too late for a useful lease",
         })
     }
 }

@@ -9,20 +9,22 @@ use crate::protocol::MAX_NODES;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum BuildError {
-    #[error("node {place} (`{endpoint}`) is configured twice: its vote would count twice")]
+    #[error(
+        "node {place} (`{endpoint}`) is configured twice: its vote would count twice; name each server once"
+    )]
     DuplicateNode { place: usize, endpoint: String },
     #[error("the node `{url}`: {why}")]
     Endpoint { url: String, why: EndpointError },
-    #[error("there is a guard for node {place}, and only {nodes} nodes")]
+    #[error("a restart guard for node {place}, counted from 0, but there are only {nodes} nodes")]
     GuardWithoutNode { place: usize, nodes: usize },
-    #[error("no `{0}` was given, and it has no default")]
+    #[error("`{0}` is required{meaning}", meaning = meaning_of(.0))]
     Missing(&'static str),
-    #[error("no node was given")]
+    #[error("no node was given: pass at least one URL to `nodes`")]
     NoNodes,
     #[error(transparent)]
     Option(#[from] OptionError),
     #[cfg(feature = "tls")]
-    #[error("TLS cannot be had: {0}")]
+    #[error("TLS cannot be set up: {0}")]
     Tls(#[from] crate::tls::TlsError),
     #[error("{0} nodes were given, at most {MAX_NODES} are supported")]
     TooManyNodes(usize),
@@ -35,21 +37,21 @@ pub enum BuildError {
 pub enum OptionError {
     #[error("a canary key of {bytes} bytes; one to {most} are allowed")]
     CanaryKey { bytes: usize, most: usize },
-    #[error("a connect timeout of {connect_timeout:?} is not between 1 ms and a minute")]
+    #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
-    #[error("an empty resource name")]
+    #[error("the resource name is empty")]
     EmptyResource,
-    #[error("a keep-alive of at most {at_most:?} does not outlive the TTL of {ttl:?}")]
+    #[error("a keep-alive limit of {at_most:?}: must be longer than the TTL of {ttl:?}")]
     KeepAlive { at_most: Duration, ttl: Duration },
     #[error(
-        "a min_validity of {min_validity:?}: a lease is worth at most {worth_at_most:?}, its TTL of \
-         {ttl:?} less drift"
+        "a min_validity of {min_validity:?}: must be less than {worth_at_most:?}, the TTL of {ttl:?} \
+         less drift"
     )]
     MinValidity { min_validity: Duration, worth_at_most: Duration, ttl: Duration },
-    #[error("zero attempts")]
+    #[error("zero attempts: at least one is needed")]
     NoAttempts,
     #[error(
-        "a node timeout of {node_timeout:?} is not between zero and a quarter of the TTL {ttl:?}"
+        "a node timeout of {node_timeout:?}: must be above zero and below a quarter of the TTL of {ttl:?}"
     )]
     NodeTimeout { node_timeout: Duration, ttl: Duration },
     #[error("the resource has the name of the canary (`Builder::canary_key`)")]
@@ -58,6 +60,14 @@ pub enum OptionError {
     ResourceTooLong { bytes: usize, most: usize },
     #[error("a TTL of {ttl:?}: {why}")]
     Ttl { ttl: Duration, why: TtlError },
+}
+
+/// Returns the meaning of a required setting, to follow its name.
+fn meaning_of(setting: &str) -> &'static str {
+    match setting {
+        "fleet_max_ttl" => ": the longest TTL that any client of these nodes uses, in any service",
+        _ => "",
+    }
 }
 
 /// Fault in a node's address.
@@ -98,7 +108,7 @@ pub enum EndpointError {
 #[non_exhaustive]
 pub enum TtlError {
     /// Such a lease would outlive other clients' quarantine of a restarted node.
-    #[error("longer than fleet_max_ttl, by which the whole fleet waits after a restart")]
+    #[error("longer than fleet_max_ttl, the longest TTL of any client of these nodes")]
     BeyondFleet,
     /// Longer than ten years. The bound avoids overflows in the client and the server.
     #[error("longer than ten years")]
@@ -107,7 +117,7 @@ pub enum TtlError {
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
     /// The lease would be over when it begins.
-    #[error("no longer than what leases give up for drift, 1 % and 2 ms")]
+    #[error("not longer than the drift allowance of 1 % and 2 ms")]
     WithinDrift,
     /// Zero: the key would never exist.
     #[error("zero")]

@@ -16,7 +16,7 @@ pub struct ExtendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtendErrorKind {
-    /// The TTL cannot be met.
+    /// The TTL is invalid.
     Invalid,
     /// The lease is over.
     Lost(LostReason),
@@ -83,11 +83,14 @@ impl fmt::Display for ExtendError {
             return write!(formatter, "{refused}");
         }
         formatter.write_str(match self.kind {
-            ExtendErrorKind::Invalid => "an option of the extension cannot be met",
+            ExtendErrorKind::Invalid => "an option of the extension is invalid",
             ExtendErrorKind::Lost(reason) => return write!(formatter, "{reason}"),
-            ExtendErrorKind::Overloaded => "this client sends more than its connections take",
-            ExtendErrorKind::TooFewNodes => "too few nodes answered, or still had the key",
-            ExtendErrorKind::TooMany => "the lease has been extended as often as it may be",
+            ExtendErrorKind::Overloaded => {
+                "this client sends more than its connections take (run fewer tasks at once, or use a \
+                 longer node timeout)"
+            }
+            ExtendErrorKind::TooFewNodes => "too few nodes confirmed that they still had the key",
+            ExtendErrorKind::TooMany => "the limit of extensions is reached (`Builder::extensions_max`)",
             ExtendErrorKind::TooSlow => "the nodes answered after the lease had ended",
             ExtendErrorKind::WouldShorten => "the lease would not end later than it does now",
         })

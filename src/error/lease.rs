@@ -29,9 +29,11 @@ impl fmt::Display for LostReason {
         formatter.write_str(match self {
             Self::Closed => "the client was closed",
             Self::DeadlinePassed => "the lease's deadline has passed",
-            Self::KeepAliveEnded => "the lease may be kept alive for no longer",
-            Self::KeepAliveFailed => "too few nodes confirmed that the lease is kept alive",
-            Self::KeysGone => "so many nodes lost the key that others can have a majority",
+            Self::KeepAliveEnded => "the keep-alive limit of the lease is reached",
+            Self::KeepAliveFailed => {
+                "too few nodes confirmed the extensions that keep the lease alive"
+            }
+            Self::KeysGone => "so many nodes lost the key that another client can get a majority",
             Self::Released => "the lease was released",
         })
     }

@@ -17,7 +17,7 @@ pub struct NodeAnswer {
     /// The node's answer.
     pub verdict: NodeVerdict,
     /// Time from the start of the attempt until the verdict was known; zero if there was no attempt
-    /// or no answer yet.
+    /// or no answer.
     pub after: Duration,
     /// Last error of the node or its connection, as the server or system worded it.
     pub error: Option<Arc<str>>,
@@ -27,9 +27,9 @@ impl fmt::Display for NodeAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = match self.verdict {
             NodeVerdict::NotAsked => "not asked",
-            NodeVerdict::Pending => "no answer yet",
+            NodeVerdict::Pending => "no answer before the end",
             NodeVerdict::Granted => "granted",
-            NodeVerdict::NotCounted => "granted, not counted",
+            NodeVerdict::NotCounted => "granted, but its vote does not count",
             NodeVerdict::Taken => "taken",
             NodeVerdict::Error => "error",
             NodeVerdict::Silent => "no answer in time",

@@ -108,10 +108,10 @@ fn judge_quorum(votes_in: &[Option<Duration>]) -> Option<Finding> {
     let until = match votes_in.get(quorum - 1) {
         Some(left) if left.is_zero() => return None,
         Some(left) => format!("A majority counts in {left:.1?} if nothing else happens."),
-        None => String::from("It does not end by itself: see below."),
+        None => String::from("This does not end by itself: see the findings below."),
     };
     let text = format!(
-        "no lock can be had: {counting} of {count} nodes can vote, and a lock takes {quorum}. {until}"
+        "no lock can be acquired: {counting} of {count} nodes can vote, and a lock takes {quorum}. {until}"
     );
     Some(Finding { severity: Severity::Error, places: Vec::new(), text })
 }
@@ -136,7 +136,8 @@ fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
         find(Severity::Note, &[], text.into());
     } else if count.is_multiple_of(2) {
         let text = format!(
-            "{count} nodes tolerate no more failures than {}, and are more often split in halves.",
+            "{count} nodes tolerate no more failures than {}, and split their votes more often. Use an odd \
+             number.",
             count - 1
         );
         find(Severity::Warning, &[], text);
@@ -146,11 +147,12 @@ fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
 fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     let (name, place) = (&node.node, [node.place]);
     if report.is_replica {
-        let text = format!("{name} is a replica: it does not count. Name its master or none.");
+        let text =
+            format!("{name} is a replica: its votes do not count. Name an independent master.");
         find(Severity::Error, &place, text);
     }
     if report.is_cluster {
-        let text = format!("{name} is part of a cluster: nodes must be independent masters.");
+        let text = format!("{name} is part of a cluster. Name independent masters.");
         find(Severity::Error, &place, text);
     }
     for (command, error) in &report.refused {
@@ -190,24 +192,24 @@ fn judge_knowledge(
     }
     if let Some(error) = &report.canary_refused {
         let text = format!(
-            "{name} has no canary for this user ({error}): keys that are lost without a restart, by \
-             FLUSHALL or a failover, are not missed."
+            "{name} lets this user keep no canary ({error}): keys that are lost without a restart, by \
+             FLUSHALL or a failover, go unnoticed. Grant the user the rights of docs/operations.md."
         );
         find(Severity::Warning, &place, text);
     }
     if report.tells_losses == Some(false) {
         let text = format!(
-            "{name} does not say when its keys are gone: that takes RESP3, the right to CLIENT \
-             TRACKING, a version that does not crash by it, and no proxy that swallows pushes. A loss \
-             is noticed with the next introduction."
+            "{name} does not report lost keys, so that a loss is noticed with the next introduction only. \
+             Reports need RESP3, the right to CLIENT TRACKING, a version that tracking does not crash, \
+             and no proxy that drops pushes."
         );
         find(Severity::Note, &place, text);
     }
     let quarantine = quarantine(settings.fleet_max_ttl, settings.drift);
     if let Some(ttl) = report.backlog_ttl.filter(|it| !it.is_zero() && *it < quarantine) {
         let text = format!(
-            "{name} forgets its replication history after {ttl:?} (repl-backlog-ttl): promoted, it looks \
-             as if nothing had happened. Set it above fleet_max_ttl, or to 0."
+            "{name} forgets its replication history after {ttl:?} (repl-backlog-ttl): if it is promoted \
+             later, its lost keys go unnoticed. Set it above fleet_max_ttl, or to 0."
         );
         find(Severity::Warning, &place, text);
     }
@@ -220,26 +222,27 @@ fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>)
     match (node.restart_guard, report.appends, report.fsync.as_deref()) {
         (RestartGuard::Durable, Some(true), Some("always")) => {}
         (RestartGuard::Durable, Some(true), None) => {
-            let text = format!("{name} is said to be durable; it does not tell its appendfsync.");
+            let text =
+                format!("{name} is promised to be durable, but its appendfsync cannot be read.");
             find(Severity::Warning, &place, text);
         }
         (RestartGuard::Durable, ..) => {
             let text = format!(
-                "{name} is said to be durable, and is not: that takes appendonly yes and \
-                 appendfsync always."
+                "{name} is promised to be durable, but is not: set appendonly yes and appendfsync \
+                 always, or choose another restart guard."
             );
             find(Severity::Error, &place, text);
         }
         (RestartGuard::DelayedRestart, ..) => {
             let text = format!(
-                "{name} votes as soon as it is up: nothing may restart it sooner than \
-                 fleet_max_ttl after it died."
+                "{name} votes as soon as it is up: nothing may restart it sooner than fleet_max_ttl \
+                 after it died."
             );
             find(Severity::Note, &place, text);
         }
         (RestartGuard::Quarantine, Some(false), _) => {
             let text = format!(
-                "{name} forgets its keys when it restarts; it does not vote for fleet_max_ttl then."
+                "{name} forgets its keys when it restarts: it then does not vote for fleet_max_ttl."
             );
             find(Severity::Note, &place, text);
         }

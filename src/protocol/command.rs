@@ -67,7 +67,7 @@ pub enum Op {
         /// Time to live, in whole milliseconds.
         ttl: Duration,
     },
-    /// `PTTL key`: the key's remaining time to live, whoever owns the key.
+    /// `PTTL key`: the key's remaining time to live, regardless of its owner.
     TimeLeft {
         /// The key.
         resource: ResourceId,

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_is_said_in_the_same_words_and_nothing_else_is() {
+    fn only_known_refusals_are_sent_again_in_another_form() {
         let (mut encoder, ms) = (Encoder::default(), Duration::from_millis);
         let (token, other) = (Token::from_bytes([1; 20]), Token::from_bytes([2; 20]));
         let set = |token, ttl| Op::Set { resource: RESOURCE, token, ttl };
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_no_script_for_us_is_introduced_by_its_info_and_who_is_busy_is_not() {
+    fn info_replaces_forbidden_scripts_but_not_busy_ones() {
         let after = |form: Form, error: &[u8]| form.instead(&Op::Introduce, Frame::Error(error));
         assert_eq!(after(Form::EvalSha, b"NOSCRIPT No matching script."), Some(Form::Eval));
         for form in [Form::EvalSha, Form::Eval] {

@@ -9,7 +9,7 @@ use crate::node::Habit;
 use crate::world::{MS, SECOND, World};
 
 #[test]
-fn closing_releases_what_is_held_and_refuses_what_is_asked_for_later() {
+fn closing_releases_leases_and_refuses_later_acquisitions() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
@@ -30,7 +30,7 @@ fn closing_releases_what_is_held_and_refuses_what_is_asked_for_later() {
 }
 
 #[test]
-fn closing_waits_no_longer_than_it_is_told_and_names_who_is_left() {
+fn closing_waits_within_its_limit_and_names_remaining_nodes() {
     let world = World::new();
     let redlock = world.client();
     let _lease = world.block_on(redlock.acquire("res")).unwrap();
@@ -86,7 +86,7 @@ fn health_in_words_tells_what_is_over_from_what_is_not() {
 }
 
 #[test]
-fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
+fn inspection_first_says_that_no_lock_is_available_until_when() {
     let world = World::new();
     let first = |redlock: &Redlock| {
         let inspection = world.block_on(redlock.inspect());
@@ -95,7 +95,7 @@ fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
     let redlock = world.client();
     assert_eq!(first(&redlock), None, "nothing to object to");
     ["a", "b", "c"].iter().for_each(|it| world.node(it, |node| node.uptime_s = 1));
-    let text = "no lock can be had: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
+    let text = "no lock can be acquired: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
         9.1s if nothing else happens.";
     assert_eq!(first(&redlock), Some((Severity::Error, String::from(text))));
     world.block_on(redlock.try_acquire("res")).unwrap_err();
@@ -116,7 +116,7 @@ fn an_inspection_says_first_that_no_lock_can_be_had_and_until_when() {
     hang(Habit::Says(b"-NOPERM User has no key, nor permissions to run 'set'\r\n".to_vec()));
     let text = world.block_on(redlock.inspect()).to_string();
     assert!(
-        text.contains("no lock can be had") && text.contains("redis://a:6379 refused SET"),
+        text.contains("no lock can be acquired") && text.contains("redis://a:6379 refused SET"),
         "{text}"
     );
 }
@@ -138,7 +138,7 @@ fn an_error_tells_what_each_node_said() {
 }
 
 #[test]
-fn a_quarantine_says_when_it_ends_and_a_wait_that_is_long_enough_waits_it_out() {
+fn quarantine_reports_its_end_and_a_long_wait_outlasts_it() {
     let world = World::new();
     world.each_node(|node| node.uptime_s = 1);
     let redlock = world.client();

@@ -87,7 +87,7 @@ fn callers_are_woken_when_the_runtime_of_the_tasks_ends() {
 }
 
 #[test]
-fn answers_that_came_during_a_pause_decide_before_the_node_timeout() {
+fn answers_during_a_pause_decide_before_the_node_timeout() {
     for pause in [100 * MS, 5 * SECOND] {
         let world = World::new();
         let redlock = world.client();

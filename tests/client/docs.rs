@@ -29,7 +29,7 @@ fn citations(text: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn every_scenario_that_is_cited_shows_its_entry_of_the_catalogue() {
+fn every_cited_scenario_shows_its_entry_of_the_catalogue() {
     for (document, least) in [("src/lib.rs", 30), ("docs/operations.md", 25)] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -45,7 +45,7 @@ fn every_scenario_that_is_cited_shows_its_entry_of_the_catalogue() {
 }
 
 #[test]
-fn the_manual_asks_for_the_rights_that_the_tests_on_servers_give() {
+fn manual_has_the_rights_of_the_tests_on_servers() {
     let manual = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     let tests = fs::read_to_string(root().join("tests/real/access.rs")).unwrap();
     let rights = tests.split("const RIGHTS: &str = \"").nth(1).unwrap().split('"').next().unwrap();

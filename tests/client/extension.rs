@@ -22,7 +22,7 @@ fn an_extension_moves_the_deadline_and_the_keys() {
 }
 
 #[test]
-fn an_extension_that_would_shorten_or_that_nobody_can_keep_is_refused() {
+fn extension_that_would_shorten_or_is_invalid_is_refused() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();

@@ -10,7 +10,7 @@ fn sets(world: &World) -> usize {
 }
 
 #[test]
-fn who_asked_first_gets_the_lock_first_and_nobody_else_asks_the_nodes() {
+fn first_in_the_queue_gets_the_lock_and_alone_asks_the_nodes() {
     let world = World::new();
     let redlock = world.client();
     let first = world.block_on(redlock.acquire("res")).unwrap();
@@ -73,7 +73,7 @@ fn a_lease_that_ends_by_itself_lets_the_next_one_try() {
 }
 
 #[test]
-fn an_acquisition_that_nobody_polls_any_more_does_not_keep_the_lock_for_ever() {
+fn unpolled_acquisition_does_not_keep_the_lock_for_ever() {
     let world = World::new();
     let redlock = world.client();
     let mut forgotten = acquiring(&redlock, "res");

@@ -176,7 +176,7 @@ fn a_dropped_acquisition_gives_back_what_it_may_have() {
 }
 
 #[test]
-fn an_acquisition_dropped_before_anything_was_written_writes_nothing() {
+fn acquisition_dropped_before_the_first_write_writes_nothing() {
     let world = World::new();
     world.each_node(|node| node.habit = Habit::Hangs);
     let redlock = world.client();

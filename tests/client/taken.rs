@@ -107,7 +107,7 @@ fn who_tries_again_after_a_split_vote_may_win() {
 }
 
 #[test]
-fn nobody_knows_whether_a_lock_is_taken_that_no_node_was_asked_for() {
+fn lock_is_not_reported_taken_if_no_node_was_asked() {
     let world = World::new();
     world.each_node(|node| node.habit = Habit::Refuses);
     let redlock: Redlock = world.client();

@@ -18,7 +18,7 @@ use crate::{Test, is_thorough, on_one_thread};
 
 pub(crate) const TESTS: &[Test] = &[
     on_one_thread!(an_acquisition_may_be_dropped_after_any_poll),
-    on_one_thread!(the_first_acquisition_of_a_client_may_be_dropped_after_any_poll),
+    on_one_thread!(first_acquisition_may_be_dropped_after_any_poll),
     on_one_thread!(an_acquisition_that_waits_may_be_dropped_after_any_poll),
     on_one_thread!(a_release_may_be_dropped_after_any_poll),
     on_one_thread!(an_extension_may_be_dropped_after_any_poll),
@@ -93,7 +93,7 @@ async fn an_acquisition_may_be_dropped_after_any_poll() {
     dropped(&fleet, &redlock, prepare).await;
 }
 
-async fn the_first_acquisition_of_a_client_may_be_dropped_after_any_poll() {
+async fn first_acquisition_may_be_dropped_after_any_poll() {
     let fleet = Fleet::of(5);
     let prepare = async || {
         let redlock = fleet.client();

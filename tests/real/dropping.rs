@@ -24,7 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_threads!(a_static_client_serves_one_runtime_after_the_other),
     on_threads!(a_static_client_serves_two_runtimes_at_once),
     on_threads!(a_waiter_outlives_the_runtime_that_served_it),
-    on_threads!(a_lease_is_lost_in_time_though_the_runtime_that_served_it_has_ended),
+    on_threads!(lease_is_lost_in_time_although_its_runtime_has_ended),
 ];
 
 fn runtime() -> Runtime {
@@ -174,7 +174,7 @@ fn a_waiter_outlives_the_runtime_that_served_it() {
     assert_eq!(on(&second, lease.release()), Released::Confirmed);
 }
 
-fn a_lease_is_lost_in_time_though_the_runtime_that_served_it_has_ended() {
+fn lease_is_lost_in_time_although_its_runtime_has_ended() {
     let fleet = Fleet::of(3);
     let (first, second) = (runtime(), runtime());
     let ttl = Duration::from_secs(2);

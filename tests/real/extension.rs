@@ -11,7 +11,7 @@ use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
     on_tokio!(an_extension_moves_the_keys_behind_the_deadline),
-    on_tokio!(a_lease_is_kept_alive_past_its_ttl_while_a_server_stands_still),
+    on_tokio!(lease_is_kept_alive_past_its_ttl_with_a_stopped_server),
     on_tokio!(a_lease_is_kept_alive_for_no_longer_than_asked),
     on_tokio!(a_kept_lease_whose_servers_are_killed_says_so),
     on_tokio!(keys_that_vanish_end_the_lease),
@@ -45,7 +45,7 @@ async fn an_extension_moves_the_keys_behind_the_deadline() {
     assert_eq!(fleet.keys(), [0; 3]);
 }
 
-async fn a_lease_is_kept_alive_past_its_ttl_while_a_server_stands_still() {
+async fn lease_is_kept_alive_past_its_ttl_with_a_stopped_server() {
     let fleet = Fleet::of(5);
     let (redlock, other) = (client(&fleet), client(&fleet));
     let lease = redlock.acquire("res").keep_alive(KeepAlive::at_most(60 * TTL)).await.unwrap();

@@ -26,7 +26,7 @@ async fn servers_in_order_are_not_objected_to() {
     let inspection = builder.build().unwrap().inspect().await;
     let found = worst(&inspection, Severity::Warning);
     assert_eq!(found.len(), 1, "{inspection}");
-    assert!(found[0].starts_with("no lock can be had: 0 of 5 nodes can vote"), "{inspection}");
+    assert!(found[0].starts_with("no lock can be acquired: 0 of 5 nodes can vote"), "{inspection}");
     assert!(found[0].contains("A majority counts in "), "they are young: {inspection}");
     assert_eq!(inspection.findings.len(), 6, "each forgets when it restarts: {inspection}");
     for node in &inspection.nodes {
@@ -57,7 +57,7 @@ async fn what_makes_keys_vanish_is_found() {
     let inspection = builder.build().unwrap().inspect().await;
     let found = worst(&inspection, Severity::Warning).join("\n");
     for part in
-        ["evicts keys", "is a replica", "said to be durable, and is not", "4 nodes tolerate"]
+        ["evicts keys", "is a replica", "promised to be durable, but is not", "4 nodes tolerate"]
     {
         assert!(found.contains(part), "{part}: {inspection}");
     }
@@ -65,7 +65,7 @@ async fn what_makes_keys_vanish_is_found() {
     fleet[3].ask::<()>("CONFIG SET appendonly yes");
     let inspection = fleet.builder().restart_guard_of(3, RestartGuard::Durable);
     let inspection = inspection.build().unwrap().inspect().await;
-    assert!(!inspection.to_string().contains("is not: that takes"), "{inspection}");
+    assert!(!inspection.to_string().contains("but is not: set"), "{inspection}");
 }
 
 async fn missing_rights_are_named() {
@@ -92,7 +92,7 @@ async fn a_server_that_is_away_or_hangs_is_named() {
     let inspection = fleet.client().inspect().await;
     fleet[0].cont();
     let found = worst(&inspection, Severity::Warning).join("\n");
-    assert!(found.starts_with("no lock can be had: 1 of 3 nodes can vote"), "{inspection}");
+    assert!(found.starts_with("no lock can be acquired: 1 of 3 nodes can vote"), "{inspection}");
     assert!(found.contains("does not end by itself"), "{inspection}");
     assert!(found.contains("no answer in time"), "{inspection}");
     assert_eq!(inspection.fingerprint, None);

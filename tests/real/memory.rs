@@ -15,11 +15,11 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_server_that_was_demoted_and_promoted_lets_nobody_in),
     on_tokio!(a_client_that_starts_after_a_failover_is_not_let_in),
     on_tokio!(a_restart_behind_a_proxy_lets_nobody_in),
-    on_tokio!(a_restart_behind_a_proxy_lets_nobody_in_at_once_where_every_vote_is_verified),
+    on_tokio!(restart_behind_a_proxy_is_noticed_if_votes_are_verified),
     on_tokio!(an_emptied_server_lets_nobody_in_who_is_connected),
     on_tokio!(an_emptied_server_lets_nobody_in_who_connects_again),
     on_tokio!(an_emptied_server_lets_nobody_in_who_starts),
-    on_tokio!(a_demoted_server_is_left_for_the_one_that_the_address_leads_to),
+    on_tokio!(demoted_server_is_left_for_the_new_one_at_its_address),
     on_tokio!(what_loses_no_key_costs_nothing),
     on_tokio!(durable_servers_are_upgraded_without_a_quarantine),
     on_tokio!(a_user_who_may_not_use_the_canary_locks_as_before),
@@ -95,7 +95,7 @@ async fn a_restart_behind_a_proxy_lets_nobody_in() {
     restarts_behind_a_proxy(|builder| builder, Duration::from_millis(1_100)).await;
 }
 
-async fn a_restart_behind_a_proxy_lets_nobody_in_at_once_where_every_vote_is_verified() {
+async fn restart_behind_a_proxy_is_noticed_if_votes_are_verified() {
     restarts_behind_a_proxy(Builder::verify_every_vote, Duration::ZERO).await;
 }
 
@@ -140,7 +140,7 @@ async fn an_emptied_server_lets_nobody_in_who_starts() {
     has_it_alone(lease, &other).await;
 }
 
-async fn a_demoted_server_is_left_for_the_one_that_the_address_leads_to() {
+async fn demoted_server_is_left_for_the_new_one_at_its_address() {
     let (old, new) = (Server::start(&[]), Server::start(&[]));
     let address = Switch::to(old.port()).await;
     let redlock = trusting(vec![address.url()]).build().unwrap();

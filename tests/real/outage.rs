@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_minority_that_stands_still_stops_nobody),
     on_tokio!(a_minority_that_was_killed_stops_nobody),
     on_tokio!(a_minority_that_came_back_empty_lets_nobody_else_in),
-    on_tokio!(a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over),
+    on_tokio!(majority_that_restarts_empty_waits_for_the_leases_end),
     on_tokio!(a_majority_that_stands_still_is_reported_within_the_bound),
     on_tokio!(a_majority_that_was_killed_is_reported_within_the_bound),
     on_tokio!(servers_that_all_stand_still_are_reported_within_the_bound),
@@ -63,7 +63,7 @@ async fn a_minority_that_came_back_empty_lets_nobody_else_in() {
 
 /// The servers forget the lease; nothing promised the client that they would stay away (catalogue
 /// K3).
-async fn a_majority_that_came_back_empty_does_not_vote_until_the_lease_is_over() {
+async fn majority_that_restarts_empty_waits_for_the_leases_end() {
     let ttl = Duration::from_secs(2);
     let mut fleet = Fleet::of(5);
     let builder = || {

@@ -9,7 +9,7 @@ use crate::serve;
 use crate::talk::Talk;
 
 #[test]
-fn what_is_no_protocol_is_named_and_ends_its_own_connection_only() {
+fn malformed_input_is_named_and_ends_only_its_connection() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let mut good = Talk::to(address);
@@ -86,7 +86,7 @@ fn values_are_large_and_binary() {
 }
 
 #[test]
-fn who_does_not_read_is_not_served_on_and_keeps_nobody_else_waiting() {
+fn connection_that_does_not_read_delays_no_other() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let value = "v".repeat(100_000);
@@ -133,7 +133,7 @@ impl Drop for Process {
 }
 
 #[test]
-fn what_is_announced_takes_no_memory_and_what_is_not_read_takes_little() {
+fn announced_bytes_take_no_memory_and_unread_ones_little() {
     let process = Process::start();
     let mut good = Talk::to(process.1);
     let mut bad = Vec::new();

@@ -45,7 +45,7 @@ resource  res
 time 0    with the first command about the resource, or START
   mutual-exclusion     holds                            expected to hold
   exclusive-section    holds                            expected to hold
-  fenced-order         –                                expected to hold
+  fenced-order         vacuous                          expected to hold
   not judged from outside: section-within-lease, sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
 reports: OUT/index.html
 "#]]
@@ -104,7 +104,7 @@ error: there is no profile `redis-7.1`
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);
     run(&["serve", "pause-in-flight", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
-error: the engine `serve` cannot do `pause` and `suspend`: a worker stops its own client (the fault `gc`)
+error: the engine `serve` does not support `pause` and `suspend`: stop the worker itself by `kill -STOP` (the fault `gc`)
 
 "#]]);
 }

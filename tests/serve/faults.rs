@@ -283,7 +283,7 @@ fn a_delay_may_concern_what_asks_for_the_lock_alone() {
 
 /// A script can keep A busy for any time: faults on A wait for it, and no other fault does.
 #[test]
-fn a_fault_that_waits_for_a_script_has_not_begun_and_delays_no_other() {
+fn fault_that_waits_for_a_script_delays_no_other() {
     let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"del\"\nat = \"100ms\"\ndelete = { host = \"A\" }\n\
          [[fault]]\nid = \"other\"\nat = \"200ms\"\n\
@@ -323,7 +323,7 @@ fn a_master_dies_however_many_scripts_wait_for_it() {
 
 /// The kernel delivers the replies that the process wrote before it died.
 #[test]
-fn answers_that_travel_when_a_process_dies_arrive_before_the_end() {
+fn answers_in_flight_at_a_death_arrive_before_the_close() {
     let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
          delay = { from = [\"A\"], to = [\"c1\"], by = \"1500ms\" }\n\

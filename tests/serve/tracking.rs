@@ -14,7 +14,7 @@ fn tracking(address: SocketAddr, options: &str) -> Talk {
 }
 
 #[test]
-fn a_change_is_pushed_at_once_to_the_connections_that_read_the_key() {
+fn change_is_pushed_at_once_to_connections_that_read_the_key() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let (mut one, mut two) = (tracking(address, ""), tracking(address, "NOLOOP"));
@@ -39,7 +39,7 @@ fn a_change_is_pushed_at_once_to_the_connections_that_read_the_key() {
 
 /// A push that came after a later reply would be taken for a change of what was just read.
 #[test]
-fn pushes_and_answers_of_a_connection_are_in_the_order_of_execution() {
+fn pushes_and_answers_are_in_the_order_of_execution() {
     const CHANGES: usize = 300;
     let fleet = serve("");
     let address = fleet.addresses()[0];

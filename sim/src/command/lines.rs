@@ -85,7 +85,7 @@ fn observed(found: &PropertyResult) -> String {
     match found.observed {
         Observed::Holds => String::from("holds"),
         Observed::Unjudged => String::from("not judged"),
-        Observed::Vacuous => String::from("–"),
+        Observed::Vacuous => String::from("vacuous"),
         Observed::Violated => format!("violated ({})", found.blames.join(" or ")),
         Observed::Sometimes => {
             let (seeds, blames) = (found.violating_seeds, found.blames.join(" or "));

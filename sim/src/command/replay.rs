@@ -35,7 +35,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     tell(&result, &which, &events, &out.out.join(history));
     if again != outcome {
         say(format_args!(
-            "played again, the hash is {:016x}: the same seed, another run",
+            "hash    {:016x} when repeated: one seed gave two different runs",
             again.hash
         ));
         exit = exit.max(Exit::Nondeterminism);
@@ -67,7 +67,7 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters, faults_begun };
     let result = search::judge_one(case, engine, &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
-    say(format_args!("hash    {:016x}, as its events have", stored.hash));
+    say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
     tell(&result, &case.full_name(), &stored.events, path);
     Ok(exit_of(&result))
 }

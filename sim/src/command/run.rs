@@ -110,7 +110,9 @@ impl<'a> Session<'a> {
             }
             Err(_) => {
                 self.exit(Exit::Internal);
-                self.say(&format!("BROKEN  {name}  the simulator itself is wrong: see above"));
+                self.say(&format!(
+                    "BROKEN  {name}  the simulator has a defect: see the panic above"
+                ));
             }
         }
     }

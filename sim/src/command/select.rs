@@ -43,12 +43,12 @@ impl Library {
         found.ok_or_else(|| {
             let message = format!("error: there is no scenario `{name}` ({})", self.origin);
             if Path::new(name).is_dir() {
-                let help = format!("for the scenarios in the folder, say `./{name}/`");
+                let help = format!("for the scenarios in the folder, write `./{name}/`");
                 return Stop::usage(format!("{message}\n  = help: {help}"));
             }
             Stop::usage(match nearest(name, names) {
                 Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
-                None => format!("{message}\n  = help: `redlock-sim list` says which there are"),
+                None => format!("{message}\n  = help: `redlock-sim list` lists all"),
             })
         })
     }
@@ -177,7 +177,7 @@ fn no_case(file: &File, slug: &str, slugs: &[String]) -> Stop {
     let help = match nearest(slug, slugs.iter().map(String::as_str)) {
         Some(other) => format!("did you mean `{}::{other}`?", file.scenario().name),
         None if slugs.is_empty() => String::from("it has no cases"),
-        None => format!("it has {}", slugs.join(", ")),
+        None => format!("its cases are {}", slugs.join(", ")),
     };
     Stop::usage(format!("{message}\n  = help: {help}"))
 }
@@ -188,7 +188,7 @@ pub(super) fn profile(name: &str) -> Result<&'static Profile, Stop> {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         let help = match nearest(name, known.iter().copied()) {
             Some(other) => format!("did you mean `{other}`?"),
-            None => format!("there are {}", known.join(", ")),
+            None => format!("the profiles are {}", known.join(", ")),
         };
         Stop::usage(format!("error: there is no profile `{name}`\n  = help: {help}"))
     })

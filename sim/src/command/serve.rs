@@ -13,7 +13,7 @@ use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
 
 /// Scenario that is served if none is named: masters and a network without faults.
-const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters that nothing happens to\"\n\
+const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without faults\"\n\
                      [cluster]\nnetwork = { delay = \"0ms\" }\n\
                      [[client]]\nid = \"nobody\"\nsubject = \"worker\"\n";
 
@@ -72,7 +72,7 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
         let names = "ABCDEFGHI".chars().map(String::from);
         let nodes: Vec<String> = names.take(usize::from(count)).collect();
         if arguments.which.is_some() && scenario.cluster.nodes.len() != nodes.len() {
-            let message = "error: `--nodes` is not for scenarios, which say how many they have";
+            let message = "error: `--nodes` cannot be combined with a scenario: it has its own number of nodes";
             return Err(Stop::usage(message));
         }
         if arguments.which.is_none() {
@@ -130,9 +130,9 @@ fn judged(result: &CaseResult) -> String {
 fn describe(verdict: &Verdict) -> Vec<String> {
     let result = &verdict.played.result;
     let mut text = if verdict.is_cut_short {
-        String::from("not judged: more happened than a history can tell")
+        String::from("not judged: too many events for a history")
     } else if verdict.is_empty() {
-        String::from("not judged: nobody asked for the lock")
+        String::from("not judged: no worker asked for the lock")
     } else {
         judged(result)
     };

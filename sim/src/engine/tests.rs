@@ -29,7 +29,7 @@ fn left(history: &[Event]) -> Vec<u64> {
 }
 
 #[test]
-fn an_extension_that_the_client_does_not_begin_is_told_with_its_reason() {
+fn refused_extension_is_recorded_with_its_reason() {
     for (steps, expected) in [
         ("{ extend = {} }, { at = \"2s\", extend = {} }", vec![(2_000, Refusal::TooMany)]),
         ("{ at = \"1s\", extend = { ttl = \"5s\" } }", vec![(1_000, Refusal::WouldShorten)]),

@@ -155,7 +155,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpKind {
-    /// EXPIRE or PEXPIRE, whoever wrote the key.
+    /// EXPIRE or PEXPIRE, regardless of its writer.
     Expire,
     /// Compare-and-extend: extends the key only if it holds the caller's token.
     Extend,
@@ -173,7 +173,7 @@ pub enum OpKind {
     Set,
     /// WAIT: returns the number of replicas that have the writes of this connection.
     Wait,
-    /// PTTL: returns the remaining life of a key, whoever wrote it.
+    /// PTTL: returns the remaining life of a key, regardless of its writer.
     TimeLeft,
 }
 

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_inline_string_and_the_shortest_other_one_are_kept_whole() {
+    fn longest_inline_and_shortest_heap_string_are_kept_whole() {
         for length in [0, INLINE_MAX - 1, INLINE_MAX, INLINE_MAX + 1, 1_000] {
             let bytes = vec![b'x'; length];
             let small = SmallBytes::new(&bytes);

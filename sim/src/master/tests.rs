@@ -49,7 +49,7 @@ fn a_restart_is_another_run_that_began_just_now() {
 }
 
 #[test]
-fn without_persistence_a_restart_is_empty_and_says_what_was_lost() {
+fn restart_without_persistence_is_empty_and_reports_the_loss() {
     let mut master = master(Persistence::None);
     ask(&mut master, set(b"v"), 7_000, ONE);
     master.kill();
@@ -81,7 +81,7 @@ fn a_key_that_had_expired_by_the_restart_is_not_loaded() {
 }
 
 #[test]
-fn always_keeps_keys_their_writers_and_their_absolute_expiry_through_both_deaths() {
+fn always_keeps_keys_writers_and_expiry_through_both_deaths() {
     for death in [Master::kill, Master::power] {
         let mut master = master(Persistence::Always);
         ask(&mut master, set(b"v"), 7_000, ONE);
@@ -94,7 +94,7 @@ fn always_keeps_keys_their_writers_and_their_absolute_expiry_through_both_deaths
 }
 
 #[test]
-fn always_does_not_bring_back_what_was_deleted_expired_evicted_or_flushed() {
+fn always_does_not_restore_ended_keys() {
     let ways: [fn(&mut Master); 5] = [
         |master| drop(ask(master, KeyCommand::CompareAndDelete { value: b"v" }, 7_010, ONE)),
         |master| drop(ask(master, KeyCommand::Get, 7_101, ONE)),
@@ -231,7 +231,7 @@ fn each_promotion_begins_another_history() {
 }
 
 #[test]
-fn the_first_replica_begins_another_history_and_the_next_one_joins_it() {
+fn first_replica_begins_a_history_and_the_next_one_joins_it() {
     let mut master = master(Persistence::None);
     master.introduce(20_000_000);
     let (first, _) = master.history();
@@ -246,7 +246,7 @@ fn the_first_replica_begins_another_history_and_the_next_one_joins_it() {
 }
 
 #[test]
-fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another_history() {
+fn refill_by_a_former_replica_keeps_canary_but_not_history() {
     let mut master = master(Persistence::None);
     master.begin_stream();
     let (_, before) = master.introduce(20_000_000);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_data_set_is_pushed_to_all_listeners_and_clears_the_table() {
+    fn emptied_data_set_is_pushed_to_all_and_clears_the_table() {
         let mut tracked = listening(1, Mode::OptIn, true);
         tracked.listen(2, Mode::All, false);
         read(&mut tracked, 2, b"k");

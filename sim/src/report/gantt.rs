@@ -158,7 +158,8 @@ impl<'t, 'a> Gantt<'t, 'a> {
         };
         let area = Area { x: from, y: self.clients_top, width, height };
         self.svg.rect("overlap", area, "");
-        let told = if self.at_once(violation) { "both at once" } else { "not alone all the while" };
+        let told =
+            if self.at_once(violation) { "both at once" } else { "another lease in between" };
         self.svg.rect("overlap-hatch", area, told);
         let length = violation.to_ns.saturating_sub(violation.from_ns);
         let label = match length {

@@ -169,7 +169,7 @@ fn findings(played: &Played) -> Markup {
             }
         }
         @if !vacuous.is_empty() {
-            p.note { "Nothing put these to the test: " (text::list(&vacuous)) "." }
+            p.note { "Vacuous, because nothing put them to the test: " (text::list(&vacuous)) "." }
         }
     }
 }
@@ -205,17 +205,9 @@ fn share(it: &PropertyResult, runs: u64) -> String {
         return format!("{} of {runs}", it.violating_seeds);
     }
     match it.bound_95(runs) {
-        Some(_) => format!("0 of {runs}: under {}, with 95 % confidence", percent_below(runs)),
+        Some(_) => format!("0 of {runs}"),
         None => String::from("–"),
     }
-}
-
-/// Formats [`PropertyResult::bound_95`] in percent, rounded up to four places. Uses integers only,
-/// because reports contain no floats.
-fn percent_below(runs: u64) -> String {
-    let ppm = 3_000_000u64.div_ceil(runs.max(1)).min(1_000_000);
-    let digits = format!("{}.{:04}", ppm / 10_000, ppm % 10_000);
-    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn legend() -> Markup {
@@ -223,16 +215,21 @@ fn legend() -> Markup {
         aside.legend {
             h2 { "How to read the pictures" }
             p {
-                "A client’s tall bar is its " em { "belief" } ": from the instant at which it was given the lease "
-                "until it released it, was told that it is over, or its own clock reached the deadline. "
-                "The dark bar inside is the critical section; the hatched end is what the lease gives up for drift. "
-                "A small square is an attempt that came to nothing, “w” a write that leaves the client. "
-                "A master’s bar is the key, named after the lease that it belongs to; "
-                "✕ is where a key ended early or late, ▷ where it should have ended. "
-                "Hatched grey: the host was stopped, stalled or dead. Red hatching: two at once."
+                "A client’s tall bar is its " em { "belief" } ": from the delivery of the lease until its release, "
+                "its loss, or the deadline on the client’s own clock. "
+                "The dark bar inside is the critical section; the hatched end is the allowance for drift. "
+                "A small square is a failed attempt, “w” a write that leaves the client. "
+                "A master’s bar is a key, named after its lease; "
+                "✕ marks where a key ended early or late, ▷ where it should have ended. "
+                "Hatched grey: the host was stopped, stalled or dead. Red hatching: two holders at once."
             }
             p {
-                "In the message diagrams time runs down, an event a line; ✕ ends what was lost, dotted arrows came late."
+                "In the message diagrams time runs down, one event a line; ✕ marks a lost message, a dotted arrow a "
+                "late one."
+            }
+            p {
+                "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "
+                "happen: the share is no failure rate."
             }
         }
     }

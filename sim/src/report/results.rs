@@ -73,7 +73,8 @@ pub struct PropertyReport {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortest_overlap_ns: Option<u64>,
     /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
-    /// violate the property.
+    /// violate the property. Seeds vary message delays and clock phases, so this is no failure rate
+    /// of a deployment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound_95: Option<f64>,
     /// Differences between the observed and the expected verdict.
@@ -156,13 +157,17 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
                  disable the fault"
             )
         }
-        Failure::OneHistory => String::from("every seed gave one and the same history"),
+        Failure::OneHistory => String::from(
+            "every seed gave the same history: vary something, e.g. give `cluster.network.delay` a range",
+        ),
         Failure::Nondeterminism { seed } => {
-            format!("two runs by seed {seed} differed: the harness is not deterministic")
+            format!("two runs of seed {seed} differ: the harness is not deterministic")
         }
         Failure::Panicked { seed, message } => {
-            format!("the run by seed {seed} panicked: {message}")
+            format!("the run of seed {seed} panicked: {message}")
         }
-        Failure::NothingHappened => String::from("no lease was asked for in any run"),
+        Failure::NothingHappened => {
+            String::from("no client asked for the lock in any run: add a step `acquire`")
+        }
     }
 }

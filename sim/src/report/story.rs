@@ -71,7 +71,7 @@ pub(super) fn of_violation(
         }
         _ => other::tell(timeline, property, violation),
     };
-    Story { headline, lets, then, therefore: therefore(timeline, property, violation) }
+    Story { headline, lets, then, therefore: therefore(timeline, violation) }
 }
 
 fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
@@ -86,8 +86,8 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
 }
 
-/// Introduces an attempt: `L1 = c1's lease, counted on A, B and C; believed from 0.002 s to 9.898 s
-/// (…)`.
+/// Introduces an attempt: `L1 = c1's lease, counted on A, B and C; believed from 0.002 s to 9.898 s;
+/// …`.
 fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     let client = timeline.client_name(attempt.id.client);
     let name = timeline.name(attempt.id);
@@ -101,7 +101,9 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
     }
     let spans = attempt.beliefs.iter().map(|belief| {
-        format!("from {} to {}", text::instant(belief.from_ns), text::instant(belief.to_ns))
+        let (from, to) = (text::instant(belief.from_ns), text::instant(belief.to_ns));
+        let end = if ends_by_release(attempt, belief.to_ns) { " (released)" } else { "" };
+        format!("from {from} to {to}{end}")
     });
     match spans.collect::<Vec<_>>().as_slice() {
         spans @ [_, ..] => told += &format!("; believed {}", text::list(spans)),
@@ -109,7 +111,9 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
             told += &format!("; given back at once, at {}", text::instant(delivered.at_ns));
             return Clause::at(delivered, told);
         }
-        _ => told += &format!("; over when it came, at {}", text::instant(delivered.at_ns)),
+        _ => {
+            told += &format!("; already over when delivered, at {}", text::instant(delivered.at_ns))
+        }
     }
     told += &arithmetic(attempt);
     told += &extensions(attempt);
@@ -144,29 +148,41 @@ fn extensions(attempt: &Attempt) -> String {
     told
 }
 
-/// Explains the length of a lease: ` (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
+/// Returns true if the caller's release ended a belief at `to_ns`, not its deadline or loss.
+fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
+    let is_lost = attempt.lost.is_some_and(|lost| lost.at_ns <= to_ns);
+    !is_lost && attempt.released.is_some_and(|released| released.at_ns == to_ns)
+}
+
+/// Explains the validity of a lease at T2:
+/// `; valid for 9.896 s at T2 (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
 fn arithmetic(attempt: &Attempt) -> String {
     if attempt.ttl_ns == u64::MAX {
-        return String::from(" (no expiry)");
+        return String::from("; no expiry");
     }
     let ttl = text::length(attempt.ttl_ns);
+    // Seen from outside (`serve`), a client's own deadline is unknown.
+    if attempt.delivered.is_some_and(|(_, deadline_local_ns)| deadline_local_ns == u64::MAX) {
+        return format!("; TTL {ttl}");
+    }
     let drift = match attempt.drift_ns {
         0 => String::new(),
         ns => format!(" − {} for drift", text::length(ns)),
     };
-    let elapsed = match attempt.decided {
-        Some((_, t2)) => {
-            let elapsed_ns = t2.saturating_sub(attempt.t1_local_ns);
-            format!(" − {} elapsed", text::length(elapsed_ns))
-        }
-        None => String::new(),
+    let Some((_, t2_local_ns)) = attempt.decided else { return format!("; TTL {ttl}{drift}") };
+    let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
+    let elapsed = text::length(elapsed_ns);
+    let left_ns = attempt.ttl_ns.saturating_sub(elapsed_ns).saturating_sub(attempt.drift_ns);
+    let valid = match left_ns {
+        0 => String::from("not valid"),
+        ns => format!("valid for {}", text::length(ns)),
     };
-    format!(" (TTL {ttl}{elapsed}{drift})")
+    format!("; {valid} at T2 (TTL {ttl} − {elapsed} elapsed{drift})")
 }
 
-fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
+fn therefore(timeline: &Timeline<'_>, violation: &Violation) -> String {
     if violation.blamed.is_none() {
-        return String::from("No assumption was broken: the lock client itself is wrong.");
+        return String::from("No assumption was broken: the lock client is wrong.");
     }
     let names = violation.blamed.names(timeline.scenario);
     let broken: Vec<String> = violation
@@ -175,11 +191,8 @@ fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation)
         .zip(&names)
         .map(|(blame, name)| format!("{} ({name})", assumption(timeline, blame)))
         .collect();
-    let knew = match property {
-        Property::MutualExclusion => " Neither client could know.",
-        _ => "",
-    };
-    format!("What was assumed and did not hold: {}.{knew}", text::list(&broken))
+    let assumptions = if broken.len() == 1 { "assumption" } else { "assumptions" };
+    format!("Broken {assumptions}: {}.", text::list(&broken))
 }
 
 /// Returns the assumption that `blame` breaks.
@@ -189,15 +202,15 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
             format!("{} keeps the keys that it acknowledged", timeline.host_name(host))
         }
         Blame::Application => String::from(
-            "the application looks before it enters, and leaves when the lease is over",
+            "the application checks the lease before it enters, and leaves when the lease is over",
         ),
         Blame::Clock(host) => {
             format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
         }
         Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
-        Blame::Operator => String::from("nobody else touches the keys"),
+        Blame::Operator => String::from("no operator deletes or changes keys"),
         Blame::Pause => String::from(
-            "no process is stopped between its last look at the clock and the end of its section",
+            "no process is stopped between its last check of the lease and the end of its section",
         ),
     }
 }
@@ -228,19 +241,21 @@ fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
     let client = timeline.client_name(attempt.id.client);
     match (attempt.released, attempt.lost) {
         (Some(released), Some(lost)) if lost.at_ns <= released.at_ns => {
-            format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
+            format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
         }
-        (Some(released), _)
-            if attempt.delivered.is_some_and(|(at, _)| at.at_ns == released.at_ns) =>
-        {
-            String::from(".")
-        }
+        (Some(released), _) if ends_with(attempt, released.at_ns) => String::from("."),
         (Some(released), _) => format!("; released at {}.", text::instant(released.at_ns)),
         (None, Some(lost)) => {
-            format!("; {client} was told at {} that it was over.", text::instant(lost.at_ns))
+            format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
         }
         (None, None) => String::from("."),
     }
+}
+
+/// Returns true if the introduction already names `at_ns` as the end of the lease.
+fn ends_with(attempt: &Attempt, at_ns: u64) -> bool {
+    attempt.delivered.is_some_and(|(delivered, _)| delivered.at_ns == at_ns)
+        || attempt.beliefs.last().is_some_and(|belief| belief.to_ns == at_ns)
 }
 
 /// Returns one clause for each client and each reason for which attempts of the client failed.

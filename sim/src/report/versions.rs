@@ -63,7 +63,7 @@ const VERSIONS: [Version; 5] = [
         name: "this client",
         subject: "redlock",
         single: false,
-        what: "with quarantine and a look before the section",
+        what: "with quarantine and a check before the section",
         defect: None,
         told: include_str!("versions/this-client.md"),
     },
@@ -101,7 +101,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[FIVE],
     },
     Defect {
-        what: "a replica takes the place of a master and has not heard of the lock",
+        what: "a replica without the key replaces a master",
         catalogue: "S6",
         scenario: "asynchronous-replica",
         property: Property::MutualExclusion,
@@ -109,7 +109,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[r#"cluster.nodes=["M", "B", "C", "D", "E"]"#],
     },
     Defect {
-        what: "the answer to the lock comes after the lease",
+        what: "the grant arrives after the lease is over",
         catalogue: "K5",
         scenario: "pause-in-flight",
         property: Property::ExclusiveSection,
@@ -117,7 +117,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[],
     },
     Defect {
-        what: "a master forgets over a restart",
+        what: "a master restarts without its keys",
         catalogue: "K3",
         scenario: "restart-without-persistence",
         property: Property::MutualExclusion,
@@ -133,7 +133,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[],
     },
     Defect {
-        what: "the holder stops after its last look",
+        what: "the holder stops after its last check",
         catalogue: "K1",
         scenario: "pause-after-the-check",
         property: Property::ExclusiveSection,

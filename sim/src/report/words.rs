@@ -50,12 +50,12 @@ const fn key_end(cause: KeyEnd) -> &'static str {
 /// Describes why an extension was not begun.
 pub(super) const fn refusal(why: Refusal) -> &'static str {
     match why {
-        Refusal::Busy => "another one is under way",
+        Refusal::Busy => "another extension is under way",
         Refusal::Lost => "the lease is over",
-        Refusal::TooLong => "longer than keys may live",
-        Refusal::TooMany => "it has been extended as often as it may be",
+        Refusal::TooLong => "the TTL exceeds the longest allowed",
+        Refusal::TooMany => "the limit of extensions is reached",
         Refusal::Unsupported => "this lock has no extensions",
-        Refusal::WouldShorten => "it would end no later than now",
+        Refusal::WouldShorten => "the lease would not end later",
     }
 }
 
@@ -77,18 +77,18 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
             let runs = match rate_ppb {
                 0 => String::from("runs true"),
                 -1_000_000_000 => String::from("stands still"),
-                rate => format!("runs at {}", text::percent(rate / 1_000)),
+                rate => format!("drifts by {}", text::percent(rate / 1_000)),
             };
-            (host(whose), format!("{} is set or {runs} from here", clock(kind)))
+            (host(whose), format!("{}: new reading or rate from here; it {runs}", clock(kind)))
         }
         EventKind::NodeUp { node: it, incarnation } => {
-            (node(it), format!("up, start number {incarnation}"))
+            (node(it), format!("up, incarnation {incarnation}"))
         }
         EventKind::NodeDown { node: it, power } => (node(it), down(power)),
         EventKind::NodeStalled { node: it } => (node(it), String::from("stalled")),
         EventKind::NodeUnstalled { node: it } => (node(it), String::from("executes again")),
         EventKind::FailedOver { node: it, host: to } => {
-            (node(it), format!("{} is the master from here", host(to)))
+            (node(it), format!("{} is its master from here", host(to)))
         }
         EventKind::Stopped { host: it, suspended } => {
             (host(it), String::from(if suspended { "suspended" } else { "stopped" }))
@@ -113,7 +113,7 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
             (String::from("—"), fault_name(timeline, fault, "ended"))
         }
         EventKind::Healed { .. } => {
-            (String::from("—"), String::from("healed: every fault with an end has ended"))
+            (String::from("—"), String::from("every fault that has an end has ended"))
         }
         EventKind::Ended => (String::from("—"), String::from("the run is over")),
         EventKind::Executed { node: it, attempt, op: command, answer: told, after, .. } => {
@@ -170,7 +170,7 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             let whose = timeline.name(attempt);
             (
                 client(attempt.client),
-                format!("hears {told} from {} for {} of {whose}", node(it), op(command)),
+                format!("receives {told} from {} for {} of {whose}", node(it), op(command)),
             )
         }
         EventKind::AttemptSettled { attempt, outcome } => {
@@ -201,17 +201,17 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (client(attempt.client), format!("extension {round} of {whose}: {what}"))
         }
         EventKind::ExtensionDelivered { attempt, .. } => {
-            (client(attempt.client), format!("holds {} for longer", timeline.name(attempt)))
+            (client(attempt.client), format!("holds the extended {}", timeline.name(attempt)))
         }
         EventKind::ReleaseCalled { attempt } => {
             (client(attempt.client), format!("releases {}", timeline.name(attempt)))
         }
         EventKind::LostDelivered { attempt } => {
-            (client(attempt.client), format!("is told that {} is over", timeline.name(attempt)))
+            (client(attempt.client), format!("learns that {} is over", timeline.name(attempt)))
         }
         EventKind::Looked { attempt, alive } => {
-            let told = if alive { "alive" } else { "over" };
-            (client(attempt.client), format!("looks at {}: {told}", timeline.name(attempt)))
+            let told = if alive { "valid" } else { "over" };
+            (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
         }
         other => of_section(timeline, other),
     }
@@ -252,12 +252,12 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
 /// Describes the outcome of an attempt.
 pub(super) const fn settled(how: Settlement) -> &'static str {
     match how {
-        Settlement::Cancelled => "given up by its caller",
+        Settlement::Cancelled => "cancelled by its caller",
         Settlement::Granted => "granted",
-        Settlement::Quarantined => "refused, too many nodes were in quarantine",
-        Settlement::Split => "refused, the votes were split",
-        Settlement::Taken => "refused, another’s keys were in the way",
-        Settlement::TooFewNodes => "refused, too few nodes answered",
-        Settlement::TooSlow => "refused, too little time was left after the answers",
+        Settlement::Quarantined => "refused: too many nodes were in quarantine",
+        Settlement::Split => "refused: the votes were split",
+        Settlement::Taken => "refused: taken by another attempt",
+        Settlement::TooFewNodes => "refused: too few nodes answered",
+        Settlement::TooSlow => "refused: too little validity was left at T2",
     }
 }

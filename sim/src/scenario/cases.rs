@@ -61,7 +61,7 @@ impl<'s> Cases<'s> {
 
     /// Adds the cases that one `[[case]]` describes.
     fn add_spec(&mut self, mut tree: Tree<'s>, spec: &Value<'s>) -> Result<(), Problems> {
-        let no_table = || self.source.problem_here(spec.span(), "a case is a table", None);
+        let no_table = || self.source.problem_here(spec.span(), "a case must be a table", None);
         let table = spec.get_ref().as_table().ok_or_else(no_table)?;
         tree.remove("expect");
         if let Some(expect) = table.get("expect") {
@@ -120,7 +120,7 @@ impl<'s> Cases<'s> {
     ) -> Result<Vec<Variant<'s>>, Problems> {
         let values = values.get_ref().as_array().filter(|values| !values.is_empty());
         let Some(values) = values else {
-            let message = "a sweep needs a list of values, at least one";
+            let message = "a sweep needs a list of at least one value";
             return Err(self.source.problem_here(path.span(), message, None).into());
         };
         if variants.len() * values.len() > CASES_MAX {
@@ -201,8 +201,8 @@ impl<'s> Cases<'s> {
         }
         if let Some((_, other)) = self.named.get(&slug) {
             let other = other.name.clone().unwrap_or_default();
-            let message = format!("two cases are called `{slug}`");
-            let help = format!("the other one is `{other}`");
+            let message = format!("two cases have the name `{slug}`");
+            let help = format!("the other case is `{other}`");
             return Err(self.source.problem_here(span, &message, Some(&help)).into());
         }
         if self.named.len() >= CASES_MAX {

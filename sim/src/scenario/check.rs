@@ -69,11 +69,11 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
     };
     if names::slug(name) != name || name.is_empty() {
         let expected = "expected lower case letters, digits and single `-`";
-        return Some(wrong(format!("`{name}` is no name of a scenario"), expected.to_owned()));
+        return Some(wrong(format!("`{name}` is not a valid scenario name"), expected.to_owned()));
     }
-    let message = format!("the scenario is named `{name}`, its file `{stem}`");
+    let message = format!("the scenario is named `{name}`, but its file `{stem}`");
     (name != stem).then(|| Complaint {
-        help: Some(String::from("give both the same name")),
+        help: Some(String::from("use one name for both")),
         ..wrong(message, format!("expected `{stem}`"))
     })
 }
@@ -107,11 +107,11 @@ impl<'s> Check<'s> {
 
     fn head(&mut self) {
         if self.scenario.schema != 1 {
-            let message = format!("schema {} is not known", self.scenario.schema);
+            let message = format!("schema {} is unknown", self.scenario.schema);
             self.wrong("schema", &message, "expected 1");
         }
         if self.scenario.title.trim().is_empty() {
-            self.wrong("title", "the title is empty", "expected one line: what happens");
+            self.wrong("title", "the title is empty", "expected one line that says what happens");
         }
         if let Some(duration) = self.scenario.run.duration {
             self.positive("run.duration", duration);
@@ -122,14 +122,14 @@ impl<'s> Check<'s> {
         let lock = &self.scenario.lock;
         if lock.resource.is_empty() || lock.resource.len() > NAME_MAX {
             let expected = format!("expected 1 to {NAME_MAX} bytes");
-            self.wrong("lock.resource", "no name of a resource", &expected);
+            self.wrong("lock.resource", "the length of the resource's name is invalid", &expected);
         }
         self.ttl("lock.ttl", lock.ttl);
         self.positive("lock.node-timeout", lock.node_timeout);
         self.span("lock.min-validity", lock.min_validity);
         self.span("lock.drift.constant", lock.drift.constant);
         if lock.drift.share_ppm > PPM_MAX as u32 {
-            let message = "a lease cannot give up more than all of its time";
+            let message = "the drift allowance exceeds the whole TTL";
             self.wrong("lock.drift.share-ppm", message, "expected at most 1000000");
         }
         self.positive("lock.retry.first", lock.retry.first);
@@ -139,7 +139,7 @@ impl<'s> Check<'s> {
             self.wrong("lock.retry.longest", "shorter than `retry.first`", &expected);
         }
         if lock.plain_extensions && !self.scenario.cluster.server.extends_plainly() {
-            let message = "masters that have no plain owner-checked SET";
+            let message = "the masters have no owner-checked SET (`IFEQ`)";
             let expected = "expected `cluster.server` to be `redis-8.4` or `valkey-9`";
             self.wrong_key("lock.plain-extensions", message, expected);
         }
@@ -167,14 +167,14 @@ impl<'s> Check<'s> {
         // A competing client may have to try for as long as the TTL.
         self.tries(place, ttl);
         if !ttl.0.is_multiple_of(1_000_000) {
-            let message = format!("a TTL of {ttl} is not whole milliseconds");
-            self.wrong(place, &message, "Redis counts milliseconds");
+            let message = format!("a TTL of {ttl} is not a whole number of milliseconds");
+            self.wrong(place, &message, "Redis counts whole milliseconds");
         }
     }
 
     fn positive(&mut self, place: &str, span: Span) {
         if span.0 == 0 {
-            self.wrong(place, "no time at all", "expected more than 0");
+            self.wrong(place, "the duration is zero", "expected more than 0");
         }
         self.span(place, span);
     }
@@ -192,8 +192,8 @@ impl<'s> Check<'s> {
         let most = Span(longest.0.saturating_mul(RETRIES_MAX));
         if length > most {
             let message =
-                format!("{length} of trying is too many attempts, at most {longest} apart");
-            let help = "or give `lock.retry.longest` a larger value";
+                format!("{length} of retries allows too many attempts, at most {longest} apart");
+            let help = "or increase `lock.retry.longest`";
             self.wrong(place, &message, &format!("expected at most {most}")).help =
                 Some(help.to_owned());
         }
@@ -205,13 +205,13 @@ impl<'s> Check<'s> {
 
     fn name(&mut self, place: &str, name: &str) {
         if !names::is_name(name) {
-            let message = format!("`{name}` is no name");
+            let message = format!("`{name}` is not a valid name");
             let expected =
                 format!("expected a letter, then letters, digits, `-` and `_`, at most {NAME_MAX}");
             self.wrong(place, &message, &expected);
         } else if ["store", "probe"].contains(&name) {
-            let message = format!("the name `{name}` is taken");
-            self.wrong(place, &message, "`store` and `probe` are hosts of every scenario");
+            let message = format!("the name `{name}` is reserved");
+            self.wrong(place, &message, "`store` and `probe` are hosts in every scenario");
         }
     }
 
@@ -236,7 +236,7 @@ impl<'s> Check<'s> {
         }
         let known = self.names(Hosts::All).contains(&name);
         let message = if known {
-            format!("`{name}` cannot stand here")
+            format!("`{name}` is not allowed here")
         } else {
             format!("unknown host `{name}`")
         };
@@ -249,7 +249,7 @@ impl<'s> Check<'s> {
         for (group, key) in groups.into_iter().zip(keys) {
             let place = format!("{place}.{key}");
             if group.is_empty() {
-                self.wrong(&place, "nobody is in this group", "expected names of hosts");
+                self.wrong(&place, "the group is empty", "expected names of hosts");
             }
             for (at, name) in group.iter().enumerate() {
                 self.host(&format!("{place}.{at}"), name, Hosts::All);

@@ -31,8 +31,10 @@ impl File {
         }
         let source = Source::new(path, text, &[]);
         if let Some(at) = source::too_deep(text) {
-            let help = "put fewer dots into one line";
-            return Err(source.problem_here(at..at, "this could nest too deep", Some(help)).into());
+            let help = "use fewer dots in one line";
+            return Err(source
+                .problem_here(at..at, "the tables are nested too deep", Some(help))
+                .into());
         }
         let tree = Tree::parse(text).map_err(|error| source.toml_problem(&error))?;
         let base = tree.scenario().map_err(|error| source.toml_problem(&error))?;

@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn any_setting_is_refused_or_applied_and_what_is_written_reads_as_it_was(
+    fn any_setting_is_refused_or_applied_and_survives_a_round_trip(
         file in select(&FILES[..]),
         settings in vec((select(&PATHS[..]), select(&VALUES[..])), 1..4),
     ) {

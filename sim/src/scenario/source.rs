@@ -40,7 +40,7 @@ impl FromStr for Override {
             .ok_or_else(|| format!("expected `path=value`, such as `lock.ttl=5s`, not `{text}`"))?;
         let (path, value) = (path.trim().to_owned(), value.trim().to_owned());
         if path.split('.').any(str::is_empty) {
-            return Err(format!("`{path}` is no path: expected names joined by dots"));
+            return Err(format!("`{path}` is not a path: expected names joined by dots"));
         }
         if path.len() + value.len() > TEXT_MAX || too_deep(&value).is_some() {
             return Err(String::from("the value is too long"));

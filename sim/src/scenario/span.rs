@@ -57,7 +57,9 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
-            format!("`{text}` is no duration, expected an integer and ns, us, ms, s or m: `250ms`")
+            format!(
+                "`{text}` is not a duration, expected an integer and ns, us, ms, s or m: `250ms`"
+            )
         };
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, unit) = text.split_at(digits);
@@ -90,7 +92,7 @@ impl FromStr for SpanRange {
         };
         let range = Self { min: min.parse()?, max: max.parse()? };
         if range.min > range.max {
-            return Err(format!("`{text}` begins after it ends"));
+            return Err(format!("`{text}` ends before it begins"));
         }
         Ok(range)
     }

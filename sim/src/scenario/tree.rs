@@ -105,7 +105,7 @@ impl<'t> Tree<'t> {
                 table.insert(key(last, span), value);
             }
             DeValue::Array(_) => *item_mut(at, last, &walked)? = value,
-            _ => return Err(no_place(format!("`{walked}` is no table"))),
+            _ => return Err(no_place(format!("`{walked}` is not a table"))),
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ fn enter<'a, 't>(
             let blank = || Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
             Ok(table.entry(key(segment, span.clone())).or_insert_with(blank))
         }
-        _ => Err(no_place(format!("`{walked}` is no table"))),
+        _ => Err(no_place(format!("`{walked}` is not a table"))),
     }
 }
 
@@ -165,11 +165,11 @@ fn item_mut<'a, 't>(
     walked: &str,
 ) -> Result<&'a mut Value<'t>, NoSuchPlace> {
     let DeValue::Array(items) = at.get_mut() else {
-        return Err(no_place(format!("`{walked}` is no list")));
+        return Err(no_place(format!("`{walked}` is not a list")));
     };
     let Some(place) = place(items, segment) else {
         return Err(NoSuchPlace {
-            message: format!("no `{segment}` in `{walked}`"),
+            message: format!("`{walked}` has no `{segment}`"),
             help: names::suggestion(segment, items.iter().filter_map(id)),
         });
     };

@@ -26,7 +26,7 @@ fn words(result: &PropertyResult) -> String {
         Observed::Holds => String::from("holds"),
         Observed::Sometimes => format!("violated sometimes, blamed on {}", blamed()),
         Observed::Unjudged => String::from("unjudged"),
-        Observed::Vacuous => String::from("holds, of nothing"),
+        Observed::Vacuous => String::from("vacuous"),
         Observed::Violated => format!("violated, blamed on {}", blamed()),
     }
 }

@@ -85,7 +85,7 @@ impl FromStr for Engine {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let found = [Self::Event, Self::Turmoil].into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| format!("`{name}` is no engine: expected `event` or `turmoil`"))
+        found.ok_or_else(|| format!("`{name}` is not an engine: expected `event` or `turmoil`"))
     }
 }
 

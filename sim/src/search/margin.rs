@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_by_much_more_than_is_needed_is_no_matter_of_milliseconds() {
+    fn jump_far_beyond_the_threshold_has_a_large_margin() {
         assert_eq!(check(&case(&[])), Ok(()));
     }
 

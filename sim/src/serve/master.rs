@@ -47,7 +47,7 @@ pub enum Misuse {
     #[error("`--{0}` needs a value")]
     NoValue(String),
     /// An invalid port.
-    #[error("`{0}` is no port")]
+    #[error("`{0}` is not a port")]
     Port(String),
     /// An invalid address.
     #[error("`--bind {0}`: {1}")]
@@ -56,10 +56,10 @@ pub enum Misuse {
     #[error("`--dir {0}`: {1}")]
     Directory(String, #[source] io::Error),
     /// A command to rename. Only removal is supported: a known command and an empty new name.
-    #[error("`--rename-command {0}`: there is no such command, or it is to have another name")]
+    #[error("`--rename-command {0}`: the command is unknown, or the new name is not empty")]
     Renamed(String),
     /// Persistence, which is not supported.
-    #[error("`--appendonly yes`: a master that is alone keeps nothing on disk")]
+    #[error("`--appendonly yes`: `redlock-sim master` keeps nothing on disk")]
     Persistence,
     /// A value that `CONFIG SET` would reject as well.
     #[error("`--{option}`: {error}")]

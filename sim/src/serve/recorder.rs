@@ -115,15 +115,15 @@ pub(super) struct Peer {
 /// Reason for rejecting a worker's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Disbelief {
-    #[error("ERR this run is about another resource")]
+    #[error("ERR this run locks another resource: see `resource` in the first lines of `serve`")]
     OtherResource,
-    #[error("ERR you are inside already: LEAVE first")]
+    #[error("ERR this worker is in its section already: send LEAVE first")]
     Inside,
-    #[error("ERR you are not inside: ENTER first")]
+    #[error("ERR this worker is not in its section: send ENTER first")]
     Outside,
     #[error("ERR a worker's name is a letter, then up to 63 letters, digits, `-` and `_`")]
     Name,
-    #[error("ERR there are as many workers as can be")]
+    #[error("ERR too many workers: at most {WORKERS_MAX}")]
     TooMany,
 }
 

@@ -60,7 +60,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Partition { from, to, .. } if (from | to) & store != 0 => {
             Some("a partition from the store")
         }
-        FaultEffect::Stop { .. } => Some("`pause` and `suspend`: a worker stops its own client"),
+        FaultEffect::Stop { .. } => Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`"),
         FaultEffect::Swap { .. } => Some("`swap`"),
         _ => None,
     }

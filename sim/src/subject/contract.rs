@@ -11,7 +11,7 @@ pub enum Ask {
     CompareAndDelete,
     /// Delete the key.
     Delete,
-    /// Set a new TTL on the key, whoever owns the key.
+    /// Set a new TTL on the key, regardless of its owner.
     Expire {
         /// Time to live.
         ttl_ms: u64,

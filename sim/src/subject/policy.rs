@@ -189,7 +189,7 @@ pub enum ReleaseTo {
 pub enum Unlock {
     /// A script that deletes the key only if it holds the client's token.
     CompareAndDelete,
-    /// `DEL`, whoever owns the key.
+    /// `DEL`, regardless of its owner.
     Delete,
     /// `DEL` after a GET that returned the client's token.
     GetThenDelete,

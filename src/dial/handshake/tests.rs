@@ -122,7 +122,7 @@ fn a_server_without_hello_is_given_the_password_in_the_old_way() {
 }
 
 #[test]
-fn a_password_that_is_wrong_or_missing_ends_it_in_the_servers_words() {
+fn wrong_or_missing_password_fails_with_the_servers_error() {
     let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
     let answers = [&[wrong][..], &["-NOAUTH x\r\n"; 7]].concat();
     let (_, outcome) = talk("redis://me:secret@a", &[&answers]);

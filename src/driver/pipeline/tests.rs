@@ -75,7 +75,7 @@ fn answers_are_handed_on_as_they_come() {
 }
 
 #[test]
-fn a_script_that_the_server_forgot_is_sent_in_full_and_answered_in_its_place() {
+fn forgotten_script_is_sent_in_full_and_answered_in_order() {
     let mut bench = Bench::default();
     bench.write(release());
     bench.write(set());
@@ -146,7 +146,7 @@ fn a_plain_extension_is_answered_like_any_other() {
 const REDIS_7: &str = "redis_version:7.0.15";
 
 #[test]
-fn a_refusal_that_shows_nothing_is_looked_into_behind_what_was_written() {
+fn refusal_without_a_value_asks_behind_the_written_commands() {
     let mut bench = Bench::default();
     assert_eq!(bench.write(set()), "SET");
     bench.write(set());
@@ -168,7 +168,7 @@ fn a_refusal_that_shows_nothing_is_looked_into_behind_what_was_written() {
 }
 
 #[test]
-fn a_null_says_that_the_key_was_set_only_to_who_asked_for_the_holder() {
+fn null_means_set_only_for_set_with_get() {
     let mut bench = Bench::default();
     bench.introduce(REDIS_7);
     bench.write(set());
@@ -241,7 +241,7 @@ fn an_introduction_that_says_nothing_is_a_refusal() {
 }
 
 #[test]
-fn a_server_that_runs_no_script_for_us_is_asked_for_its_info_from_then_on() {
+fn server_without_scripts_is_asked_for_info_from_then_on() {
     let mut bench = Bench::default();
     bench.write(Op::Introduce);
     assert_eq!(bench.receive(Frame::Error(b"NOPERM no script")), Ok(vec![]));

@@ -14,7 +14,7 @@ use crate::protocol::token::Token;
 // ---- releasing
 
 #[test]
-fn a_failed_attempt_is_released_everywhere_even_where_nothing_is_known() {
+fn failed_attempt_is_released_everywhere_also_without_answers() {
     let mut world = World::warm(5);
     world.acquire(lock_config(5), 1);
     world.answer_with(0, Reply::Ok);
@@ -68,7 +68,7 @@ fn a_set_that_times_out_unwritten_is_never_written() {
 }
 
 #[test]
-fn the_node_timeout_runs_from_the_attempt_and_not_from_the_connection() {
+fn node_timeout_runs_from_the_attempt_not_the_connection() {
     let mut world = World::reconnecting(1);
     world.acquire(lock_config(1), 1);
     world.pass(NODE_TIMEOUT - ms(20));
@@ -90,7 +90,7 @@ fn a_cancelled_attempt_is_released() {
 }
 
 #[test]
-fn a_release_says_which_nodes_deleted_the_key_which_had_none_and_which_are_silent() {
+fn release_reports_deleted_missing_and_silent_per_node() {
     let (mut world, lock) = held();
     world.nodes[1].key = None;
     world.release(lock);
@@ -105,7 +105,7 @@ fn a_release_says_which_nodes_deleted_the_key_which_had_none_and_which_are_silen
 }
 
 #[test]
-fn a_release_on_a_lost_connection_is_owed_and_paid_twice_on_the_next_one() {
+fn release_on_a_lost_connection_is_sent_twice_on_the_next() {
     let (mut world, lock) = held();
     world.release(lock);
     world.close(4);
@@ -143,7 +143,7 @@ fn a_debt_whose_second_payment_was_lost_is_owed_again() {
 }
 
 #[test]
-fn a_release_of_a_lease_whose_connection_was_lost_before_is_owed() {
+fn release_is_owed_if_the_connection_was_lost_before() {
     let (mut world, lock) = held();
     world.close(4);
     world.pass(ms(10));
@@ -168,7 +168,7 @@ fn a_debt_is_forgotten_a_ttl_after_the_reset() {
 }
 
 #[test]
-fn a_release_that_is_answered_by_an_error_is_tried_again_after_the_links_patience() {
+fn release_answered_by_an_error_is_retried_after_the_patience() {
     let (mut world, lock) = held();
     world.release(lock);
     world.answer_with(0, Reply::Error);
@@ -197,7 +197,7 @@ fn a_release_that_is_answered_by_an_error_is_tried_again_after_the_links_patienc
 }
 
 #[test]
-fn a_release_that_is_never_obeyed_is_given_up_when_the_key_is_gone() {
+fn release_that_always_fails_ends_when_the_key_is_gone() {
     let (mut world, lock) = held();
     world.release(lock);
     world.answer_with(0, Reply::Error);
@@ -225,7 +225,7 @@ fn the_release_of_a_failed_attempt_is_tried_again_too() {
 }
 
 #[test]
-fn a_refused_release_whose_connection_is_lost_is_owed_like_any_other() {
+fn refused_release_on_a_lost_connection_is_owed_like_others() {
     let (mut world, lock) = held();
     world.release(lock);
     world.answer_with(0, Reply::Error);
@@ -314,7 +314,7 @@ fn a_node_too_busy_to_introduce_itself_is_asked_again() {
 }
 
 #[test]
-fn a_node_that_always_refuses_to_introduce_itself_counts_in_the_end() {
+fn node_that_never_introduces_itself_counts_in_the_end() {
     let mut world = World::cold(1);
     world.client.connect(world.now);
     world.drain();
@@ -348,7 +348,7 @@ fn a_silent_connection_is_reset_after_half_a_second() {
 }
 
 #[test]
-fn a_node_that_owes_an_answer_gets_no_new_set_until_it_has_answered() {
+fn node_that_owes_an_answer_gets_no_new_set_before_it() {
     let (mut world, lock) = held();
     world.pass(NODE_TIMEOUT);
     world.release(lock);
@@ -422,7 +422,7 @@ fn what_a_connection_that_is_gone_still_says_is_ignored() {
 }
 
 #[test]
-fn a_dial_has_the_whole_connect_timeout_from_when_it_was_asked_for() {
+fn dial_has_the_whole_connect_timeout_from_its_request() {
     let mut world = World::cold(1);
     world.client.connect(world.now);
     world.drain();
@@ -452,7 +452,7 @@ fn dials_are_spaced_out_up_to_a_second() {
 }
 
 #[test]
-fn a_node_that_only_introduces_itself_is_dialled_ever_more_seldom() {
+fn node_that_only_introduces_itself_is_dialled_less_often() {
     let mut world = World::cold(1);
     world.client.connect(world.now);
     world.drain();
@@ -464,7 +464,7 @@ fn a_node_that_only_introduces_itself_is_dialled_ever_more_seldom() {
 }
 
 #[test]
-fn a_node_that_answers_a_command_is_dialled_soon_when_it_is_lost() {
+fn node_that_answered_a_command_is_dialled_soon_after_a_loss() {
     let mut world = World::cold(1);
     world.client.connect(world.now);
     world.drain();
@@ -498,7 +498,7 @@ fn dials_after_an_attempt_are_spread_by_up_to_a_quarter() {
 }
 
 #[test]
-fn beyond_the_limit_a_command_is_refused_at_once_and_nothing_is_owed() {
+fn beyond_the_limit_a_command_is_refused_and_nothing_is_owed() {
     let mut world = World::reconnecting(1);
     for _ in 0..PENDING_MAX / 2 {
         world.acquire(lock_config(1), 1);

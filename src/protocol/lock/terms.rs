@@ -27,8 +27,8 @@ pub struct LockConfig {
     /// block all others for ever (specification, "Making the algorithm more reliable"; catalogue
     /// E8). Extensions by which the machine itself keeps the lease alive do not count.
     pub extensions_max: u32,
-    /// How long after the grant the machine keeps the lease alive; `None`: not at all. No extension
-    /// that the machine begins asks for more than this allows.
+    /// Time after the grant for which the machine keeps the lease alive; `None`: not at all. No
+    /// extension that the machine begins asks for more than this allows.
     pub keep_alive: Option<Duration>,
     /// Permits plain owner-checked SETs as extensions on nodes that support them
     /// ([`Op::Extend`](crate::protocol::Op::Extend)).

@@ -52,7 +52,7 @@ fn every_node_is_asked_once_with_the_attempts_token() {
 }
 
 #[test]
-fn a_release_waits_for_the_set_whose_answer_is_outstanding_and_for_no_other() {
+fn release_waits_only_for_an_unanswered_set() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[0], Ok(Reply::Ok));
     tell(&mut lock, sets[1], Err(NoAnswer::Unknown));
@@ -80,7 +80,7 @@ fn a_node_that_refused_is_released_too() {
 }
 
 #[test]
-fn a_release_does_not_wait_for_a_set_that_was_answered_by_an_error() {
+fn release_does_not_wait_for_a_set_that_failed() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[0], Ok(Reply::Error));
     lock.release();
@@ -235,7 +235,7 @@ fn said(lock: &Lock) -> [(NodeVerdict, u128); 3] {
 }
 
 #[test]
-fn every_nodes_verdict_is_kept_and_how_long_after_t1_it_was_known() {
+fn each_nodes_verdict_is_kept_with_its_time_since_t1() {
     use NodeVerdict::{Error, Granted, NotAsked, NotCounted, Pending, Silent, Taken};
     let table = [
         (Ok(Reply::Ok), ELIGIBLE, Granted),
@@ -254,7 +254,7 @@ fn every_nodes_verdict_is_kept_and_how_long_after_t1_it_was_known() {
 }
 
 #[test]
-fn what_came_after_the_decision_is_known_if_the_grant_is_refused_after_all() {
+fn answers_after_the_decision_count_if_the_grant_is_refused() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[0], Ok(Reply::Ok));
     tell(&mut lock, sets[1], Ok(Reply::Ok));

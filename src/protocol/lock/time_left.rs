@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_never_expires_tells_nothing_and_one_that_is_gone_is_no_obstacle() {
+    fn endless_key_gives_no_time_left_and_a_gone_key_does_not_block() {
         let mut world = taken(&[4_000; 5]);
         refused(&mut world, Limit::AT_ONCE);
         for (index, left) in [-1, 3_000, -2, 2_000, -1].into_iter().enumerate() {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_before_another_attempt_nor_for_another_reason() {
+    fn time_left_is_asked_only_after_the_last_taken_attempt() {
         let mut world = taken(&[4_000; 5]);
         refused(&mut world, Limit::Attempts(2));
         let asks = |world: &World| {

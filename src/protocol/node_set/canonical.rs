@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_changed_places_make_no_difference_in_another_order() {
+    fn swapped_nodes_give_the_same_canonical_state() {
         let (mut one, mut other) = (trying(0, 1), trying(0, 1));
         one.answer(0);
         other.answer(2);

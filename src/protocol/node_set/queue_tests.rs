@@ -87,7 +87,7 @@ fn who_is_first_stands_in_line_under_any_limit() {
 }
 
 #[test]
-fn the_next_ones_sets_follow_the_releases_and_find_the_keys_gone() {
+fn next_sets_follow_the_releases_and_find_the_keys_gone() {
     let (mut world, holder, next) = one_waits();
     world.release(holder);
     assert_eq!(due(&world.events()), [next]);
@@ -312,7 +312,7 @@ fn without_a_lease_there_is_nothing_to_leave() {
 }
 
 #[test]
-fn a_lease_that_is_left_keeps_its_keys_and_is_never_spoken_of_again() {
+fn lease_left_to_expire_keeps_its_keys_and_sends_nothing() {
     let (mut world, lock) = held_by_three();
     world.pass(ms(1_000));
     world.extend(lock).expect("begun");

@@ -475,7 +475,7 @@ proptest! {
     /// No panic, no timer that changes nothing (`World::fire`), never two leases. Once all nodes
     /// answer, no release is owed, no key is left behind and no timer is armed.
     #[test]
-    fn whatever_happens_at_most_one_holds_and_everything_is_tidied_up(
+    fn random_schedules_have_one_holder_and_leave_no_key(
         steps in prop::collection::vec(what(), 1..100),
         terms in terms(),
     ) {
@@ -487,7 +487,7 @@ proptest! {
     /// deadline, unless its node has forgotten it, whatever is executed late; and no lease is kept
     /// alive for longer than allowed.
     #[test]
-    fn whatever_happens_an_extension_is_of_a_lease_that_never_broke_off(
+    fn random_schedules_extend_only_continuous_leases(
         steps in prop::collection::vec(what(), 1..60),
         terms in terms(),
     ) {

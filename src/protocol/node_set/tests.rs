@@ -36,7 +36,7 @@ fn half_of_an_even_number_is_no_majority() {
 }
 
 #[test]
-fn the_quorum_is_of_the_configured_nodes_not_of_the_connected_ones() {
+fn quorum_is_of_the_configured_nodes_not_the_connected_ones() {
     let mut world = World::cold(5);
     world.client.connect(world.now);
     world.drain();
@@ -48,7 +48,7 @@ fn the_quorum_is_of_the_configured_nodes_not_of_the_connected_ones() {
 }
 
 #[test]
-fn the_deadline_is_t1_plus_ttl_minus_drift_however_late_the_writes_and_answers() {
+fn deadline_is_t1_plus_ttl_minus_drift_despite_late_messages() {
     let mut world = World::reconnecting(3);
     let t1 = world.now;
     let lock = world.acquire(lock_config(3), 1);
@@ -230,7 +230,7 @@ fn quarantine_is_judged_by_t1_and_not_by_the_answer() {
 }
 
 #[test]
-fn a_restarted_node_is_not_counted_even_if_it_introduced_itself_after_t1() {
+fn restarted_node_introduced_after_t1_does_not_count() {
     let mut world = World::warm(1);
     world.close(0);
     world.nodes[0].introduction = Introduction { run_id: RunId([2; 20]), ..introduction(1) };
@@ -298,7 +298,7 @@ fn who_cannot_wait_for_the_quarantine_gives_up_at_once() {
 }
 
 #[test]
-fn who_failed_for_another_reason_does_not_wait_for_the_quarantine() {
+fn only_quarantined_attempts_wait_for_the_quarantine() {
     let mut world = quarantined(2);
     let config = patient(&world, 20_000);
     let lock = world.acquire(config, 1);
@@ -309,7 +309,7 @@ fn who_failed_for_another_reason_does_not_wait_for_the_quarantine() {
 }
 
 #[test]
-fn who_waits_for_a_quarantine_does_not_sleep_past_a_node_that_connects() {
+fn wait_for_a_quarantine_notices_a_node_that_connects() {
     let mut world = World::reconnecting(3);
     world.nodes[0].introduction = young(1);
     let config = patient(&world, 5_000);
@@ -328,7 +328,7 @@ fn who_waits_for_a_quarantine_does_not_sleep_past_a_node_that_connects() {
 }
 
 #[test]
-fn a_majority_counts_from_the_instant_at_which_the_last_of_it_does() {
+fn majority_counts_when_its_last_node_counts() {
     let mut world = quarantined(1);
     assert_eq!(world.client.quorum_from(), Some(BootInstant::ZERO));
     world.close(1);
@@ -464,7 +464,7 @@ fn attempts_are_bounded_by_count_and_by_time() {
 }
 
 #[test]
-fn a_use_of_the_lock_that_is_over_is_not_mistaken_for_its_successor() {
+fn finished_use_of_a_lock_is_not_mistaken_for_its_successor() {
     let mut world = World::warm(1);
     let old = world.acquire(lock_config(1), 1);
     world.answer_with(0, held_by(9));

@@ -135,7 +135,7 @@ fn quarantined() -> BootInstant {
 }
 
 #[test]
-fn at_first_contact_the_age_of_the_canary_decides_and_not_the_uptime() {
+fn first_contact_is_judged_by_the_canarys_age_not_the_uptime() {
     for (age_s, from) in [
         (0, at_s(110).after(Duration::from_millis(102))),
         (4, at_s(106).after(Duration::from_millis(102))),
@@ -149,7 +149,7 @@ fn at_first_contact_the_age_of_the_canary_decides_and_not_the_uptime() {
 }
 
 #[test]
-fn a_promise_is_believed_at_first_contact_whatever_the_age_of_the_canary() {
+fn promise_is_believed_at_first_contact_at_any_canary_age() {
     for guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
         let mut node = eligibility(guard);
         node.introduced(with_canary(1, "m", "h", 0), at_s(100));
@@ -158,7 +158,7 @@ fn a_promise_is_believed_at_first_contact_whatever_the_age_of_the_canary() {
 }
 
 #[test]
-fn another_memory_in_the_same_process_is_quarantined_whatever_is_promised() {
+fn other_memory_in_the_same_process_overrides_every_promise() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(1, "other", "h", 1_000));
     for guard in GUARDS {
         assert_eq!(from_after(guard, first, then), quarantined(), "{guard:?}");
@@ -166,7 +166,7 @@ fn another_memory_in_the_same_process_is_quarantined_whatever_is_promised() {
 }
 
 #[test]
-fn another_memory_behind_a_restart_is_what_a_delayed_restart_waited_out_and_nothing_else() {
+fn other_memory_after_a_restart_counts_only_if_it_was_delayed() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(2, "other", "i", 0));
     assert_eq!(from_after(RestartGuard::DelayedRestart, first, then), BootInstant::ZERO);
     assert_eq!(from_after(RestartGuard::Durable, first, then), quarantined());
@@ -182,7 +182,7 @@ fn a_restart_that_kept_the_memory_is_judged_by_the_guard() {
 }
 
 #[test]
-fn the_old_memory_in_another_history_is_quarantined_whatever_is_promised() {
+fn old_memory_in_another_history_overrides_every_promise() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(1, "m", "i", 0));
     for guard in GUARDS {
         assert_eq!(from_after(guard, first, then), quarantined(), "{guard:?}");
@@ -215,7 +215,7 @@ fn a_loss_that_was_noticed_is_waited_out_by_our_own_clock() {
 }
 
 #[test]
-fn a_canary_that_cannot_be_read_any_more_is_compared_with_the_next_one() {
+fn last_canary_is_kept_while_the_canary_is_unreadable() {
     let mut node = eligibility(RestartGuard::Durable);
     node.introduced(with_canary(1, "m", "h", 1_000), at_s(100));
     node.introduced(introduction(1, 1_000, true), at_s(150));
@@ -225,7 +225,7 @@ fn a_canary_that_cannot_be_read_any_more_is_compared_with_the_next_one() {
 }
 
 #[test]
-fn a_node_that_stopped_serving_counts_again_as_before_when_it_says_that_nothing_happened() {
+fn node_that_serves_again_unchanged_counts_as_before() {
     let mut node = eligibility(RestartGuard::Quarantine);
     node.introduced(with_canary(1, "m", "h", 1_000), at_s(100));
     node.stopped_serving();

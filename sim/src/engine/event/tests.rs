@@ -124,7 +124,7 @@ fn eviction_and_flush_end_the_key() {
 }
 
 #[test]
-fn a_holding_partition_delivers_with_a_retransmission_after_the_heal() {
+fn holding_partition_retransmits_after_the_heal() {
     let partition = "at = \"0s\"\nuntil = \"100ms\"\npartition = { between = [[\"c1\"], [\"A\"]] }";
     let at_ns = find(&play(&fault(partition)), executed(0, OpKind::Set)).expect("it arrives");
     assert!((100 * MS..400 * MS).contains(&at_ns), "{at_ns}");
@@ -138,7 +138,7 @@ fn a_reset_discards_what_a_partition_holds() {
 }
 
 #[test]
-fn a_resetting_partition_loses_what_was_under_way_and_both_ends_know() {
+fn resetting_partition_loses_messages_and_both_ends_notice() {
     let partition = "at = \"500us\"\nuntil = \"300ms\"\n\
                      partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }";
     let events = play(&fault(partition));
@@ -353,7 +353,7 @@ fn a_client_that_keeps_its_lease_alive_tells_of_every_round() {
 }
 
 #[test]
-fn a_plain_extension_of_less_than_is_left_shortens_where_masters_have_it() {
+fn plain_extension_to_less_shortens_the_lease_if_supported() {
     let left_ms = |settings: &str| {
         let text = format!(
             r#"

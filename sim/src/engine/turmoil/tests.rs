@@ -57,7 +57,7 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
 /// Catalogue K3: a false promise of durability breaks exclusion; the default, the quarantine, needs
 /// no promise.
 #[test]
-fn a_failover_breaks_a_false_promise_and_a_restart_not_the_quarantine() {
+fn failover_breaks_a_false_promise_and_not_the_quarantine() {
     let (outcome, _) = play(&case("replica-within-redlock", ""));
     let overlap = violation(&outcome, Property::MutualExclusion);
     let node = crate::history::HostIndex(2);
@@ -131,7 +131,7 @@ fn a_seed_is_a_history() {
 #[test]
 fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     let refused = |case: &Case| run(case, 0, None).unwrap_err().to_string();
-    let cannot = "the engine `turmoil` cannot do ";
+    let cannot = "the engine `turmoil` does not support ";
     let mut other = case("canonical", "");
     other.scenario.clients[1].subject = String::from("redlock-literal");
     assert_eq!(refused(&other), format!("{cannot}the subject `redlock-literal`"));
@@ -190,7 +190,7 @@ fn what_a_reset_connection_held_never_arrives() {
 }
 
 #[test]
-fn a_resetting_partition_breaks_connections_and_not_what_was_done() {
+fn resetting_partition_breaks_connections_not_their_effects() {
     let faults = "[[fault]]\nid = \"f\"\nat = \"100ms\"\nuntil = \"200ms\"\n\
         partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }";
     let history = history_of("{ acquire = {} }, { at = \"1s\", release = {} }", faults);
@@ -323,7 +323,7 @@ fn a_fast_clock_makes_short_work_of_a_sleep() {
 }
 
 #[test]
-fn a_sleep_follows_its_clock_and_ends_in_the_millisecond_that_reaches_it() {
+fn sleep_ends_in_the_millisecond_its_own_clock_reaches() {
     let slept_ms = |faults: &str| {
         let history = history_of("{ acquire = {} }, { hold = \"1s\" }, { release = {} }", faults);
         let entered = times_ms(&history, |kind| matches!(kind, EventKind::SectionEntered { .. }));

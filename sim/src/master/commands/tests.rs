@@ -186,7 +186,7 @@ fn a_watched_key_is_noticed_whoever_changes_it() {
 }
 
 #[test]
-fn a_scan_deletes_what_it_finds_expired_and_a_list_of_names_does_not() {
+fn scan_deletes_expired_keys_and_keys_does_not() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("SET k v PX 100", "+OK"), ("SET l v PX 100", "+OK")]);
     bench.wall_ms += 101;
@@ -207,7 +207,7 @@ fn that_a_key_is_gone_whose_time_was_over_is_no_change() {
 }
 
 #[test]
-fn that_a_key_is_gone_whose_time_was_over_is_a_change_if_it_was_there_again() {
+fn watched_expired_key_that_returned_and_ended_is_a_change() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("SET k v PX 100", "+OK")]);
     bench.wall_ms += 101;

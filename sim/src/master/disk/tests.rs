@@ -220,7 +220,7 @@ fn each_mode_keeps_what_the_manual_says() {
 }
 
 #[test]
-fn while_a_sync_is_under_way_everysec_answers_what_it_has_not_written() {
+fn everysec_answers_before_it_writes_during_a_sync() {
     let mut disk = Disk::new(Persistence::Everysec.into());
     disk.begin_sync();
     disk.record(0, b"k", Some(&entry(1)));

@@ -31,7 +31,7 @@ fn bulk(bytes: &[u8]) -> Reply {
 }
 
 #[test]
-fn a_key_is_alive_at_exactly_its_instant_and_gone_a_millisecond_later() {
+fn key_is_alive_at_its_instant_and_gone_a_millisecond_later() {
     let mut keys = locked();
     assert_eq!(keys.execute(b"k", KeyCommand::Get, 1_100, TWO).reply, bulk(b"v"));
     assert_eq!(keys.execute(b"k", KeyCommand::Pttl, 1_100, TWO).reply, Reply::Integer(0));
@@ -52,7 +52,7 @@ fn the_active_cycle_deletes_at_exactly_the_instant() {
 }
 
 #[test]
-fn a_key_found_expired_is_reported_before_the_effect_of_the_command() {
+fn key_found_expired_is_reported_before_the_commands_effect() {
     let executed = locked().execute(b"k", set_nx(b"w", 100), 1_101, TWO);
     assert_eq!(executed.reply, Reply::Ok);
     let expired = executed.expired.expect("the old key has ended");
@@ -100,7 +100,7 @@ fn the_expiry_of_set_is_validated_before_its_condition() {
 }
 
 #[test]
-fn set_with_get_answers_with_the_old_value_whether_or_not_it_set() {
+fn set_with_get_always_answers_with_the_old_value() {
     let expiry = SetExpiry::Px(50);
     for (condition, after) in [(SetCondition::Missing, ONE), (SetCondition::Always, TWO)] {
         let command = KeyCommand::Set { value: b"w", condition, expiry, get: true };
@@ -132,7 +132,7 @@ fn setnx_answers_with_an_integer_and_sets_no_expiry() {
 }
 
 #[test]
-fn overwriting_another_writers_key_ends_it_and_overwriting_ones_own_does_not() {
+fn overwriting_ends_another_writers_key_but_not_ones_own() {
     let executed = locked().execute(b"k", set(b"w"), 1_050, TWO);
     let ended = executed.ended.expect("the key has another writer now");
     assert_eq!((ended.writer, ended.by, ended.cause), (ONE, TWO, KeyEnd::Command));
@@ -207,7 +207,7 @@ fn pexpire_conditions_are_those_of_the_table() {
 }
 
 #[test]
-fn an_expiry_that_is_not_in_the_future_deletes_and_counts_as_done() {
+fn expiry_not_in_the_future_deletes_and_succeeds() {
     for ms in [0, -1, i64::MIN] {
         let executed = locked().execute(b"k", pexpire(ms, ExpireCondition::Always), 1_050, ONE);
         assert_eq!(executed.reply, Reply::Integer(1), "{ms}");

@@ -97,7 +97,7 @@ fn an_endless_script_ends_when_the_server_says_so() {
 }
 
 #[test]
-fn a_script_that_wants_all_memory_gets_an_error_and_leaves_none_of_it() {
+fn script_that_wants_all_memory_fails_and_keeps_none() {
     for script in [
         "local t = {} while true do t[#t + 1] = ('x'):rep(100000) .. #t end",
         "return ('x'):rep(1000000000)",

@@ -27,7 +27,7 @@ fn beliefs_that_follow_each_other_are_disjoint() {
 }
 
 #[test]
-fn an_overlap_lasts_from_the_later_grant_to_the_earlier_deadline() {
+fn overlap_lasts_from_the_later_grant_to_the_earlier_deadline() {
     let found = c1_holds().at(1_100).acquires(C2, "CDE").at(30_000).violation(MutualExclusion);
     assert_eq!((found.from_ns, found.to_ns), (1_102 * MS, 9_898 * MS));
     assert_eq!((found.first, found.second), (C1, Some(C2)));
@@ -59,7 +59,7 @@ fn an_overlap_ends_with_the_run() {
 }
 
 #[test]
-fn a_belief_ends_when_release_is_called_or_loss_delivered_or_the_process_killed() {
+fn belief_ends_with_release_loss_or_death() {
     let mut released = c1_holds();
     released.at(500).releases(C1).acquires(C2, "CDE");
     assert_eq!(released.finds(MutualExclusion), Judgement::Holds);

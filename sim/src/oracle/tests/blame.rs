@@ -27,7 +27,7 @@ fn every_node_that_forgot_is_named() {
 }
 
 #[test]
-fn a_command_of_an_attempt_is_the_clients_fault_and_one_of_an_operator_is_not() {
+fn attempts_command_blames_the_client_and_an_operators_does_not() {
     let blame = |by| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Command, by);
@@ -86,7 +86,7 @@ fn a_clients_clock_that_slept_uncounted_is_blamed() {
 }
 
 #[test]
-fn two_clocks_that_only_together_exceed_the_allowance_are_both_blamed() {
+fn two_clocks_that_exceed_it_only_together_are_both_blamed() {
     let mut tale = Tale::new();
     tale.runs_at(C, ClockKind::Wall, 6_000_000).runs_at(host(C1), ClockKind::Boot, -6_000_000);
     tale.acquires(C1, "ABC").at(9_942).expires(C1, "C").at(9_945).acquires(C2, "CDE").at(20_000);
@@ -119,7 +119,7 @@ fn a_key_that_was_never_there_is_the_clients_fault() {
 }
 
 #[test]
-fn a_vote_that_was_never_given_is_the_clients_fault_whatever_became_of_the_other_key() {
+fn counting_a_vote_never_given_is_the_clients_fault() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
     tale.at(1_100).begins(C2).sets(C2, "DE").at(1_102).decides(C2, "CDE").delivers(C2);
@@ -127,7 +127,7 @@ fn a_vote_that_was_never_given_is_the_clients_fault_whatever_became_of_the_other
 }
 
 #[test]
-fn a_key_that_was_still_there_when_the_later_one_was_set_did_not_make_way() {
+fn key_still_there_when_the_later_was_set_did_not_make_way() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(1_100).acquires(C2, "CDE");
     tale.at(1_200).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
@@ -135,7 +135,7 @@ fn a_key_that_was_still_there_when_the_later_one_was_set_did_not_make_way() {
 }
 
 #[test]
-fn faults_are_blamed_only_if_they_suffice_without_the_clients_errors() {
+fn faults_are_blamed_only_if_they_suffice_alone() {
     let blame = |later: &str| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABCD").at(1_000);

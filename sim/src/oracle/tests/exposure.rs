@@ -35,7 +35,7 @@ fn a_section_may_end_with_its_lease() {
 }
 
 #[test]
-fn nobody_else_has_to_come_for_a_section_to_be_without_its_lease() {
+fn section_without_lease_needs_no_second_client() {
     let mut tale = inside();
     tale.at(13_898).leaves(C1).at(20_000);
     let found = tale.violation(SectionWithinLease);
@@ -85,7 +85,7 @@ fn a_section_that_is_entered_too_late_has_no_lease() {
 }
 
 #[test]
-fn a_stop_across_the_deadline_is_blamed_whatever_is_looked_at_later() {
+fn stop_across_the_deadline_is_blamed_despite_later_checks() {
     let mut tale = inside();
     tale.at(9_000).stops(C1).at(12_000).continues(C1).looks(C1, false).at(12_001).leaves(C1);
     assert_eq!(tale.blame(SectionWithinLease), ["pause"]);
@@ -99,7 +99,7 @@ fn a_stop_after_the_deadline_is_no_excuse() {
 }
 
 #[test]
-fn a_lease_that_was_over_when_decided_is_the_fault_of_the_client() {
+fn lease_over_when_decided_is_the_clients_fault() {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).sets(C1, "ABC").at(10_000).decides(C1, "ABC").delivers(C1);
     tale.enters(C1).at(10_001).leaves(C1);
@@ -118,7 +118,7 @@ fn an_extension_in_time_keeps_the_section_within_its_lease() {
 }
 
 #[test]
-fn a_clock_that_is_set_across_the_deadline_ends_the_lease_at_once() {
+fn clock_set_across_the_deadline_ends_the_lease_at_once() {
     let mut tale = Tale::new();
     tale.clock = ClockKind::Wall;
     tale.acquires(C1, "ABC").enters(C1);

@@ -150,7 +150,7 @@ fn a_repaired_key_counts_after_a_round_without_it() {
 }
 
 #[test]
-fn a_key_set_again_during_a_round_counts_neither_in_it_nor_in_the_next() {
+fn key_set_again_in_a_round_counts_neither_in_it_nor_the_next() {
     let mut tale = Tale::new();
     tale.with_extensions(3).acquires(C1, "ABCD");
     tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
@@ -184,7 +184,7 @@ fn recreated(decided_ms: u64) -> Tale {
 }
 
 #[test]
-fn a_grant_between_a_grant_and_its_extension_breaks_continuity_and_no_overlap_is_needed() {
+fn grant_before_an_extension_breaks_continuity_without_overlap() {
     let mut tale = recreated(10_102);
     tale.at(11_000).continues(C1).begins_extension(C1).at(11_001).sets(C1, "ABC").at(11_002);
     let until_ns = tale.extended_until_ns(C1);
@@ -214,7 +214,7 @@ fn a_grant_after_t1_of_the_extension_is_not_in_between() {
 }
 
 #[test]
-fn a_lease_that_came_before_or_is_released_already_does_not_matter() {
+fn earlier_or_released_leases_do_not_matter() {
     let mut tale = Tale::new();
     tale.with_extensions(1).acquires(C1, "ABC").at(100).releases(C1).unlocks(C1, "ABC");
     tale.at(200).acquires(C2, "ABC").at(5_000).extends(C2, "ABC");
@@ -222,7 +222,7 @@ fn a_lease_that_came_before_or_is_released_already_does_not_matter() {
 }
 
 #[test]
-fn continuity_is_blamed_on_what_let_the_other_in_even_if_the_key_was_made_again_since() {
+fn continuity_blames_the_first_loss_even_if_the_key_is_back() {
     let mut tale = Tale::new();
     tale.with_extensions(1).acquires(C1, "ABC");
     tale.at(1_000).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
@@ -250,7 +250,7 @@ fn the_node_is_timed_from_the_last_retiming_of_the_key() {
 }
 
 #[test]
-fn the_client_is_timed_from_t1_of_the_extension_that_the_lease_rests_on() {
+fn client_is_timed_from_t1_of_its_last_extension() {
     let set_back_at = |ms: u64| {
         let mut tale = Tale::new();
         tale.with_extensions(1).clock = ClockKind::Wall;
@@ -285,7 +285,7 @@ fn a_failed_extension_leaves_what_the_lease_rests_on() {
 }
 
 #[test]
-fn a_section_under_an_extension_that_was_over_when_decided_is_the_clients_fault() {
+fn section_under_an_expired_extension_is_the_clients_fault() {
     let mut tale = c1_holds();
     tale.at(8_000).begins_extension(C1).at(8_001).retimes(C1, C1, "ABC").stops(C1);
     tale.at(18_002).expires(C1, "ABC").acquires(C2, "ABC").enters(C2);
@@ -309,7 +309,7 @@ fn keeps_extending(until_ms: u64) -> Tale {
 }
 
 #[test]
-fn a_lease_that_is_extended_within_the_bound_is_no_deadlock_and_one_beyond_it_is() {
+fn extending_within_the_bound_is_no_deadlock_beyond_it_is_one() {
     // The bound starts 40 s after the grant (the grant and three extensions) and lasts 10 567 ms.
     assert_eq!(keeps_extending(50_000).finds(DeadlockFree), Judgement::Vacuous);
     let mut beyond = keeps_extending(51_000);
@@ -328,7 +328,7 @@ fn what_extensions_there_were_is_counted() {
 }
 
 #[test]
-fn a_node_that_failed_over_expires_keys_by_its_new_masters_clock() {
+fn failed_over_node_expires_keys_by_its_new_masters_clock() {
     let mut tale = Tale::new();
     let replica = toml::from_str("id = 'C2'\nof = 'C'").expect("a replica");
     tale.scenario.cluster.replicas.push(replica);

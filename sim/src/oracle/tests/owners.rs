@@ -84,7 +84,7 @@ fn what_changes_nothing_touches_nothing() {
 }
 
 #[test]
-fn the_key_of_an_operator_and_that_of_the_probe_are_not_its_matter() {
+fn keys_of_an_operator_and_of_the_probe_are_ignored() {
     for owner in [Writer::Operator, Writer::Attempt(PROBE)] {
         let mut tale = Tale::new();
         tale.begins(PROBE).begins(C1);

@@ -74,7 +74,7 @@ fn what_was_written_since_does_not() {
 }
 
 #[test]
-fn another_clients_grant_and_the_end_of_its_belief_begin_the_bound_anew() {
+fn another_grant_and_the_end_of_its_belief_restart_the_bound() {
     let mut tale = Tale::new();
     tale.at(1_000).heals().at(2_998).acquires(C1, "ABC");
     // The belief lasts until 9 898 ms after T1.
@@ -114,7 +114,7 @@ fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
 }
 
 #[test]
-fn clients_that_keep_trying_and_fail_for_too_long_violate_it_without_a_probe() {
+fn clients_that_try_in_vain_for_too_long_violate_it() {
     let mut tale = Tale::new();
     keeps_failing(&mut tale, C1, (0, BOUND_MS));
     assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
@@ -153,7 +153,7 @@ fn a_stop_begins_the_bound_anew() {
 }
 
 #[test]
-fn masters_whose_clocks_were_set_back_beyond_the_drift_are_blamed() {
+fn masters_with_clocks_set_back_beyond_the_drift_are_blamed() {
     let steps = |by_ms: i64| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABCDE").at(500).kills(C1).at(1_000);

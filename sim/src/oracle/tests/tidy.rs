@@ -84,7 +84,7 @@ fn the_probe_is_exempt() {
 }
 
 #[test]
-fn a_node_that_was_down_or_stalled_is_excused_and_then_has_its_bound() {
+fn node_that_was_down_or_stalled_is_excused_then_bounded() {
     type FaultWindow = (EventKind, EventKind);
     let down = EventKind::NodeDown { node: node('C'), power: false };
     let up = EventKind::NodeUp { node: node('C'), incarnation: 1 };
@@ -226,7 +226,7 @@ fn a_set_that_lay_for_too_long_may_have_outlived_its_release() {
 }
 
 #[test]
-fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+fn client_stopped_while_a_node_returned_dials_when_it_continues() {
     let story = |until_ms| {
         let mut tale = left_behind();
         tale.at(200).tell(EventKind::NodeDown { node: node('C'), power: false });

@@ -51,7 +51,7 @@ fn an_attempt_with_a_free_majority_may_not_fail() {
 }
 
 #[test]
-fn nodes_that_it_did_not_wait_for_count_as_good_while_they_have_time() {
+fn nodes_it_did_not_wait_for_count_as_good_within_their_time() {
     assert!(refuses("A", nothing, nothing).finds(FaultTolerant).is_violated());
 }
 
@@ -80,7 +80,7 @@ fn a_node_that_was_away_is_good_once_it_must_have_been_dialled() {
 }
 
 #[test]
-fn a_client_that_was_stopped_while_a_node_came_back_dials_when_it_goes_on() {
+fn client_stopped_while_a_node_returned_dials_when_it_continues() {
     let continues_at = |ms: u64| {
         let mut tale = Tale::new();
         for at in ['C', 'D', 'E'] {
@@ -157,7 +157,7 @@ fn keys_of_other_attempts_are_in_the_way() {
 }
 
 #[test]
-fn keys_that_end_and_commands_that_come_during_the_attempt_are_in_the_way() {
+fn keys_and_commands_during_the_attempt_can_block_it() {
     let mut ended = refuses("AB", theirs, |tale| tale.expires(C2, "CDE"));
     assert_eq!(ended.finds(FaultTolerant), Judgement::Holds);
     let mut touched = refuses("AB", nothing, |tale| {
@@ -172,7 +172,7 @@ fn keys_that_end_and_commands_that_come_during_the_attempt_are_in_the_way() {
 }
 
 #[test]
-fn a_late_command_of_an_older_attempt_of_the_same_client_is_in_the_way() {
+fn late_command_of_the_clients_older_attempt_can_block() {
     let mut tale = Tale::new();
     tale.begins(C1).settles(C1, Settlement::Cancelled).at(1_000).begins(C1_AGAIN);
     tale.sets(C1_AGAIN, "AB").at(1_005);
@@ -249,7 +249,7 @@ fn every_attempt_settles_within_its_bound() {
 }
 
 #[test]
-fn an_attempt_that_never_settles_violates_it_unless_its_process_is_dead() {
+fn attempt_that_never_settles_violates_it_unless_it_died() {
     assert!(Tale::new().begins(C1).at(265).finds(FaultTolerant).is_violated());
     let mut early = Tale::new();
     assert_eq!(early.begins(C1).at(264).finds(FaultTolerant), Judgement::Vacuous);

@@ -102,7 +102,7 @@ fn sections_that_overlapped_lend_their_blame() {
 }
 
 #[test]
-fn how_a_section_came_to_overlap_counts_before_how_the_write_came_to_be_late() {
+fn cause_of_an_overlap_precedes_cause_of_a_late_write() {
     let mut tale = overtaken(|tale| tale.enters(C1));
     tale.enters(C2).stops(C1).at(11_000).continues(C1);
     tale.sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0);
@@ -132,7 +132,7 @@ fn tokens_grow_with_the_leases_and_are_never_shared() {
 }
 
 #[test]
-fn leases_neither_of_which_precedes_the_other_may_have_their_tokens_in_any_order() {
+fn concurrent_leases_may_have_tokens_in_any_order() {
     let mut tale = Tale::new();
     tale.begins(C1).begins(C2).at(1).sets(C1, "ABC").sets(C2, "DE").decides(C1, "ABC");
     let deadline_ns = tale.deadline_ns(C1);

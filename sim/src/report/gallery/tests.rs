@@ -33,7 +33,7 @@ fn what_was_blessed_does_not_differ() {
 }
 
 #[test]
-fn a_change_of_the_look_is_told_apart_from_a_change_of_a_verdict() {
+fn changes_of_look_and_of_verdict_are_told_apart() {
     let scratch = Scratch::new("apart");
     bless_where(false, &scratch.0, &gallery()).unwrap();
 
@@ -76,7 +76,7 @@ fn a_gallery_of_what_was_not_played_is_refused() {
 }
 
 #[test]
-fn the_verdicts_of_all_cases_are_there_and_the_hashes_of_those_shown() {
+fn verdicts_has_all_cases_and_hashes_of_those_shown() {
     let verdicts: AllVerdicts = serde_json::from_str(&gallery().files[VERDICTS]).unwrap();
     assert_eq!(verdicts.len(), 2);
     assert!(verdicts["kleppmann-clock-jump"].hash.is_some());

@@ -93,7 +93,7 @@ fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) 
     if due_ns - belief.to_ns > attempt.drift_ns.saturating_mul(2) {
         return;
     }
-    let told = format!("given up for drift: {}", text::length(due_ns - belief.to_ns));
+    let told = format!("drift allowance: {}", text::length(due_ns - belief.to_ns));
     let area = bar(gantt, &given_up, top + BAR_TOP, BAR);
     gantt.svg.rect(&format!("margin {colour}"), area, &told);
 }
@@ -106,7 +106,7 @@ fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
         let begun = text::instant(round.began.at_ns);
         let (at, class, what) = match (round.delivered, round.extended, round.failed) {
             (Some((at, _)), _, _) => (at, "extended", "took effect"),
-            (None, Some((at, _)), _) => (at, "extended", "came too late for anybody to hear of"),
+            (None, Some((at, _)), _) => (at, "extended", "succeeded after its caller was gone"),
             (None, None, Some(at)) => (at, "unextended", "failed"),
             (None, None, None) => continue,
         };

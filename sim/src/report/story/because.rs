@@ -22,11 +22,11 @@ pub(super) fn shared_nodes(
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
     if shared == 0 {
         let votes = |counted: u16| match counted {
-            0 => String::from("no vote that it counted"),
+            0 => String::from("no node"),
             counted => text::list(&timeline.nodes_of(counted)),
         };
         return vec![Clause::new(format!(
-            "{l1} stands on {}, {l2} on {}: no node voted for both, so none could refuse",
+            "{l1} was counted on {}, {l2} on {}: no node voted for both, so none could refuse",
             votes(of_first),
             votes(of_second)
         ))];
@@ -95,7 +95,7 @@ fn one_node(
     };
     let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
     let sentence = match (key, due_ns, ended) {
-        (None, _, _) => format!("{granted}; a key of {l1} was never there"),
+        (None, _, _) => format!("{granted}; {l1}’s key was never there"),
         (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
         (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
             let because = early(timeline, first, key, ended, node);
@@ -150,7 +150,9 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
         KeyEnd::Expired => match fault(Family::Clock) {
             Some(because) => format!("{because}, and the key expired at {at}"),
             None => match initial_rate(timeline, name) {
-                Some(rate) => format!("{name}’s clocks run at {rate}, and the key expired at {at}"),
+                Some(rate) => {
+                    format!("{name}’s clocks drift by {rate}, and the key expired at {at}")
+                }
                 None => format!("the key expired at {at}"),
             },
         },
@@ -159,8 +161,8 @@ fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, n
             None => format!("{name} restarted without the key at {at}"),
         },
         KeyEnd::FailedOver => match fault(Family::Memory) {
-            Some(because) => format!("{because}, which did not have the key"),
-            None => format!("{name} failed over at {at} to a host that did not have the key"),
+            Some(because) => format!("{because}; the new master lacked the key"),
+            None => format!("{name} failed over at {at}; the new master lacked the key"),
         },
         KeyEnd::Evicted | KeyEnd::Flushed => {
             fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
@@ -194,16 +196,18 @@ fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u
     let begin_ns = first.began.at_ns;
     if let Some(trouble) = faults::on(timeline, Family::Clock, host, begin_ns, end_ns) {
         let because = faults::because(timeline.scenario, trouble);
-        return format!(", and {client} believed on, because {because}");
+        return format!(", and {client} still believed, because {because}");
     }
     if let Some(rate) = initial_rate(timeline, client) {
-        return format!(", and {client} believed on, because its clocks run at {rate}");
+        return format!(", and {client} still believed, because its clocks drift by {rate}");
     }
     if let Some(trouble) = faults::on(timeline, Family::Process, host, begin_ns, end_ns) {
         let because = faults::because(timeline.scenario, trouble);
-        return format!(", and {client} believed on: {because}, and its lease did not count that");
+        return format!(
+            ", and {client} still believed: {because}, and its lease ignored that time"
+        );
     }
-    format!(", and {client} believed on")
+    format!(", and {client} still believed")
 }
 
 /// Explains why two sections overlap.
@@ -237,7 +241,7 @@ fn after_the_lease(
     if let Some((granted, _)) = second.delivered {
         let (other, l2) = (timeline.client_name(second.id.client), timeline.name(second.id));
         let at = text::instant(granted.at_ns);
-        told.push(Clause::at(granted, format!("{other} was granted {l2} at {at}, rightly")));
+        told.push(Clause::at(granted, format!("{other} was correctly granted {l2} at {at}")));
     }
     told.extend(section_all_the_same(timeline, violation, first));
     told
@@ -267,10 +271,7 @@ fn end_of_the_lease(
     let mut looks = lease.looks.iter().rev();
     if let Some((look, _)) = looks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
         let at = text::instant(look.at_ns);
-        told.push(Clause::at(
-            *look,
-            format!("{client} looked at {name} last at {at}: it was alive"),
-        ));
+        told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
     }
     if let Some(stop) = stop_before(timeline, lease.id, violation.from_ns) {
         let host = timeline.scenario.client_host(lease.id.client.into());
@@ -293,5 +294,5 @@ fn section_all_the_same(
     let section = lease.sections.iter().find(|it| it.to_ns > violation.from_ns)?;
     let client = timeline.client_name(lease.id.client);
     let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
-    Some(Clause::new(format!("{client} was in its section from {from} to {to} all the same")))
+    Some(Clause::new(format!("{client} was nevertheless in its section from {from} to {to}")))
 }

@@ -19,8 +19,8 @@ pub(super) fn tell(
     let (at, until) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
     let resource = &timeline.scenario.lock.resource;
     let headline = format!(
-        "{one} went on with {l1} on “{resource}” at {until} as if it had held it all the while, \
-         although {other} was granted {l2} at {at}"
+        "{one} continued {l1} on “{resource}” at {until} as if it had never lost it, although {other} \
+         was granted {l2} at {at}"
     );
     let mut told = Vec::new();
     let over = first.beliefs.iter().rev().find(|belief| belief.to_ns <= violation.from_ns);
@@ -41,11 +41,11 @@ pub(super) fn tell(
     {
         let begun = text::instant(round.began.at_ns);
         let nodes = match timeline.nodes_of(counted).as_slice() {
-            [] => String::from("nothing"),
+            [] => String::from("no node"),
             names => text::list(names),
         };
         let told_of = format!(
-            "{one} extended {l1} all the same: T1 at {begun}, decided at {until}, counting {nodes}"
+            "{one} nevertheless extended {l1}: T1 at {begun}, decided at {until}, counting {nodes}"
         );
         told.push(Clause::at(round.began, told_of));
         told.extend(made_again(timeline, first, settled, counted));
@@ -71,6 +71,6 @@ pub(super) fn made_again(
     let (_, last) = young.last()?;
     let names: Vec<&str> = young.iter().map(|&(node, _)| timeline.node_name(node)).collect();
     let (names, at) = (text::list(&names), text::instant(last.at_ns));
-    let told = format!("the keys on {names} were made after the grant, the last at {at}");
+    let told = format!("the keys on {names} were set after the grant, the last at {at}");
     Some(Clause::at(*last, told))
 }

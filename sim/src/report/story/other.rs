@@ -25,21 +25,17 @@ pub(super) fn tell(
     match property {
         Property::NoLostUpdate | Property::FencedOrder => resource_writes(timeline, violation),
         Property::OwnerOnly => {
-            let headline = format!("a command touched another’s key on {node} at {at}");
+            let headline = format!("a command changed another attempt’s key on {node} at {at}");
             (headline, touched(timeline, violation))
         }
         Property::Continuity => (
-            format!("{first} was extended at {until} although another was granted at {at}"),
+            format!("{first} was extended at {until} although another lease was granted at {at}"),
             vec![],
         ),
         Property::SoundGrant => {
             let extended = unsound_extension(timeline, violation);
-            let (what, whole) = match extended {
-                Some(_) => ("extended", "an extension"),
-                None => ("was granted", "a grant"),
-            };
-            let headline =
-                format!("{client} {what} “{resource}” at {at} without what {whole} needs");
+            let what = if extended.is_some() { "extension" } else { "grant" };
+            let headline = format!("{client}’s {what} of “{resource}” at {at} was unsound");
             (headline, extended.unwrap_or_else(|| unsound(timeline, violation.first)))
         }
         Property::SectionWithinLease => {
@@ -56,20 +52,21 @@ pub(super) fn tell(
         }
         Property::DeadlockFree => {
             let headline = format!(
-                "{client} kept trying from {at} to {until}, and nobody was granted “{resource}”"
+                "{client} kept trying from {at} to {until}, and no client was granted “{resource}”"
             );
             (headline, standing(timeline, violation.to_ns))
         }
         Property::FaultTolerant => {
-            let headline = format!("{first} should have been granted, and was not by {until}");
+            let headline = format!("{first} should have been granted by {until}, but was not");
             (headline, refused(timeline, violation.first))
         }
         Property::SoundRefusal => {
-            let headline = format!("{first} was turned away, by {until}, and nobody had the lock");
+            let headline =
+                format!("{first} was refused as taken by {until}, but nobody had the lock");
             (headline, refused(timeline, violation.first))
         }
         Property::MutualExclusion | Property::ExclusiveSection => {
-            (format!("{first} overlaps another at {at}"), Vec::new())
+            (format!("{first} overlaps another lease at {at}"), Vec::new())
         }
     }
 }
@@ -157,8 +154,8 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let name = timeline.name(id);
     let counted = text::list(&timeline.nodes_of(attempt.counted));
     let votes = attempt.counted.count_ones();
-    let few = if votes < u32::from(attempt.needed) { "too few: " } else { "" };
-    let told = format!("{name} counted {counted}, {few}{votes} of the {} it needs", attempt.needed);
+    let votes = text::count(votes.into(), "vote");
+    let told = format!("{name} counted {counted}: {votes}, {} needed", attempt.needed);
     let mut told = vec![Clause::at(attempt.began, told)];
     let Some((decided, t2_local_ns)) = attempt.decided else { return told };
     let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
@@ -169,8 +166,8 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
         told.push(Clause::at(
             decided,
             format!(
-                "of the TTL nothing was left when it decided: {ttl} − {elapsed} elapsed − {drift} \
-                 for drift is not positive"
+                "at T2 the lease had no validity left: TTL {ttl} − {elapsed} elapsed − {drift} for drift \
+                 is not positive"
             ),
         ));
     }
@@ -185,14 +182,14 @@ fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<V
     let round = attempt.extensions.iter().find(is_meant)?;
     let (settled, counted) = round.extended?;
     let votes = counted.count_ones();
-    let few = if votes < u32::from(attempt.needed) { "too few: " } else { "" };
+    let votes = text::count(votes.into(), "vote");
     let nodes = match timeline.nodes_of(counted).as_slice() {
-        [] => String::from("no answer"),
+        [] => String::from("no node"),
         names => text::list(names),
     };
     let (begun, needed) = (text::instant(round.began.at_ns), attempt.needed);
     let told =
-        format!("its T1 was {begun}; it counted {nodes}, {few}{votes} of the {needed} it needs");
+        format!("the extension’s T1 was {begun}; it counted {nodes}: {votes}, {needed} needed");
     let mut clauses = vec![Clause::at(round.began, told)];
     let over = attempt.beliefs.iter().rfind(|it| it.to_ns <= settled.at_ns);
     if let Some(over) = over {

@@ -24,10 +24,14 @@ impl Check<'_> {
     pub(super) fn clients(&mut self) {
         let clients = &self.scenario.clients;
         if clients.is_empty() {
-            self.wrong("client", "no clients", "expected at least one `[[client]]`");
+            self.wrong(
+                "client",
+                "the scenario has no client",
+                "expected at least one `[[client]]`",
+            );
         }
         if clients.len() > CLIENTS_MAX {
-            let message = format!("{} clients", clients.len());
+            let message = format!("{} clients are too many", clients.len());
             let at = format!("client.{CLIENTS_MAX}");
             self.wrong(&at, &message, &format!("expected at most {CLIENTS_MAX}"));
         }
@@ -37,7 +41,7 @@ impl Check<'_> {
             self.name(&id, &client.id);
             let taken = clients[..place].iter().any(|other| other.id == client.id);
             if taken || self.scenario.cluster.nodes.contains(&client.id) {
-                let message = format!("two hosts are called `{}`", client.id);
+                let message = format!("two hosts have the name `{}`", client.id);
                 self.wrong(&id, &message, "expected another name");
             }
             self.subject(&at, client);
@@ -62,7 +66,7 @@ impl Check<'_> {
         }
         if OWN_CONNECTIONS.contains(&client.subject.as_str()) && client.connections.is_some() {
             let message = format!("`{}` manages its own connections", client.subject);
-            let expected = "only for the other subjects";
+            let expected = "`connections` is for the other subjects";
             self.wrong_key(&format!("{at}.connections"), &message, expected);
         }
     }
@@ -76,12 +80,13 @@ impl Check<'_> {
             self.positive(&at, at_most);
             let ttl = client.ttl.unwrap_or(self.scenario.lock.ttl);
             if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
-                let message = format!("{at_most} is more than {KEPT_TTLS_MAX} times the TTL");
-                self.wrong(&at, &message, "a run counts its extensions in 16 bits");
+                let message =
+                    format!("a keep-alive of {at_most} exceeds {KEPT_TTLS_MAX} times the TTL");
+                self.wrong(&at, &message, "a run counts extensions in 16 bits: use a longer TTL");
             }
             if client.subject != "redlock" {
-                let message = format!("`{}` keeps no lease alive by itself", client.subject);
-                self.wrong_key(&at, &message, "only for `redlock`; the others have `extend`");
+                let message = format!("`{}` has no keep-alive", client.subject);
+                self.wrong_key(&at, &message, "only for `redlock`; use `extend` steps");
             }
         }
     }
@@ -91,19 +96,19 @@ impl Check<'_> {
         if let Some(place) = client.steps.iter().position(is_asked)
             && client.subject != "redlock"
         {
-            let message = format!("`{}` cannot tell a split vote", client.subject);
+            let message = format!("`{}` does not detect split votes", client.subject);
             let at = format!("{at}.steps.{place}.acquire.at-once");
-            self.wrong_key(&at, &message, "only for `redlock`; the others have `attempts`");
+            self.wrong_key(&at, &message, "only for `redlock`; use `attempts`");
         }
     }
 
     fn steps(&mut self, at: &str, steps: &[Step]) {
         if steps.is_empty() {
             let at = format!("{at}.steps");
-            self.wrong(&at, "a client that does nothing", "expected at least one step");
+            self.wrong(&at, "the client has no steps", "expected at least one step");
         }
         if steps.len() > STEPS_MAX {
-            let message = format!("{} steps", steps.len());
+            let message = format!("{} steps are too many", steps.len());
             let expected = format!("expected at most {STEPS_MAX}");
             self.wrong(&format!("{at}.steps.{STEPS_MAX}"), &message, &expected);
         }
@@ -117,8 +122,8 @@ impl Check<'_> {
         let kinds = kinds(step);
         let [kind] = kinds[..] else {
             let message = match kinds.len() {
-                0 => String::from("a step that does nothing"),
-                _ => format!("a step that is {} at once", joined(&kinds)),
+                0 => String::from("the step is empty"),
+                _ => format!("the step has several actions: {}", joined(&kinds)),
             };
             let expected = "expected exactly one of `acquire`, `look`, `enter`, `read`, `write`, \
                             `extend`, `leave`, `hold`, `release`, `sleep`";
@@ -152,7 +157,11 @@ impl Check<'_> {
         }
         if extend.times.is_some_and(|times| !(1..=EXTENSIONS_MAX).contains(&times)) {
             let expected = format!("expected 1 to {EXTENSIONS_MAX}");
-            self.wrong(&format!("{at}.times"), "so many extensions cannot be made", &expected);
+            self.wrong(
+                &format!("{at}.times"),
+                "the number of extensions is out of range",
+                &expected,
+            );
         }
     }
 
@@ -166,7 +175,7 @@ impl Check<'_> {
         ];
         let limits: Vec<&str> = limits.into_iter().flatten().collect();
         if limits.len() > 1 {
-            let message = format!("{} at once", joined(&limits));
+            let message = format!("{} exclude each other", joined(&limits));
             let expected = "expected at most one of `until`, `wait`, `attempts`, `at-once`";
             self.wrong_key(&format!("{at}.{}", limits[1]), &message, expected);
         }
@@ -185,7 +194,11 @@ impl Check<'_> {
         }
         if acquire.attempts.is_some_and(|attempts| !(1..=ATTEMPTS_MAX).contains(&attempts)) {
             let expected = format!("expected 1 to {ATTEMPTS_MAX}");
-            self.wrong(&format!("{at}.attempts"), "so many attempts cannot be made", &expected);
+            self.wrong(
+                &format!("{at}.attempts"),
+                "the number of attempts is out of range",
+                &expected,
+            );
         }
     }
 
@@ -194,15 +207,15 @@ impl Check<'_> {
         let needs_lease = !["acquire", "sleep"].contains(&kind);
         if needs_lease && !course.has_acquired {
             let message = format!("`{kind}` before the first `acquire`");
-            self.wrong(at, &message, "there is no lease yet");
+            self.wrong(at, &message, "acquire the lock first");
         }
         match kind {
             "acquire" | "enter" | "hold" if course.is_inside => {
                 let message = format!("`{kind}` within a section");
-                self.wrong(at, &message, "expected `leave` before it");
+                self.wrong(at, &message, "add `leave` before it");
             }
             "leave" if !course.is_inside => {
-                self.wrong(at, "`leave` outside a section", "expected `enter` before it");
+                self.wrong(at, "`leave` outside a section", "add `enter` before it");
             }
             _ => {}
         }

@@ -11,14 +11,18 @@ impl Check<'_> {
     pub(super) fn cluster(&mut self) {
         let cluster = &self.scenario.cluster;
         if cluster.nodes.is_empty() || cluster.nodes.len() > NODES_MAX {
-            let message = format!("{} nodes", cluster.nodes.len());
+            let message = format!("{} nodes are not possible", cluster.nodes.len());
             self.wrong("cluster.nodes", &message, &format!("expected 1 to {NODES_MAX}"));
         }
         for (place, node) in cluster.nodes.iter().enumerate() {
             let at = format!("cluster.nodes.{place}");
             self.name(&at, node);
             if cluster.nodes[..place].contains(node) {
-                self.wrong(&at, &format!("two nodes are called `{node}`"), "expected another name");
+                self.wrong(
+                    &at,
+                    &format!("two nodes have the name `{node}`"),
+                    "expected another name",
+                );
             }
         }
         self.replicas();
@@ -57,7 +61,7 @@ impl Check<'_> {
     fn replicas(&mut self) {
         let cluster = &self.scenario.cluster;
         if cluster.replicas.len() > REPLICAS_MAX {
-            let message = format!("{} replicas", cluster.replicas.len());
+            let message = format!("{} replicas are too many", cluster.replicas.len());
             let at = format!("cluster.replica.{REPLICAS_MAX}");
             self.wrong(&at, &message, &format!("expected at most {REPLICAS_MAX}"));
         }
@@ -68,7 +72,7 @@ impl Check<'_> {
             let earlier = cluster.replicas[..place].iter().any(|other| other.id == replica.id);
             let clients = self.scenario.clients.iter().any(|client| client.id == replica.id);
             if earlier || clients || cluster.nodes.contains(&replica.id) {
-                let message = format!("two hosts are called `{}`", replica.id);
+                let message = format!("two hosts have the name `{}`", replica.id);
                 self.wrong(&id, &message, "expected another name");
             }
             self.host(&format!("{at}.of"), &replica.of, Hosts::Nodes);
@@ -80,23 +84,27 @@ impl Check<'_> {
         let disk = self.scenario.cluster.disk;
         self.span("cluster.disk.sync-takes", disk.sync_takes);
         if let Some(at) = disk.sync_at.filter(|at| at.0 >= 1_000_000_000) {
-            let message = format!("{at} is not within a second");
+            let message = format!("{at} is not below one second");
             self.wrong("cluster.disk.sync-at", &message, "expected less than 1s");
         }
     }
 
     pub(super) fn shift(&mut self, place: &str, by: SignedSpan) {
         if by.0.unsigned_abs() > SHIFT_MAX.0 {
-            self.wrong(place, &format!("{by} is too far"), "expected at most a year");
+            self.wrong(
+                place,
+                &format!("an offset of {by} is too large"),
+                "expected at most a year",
+            );
         }
     }
 
     pub(super) fn rate(&mut self, place: &str, ppm: i32) {
         if ppm < PPM_MIN {
-            let message = "a clock that runs less than half as fast";
+            let message = "the clock runs at less than half of true rate";
             self.wrong(place, message, "expected at least -500000");
         } else if ppm > PPM_MAX {
-            let message = "a clock that runs more than twice as fast";
+            let message = "the clock runs at more than twice the true rate";
             self.wrong(place, message, "expected at most 1000000");
         }
     }

@@ -14,7 +14,7 @@ impl Check<'_> {
             let is_broken = matches!(expectation.verdict, Verdict::Violated | Verdict::Sometimes);
             self.reason(&at, expectation);
             if !expectation.blame.is_empty() && !is_broken {
-                let message = "nobody is to blame where nothing is violated";
+                let message = "a blame needs a violation";
                 let expected = "only with `violated` and `sometimes`";
                 self.wrong_key(&format!("{at}.blame"), message, expected);
             }
@@ -33,8 +33,8 @@ impl Check<'_> {
             Verdict::Holds | Verdict::Violated => return,
         };
         if expectation.reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
-            let message = format!("`{word}` without a reason");
-            let complaint = self.wrong(at, &message, "why can no more be said?");
+            let message = format!("`{word}` needs a reason");
+            let complaint = self.wrong(at, &message, "say why no verdict is certain");
             complaint.help = Some(format!("write {{ verdict = \"{word}\", reason = \"…\" }}"));
         }
     }
@@ -44,11 +44,15 @@ impl Check<'_> {
             let at = format!("{at}.blame.{place}");
             self.cause(&at, cause);
             if blame[..place].contains(cause) {
-                self.wrong(&at, &format!("`{cause}` is named twice"), "expected each cause once");
+                self.wrong(
+                    &at,
+                    &format!("the cause `{cause}` is listed twice"),
+                    "expected each cause once",
+                );
             }
             if cause == "none" && blame.len() > 1 {
-                let message = "`none` means that nothing else is to blame";
-                self.wrong(&at, message, "expected it alone");
+                let message = "`none` means that the client is wrong, and excludes other causes";
+                self.wrong(&at, message, "list it alone");
             }
         }
     }
@@ -66,7 +70,7 @@ impl Check<'_> {
         }
         let with_hosts = ["clock", "amnesia"].contains(&cause);
         let help = if with_hosts {
-            Some(format!("whose? write `{cause}(NAME)`"))
+            Some(format!("name the host: `{cause}(NAME)`"))
         } else {
             names::suggestion(cause, CAUSES)
         };
@@ -77,11 +81,11 @@ impl Check<'_> {
     fn overlap(&mut self, at: &str, property: Property, is_broken: bool) {
         let overlaps = matches!(property, Property::MutualExclusion | Property::ExclusiveSection);
         if !overlaps {
-            let message = format!("`{}` is not about overlaps", property.name());
+            let message = format!("`{}` has no overlaps", property.name());
             let expected = "only for `mutual-exclusion` and `exclusive-section`";
             self.wrong_key(at, &message, expected);
         } else if !is_broken {
-            let message = "nothing overlaps where nothing is violated";
+            let message = "an overlap needs a violation";
             self.wrong_key(at, message, "only with `violated` and `sometimes`");
         }
     }

@@ -13,7 +13,7 @@ impl Check<'_> {
     pub(super) fn faults(&mut self) {
         let faults = &self.scenario.faults;
         if faults.len() > FAULTS_MAX {
-            let message = format!("{} faults", faults.len());
+            let message = format!("{} faults are too many", faults.len());
             let at = format!("fault.{FAULTS_MAX}");
             self.wrong(&at, &message, &format!("expected at most {FAULTS_MAX}"));
         }
@@ -22,7 +22,7 @@ impl Check<'_> {
             let id = format!("{at}.id");
             self.name(&id, &fault.id);
             if faults[..place].iter().any(|other| other.id == fault.id) {
-                let message = format!("two faults are called `{}`", fault.id);
+                let message = format!("two faults have the name `{}`", fault.id);
                 self.wrong(&id, &message, "expected another name");
             }
             self.times(&at, fault);
@@ -35,8 +35,8 @@ impl Check<'_> {
         let given = fault.until.map(|_| "until").or(fault.lasts.map(|_| "lasts"));
         match (ends, given) {
             (Ends::Never, Some(key)) => {
-                let message = format!("`{name}` has no end");
-                self.wrong_key(&format!("{at}.{key}"), &message, "it happens at one instant");
+                let message = format!("`{name}` is instantaneous and has no end");
+                self.wrong_key(&format!("{at}.{key}"), &message, "remove this key");
                 return;
             }
             (Ends::Always, None) => {
@@ -82,10 +82,10 @@ impl Check<'_> {
                 self.wrong(&attempt, "attempts count from 1", "expected 1 or more");
             }
             WhichAttempt::Granted if !is_granted => {
-                let message = "this step is taken before an attempt is granted";
+                let message = "this step precedes the grant";
                 let expected = "only with `deliver`, `look` and `enter`";
                 self.wrong(&attempt, message, expected).help =
-                    Some(String::from("`any` is the first attempt that comes to the step"));
+                    Some(String::from("`any` means the first attempt that reaches the step"));
             }
             WhichAttempt::Any | WhichAttempt::Granted | WhichAttempt::Nth(_) => {}
         }
@@ -93,7 +93,7 @@ impl Check<'_> {
         let at = format!("{at}.node");
         self.host(&at, node, Hosts::Nodes);
         if !matches!(point.before, Point::Write | Point::Execute | Point::Reply) {
-            let message = "this step of an attempt is not one node's";
+            let message = "this step has no node";
             let expected = "only with `write`, `execute` and `reply`";
             self.wrong_key(&at, message, expected);
         }
@@ -140,12 +140,12 @@ impl Check<'_> {
             _ => format!("{at}.{place}"),
         };
         if names.is_empty() {
-            self.wrong(at, "no host", "expected at least one name");
+            self.wrong(at, "the list of hosts is empty", "expected at least one name");
         }
         for (number, name) in names.iter().enumerate() {
             self.host(&place(number), name, which);
             if names[..number].contains(name) {
-                let message = format!("`{name}` is named twice");
+                let message = format!("`{name}` is listed twice");
                 self.wrong(&place(number), &message, "expected each host once");
             }
         }
@@ -158,7 +158,7 @@ impl Check<'_> {
         let candidates: Vec<&str> = own.chain([it.node.as_str()]).collect();
         if !candidates.contains(&it.to.as_str()) {
             let help = names::suggestion(&it.to, candidates);
-            let message = format!("`{}` cannot take the place of `{}`", it.to, it.node);
+            let message = format!("`{}` cannot replace `{}`", it.to, it.node);
             let expected = "expected a replica of the node, or the node itself";
             self.wrong(&format!("{at}.to"), &message, expected).help = help;
         }
@@ -171,7 +171,7 @@ impl Check<'_> {
         let by = format!("{at}.by");
         self.shift(&by, it.by);
         if it.by.0 == 0 {
-            self.wrong(&by, "the clock is not moved", "expected more or less than 0");
+            self.wrong(&by, "the clock does not move", "expected a value other than 0");
         }
     }
 

@@ -138,7 +138,7 @@ fn nodes_are_asked_one_after_the_other() {
 }
 
 #[test]
-fn a_call_is_three_tries_with_one_token_and_the_next_call_has_another() {
+fn a_call_has_three_tries_with_one_token_the_next_call_another() {
     let mut bench = Bench::new(3, true);
     bench.client.acquire(Patience::Attempts(4));
     let mut tokens = Vec::new();
@@ -154,7 +154,7 @@ fn a_call_is_three_tries_with_one_token_and_the_next_call_has_another() {
 }
 
 #[test]
-fn the_next_try_begins_when_every_release_was_answered_and_after_a_random_delay() {
+fn next_try_waits_for_every_release_and_a_random_delay() {
     let mut bench = try_once(3, 1);
     bench.now_ms = 1_000;
     for node in 0..3 {
@@ -171,7 +171,7 @@ fn the_next_try_begins_when_every_release_was_answered_and_after_a_random_delay(
 }
 
 #[test]
-fn a_silent_node_is_waited_for_until_the_socket_times_out_and_nothing_is_released() {
+fn silent_node_blocks_until_the_timeout_without_a_release() {
     let mut bench = Bench::new(3, true);
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();

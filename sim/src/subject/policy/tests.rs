@@ -143,7 +143,7 @@ fn is_granted(actions: &[Action]) -> bool {
 }
 
 #[test]
-fn the_literal_algorithm_asks_all_at_once_and_takes_the_third_yes() {
+fn literal_algorithm_asks_all_at_once_and_takes_three_votes() {
     let mut bench = Bench::new("redlock-literal");
     let asked: Vec<u8> = bench.acquire().iter().map(|(node, ..)| *node).collect();
     assert_eq!(asked, [0, 1, 2, 3, 4]);
@@ -156,7 +156,7 @@ fn the_literal_algorithm_asks_all_at_once_and_takes_the_third_yes() {
 }
 
 #[test]
-fn sequential_asks_one_after_the_other_and_gives_each_a_node_timeout() {
+fn sequential_asks_in_turn_with_a_node_timeout_for_each() {
     let mut bench = Bench::new("redlock-sequential");
     assert_eq!(bench.acquire().len(), 1);
     bench.answer(0, SET, ReplyValue::Ok);
@@ -237,7 +237,7 @@ fn a_majority_that_is_too_slow_is_kept_only_by_who_keeps_it() {
 }
 
 #[test]
-fn a_failure_for_another_reason_is_released_by_who_keeps_slow_majorities() {
+fn too_slow_keeps_still_releases_other_failures() {
     let mut bench = Bench::new("redlock-too-slow-keeps");
     bench.acquire();
     bench.answer_each(0..3, SET, ReplyValue::Nil);
@@ -290,7 +290,7 @@ fn too_few_replicas_are_a_failure_unless_they_are_ignored() {
 }
 
 #[test]
-fn tokens_of_the_clock_are_equal_in_one_millisecond_and_an_id_tells_them_apart() {
+fn timestamp_tokens_collide_in_one_millisecond_without_an_id() {
     let token = |name: &str, now_ms: u64| {
         let mut bench = Bench::new(name);
         bench.now_ms = now_ms;
@@ -303,7 +303,7 @@ fn tokens_of_the_clock_are_equal_in_one_millisecond_and_an_id_tells_them_apart()
 }
 
 #[test]
-fn one_token_stays_for_the_next_attempt_and_a_fresh_one_does_not() {
+fn one_token_is_reused_and_a_fresh_one_is_not() {
     for (name, same) in [("redlock-one-token", true), ("redlock-literal", false)] {
         let mut bench = Bench::new(name);
         let first = bench.acquire()[0].2;

@@ -84,7 +84,7 @@ fn the_last_words_of_a_dead_client_arrive() {
 }
 
 #[test]
-fn what_a_host_without_power_has_sent_arrives_and_is_not_sent_again() {
+fn messages_of_a_host_without_power_arrive_and_are_not_resent() {
     for cut_before in [true, false] {
         let (mut network, number) = network();
         network.send(number, Direction::Up, message(1), 0, 10);

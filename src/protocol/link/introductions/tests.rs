@@ -39,7 +39,7 @@ fn a_set_soon_after_an_introduction_needs_no_other() {
 }
 
 #[test]
-fn a_vote_counts_when_the_introduction_behind_it_says_that_nothing_happened() {
+fn vote_counts_if_the_introduction_behind_it_shows_no_change() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.acquire(lock_config(1), 1);
@@ -51,7 +51,7 @@ fn a_vote_counts_when_the_introduction_behind_it_says_that_nothing_happened() {
 }
 
 #[test]
-fn a_vote_of_another_process_behind_the_same_connection_does_not_count() {
+fn vote_of_another_process_on_the_connection_does_not_count() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.nodes[0].introduction =
@@ -63,7 +63,7 @@ fn a_vote_of_another_process_behind_the_same_connection_does_not_count() {
 }
 
 #[test]
-fn a_vote_of_an_emptied_memory_does_not_count_though_the_process_is_the_same() {
+fn vote_of_an_emptied_memory_in_the_same_process_does_not_count() {
     for restart_guard in [RestartGuard::Durable, RestartGuard::Quarantine] {
         let config = LinkConfig { introduction_max_age: MAX_AGE, restart_guard, ..link_config() };
         let mut world = World::warm_with(config, 1);
@@ -113,7 +113,7 @@ fn where_every_vote_is_verified_each_set_has_its_introduction() {
 }
 
 #[test]
-fn where_every_vote_is_verified_the_introduction_that_opens_a_connection_does_not_do() {
+fn verifying_every_vote_needs_more_than_the_first_introduction() {
     let config = LinkConfig { introduction_max_age: Duration::ZERO, ..link_config() };
     let mut world = World::cold_with(config, 1);
     world.client.connect(world.now);
@@ -150,7 +150,7 @@ fn a_vote_that_waits_is_lost_with_its_connection() {
 // ---- reports of lost keys
 
 #[test]
-fn a_node_that_says_that_keys_are_gone_does_not_count_before_it_has_said_who_it_is() {
+fn node_that_reports_lost_keys_counts_after_an_introduction() {
     let mut world = world();
     world.forget(0);
     assert_eq!(standing(&world.client, &world), Standing::NotKnown);
@@ -160,7 +160,7 @@ fn a_node_that_says_that_keys_are_gone_does_not_count_before_it_has_said_who_it_
 }
 
 #[test]
-fn a_vote_on_its_way_when_keys_were_gone_waits_for_what_the_node_says() {
+fn vote_in_flight_when_keys_are_lost_waits_for_an_introduction() {
     for (memory, is_granted) in [(1, true), (2, false)] {
         let mut world = world();
         world.acquire(lock_config(1), 1);
@@ -175,7 +175,7 @@ fn a_vote_on_its_way_when_keys_were_gone_waits_for_what_the_node_says() {
 }
 
 #[test]
-fn an_introduction_that_was_asked_for_before_the_push_does_not_do() {
+fn introduction_requested_before_the_push_does_not_suffice() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.acquire(lock_config(1), 1);
@@ -215,7 +215,7 @@ fn a_push_of_an_old_connection_is_nobodys() {
 // ---- nodes that do not serve
 
 #[test]
-fn a_node_that_serves_nobody_is_left_and_asked_on_a_new_connection() {
+fn node_that_does_not_serve_is_asked_on_a_new_connection() {
     for reply in [
         Reply::NotServing,
         Reply::Introduction(Introduction { is_master: false, ..introduction(1) }),
@@ -236,7 +236,7 @@ fn a_node_that_serves_nobody_is_left_and_asked_on_a_new_connection() {
 }
 
 #[test]
-fn a_node_that_serves_nobody_is_asked_at_longer_and_longer_intervals() {
+fn node_that_does_not_serve_is_asked_at_growing_intervals() {
     let mut world = world();
     let mut dials = 0;
     for _ in 0..100 {

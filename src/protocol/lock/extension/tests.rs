@@ -51,7 +51,7 @@ fn left(world: &World, lock: LockId) -> Duration {
 // ---- conditions of success
 
 #[test]
-fn a_majority_that_still_has_the_key_extends_from_the_beginning_of_the_round() {
+fn majority_with_the_key_extends_from_t1_of_the_round() {
     let (mut world, lock) = held();
     (3..5).for_each(|index| world.answer(index));
     world.pass(ms(5_000));
@@ -247,7 +247,7 @@ fn a_failure_is_not_counted() {
 // ---- nothing is written after the deadline
 
 #[test]
-fn what_an_unwritable_transport_holds_at_the_deadline_is_never_written() {
+fn commands_held_back_at_the_deadline_are_never_written() {
     let (mut world, lock) = held_by_three();
     for index in 0..3 {
         let epoch = world.nodes[index].epoch.expect("connected");
@@ -326,7 +326,7 @@ fn a_lease_whose_keys_are_gone_is_lost_at_once_and_for_good() {
 }
 
 #[test]
-fn half_of_the_keys_of_an_even_number_of_nodes_are_too_many_to_lack() {
+fn lacking_half_of_an_even_number_of_keys_loses_the_lease() {
     let mut world = World::warm(4);
     let lock = world.acquire(lock_config(4), 1);
     (0..3).for_each(|index| world.answer(index));
@@ -394,7 +394,7 @@ fn a_success_that_comes_after_the_loss_counts_for_nothing() {
 // ---- keys that are set again
 
 #[test]
-fn what_a_success_finds_missing_is_set_again_and_counts_after_a_further_one() {
+fn missing_key_is_set_after_a_success_and_counts_after_the_next() {
     let (mut world, lock) = held_by_three();
     forget(&mut world, 2);
     world.nodes[2].written.clear();
@@ -409,7 +409,7 @@ fn what_a_success_finds_missing_is_set_again_and_counts_after_a_further_one() {
 }
 
 #[test]
-fn a_key_that_was_set_again_counts_once_a_round_has_succeeded_without_it() {
+fn repaired_key_counts_after_a_success_without_it() {
     let (mut world, lock) = held_by_three();
     forget(&mut world, 2);
     assert_eq!(round(&mut world, lock), Ok(mask(&[0, 1])));
@@ -419,7 +419,7 @@ fn a_key_that_was_set_again_counts_once_a_round_has_succeeded_without_it() {
 }
 
 #[test]
-fn the_round_without_it_begins_after_the_repair_was_acknowledged() {
+fn round_without_the_repair_begins_after_its_acknowledgement() {
     let (mut world, lock) = held_by_three();
     forget(&mut world, 2);
     world.pass(ms(1_000));
@@ -516,7 +516,7 @@ fn a_set_without_an_answer_is_not_followed_by_another() {
 }
 
 #[test]
-fn a_set_that_was_answered_after_the_grant_counts_after_a_round_without_it() {
+fn set_answered_after_the_grant_counts_after_a_round_without_it() {
     let (mut world, lock) = held_by_three();
     forget(&mut world, 1);
     assert_eq!(round(&mut world, lock), Err(ExtendError::TooFewNodes), "node 2 is young");
@@ -567,7 +567,7 @@ fn a_repair_on_a_lost_connection_leaves_a_release_owed() {
 }
 
 #[test]
-fn a_node_whose_repair_was_not_written_is_released_like_the_others() {
+fn node_with_an_unwritten_repair_is_released_like_the_others() {
     let (mut world, lock) = held_by_three();
     forget(&mut world, 2);
     world.pass(ms(1_000));
@@ -677,7 +677,7 @@ fn one_is_late() -> (World, LockId) {
 }
 
 #[test]
-fn a_node_at_which_a_plain_set_may_be_late_is_not_counted_for_more() {
+fn node_with_a_late_plain_set_does_not_count_for_more() {
     let (mut world, lock) = one_is_late();
     begin(&mut world, lock, 10_000);
     world.answer(0);
@@ -698,7 +698,7 @@ fn a_node_at_which_a_plain_set_may_be_late_is_not_counted_for_more() {
 }
 
 #[test]
-fn a_plain_set_that_is_late_does_not_hurt_a_round_that_asks_for_no_more() {
+fn late_plain_set_does_not_hurt_a_round_that_asks_no_more() {
     let (mut world, lock) = one_is_late();
     world.pass(ms(500));
     begin(&mut world, lock, 6_000);
@@ -761,7 +761,7 @@ fn where_nothing_was_written_nothing_can_be_late() {
 }
 
 #[test]
-fn a_plain_set_that_was_pending_when_its_round_settled_may_be_late() {
+fn plain_set_pending_when_its_round_settled_may_be_late() {
     let (mut world, lock) = plain();
     world.pass(ms(1_000));
     begin(&mut world, lock, 4_000);

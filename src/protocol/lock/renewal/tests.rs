@@ -74,7 +74,7 @@ fn a_lease_is_kept_alive_by_rounds_a_third_of_the_ttl_apart() {
 }
 
 #[test]
-fn the_first_round_comes_soon_if_a_node_answered_behind_the_grant() {
+fn first_round_is_early_if_a_node_answered_after_the_grant() {
     let (mut world, lock) = kept(ms(600_000));
     live(&mut world, ms(1_000));
     let begun = rounds(&world);
@@ -123,7 +123,7 @@ fn a_round_of_the_machine_is_told_like_any_other() {
 }
 
 #[test]
-fn the_rounds_of_many_leases_are_spread_over_a_fifth_of_their_period() {
+fn rounds_of_many_leases_spread_over_a_fifth_of_the_period() {
     let begun: Vec<Duration> = [0, u64::MAX / 4, u64::MAX / 2, u64::MAX]
         .into_iter()
         .map(|jitter| {

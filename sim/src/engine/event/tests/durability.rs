@@ -30,7 +30,7 @@ fn a_power_cut_takes_what_was_written_and_not_synced() {
 }
 
 #[test]
-fn a_slow_sync_delays_the_answer_and_what_comes_meanwhile_shares_the_next() {
+fn slow_sync_delays_answers_and_later_requests_share_the_next() {
     let events =
         play_with_disk("always", "at = \"1s\"\nevict = { host = \"B\" }", "sync-takes = \"7ms\"");
     assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
@@ -41,7 +41,7 @@ fn a_slow_sync_delays_the_answer_and_what_comes_meanwhile_shares_the_next() {
 }
 
 #[test]
-fn answers_that_wait_for_a_sync_die_with_the_process_and_the_key_does_not() {
+fn answers_that_wait_for_a_sync_die_but_the_key_does_not() {
     let kill = "at = \"5ms\"\nkill = { host = \"A\", restart-after = \"10ms\" }";
     let events = play_with_disk("always", kill, "sync-takes = \"7ms\"");
     assert!(!forgets(&events));
@@ -134,7 +134,7 @@ fn a_restart_comes_when_its_own_clock_says_so() {
 }
 
 #[test]
-fn while_a_majority_is_away_nobody_is_granted_and_soon_after_somebody_is() {
+fn no_grant_while_a_majority_is_away_and_one_soon_after() {
     let text = include_str!("../../../../../scenarios/durability/majority-crash.toml");
     let file = crate::scenario::File::parse("majority-crash.toml", text).unwrap();
     let case = &file.cases(&[]).unwrap()[0];

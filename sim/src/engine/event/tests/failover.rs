@@ -66,7 +66,7 @@ fn a_promoted_replica_expires_keys_by_its_own_clock() {
 }
 
 #[test]
-fn what_was_under_way_to_the_replica_dies_with_the_power_and_not_with_the_process() {
+fn stream_to_the_replica_dies_with_the_power_not_the_process() {
     let after = |death: &str| {
         let more = format!(
             "at = \"3ms\"\n{death} = {{ host = \"A\" }}\n[[fault]]\nid = \"p\"\nat = \"1s\"\n\
@@ -124,7 +124,7 @@ fn what_a_deposed_master_is_told_its_node_does_not_have() {
 }
 
 #[test]
-fn a_wait_is_answered_when_a_replica_has_acknowledged_or_when_its_time_is_over() {
+fn wait_ends_with_an_acknowledgement_or_its_timeout() {
     let text = include_str!("../../../../../scenarios/failover/wait-for-a-replica.toml");
     let waited = |case: &str| {
         let events = play_case(text, "wait-for-a-replica", case);

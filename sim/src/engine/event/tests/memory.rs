@@ -51,7 +51,7 @@ fn demoted(options: &str) -> Vec<Event> {
 }
 
 #[test]
-fn a_full_resynchronisation_ends_the_keys_and_a_partial_one_does_not() {
+fn full_resynchronisation_ends_the_keys_partial_one_does_not() {
     assert_eq!(find(&demoted(""), ended(0, KeyEnd::Flushed)), Some(500 * MS));
     assert_eq!(find(&demoted(", keeps-keys = true"), ended(0, KeyEnd::Flushed)), None);
 }

@@ -35,7 +35,7 @@ fn what_is_no_part_of_a_transaction_is_refused() {
 }
 
 #[test]
-fn random_numbers_go_on_from_script_to_script_and_begin_anew_with_the_process() {
+fn random_numbers_continue_across_scripts_not_processes() {
     let mut bench = Bench::new(&REDIS_7_0);
     let ask = "EVAL 'return math.random(1000)' 0";
     bench.goes(&[(ask, ":397"), (ask, ":841")]);

@@ -14,7 +14,7 @@ const DATABASES: u8 = 16;
 impl Check<'_> {
     pub(super) fn attaching(&mut self, at: &str, names: &HostNames) {
         if let Some(node) = names.0.iter().find(|name| self.scenario.cluster.nodes.contains(name)) {
-            let message = format!("`{node}` follows nobody");
+            let message = format!("`{node}` is not a replica");
             self.wrong(at, &message, "expected a replica");
         }
     }
@@ -30,14 +30,14 @@ impl Check<'_> {
         self.database(&format!("{at}.databases.0"), one);
         self.database(&format!("{at}.databases.1"), other);
         if one == other {
-            let message = format!("database {one} changes places with itself");
+            let message = format!("database {one} cannot be swapped with itself");
             self.wrong(&format!("{at}.databases.1"), &message, "expected another number");
         }
     }
 
     fn database(&mut self, at: &str, database: u8) {
         if database >= DATABASES {
-            let message = format!("no database {database}");
+            let message = format!("there is no database {database}");
             self.wrong(at, &message, &format!("expected less than {DATABASES}"));
         }
     }
@@ -50,12 +50,12 @@ impl Check<'_> {
         let candidates: Vec<&str> = own.map(|replica| replica.id.as_str()).collect();
         if !candidates.contains(&leader.as_str()) {
             let help = names::suggestion(leader, candidates);
-            let message = format!("`{leader}` is no replica of `{}`", it.host);
-            self.wrong(&format!("{at}.of"), &message, "expected a replica of the one node").help =
+            let message = format!("`{leader}` is not a replica of `{}`", it.host);
+            self.wrong(&format!("{at}.of"), &message, "expected a replica of this node").help =
                 help;
         }
         if it.keeps_keys {
-            let message = "a server that gets the keys of another keeps none of its own";
+            let message = "`of` replaces the keys of the server, and excludes `keeps-keys`";
             self.wrong_key(&format!("{at}.keeps-keys"), message, "only without `of`");
         }
     }
@@ -69,18 +69,18 @@ impl Check<'_> {
             self.wrong_key(&format!("{at}.measured-on"), message, "only with `restart-after`");
         }
         if it.torn && !matches!(fault.kind, FaultKind::Power(_)) {
-            let message = "the kernel lives and tears nothing";
+            let message = "only a power cut tears a write: the kernel survives this fault";
             self.wrong_key(&format!("{at}.torn"), message, "only with `power`");
         }
         if it.behind_a_proxy && it.restart_after.is_none() {
-            let message = "a proxy hides a restart, and there is none";
+            let message = "there is no restart for a proxy to hide";
             self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
         }
         let clients = self.names(Hosts::Clients);
         if it.behind_a_proxy
             && let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str()))
         {
-            let message = format!("`{client}` is a client");
+            let message = format!("`{client}` is a client, not a server");
             let expected = "only for a node or a replica";
             self.wrong_key(&format!("{at}.behind-a-proxy"), &message, expected);
         }
@@ -94,7 +94,7 @@ impl Check<'_> {
         self.span(at, backup);
         match fault.at {
             At::Time(begin) if backup > begin => {
-                let message = "a backup of the future";
+                let message = "the backup is from after the fault";
                 self.wrong(at, message, &format!("expected at most {begin}"));
             }
             At::Time(_) => {}
@@ -105,7 +105,7 @@ impl Check<'_> {
         }
         let clients = self.names(Hosts::Clients);
         if let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str())) {
-            let message = format!("`{client}` keeps nothing on a disk");
+            let message = format!("`{client}` has no disk");
             self.wrong_key(at, &message, "only for a node or a replica");
         }
     }

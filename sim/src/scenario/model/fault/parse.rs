@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for FaultVisitor {
 }
 
 fn no_kind() -> String {
-    format!("a fault of no kind, expected one of {}", quoted(&FaultKind::NAMES))
+    format!("the fault has no kind, expected one of {}", quoted(&FaultKind::NAMES))
 }
 
 fn quoted(names: &[&str]) -> String {
@@ -92,7 +92,7 @@ impl Visitor<'_> for Key<'_> {
         let is_kind = |key: &&&str| !COMMON.contains(*key);
         match self.seen.iter().find(is_kind) {
             Some(first) if !COMMON.contains(&key) => Err(E::custom(format!(
-                "a fault that is `{first}` and `{key}` at once, expected one of them"
+                "the fault has two kinds, `{first}` and `{key}`, expected one of them"
             ))),
             _ => Ok(key),
         }
@@ -171,7 +171,7 @@ impl<'de, D: Deserializer<'de>> VariantAccess<'de> for TheDetails<D> {
 }
 
 fn no_unit<E: Error>() -> E {
-    E::custom("every kind of fault has its details in a table")
+    E::custom("the details of a fault must be a table")
 }
 
 #[cfg(test)]

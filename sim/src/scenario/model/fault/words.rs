@@ -14,7 +14,7 @@ impl FaultKind {
                 format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
             }
             Self::ClockRate(rate) => {
-                format!("{}’s clocks run at {}", rate.host, text::percent(rate.ppm))
+                format!("{}’s clocks drift by {}", rate.host, text::percent(rate.ppm))
             }
             Self::ClockSlew(by) => {
                 format!("{}’s clocks are slewed by {}", by.host, text::signed(by.by.0))
@@ -24,16 +24,16 @@ impl FaultKind {
                 format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
             }
             Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
-            Self::Demote(it) => format!("{} is made a replica{}", it.host, leader(it)),
+            Self::Demote(it) => format!("{} becomes a replica{}", it.host, leader(it)),
             Self::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
             Self::Evict(one) => format!("{} evicts the key", one.host),
-            Self::Failover(it) => format!("{} takes the place of {}", it.to, it.node),
+            Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
             Self::Flush(it) => format!("{}{} is flushed", database(it), it.host),
             Self::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
             Self::MemoryFull(one) => format!("the memory of {} is full", one.host),
             Self::Partition(partition) => {
                 let [left, right] = &partition.between;
-                let arrow = if partition.one_way { "nothing passes to" } else { "cut off from" };
+                let arrow = if partition.one_way { "can send nothing to" } else { "cut off from" };
                 format!("{} {arrow} {}", text::list(left), text::list(right))
             }
             Self::Pause(one) => format!("{} is stopped", one.host),
@@ -44,7 +44,7 @@ impl FaultKind {
             Self::Suspend(one) => format!("{} is suspended", one.host),
             Self::Swap(it) => {
                 let [one, other] = it.databases;
-                format!("databases {one} and {other} of {} change places", it.host)
+                format!("databases {one} and {other} of {} are swapped", it.host)
             }
         }
     }
@@ -60,7 +60,7 @@ impl FaultKind {
             }
             Self::ClockRate(rate) => {
                 let percent = text::percent(rate.ppm);
-                format!("fault `{id}` made {}’s clocks run at {percent} {span}", rate.host)
+                format!("fault `{id}` made {}’s clocks drift by {percent} {span}", rate.host)
             }
             Self::ClockSlew(by) => {
                 let by_ns = text::signed(by.by.0);
@@ -72,7 +72,7 @@ impl FaultKind {
             }
             Self::Evict(one) => format!("fault `{id}` evicted the key on {} {at}", one.host),
             Self::Failover(it) => {
-                format!("fault `{id}` put {} in the place of {} {at}", it.to, it.node)
+                format!("fault `{id}` replaced {} by {} {at}", it.node, it.to)
             }
             Self::Flush(it) => format!("fault `{id}` flushed {}{} {at}", database(it), it.host),
             Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, proxy(it)),

@@ -41,7 +41,7 @@ fn a_node_that_does_not_answer_an_extension_is_given_up() {
 }
 
 #[test]
-fn an_answer_to_an_earlier_extension_does_not_count_for_the_next() {
+fn answer_to_an_earlier_extension_does_not_count_for_the_next() {
     let mut bench = Bench::granted("redlock-literal");
     bench.now_ms = 5_000;
     bench.extend();
@@ -89,7 +89,7 @@ fn one_node_is_enough_for_a_minority_extension() {
 }
 
 #[test]
-fn a_recreating_extension_sets_missing_keys_even_after_the_deadline() {
+fn recreating_extension_sets_missing_keys_after_the_deadline() {
     let mut bench = Bench::granted("redlock-extend-recreates");
     bench.now_ms = 11_000;
     bench.extend();
@@ -125,7 +125,7 @@ fn an_unchecked_extension_succeeds_after_everything_is_over() {
 }
 
 #[test]
-fn a_failed_extension_that_unlocks_leaves_the_application_in_its_belief() {
+fn failed_extension_that_unlocks_leaves_the_belief() {
     let mut bench = Bench::granted("redlock-extend-unlocks");
     bench.extend();
     bench.answer_each(0..3, EXTEND, ReplyValue::Integer(0));
