@@ -21,9 +21,11 @@
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
 //! If a node holds a key again that had ended there, the node is to blame: it forgot the release
-//! (amnesia). Otherwise only the client is to blame.
+//! (amnesia). If the node's wall clock has lost more time since the key was timed than the drift of
+//! its lease, the clock is to blame: the key would have expired. Otherwise only the client is to
+//! blame.
 
-use super::facts::Facts;
+use super::facts::{Facts, since};
 use super::ground::{NEVER, just, nodes_in};
 use super::setting::NODES_MAX;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
@@ -132,12 +134,28 @@ impl Tidy {
         };
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[usize::from(node)], facts.now_ns);
-            let (second, blamed) = (None, self.forgetful(node));
+            let mut blamed = self.forgetful(node);
+            if is_late(facts, first, node) {
+                blamed.add(Blame::Clock(facts.master(node)));
+            }
+            let second = None;
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
             self.found = Judgement::Violated(found);
         }
     }
+}
+
+/// Returns true if the key of `id` on `node` would have expired by a clock within the drift of its
+/// lease.
+fn is_late(facts: &Facts, id: AttemptId, node: u8) -> bool {
+    let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
+        return false;
+    };
+    let lived_ns = facts.now_ns.saturating_sub(key.timed_ns);
+    let by_its_clock_ns = since(key.timed_wall_ns, facts.node_wall_ns(node));
+    let lost_ns = i128::from(lived_ns) - i128::from(by_its_clock_ns);
+    lost_ns > i128::from(attempt.drift_ns) && lived_ns > attempt.ttl_ns
 }
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing

@@ -11,7 +11,7 @@ impl Process {
         let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in 0..nodes as u8 {
             let server = stage.server_of(plan, self.place, node);
-            if !stage.nodes[usize::from(server)].master.is_running() {
+            if !stage.is_open_at_start(server) {
                 continue;
             }
             for lane in 0..lanes {

@@ -128,8 +128,8 @@ impl Process {
                 let mut introductions = [const { None }; 9];
                 for (node, said) in introductions.iter_mut().enumerate().take(plan.node_count) {
                     let server = stage.server_of(plan, self.place, node as u8);
-                    let running = stage.nodes[usize::from(server)].master.is_running();
-                    *said = running.then(|| stage.introduction(plan, server));
+                    let is_open = stage.is_open_at_start(server);
+                    *said = is_open.then(|| stage.introduction(plan, server));
                 }
                 it.reset(now, Some(&introductions[..plan.node_count]));
             }

@@ -200,6 +200,13 @@ impl Stage {
         clocks.read(ClockKind::Wall, self.now_ns)
     }
 
+    /// Returns true if a client that starts warm has an open connection to `server`: clients leave
+    /// a server that is a replica.
+    pub(in crate::engine) fn is_open_at_start(&self, server: u8) -> bool {
+        let master = &self.nodes[usize::from(server)].master;
+        master.is_running() && !master.is_replica()
+    }
+
     /// Returns the introduction of a server, with its canary.
     pub(in crate::engine) fn introduction(&mut self, plan: &Plan, server: u8) -> Introduction {
         // Whole milliseconds, so that a fleet begins every run at the same age.
