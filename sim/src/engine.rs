@@ -9,7 +9,7 @@ pub mod turmoil;
 
 use core::fmt;
 
-use crate::history::Event;
+use crate::history::{Event, FaultIds};
 use crate::oracle::{Counters, Verdicts};
 
 /// The judged result of one run.
@@ -23,8 +23,8 @@ pub struct Outcome {
     pub verdicts: Verdicts,
     /// Number of occurrences of each counted event.
     pub counters: Counters,
-    /// The faults that began: bit `i` stands for the fault at place `i` in the scenario.
-    pub faults_begun: u64,
+    /// The faults that began.
+    pub faults_begun: FaultIds,
 }
 
 /// Error: the scenario asks for something that the engine cannot do. An engine never runs an easier

@@ -12,7 +12,10 @@ pub use clock::{ClockSegments, Segment};
 pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement};
 pub use hash::HistoryHash;
 
-pub use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
+pub use crate::ids::{
+    AttemptId, ClientId, ClientIds, ClockKind, FaultId, FaultIds, HostId, HostIds, Id, NodeId,
+    NodeIds, Writer,
+};
 
 /// Version of the event format.
 pub const SCHEMA: u32 = 1;

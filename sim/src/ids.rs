@@ -1,20 +1,104 @@
-//! Identifiers of hosts, attempts, writers and clocks. This module imports no other module, so that
-//! every other module can use it.
+//! Identities of nodes, servers, clients, hosts, connections and faults, tables and sets that are
+//! indexed by them, and what else names the parts of a run. This module imports no other module, so
+//! that every other module can use it.
+
+mod set;
+mod table;
+
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Index of a host: first the nodes, then the clients, then the protected resource.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
-)]
-#[serde(transparent)]
-pub struct HostIndex(pub u8);
+pub use self::set::{ClientIds, FaultIds, HostIds, NodeIds};
+pub use self::table::{IdVec, PerClient, PerHost, PerNode};
 
-impl HostIndex {
-    /// Returns the index as a `usize`.
+/// Maximum number of nodes of a scenario.
+pub const NODES_MAX: usize = 9;
+
+/// Maximum number of clients of a scenario, not counting the probe.
+pub const CLIENTS_MAX: usize = 8;
+
+/// Maximum number of replicas of all nodes of a scenario together.
+pub const REPLICAS_MAX: usize = 9;
+
+/// Maximum number of hosts of a scenario, with those of the probe and of the protected resource.
+pub const HOSTS_MAX: usize = NODES_MAX + CLIENTS_MAX + 2 + REPLICAS_MAX;
+
+/// The identity of one thing among its like: an index into the list of all of them.
+pub trait Id: Copy {
+    /// Returns the identity of the thing at `index`.
+    fn at(index: usize) -> Self;
+
+    /// Returns the index of the thing.
+    fn index(self) -> usize;
+
+    /// Returns the identities of the first `count` things.
+    fn first(count: usize) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator {
+        (0..count).map(Self::at)
+    }
+}
+
+/// Declares identities: numbers that cannot be mistaken for one another.
+macro_rules! ids {
+    ($($(#[$documentation:meta])* $name:ident($number:ty);)+) => {$(
+        $(#[$documentation])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Default,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub $number);
+
+        impl Id for $name {
+            #[inline]
+            fn at(index: usize) -> Self {
+                debug_assert!(index <= <$number>::MAX as usize, "{index} is no index");
+                Self(index as $number)
+            }
+
+            #[inline]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(formatter)
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// A node: a place in the lists that clients lock on.
+    NodeId(u8);
+    /// A server: first the server that each node begins with, then the replicas.
+    ServerId(u8);
+    /// A client; the identity after the last client's is the probe's.
+    ClientId(u8);
+    /// A host: first those of the nodes, then those of the clients and of the probe, then the
+    /// protected resource, then those of the replicas.
+    HostId(u8);
+    /// A connection of a run, in the order of dialling.
+    ConnectionId(u16);
+    /// A fault of the scenario.
+    FaultId(u16);
+    /// A fault at one of its hosts: a fault on a group of hosts strikes each of them.
+    StrikeId(u16);
+}
+
+impl NodeId {
+    /// Returns the server that the node begins with.
     #[must_use]
-    pub fn get(self) -> usize {
-        usize::from(self.0)
+    pub const fn first_server(self) -> ServerId {
+        ServerId(self.0)
+    }
+
+    /// Returns the host of the server that the node begins with.
+    #[must_use]
+    pub const fn first_host(self) -> HostId {
+        HostId(self.0)
     }
 }
 
@@ -23,8 +107,8 @@ impl HostIndex {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
 pub struct AttemptId {
-    /// Index of the client.
-    pub client: u8,
+    /// The client.
+    pub client: ClientId,
     /// Number of the attempt among the client's attempts, from 1.
     pub number: u16,
 }

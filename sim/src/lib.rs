@@ -10,7 +10,7 @@ pub mod command;
 pub mod engine;
 pub mod explore;
 pub mod history;
-mod ids;
+pub mod ids;
 pub mod master;
 pub mod oracle;
 pub mod report;

@@ -49,7 +49,7 @@ use self::sound_grant::SoundGrant;
 use self::sound_refusal::SoundRefusal;
 use self::tidy::Tidy;
 use self::writes::Writes;
-use crate::history::{Event, EventKind, HostIndex};
+use crate::history::{Event, EventKind, FaultIds, HostId, NodeId};
 use crate::scenario::{Property, Scenario};
 
 /// Online fold over the events of one run.
@@ -60,7 +60,7 @@ use crate::scenario::{Property, Scenario};
 pub struct Oracle {
     unjudged: Vec<Property>,
     counters: Counters,
-    faults_begun: u64,
+    faults_begun: FaultIds,
     facts: Facts,
     writes: Writes,
     exclusive_section: ExclusiveSection,
@@ -88,7 +88,7 @@ impl Oracle {
         Self {
             unjudged: unjudged.to_vec(),
             counters: Counters::default(),
-            faults_begun: 0,
+            faults_begun: FaultIds::EMPTY,
             facts: Facts::new(scenario),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
@@ -108,7 +108,7 @@ impl Oracle {
     /// Prepares the oracle for another run and keeps its allocations.
     pub fn reset(&mut self) {
         self.counters = Counters::default();
-        self.faults_begun = 0;
+        self.faults_begun = FaultIds::EMPTY;
         self.facts.reset();
         self.writes.reset();
         self.exclusive_section.reset();
@@ -145,7 +145,7 @@ impl Oracle {
             | EventKind::NodeStalled { node }
             | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
             EventKind::FaultBegan { fault } => {
-                self.faults_begun |= 1_u64.checked_shl(fault.into()).unwrap_or(0);
+                self.faults_begun.insert(fault);
                 self.facts.reach.fault_began(fault, self.facts.now_ns);
                 self.sound_refusal.fault_began();
                 self.tidy.reconsider_all(&self.facts);
@@ -202,9 +202,9 @@ impl Oracle {
         self.counters
     }
 
-    /// Returns the set of faults that began: bit `n` stands for fault `n` of the scenario.
+    /// Returns the faults that began.
     #[must_use]
-    pub fn faults_begun(&self) -> u64 {
+    pub fn faults_begun(&self) -> FaultIds {
         self.faults_begun
     }
 
@@ -215,7 +215,7 @@ impl Oracle {
         self.tidy.overdue_from_ns()
     }
 
-    fn observe_process(&mut self, host: HostIndex, kind: &EventKind) {
+    fn observe_process(&mut self, host: HostId, kind: &EventKind) {
         let facts = &mut self.facts;
         let Some(client) = facts.setting.client_of(host) else { return };
         match kind {
@@ -231,9 +231,9 @@ impl Oracle {
         self.tidy.reconsider_all(&self.facts);
     }
 
-    fn observe_node(&mut self, node: u8, kind: &EventKind) {
+    fn observe_node(&mut self, node: NodeId, kind: &EventKind) {
         let facts = &mut self.facts;
-        if usize::from(node) >= facts.setting.nodes {
+        if !facts.setting.has_node(node) {
             return;
         }
         match kind {

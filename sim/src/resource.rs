@@ -102,9 +102,10 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::ClientId;
 
-    const OLD: AttemptId = AttemptId { client: 0, number: 1 };
-    const NEW: AttemptId = AttemptId { client: 1, number: 1 };
+    const OLD: AttemptId = AttemptId { client: ClientId(0), number: 1 };
+    const NEW: AttemptId = AttemptId { client: ClientId(1), number: 1 };
 
     fn read(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
         StoreRequest::Read { attempt, fencing_token }

@@ -22,22 +22,22 @@ mod tests;
 mod tree;
 
 pub use cases::CASES_MAX;
-pub use check::{
-    Complaint, FAULTS_MAX, NODES_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints,
-};
+pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use library::{embedded, load};
 pub use model::{
-    Acquire, ActiveExpiry, At, CLIENTS_MAX, Case, CaseSpec, Checks, Client, ClockBy, ClockRate,
-    ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends, Enter, Extend,
-    Failover, Family, Fault, FaultKind, Flush, Hold, HostAt, HostNames, Hosts, LinkSpec, Lock,
-    Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point, Replica,
-    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
-    Time, WhichAttempt, Write,
+    Acquire, ActiveExpiry, At, Case, CaseSpec, Checks, Client, ClockBy, ClockRate, ClockSpec,
+    Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends, Enter, Extend, Failover,
+    Family, Fault, FaultKind, Flush, Hold, HostAt, HostNames, Hosts, LinkSpec, Lock, Lost, Message,
+    Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point, Replica, RestartGuard,
+    Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap, Time,
+    WhichAttempt, Write,
 };
 pub(crate) use names::is_name;
 pub use names::{SUBJECTS, WORKER, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, Span, SpanRange};
+
+pub use crate::ids::{CLIENTS_MAX, NODES_MAX};

@@ -47,7 +47,8 @@ use self::socket::Door;
 use self::world::World;
 use crate::engine::Unsupported;
 use crate::engine::stage::plan::Plan;
-use crate::history::HostIndex;
+use crate::history::NodeId;
+use crate::ids::IdVec;
 use crate::master::Master;
 use crate::master::profile::Profile;
 use crate::master::server::Server;
@@ -109,7 +110,7 @@ struct Scripts(Arc<World>);
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        self.0.nodes.iter().for_each(|node| node.executor.abort());
+        self.0.nodes.values().for_each(|node| node.executor.abort());
     }
 }
 
@@ -131,23 +132,23 @@ impl Fleet {
         let resource = &plan.scenario.lock.resource;
         let recorder = Recorder::new(Arc::clone(&clock), resource, names, !setup.waits_for_start);
         let recorder = Arc::new(recorder);
-        let (mut nodes, mut doors) = (Vec::new(), Vec::new());
-        for place in 0..count {
+        let (mut nodes, mut doors) = (IdVec::new(), Vec::new());
+        for id in plan.node_ids() {
             let port = match setup.base_port {
                 0 => 0,
-                base => base.saturating_add(place as u16),
+                base => base.saturating_add(id.0.into()),
             };
             let (door, address) = listen(port)?;
-            let parts = parts(setup, &plan, &clock, place);
+            let parts = parts(setup, &plan, &clock, id);
             let told = Some(Arc::clone(&recorder));
-            nodes.push(Arc::new(Node::new(place as u8, Arc::clone(&clock), told, address, parts)));
+            nodes.push(Arc::new(Node::new(id, Arc::clone(&clock), told, address, parts)));
             doors.push(door);
         }
         let (door, observer) = listen(setup.observer_port)?;
         let case = (setup.case.clone(), plan, setup.seed);
         let telling = (setup.describe, setup.out.clone());
         let world = Arc::new(World::new(case, telling, (clock, recorder, nodes)));
-        for (node, door) in world.nodes.iter().zip(doors) {
+        for (node, door) in world.nodes.values().zip(doors) {
             runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());
             runtime.spawn(Arc::clone(&world).sync_disk(Arc::clone(node)));
@@ -162,7 +163,7 @@ impl Fleet {
     /// Returns the address of each master.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.world.nodes.iter().map(|node| node.address()).collect()
+        self.world.nodes.values().map(|node| node.address()).collect()
     }
 
     /// Returns the address of the observer.
@@ -243,23 +244,22 @@ fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
     Ok((door, address))
 }
 
-/// Creates the clocks, the server and the message delays of the master at `place`.
+/// Creates the clocks, the server and the message delays of a node.
 fn parts(
     setup: &Setup,
     plan: &Plan,
     clock: &RunClock,
-    place: usize,
+    node: NodeId,
 ) -> (crate::world::HostClocks, Server, MessageDelays) {
-    let (offset_ns, _) = plan.clocks[place];
+    let (offset_ns, _) = plan.clocks[node.first_host()];
     let clocks = clock.clocks(offset_ns);
     let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
     let started_wall_ms = clocks.wall_ms(clock.now_ns()).saturating_sub(uptime_ms);
-    let run_id = identity::run_id(place as u8, 0);
-    let master = Master::new(plan.nodes[place].storage, run_id, started_wall_ms);
+    let run_id = identity::run_id(node, 0);
+    let master = Master::new(plan.servers[node.first_server()].storage, run_id, started_wall_ms);
     let server = Server::new(master, setup.profile);
-    let clients = plan.scenario.clients.iter().enumerate().map(|(client, it)| {
-        let HostIndex(host) = plan.scenario.client_host(client);
-        (it.id.clone(), plan.delays[usize::from(host)][place])
+    let clients = plan.scenario.client_ids().zip(&plan.scenario.clients).map(|(client, it)| {
+        (it.id.clone(), plan.delays[plan.client_host(client)][node.first_host()])
     });
     let usual = plan.scenario.cluster.network.delay;
     let roads = MessageDelays {

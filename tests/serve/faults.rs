@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use redlock_sim::history::{ClockKind, EventKind, HostIndex};
+use redlock_sim::history::{ClockKind, EventKind, HostId};
 use redlock_sim::serve::{Fleet, Refusal};
 
 use crate::talk::{Talk, await_fault, until};
@@ -187,7 +187,7 @@ fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
     await_fault(&mut observer, "fast", "over");
     let (_, events) = fleet.finish().played.kept.swap_remove(0);
     let rates = events.iter().filter_map(|event| match event.kind {
-        EventKind::Clock { host: HostIndex(0), clock: ClockKind::Wall, rate_ppb, .. } => {
+        EventKind::Clock { host: HostId(0), clock: ClockKind::Wall, rate_ppb, .. } => {
             Some(rate_ppb)
         }
         _ => None,

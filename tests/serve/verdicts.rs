@@ -1,6 +1,6 @@
 //! Verdicts on what workers report and masters observe.
 
-use redlock_sim::history::{EventKind, OpKind};
+use redlock_sim::history::{EventKind, NodeId, OpKind};
 use redlock_sim::scenario::Property;
 use redlock_sim::search::Observed;
 use redlock_sim::serve::Verdict;
@@ -246,7 +246,7 @@ fn a_clock_jumps_before_or_after_what_is_executed() {
     await_fault(&mut observer, "jump", "over");
     let verdict = fleet.finish();
     let place = |what: fn(&EventKind) -> bool| told(&verdict).skip(10).position(what).unwrap();
-    let executed = place(|kind| matches!(kind, EventKind::Executed { node: 0, .. }));
+    let executed = place(|kind| matches!(kind, EventKind::Executed { node: NodeId(0), .. }));
     let jumped = place(|kind| matches!(kind, EventKind::Clock { host, .. } if host.0 == 0));
     assert!(executed < jumped);
 }

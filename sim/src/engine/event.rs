@@ -11,7 +11,8 @@ use self::process::Process;
 use super::stage::plan::{Op, Plan, PlannedOp};
 use super::stage::{QueueEntry, Stage};
 use super::{Kept, Outcome, Unsupported};
-use crate::history::EventKind;
+use crate::history::{ClientId, EventKind};
+use crate::ids::IdVec;
 use crate::scenario::{Acquire, Case};
 
 /// Bound on the steps of a run. A run with more steps is a bug of the engine, or of an unreasonable
@@ -23,7 +24,7 @@ const STEPS_MAX: u64 = 20_000_000;
 pub struct Engine {
     plan: Plan,
     stage: Stage,
-    processes: Vec<Process>,
+    processes: IdVec<ClientId, Process>,
     probe: Process,
     steps: u64,
 }
@@ -47,14 +48,13 @@ impl Engine {
     /// If the case asks for something that this engine cannot do.
     pub fn new(case: &Case) -> Result<Self, Unsupported> {
         let plan = Plan::new(case)?;
-        let clients = plan.scenario.clients.len();
+        let clients = plan.scenario.client_ids();
         let processes =
-            (0..clients).map(|place| Process::new(&plan, place, plan.ops[place].clone()));
-        let processes = processes.collect();
+            clients.map(|client| Process::new(&plan, client, plan.ops[client].clone())).collect();
         let probe_ops =
             [Op::Acquire(Acquire { attempts: Some(u32::MAX), ..Acquire::default() }), Op::Release];
         let probe_ops = probe_ops.map(|op| PlannedOp { not_before_ns: 0, op }).to_vec();
-        let probe = Process::new(&plan, clients, probe_ops);
+        let probe = Process::new(&plan, plan.probe(), probe_ops);
         let stage = Stage::new(&plan);
         Ok(Self { plan, stage, processes, probe, steps: 0 })
     }
@@ -117,10 +117,10 @@ impl Engine {
         let Self { plan, stage, processes, .. } = self;
         self.steps = 0;
         stage.begin(plan, seed, keep);
-        for (place, process) in processes.iter_mut().enumerate() {
+        for (client, process) in processes.iter_mut() {
             process.reset(plan, stage, plan.warm);
             // After the faults that begin at time 0.
-            stage.queue.schedule(0, QueueEntry::Timer { client: place as u8, serial: 0 });
+            stage.queue.schedule(0, QueueEntry::Timer { client, serial: 0 });
         }
         self.probe.done = true;
     }
@@ -140,9 +140,7 @@ impl Engine {
 
     /// Runs every client that has something to do.
     fn run_clients(&mut self) {
-        while self.stage.to_run != 0 {
-            let client = self.stage.to_run.trailing_zeros() as u8;
-            self.stage.to_run &= !(1 << client);
+        while let Some(client) = self.stage.to_run.pop_first() {
             let Self { plan, stage, processes, probe, .. } = self;
             if let Some(process) = process_mut(processes, probe, client) {
                 process.run(plan, stage);
@@ -155,7 +153,7 @@ impl Engine {
         let now_ns = self.stage.now_ns;
         match current {
             RunPhase::Clients => {
-                if !self.processes.iter().all(|process| process.done) {
+                if !self.processes.values().all(|process| process.done) {
                     return Some(current);
                 }
                 if !self.plan.has_faults {
@@ -175,7 +173,7 @@ impl Engine {
                 let waiting = self.stage.recorder.oracle.must_last_until_ns();
                 let quiet = waiting.is_none_or(|until_ns| until_ns <= now_ns)
                     && self.stage.arrivals_due == 0
-                    && self.processes.iter().all(|process| !process.has_timer())
+                    && self.processes.values().all(|process| !process.has_timer())
                     && !self.probe.has_timer();
                 (!quiet).then_some(current)
             }
@@ -183,25 +181,21 @@ impl Engine {
     }
 
     fn start_probe(&mut self) {
-        let Self { plan, stage, probe, processes, .. } = self;
-        let place = processes.len() as u8;
-        stage.record_clocks(plan, plan.scenario.client_host(usize::from(place)));
-        stage.record(EventKind::Healed { probe: place });
+        let Self { plan, stage, probe, .. } = self;
+        let id = plan.probe();
+        stage.record_clocks(plan, plan.client_host(id));
+        stage.record(EventKind::Healed { probe: id });
         probe.reset(plan, stage, true);
         probe.done = false;
-        stage.wake(place);
+        stage.wake(id);
         self.run_clients();
     }
 }
 
 fn process_mut<'a>(
-    processes: &'a mut [Process],
+    processes: &'a mut IdVec<ClientId, Process>,
     probe: &'a mut Process,
-    client: u8,
+    client: ClientId,
 ) -> Option<&'a mut Process> {
-    let place = usize::from(client);
-    if place < processes.len() {
-        return Some(&mut processes[place]);
-    }
-    (!probe.done).then_some(probe)
+    processes.get_mut(client).or_else(|| (!probe.done).then_some(probe))
 }

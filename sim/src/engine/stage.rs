@@ -14,11 +14,14 @@ pub(in crate::engine) mod wire;
 use std::collections::VecDeque;
 
 use self::demotion::Demoted;
-use self::nodes::{DiskTurn, NodeHost};
-use self::plan::{FaultEffect, Hosts, Plan};
+use self::nodes::{DiskTurn, ServerHost};
+use self::plan::{FaultEffect, Plan};
 use self::recorder::Recorder;
 use self::wire::Wire;
-use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
+use crate::history::{
+    AttemptId, ClientId, ClientIds, ClockKind, EventKind, HostId, Id, NodeId, OpKind,
+};
+use crate::ids::{ConnectionId, IdVec, PerNode, ServerId, StrikeId};
 use crate::master::{Master, SeededCanary, run_id};
 use crate::oracle::Oracle;
 use crate::resource::{Store, StoreRequest};
@@ -53,30 +56,30 @@ pub(in crate::engine) enum Packet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum QueueEntry {
     Arrive {
-        connection: u16,
+        connection: ConnectionId,
         direction: Direction,
     },
     /// Make the backup for a fault that puts it back later.
-    BackUp(u16),
+    BackUp(StrikeId),
     Disk {
-        server: u8,
+        server: ServerId,
         turn: DiskTurn,
         /// Serial number of the server process for which the turn was scheduled.
         serial: u32,
     },
     ExpireKeys {
-        node: u8,
+        server: ServerId,
     },
-    FaultBegins(u16),
-    FaultEnds(u16),
+    FaultBegins(StrikeId),
+    FaultEnds(StrikeId),
     /// A `WAIT` times out and is answered with the present count.
     WaitEnds {
-        server: u8,
+        server: ServerId,
         serial: u32,
     },
     /// A client's timer fires; ignored if a newer timer has been set.
     Timer {
-        client: u8,
+        client: ClientId,
         serial: u32,
     },
 }
@@ -84,12 +87,12 @@ pub(in crate::engine) enum QueueEntry {
 /// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Input {
-    Closed(u16),
-    Connected(u16),
+    Closed(ConnectionId),
+    Connected(ConnectionId),
     /// The server's notice that its keys are gone.
-    Forgot(u16),
-    Reset(u16),
-    Response(u16, Response),
+    Forgot(ConnectionId),
+    Reset(ConnectionId),
+    Response(ConnectionId, Response),
     StoreServed,
     StoreVersion(u32),
 }
@@ -106,9 +109,8 @@ pub(in crate::engine) struct ClientHost {
 /// A restart whose delay is measured on a clock of its host.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct MeasuredRestart {
-    /// Place of the planned fault.
-    pub(in crate::engine) fault: u16,
-    pub(in crate::engine) host: HostIndex,
+    pub(in crate::engine) strike: StrikeId,
+    pub(in crate::engine) host: HostId,
     pub(in crate::engine) clock: ClockKind,
     pub(in crate::engine) due_local_ns: u64,
 }
@@ -120,36 +122,36 @@ pub(in crate::engine) struct Stage {
     pub(in crate::engine) choices: Choices,
     pub(in crate::engine) queue: Queue<QueueEntry>,
     pub(in crate::engine) network: Network<Packet>,
-    pub(in crate::engine) clocks: Vec<HostClocks>,
+    pub(in crate::engine) clocks: IdVec<HostId, HostClocks>,
     /// The servers of the nodes, followed by the replicas.
-    pub(in crate::engine) nodes: Vec<NodeHost>,
+    pub(in crate::engine) servers: IdVec<ServerId, ServerHost>,
     /// Canary of each node's master at the beginning of a run.
-    canaries: Vec<SeededCanary>,
+    canaries: IdVec<NodeId, SeededCanary>,
     /// Server that is each node's master.
-    pub(in crate::engine) masters: [u8; 9],
+    pub(in crate::engine) masters: PerNode<ServerId>,
     demoted: Vec<Demoted>,
     /// Connections that listen for lost keys, but that their server has forgotten.
-    deaf: Vec<u16>,
+    deaf: Vec<ConnectionId>,
     /// Number of starts of each node.
-    pub(in crate::engine) starts: [u32; 9],
+    pub(in crate::engine) starts: PerNode<u32>,
     /// Server that each client dials for each node.
-    pub(in crate::engine) known: Vec<u8>,
+    pub(in crate::engine) known: IdVec<ClientId, PerNode<ServerId>>,
     /// Position in its server's stream up to which each connection has written.
-    pub(in crate::engine) wrote: Vec<u32>,
+    pub(in crate::engine) wrote: IdVec<ConnectionId, u32>,
     pub(in crate::engine) waits: u32,
     pub(in crate::engine) attachments: u32,
-    pub(in crate::engine) clients: Vec<ClientHost>,
+    pub(in crate::engine) clients: IdVec<ClientId, ClientHost>,
     pub(in crate::engine) store: Store,
     pub(in crate::engine) recorder: Recorder,
     pub(in crate::engine) fencing_tokens: u64,
     pub(in crate::engine) commands: u32,
     pub(in crate::engine) writes: u32,
     pub(in crate::engine) arrivals_due: u32,
-    /// Clients that have something to do now, as a bit mask.
-    pub(in crate::engine) to_run: u16,
+    /// Clients that have something to do now.
+    pub(in crate::engine) to_run: ClientIds,
     pub(in crate::engine) active_delays: Vec<FaultEffect>,
     /// True for each fault at a point that has begun.
-    pub(in crate::engine) set_off: Vec<bool>,
+    pub(in crate::engine) set_off: IdVec<StrikeId, bool>,
     /// Pending restarts that depend on clocks.
     pub(in crate::engine) restarts: Vec<MeasuredRestart>,
     /// The event for the return of the lock's key, which is not yet recorded.
@@ -164,34 +166,35 @@ impl Stage {
     /// Returns the world of `plan`, before any run.
     pub(in crate::engine) fn new(plan: &Plan) -> Self {
         let profile = plan.scenario.cluster.server.into();
-        let nodes = plan.nodes.iter();
-        let nodes = nodes.map(|node| NodeHost::new(Master::new(node.storage, [0; 20], 0), profile));
+        let servers = plan.servers.values();
+        let servers =
+            servers.map(|it| ServerHost::new(Master::new(it.storage, [0; 20], 0), profile));
         Self {
-            canaries: Vec::new(),
+            canaries: IdVec::new(),
             now_ns: 0,
             choices: Choices::new(0),
             queue: Queue::default(),
             network: Network::default(),
-            clocks: Vec::with_capacity(plan.clocks.len()),
-            nodes: nodes.collect(),
-            masters: [0; 9],
+            clocks: IdVec::new(),
+            servers: servers.collect(),
+            masters: PerNode::default(),
             demoted: Vec::new(),
             deaf: Vec::new(),
-            starts: [0; 9],
-            known: Vec::new(),
-            wrote: Vec::new(),
+            starts: PerNode::default(),
+            known: IdVec::new(),
+            wrote: IdVec::new(),
             waits: 0,
             attachments: 0,
-            clients: vec![ClientHost::default(); plan.scenario.clients.len() + 1],
+            clients: IdVec::filled(plan.scenario.clients.len() + 1, ClientHost::default()),
             store: Store::new(plan.scenario.store.checks),
             recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
             fencing_tokens: 0,
             commands: 0,
             writes: 0,
             arrivals_due: 0,
-            to_run: 0,
+            to_run: ClientIds::EMPTY,
             active_delays: Vec::new(),
-            set_off: Vec::new(),
+            set_off: IdVec::new(),
             restarts: Vec::new(),
             returned: None,
             faults_open: 0,
@@ -209,28 +212,28 @@ impl Stage {
         self.recorder.reset(keep);
         (self.fencing_tokens, self.commands, self.writes) = (0, 0, 0);
         self.arrivals_due = 0;
-        self.to_run = 0;
+        self.to_run = ClientIds::EMPTY;
         self.active_delays.clear();
         self.deaf.clear();
         self.clocks.clear();
-        for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
+        for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter() {
             // The scenario does not choose the phase of a wall clock within its millisecond; the
             // seed draws it.
-            let phase = self.choices.below(Choice::of(Label::Phase, host as u8), 1_000_000);
+            let phase = self.choices.below(Choice::of(Label::Phase, host.0), 1_000_000);
             self.clocks.push(HostClocks::new(offset_ns + phase as i64, rate_ppb));
         }
-        for host in 0..plan.node_count + plan.scenario.clients.len() {
-            self.record_clocks(plan, HostIndex(host as u8));
+        for host in HostId::first(plan.node_count + plan.scenario.clients.len()) {
+            self.record_clocks(plan, host);
         }
-        for replica in &plan.nodes[plan.node_count..] {
+        for replica in plan.servers.values().skip(plan.node_count) {
             self.record_clocks(plan, replica.host);
         }
-        for server in 0..plan.nodes.len() {
-            self.begin_server(plan, server as u8);
+        for server in plan.servers.ids() {
+            self.begin_server(plan, server);
         }
         self.seed_canaries(plan);
         self.begin_replication(plan);
-        for client in &mut self.clients {
+        for client in self.clients.values_mut() {
             client.dead = false;
             client.stops = 0;
             client.inbox.clear();
@@ -238,15 +241,15 @@ impl Stage {
         self.schedule_faults(plan);
     }
 
-    fn begin_server(&mut self, plan: &Plan, server: u8) {
+    fn begin_server(&mut self, plan: &Plan, server: ServerId) {
         let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
-        let started_wall_ms = self.node_wall_ms(plan, server).saturating_sub(uptime_ms);
-        let host = &mut self.nodes[usize::from(server)];
-        let storage = plan.nodes[usize::from(server)].storage;
-        host.master.reset_to(storage, run_id(server, 0), started_wall_ms);
+        let started_wall_ms = self.wall_ms(plan, server).saturating_sub(uptime_ms);
+        let host = &mut self.servers[server];
+        let storage = plan.servers[server].storage;
+        host.master.reset_to(storage, run_id(server.0, 0), started_wall_ms);
         host.reset();
-        if usize::from(server) < plan.node_count {
-            self.record(EventKind::NodeUp { node: server, incarnation: 0 });
+        if let Some(node) = plan.first_node_of(server) {
+            self.record(EventKind::NodeUp { node, incarnation: 0 });
         }
     }
 
@@ -254,24 +257,23 @@ impl Stage {
     /// process started; a replica has its master's canary.
     fn seed_canaries(&mut self, plan: &Plan) {
         let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
-        for server in 0..plan.nodes.len() {
-            let node = plan.nodes[server].node;
-            if plan.nodes[server].is_new {
+        for server in plan.servers.ids() {
+            let node = plan.servers[server].node;
+            if plan.servers[server].is_new {
                 continue;
             }
-            let started_wall_ms = self.node_wall_ms(plan, node).saturating_sub(uptime_ms);
-            let known = self.canaries.get(usize::from(node));
-            let is_known = known.is_some_and(|it| it.is_of(run_id(node, 0), started_wall_ms));
+            let started_wall_ms = self.wall_ms(plan, node.first_server()).saturating_sub(uptime_ms);
+            let known = self.canaries.get(node);
+            let is_known = known.is_some_and(|it| it.is_of(run_id(node.0, 0), started_wall_ms));
             if !is_known {
-                let canary = SeededCanary::new(run_id(node, 0), started_wall_ms);
-                if usize::from(node) == self.canaries.len() {
-                    self.canaries.push(canary);
-                } else {
-                    self.canaries[usize::from(node)] = canary;
+                let canary = SeededCanary::new(run_id(node.0, 0), started_wall_ms);
+                match self.canaries.get_mut(node) {
+                    Some(known) => *known = canary,
+                    None => _ = self.canaries.push(canary),
                 }
             }
-            let master = &mut self.nodes[server].master;
-            master.seed_canary(&self.canaries[usize::from(node)]);
+            let master = &mut self.servers[server].master;
+            master.seed_canary(&self.canaries[node]);
         }
     }
 
@@ -281,12 +283,12 @@ impl Stage {
             QueueEntry::Arrive { connection, direction } => {
                 self.arrive(plan, connection, direction);
             }
-            QueueEntry::BackUp(place) => self.back_up(plan, place),
+            QueueEntry::BackUp(strike) => self.back_up(plan, strike),
             QueueEntry::Disk { server, turn, serial } => self.disk_turn(plan, server, turn, serial),
-            QueueEntry::ExpireKeys { node } => self.expire_keys(plan, node),
+            QueueEntry::ExpireKeys { server } => self.expire_keys(plan, server),
             QueueEntry::WaitEnds { server, serial } => self.end_wait(plan, server, serial),
-            QueueEntry::FaultBegins(place) => self.begin_fault(plan, place),
-            QueueEntry::FaultEnds(place) => self.end_fault(plan, place),
+            QueueEntry::FaultBegins(strike) => self.begin_fault(plan, strike),
+            QueueEntry::FaultEnds(strike) => self.end_fault(plan, strike),
             QueueEntry::Timer { .. } => {}
         }
     }
@@ -296,8 +298,8 @@ impl Stage {
     }
 
     /// Returns the present readings of a client's clocks.
-    pub(in crate::engine) fn read_clocks(&self, host: HostIndex, lease: ClockKind) -> Now {
-        let clocks = &self.clocks[host.get()];
+    pub(in crate::engine) fn read_clocks(&self, host: HostId, lease: ClockKind) -> Now {
+        let clocks = &self.clocks[host];
         let boot_ns = clocks.read(ClockKind::Boot, self.now_ns);
         let lease_ns = match lease {
             ClockKind::Boot => boot_ns,
@@ -310,7 +312,7 @@ impl Stage {
     pub(in crate::engine) fn send(
         &mut self,
         plan: &Plan,
-        connection: u16,
+        connection: ConnectionId,
         direction: Direction,
         what: Arrival<Packet>,
     ) {
@@ -323,14 +325,14 @@ impl Stage {
                 Direction::Up => (client, server),
             },
         );
-        let (shortest, longest) = plan.delays[usize::from(from)][usize::from(to)];
+        let (shortest, longest) = plan.delays[from][to];
         let (attempt, operation) = meaning(&what);
         let choice = Choice {
             label: Label::Delay,
-            host: client,
+            host: client.0,
             attempt: attempt.number,
             operation,
-            node: server,
+            node: server.0,
             direction: direction as u8,
             repeat,
         };
@@ -346,7 +348,7 @@ impl Stage {
 
     pub(in crate::engine) fn schedule_arrival(
         &mut self,
-        connection: u16,
+        connection: ConnectionId,
         direction: Direction,
         at_ns: u64,
     ) {
@@ -355,8 +357,8 @@ impl Stage {
     }
 
     /// Queues an input for a client process and wakes it; the process runs as soon as it can.
-    pub(in crate::engine) fn give(&mut self, client: u8, input: Input) {
-        let host = &mut self.clients[usize::from(client)];
+    pub(in crate::engine) fn give(&mut self, client: ClientId, input: Input) {
+        let host = &mut self.clients[client];
         if host.dead {
             return;
         }
@@ -364,8 +366,8 @@ impl Stage {
         self.wake(client);
     }
 
-    pub(in crate::engine) fn wake(&mut self, client: u8) {
-        self.to_run |= 1 << client;
+    pub(in crate::engine) fn wake(&mut self, client: ClientId) {
+        self.to_run.insert(client);
     }
 
     /// Retransmits everything that was held on directions that are not cut now.
@@ -393,7 +395,7 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
             (AttemptId::default(), 34)
         }
         Arrival::Message(Packet::Effects { to, .. } | Packet::Acknowledged { to }) => {
-            (AttemptId { client: 0, number: *to as u16 }, 37)
+            (AttemptId { number: *to as u16, ..AttemptId::default() }, 37)
         }
         Arrival::Message(Packet::Forgot) => (AttemptId::default(), 38),
         Arrival::Handshake => (AttemptId::default(), 35),
@@ -401,10 +403,9 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
     }
 }
 
-fn added_delay(doing: &FaultEffect, from: u8, to: u8, what: &Arrival<Packet>) -> u64 {
+fn added_delay(doing: &FaultEffect, from: HostId, to: HostId, what: &Arrival<Packet>) -> u64 {
     let FaultEffect::Delay { from: senders, to: receivers, by_ns, only } = *doing else { return 0 };
-    let within = |hosts: Hosts, host: u8| hosts & (1 << host) != 0;
-    if !within(senders, from) || !within(receivers, to) {
+    if !senders.contains(from) || !receivers.contains(to) {
         return 0;
     }
     let concerned = match (only, what) {

@@ -152,9 +152,13 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
             let promise = hosts.into_iter().all(|host| match scenario.lock.restart_guard {
                 RestartGuard::Quarantine => true,
                 RestartGuard::Durable => keeps_everything(scenario, host),
-                RestartGuard::DelayedRestart => it.restart_after.is_none_or(|after| {
-                    it.measured_on == Stopwatch::True && after >= longest_key(scenario)
-                }),
+                RestartGuard::DelayedRestart => {
+                    let is_late = |after| {
+                        it.measured_on == Stopwatch::True && after >= longest_key(scenario)
+                    };
+                    // A second death may be cut short by the restart after the first.
+                    it.restart_after.is_none_or(is_late) && deaths(scenario, host) == 1
+                }
             });
             broken(is_hidden || !promise, Assumption::Memory)
         }
@@ -187,6 +191,20 @@ fn keeps_everything(scenario: &Scenario, host: &str) -> bool {
     let cluster = &scenario.cluster;
     let own = cluster.node.get(host).and_then(|node| node.persistence);
     own.unwrap_or(cluster.persistence) == Persistence::Always
+}
+
+/// Returns true if `host` dies in `scenario`.
+pub(super) fn dies(scenario: &Scenario, host: &str) -> bool {
+    deaths(scenario, host) > 0
+}
+
+fn deaths(scenario: &Scenario, host: &str) -> usize {
+    let faults = scenario.faults.iter().filter(|fault| fault.enabled);
+    let deaths = faults.filter(|fault| {
+        matches!(fault.kind, FaultKind::Kill(_) | FaultKind::Power(_) | FaultKind::Shutdown(_))
+            && fault.kind.hosts().iter().any(|name| name == host)
+    });
+    deaths.count()
 }
 
 /// Returns the time after which every key that was set before is over, on a clock within the drift:

@@ -140,7 +140,7 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
 mod tests {
     use super::*;
     use crate::oracle::Blamed;
-    use crate::history::{AttemptId, HostIndex};
+    use crate::history::{AttemptId, HostId};
 
     fn is_explained_by(property: Property, causes: &[Blame], broken: &[Assumption]) -> bool {
         let mut blamed = Blamed::NONE;
@@ -159,20 +159,20 @@ mod tests {
 
     #[test]
     fn a_cause_excuses_if_its_assumption_is_broken() {
-        let clock = [Blame::Clock(HostIndex(2))];
+        let clock = [Blame::Clock(HostId(2))];
         assert!(!is_explained_by(Property::MutualExclusion, &clock, &[]));
         assert!(!is_explained_by(Property::MutualExclusion, &clock, &[Assumption::Memory]));
         assert!(is_explained_by(Property::MutualExclusion, &clock, &[Assumption::Clock]));
-        let both = [Blame::Clock(HostIndex(2)), Blame::Amnesia(HostIndex(1))];
+        let both = [Blame::Clock(HostId(2)), Blame::Amnesia(HostId(1))];
         assert!(!is_explained_by(Property::MutualExclusion, &both, &[Assumption::Clock]));
     }
 
     #[test]
     fn a_node_may_forget_a_release() {
-        let amnesia = [Blame::Amnesia(HostIndex(0))];
+        let amnesia = [Blame::Amnesia(HostId(0))];
         assert!(is_explained_by(Property::Tidy, &amnesia, &[]));
         assert!(!is_explained_by(Property::MutualExclusion, &amnesia, &[]));
-        assert!(is_explained_by(Property::DeadlockFree, &[Blame::Clock(HostIndex(0))], &[]));
+        assert!(is_explained_by(Property::DeadlockFree, &[Blame::Clock(HostId(0))], &[]));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{Answer, AttemptId, Event, EventKind, KeyEnd, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, AttemptId, Event, EventKind, KeyEnd, NodeId, OpKind, Settlement, Writer,
+};
 
 macro_rules! situations {
     ($($(#[doc = $words:literal])+ $name:ident),* $(,)?) => {
@@ -94,8 +96,8 @@ struct Watch {
     decided: BTreeSet<AttemptId>,
     settled: BTreeSet<AttemptId>,
     held: BTreeSet<AttemptId>,
-    released: BTreeSet<(AttemptId, u8)>,
-    down: BTreeSet<u8>,
+    released: BTreeSet<(AttemptId, NodeId)>,
+    down: BTreeSet<NodeId>,
 }
 
 impl Watch {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::contract::Finding;
 use super::situations::Situation;
 use crate::engine::Outcome;
+use crate::history::Id;
 use crate::oracle::Judgement;
 use crate::scenario::{Property, Scenario};
 
@@ -76,9 +77,8 @@ impl Tally {
     pub(super) fn add(&mut self, plan: &Scenario, outcome: &Outcome, findings: &[Finding]) {
         self.plans += 1;
         self.keep_hash(outcome.hash);
-        let begun = |place: usize| outcome.faults_begun & (1 << place) != 0;
-        let faults = plan.faults.iter().enumerate().filter(|(place, _)| begun(*place));
-        let kinds: BTreeSet<_> = faults.map(|(_, fault)| fault.kind.descriptor().name).collect();
+        let begun = outcome.faults_begun.iter().filter_map(|fault| plan.faults.get(fault.index()));
+        let kinds: BTreeSet<_> = begun.map(|fault| fault.kind.descriptor().name).collect();
         for kind in kinds {
             *self.faults.entry(kind).or_default() += 1;
         }

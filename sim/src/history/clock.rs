@@ -1,6 +1,6 @@
 //! Clock arithmetic: converts between true time and the reading of a host's clock.
 
-use crate::ids::{ClockKind, HostIndex};
+use crate::ids::{ClockKind, HostId, IdVec};
 
 const BILLION: i128 = 1_000_000_000;
 
@@ -57,7 +57,7 @@ impl Segment {
 /// [`EventKind::Clock`](super::EventKind::Clock).
 #[derive(Clone, Debug, Default)]
 pub struct ClockSegments {
-    current: Vec<[Segment; 3]>,
+    current: IdVec<HostId, [Segment; 3]>,
 }
 
 impl ClockSegments {
@@ -67,12 +67,12 @@ impl ClockSegments {
     }
 
     /// Sets the segment that the clock follows from `segment.true_ns` on.
-    pub fn set(&mut self, host: HostIndex, clock: ClockKind, segment: Segment) {
+    pub fn set(&mut self, host: HostId, clock: ClockKind, segment: Segment) {
         let blank = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };
-        while self.current.len() <= host.get() {
+        while self.current.get(host).is_none() {
             self.current.push([blank; 3]);
         }
-        self.current[host.get()][clock as usize] = segment;
+        self.current[host][clock as usize] = segment;
     }
 
     /// Returns the current segment of the clock.
@@ -81,8 +81,8 @@ impl ClockSegments {
     ///
     /// If no clock has been set for this host or a host with a higher index.
     #[must_use]
-    pub fn segment(&self, host: HostIndex, clock: ClockKind) -> Segment {
-        self.current[host.get()][clock as usize]
+    pub fn segment(&self, host: HostId, clock: ClockKind) -> Segment {
+        self.current[host][clock as usize]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, ClockKind, HostIndex, Writer};
+use crate::ids::{AttemptId, ClientId, ClockKind, FaultId, HostId, NodeId, NodeIds, Writer};
 
 /// An event and its true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,40 +16,39 @@ pub struct Event {
 
 /// Kind of an event, with its data.
 ///
-/// `node` and `client` are indexes into the scenario's lists; `host` is a [`HostIndex`]. The engine
-/// numbers each `command` from 0, in the order of writing.
+/// The engine numbers each `command` from 0, in the order of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the variant's documentation names its fields")]
 pub enum EventKind {
     /// The clock reads `local_ns` now, and advances by the elapsed true time times
     /// `1 + rate_ppb / 10⁹`.
-    Clock { host: HostIndex, clock: ClockKind, local_ns: u64, rate_ppb: i32 },
+    Clock { host: HostId, clock: ClockKind, local_ns: u64, rate_ppb: i32 },
 
     /// The node's server process runs and answers. `incarnation` counts the starts of the process
     /// from 0.
-    NodeUp { node: u8, incarnation: u32 },
+    NodeUp { node: NodeId, incarnation: u32 },
     /// The node's server process ended: killed alone (`power` is false), or together with its
     /// host's power.
-    NodeDown { node: u8, power: bool },
+    NodeDown { node: NodeId, power: bool },
     /// The node's server process is alive but executes nothing.
-    NodeStalled { node: u8 },
+    NodeStalled { node: NodeId },
     /// The node's server process executes commands again.
-    NodeUnstalled { node: u8 },
+    NodeUnstalled { node: NodeId },
     /// `host`, a replica of the node or its old master, becomes the node's master. Keys that only
     /// the old master has end now.
-    FailedOver { node: u8, host: HostIndex },
+    FailedOver { node: NodeId, host: HostId },
     /// The client counts the node's votes once the client's boot clock reads `from_local_ns`;
     /// `u64::MAX` means never. Only clients with such a rule report this, whenever the value
     /// changes.
-    Eligible { client: u8, node: u8, from_local_ns: u64 },
+    Eligible { client: ClientId, node: NodeId, from_local_ns: u64 },
 
     /// A client process stops taking steps; `suspended` is true if its host sleeps too.
-    Stopped { host: HostIndex, suspended: bool },
+    Stopped { host: HostId, suspended: bool },
     /// The client process takes steps again.
-    Continued { host: HostIndex },
+    Continued { host: HostId },
     /// A client process died; `power` is true if its host lost power.
-    Killed { host: HostIndex, power: bool },
+    Killed { host: HostId, power: bool },
 
     /// An attempt read `t1_local_ns` on `clock` and is about to write its first command. `ttl_ns`
     /// is `u64::MAX` for a lock without expiry. `drift_ns` is the drift that the lease allows for.
@@ -63,7 +62,7 @@ pub enum EventKind {
         needed: u8,
     },
     /// A client handed a command to its kernel.
-    Written { command: u32, attempt: AttemptId, node: u8, op: OpKind },
+    Written { command: u32, attempt: AttemptId, node: NodeId, op: OpKind },
     /// A node executed a command and wrote its answer. `before` and `after` are the writers of the
     /// resource's key on the node before and after the command. `expires_wall_ms` is the expiry of
     /// the key after the command, on the node's wall clock (`u64::MAX`: no expiry, or no key).
@@ -71,7 +70,7 @@ pub enum EventKind {
     Executed {
         command: u32,
         attempt: AttemptId,
-        node: u8,
+        node: NodeId,
         op: OpKind,
         answer: Answer,
         changed: bool,
@@ -80,13 +79,13 @@ pub enum EventKind {
         expires_wall_ms: u64,
     },
     /// The client received the answer. Late answers are recorded too.
-    Delivered { command: u32, attempt: AttemptId, node: u8, op: OpKind, answer: Answer },
+    Delivered { command: u32, attempt: AttemptId, node: NodeId, op: OpKind, answer: Answer },
     /// The client stops counting answers to the attempt.
     AttemptSettled { attempt: AttemptId, outcome: Settlement },
     /// The client decided that the attempt is granted. `counted` is the set of nodes whose votes
-    /// the client counted, as a bit set. `t2_local_ns` and `deadline_local_ns` are on the attempt's
+    /// the client counted. `t2_local_ns` and `deadline_local_ns` are on the attempt's
     /// clock.
-    GrantDecided { attempt: AttemptId, counted: u16, t2_local_ns: u64, deadline_local_ns: u64 },
+    GrantDecided { attempt: AttemptId, counted: NodeIds, t2_local_ns: u64, deadline_local_ns: u64 },
     /// The application received the lease. Its belief lasts until `clock` reads `deadline_local_ns`
     /// (`u64::MAX`: for ever). `fencing_token` is 0 if there is none.
     GrantDelivered {
@@ -103,7 +102,7 @@ pub enum EventKind {
         attempt: AttemptId,
         round: u16,
         extended: bool,
-        counted: u16,
+        counted: NodeIds,
         deadline_local_ns: u64,
     },
     /// The application was notified that the lease lasts until `clock` reads `deadline_local_ns`.
@@ -116,7 +115,7 @@ pub enum EventKind {
     /// A key on a node ended. `writer` is the writer of the key. `by` is the sender of the command
     /// that ended it, if a command did. `expires_wall_ms` is the expiry of the key on the node's
     /// wall clock.
-    KeyEnded { node: u8, writer: Writer, cause: KeyEnd, by: Writer, expires_wall_ms: u64 },
+    KeyEnded { node: NodeId, writer: Writer, cause: KeyEnd, by: Writer, expires_wall_ms: u64 },
 
     /// The application checked whether the lease is alive.
     Looked { attempt: AttemptId, alive: bool },
@@ -134,18 +133,18 @@ pub enum EventKind {
     /// The resource rejected the write.
     WriteRejected { attempt: AttemptId, write: u32, why: Rejection },
 
-    /// A fault of the scenario began; `fault` is its index in the scenario's list.
-    FaultBegan { fault: u16 },
-    /// The fault with index `fault` ended.
-    FaultEnded { fault: u16 },
+    /// A fault of the scenario began.
+    FaultBegan { fault: FaultId },
+    /// The fault ended.
+    FaultEnded { fault: FaultId },
     /// Every fault with an end has ended, and the client `probe` begins to acquire.
-    Healed { probe: u8 },
+    Healed { probe: ClientId },
     /// The run is over.
     Ended,
 
     /// A key that had ended on a node exists again, because the data set that the node loaded, or
     /// the replica that took its place, still has it.
-    KeyReturned { node: u8, writer: Writer, expires_wall_ms: u64 },
+    KeyReturned { node: NodeId, writer: Writer, expires_wall_ms: u64 },
 
     /// The application asked for an extension to `ttl_ns`, and the client refused to begin one.
     ExtensionRefused { attempt: AttemptId, ttl_ns: u64, why: Refusal },

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::history::AttemptId;
+use crate::history::{AttemptId, ClientId};
 use crate::scenario::Persistence;
 
-const ONE: Writer = Writer::Attempt(AttemptId { client: 0, number: 1 });
-const TWO: Writer = Writer::Attempt(AttemptId { client: 1, number: 1 });
+const ONE: Writer = Writer::Attempt(AttemptId { client: ClientId(0), number: 1 });
+const TWO: Writer = Writer::Attempt(AttemptId { client: ClientId(1), number: 1 });
 
 fn master(persistence: Persistence) -> Master {
     Master::new(persistence.into(), [1; 20], 5_999)

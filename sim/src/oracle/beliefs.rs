@@ -10,7 +10,7 @@
 
 use super::overlaps::Overlaps;
 use super::verdict::Blamed;
-use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex};
+use crate::history::{AttemptId, ClockKind, ClockSegments, HostId};
 
 const FOR_EVER: u64 = u64::MAX;
 
@@ -18,7 +18,7 @@ const FOR_EVER: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Belief {
     id: AttemptId,
-    host: HostIndex,
+    host: HostId,
     clock: ClockKind,
     deadline_ns: u64,
     /// True if the lease is believed, as of the last update.
@@ -60,7 +60,7 @@ impl Beliefs {
         &mut self,
         clocks: &ClockSegments,
         id: AttemptId,
-        host: HostIndex,
+        host: HostId,
         (clock, deadline_ns): (ClockKind, u64),
         at_ns: u64,
     ) {
@@ -116,7 +116,7 @@ impl Beliefs {
     }
 
     /// Ends all beliefs of `host`, whose client process died.
-    pub(super) fn end_all_of(&mut self, host: HostIndex, at_ns: u64) {
+    pub(super) fn end_all_of(&mut self, host: HostId, at_ns: u64) {
         self.expire(at_ns);
         while let Some(place) = self.open.iter().position(|it| it.host == host) {
             self.remove(place, at_ns);
@@ -127,7 +127,7 @@ impl Beliefs {
     pub(super) fn clock_changed(
         &mut self,
         clocks: &ClockSegments,
-        host: HostIndex,
+        host: HostId,
         clock: ClockKind,
         at_ns: u64,
     ) {

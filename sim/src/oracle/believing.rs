@@ -2,12 +2,12 @@
 
 use super::blame;
 use super::facts::Facts;
-use crate::history::{AttemptId, ClockKind, HostIndex, Segment};
+use crate::history::{AttemptId, ClockKind, HostId, Segment};
 
 impl Facts {
     /// Starts a new segment of a clock.
-    pub(super) fn clock(&mut self, host: HostIndex, clock: ClockKind, local_ns: u64, rate: i32) {
-        if host.get() < self.setting.hosts {
+    pub(super) fn clock(&mut self, host: HostId, clock: ClockKind, local_ns: u64, rate: i32) {
+        if self.setting.has_host(host) {
             let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);

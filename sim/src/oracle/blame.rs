@@ -32,11 +32,11 @@
 //! that ended can be set again later.
 
 use super::facts::{Facts, since};
-use super::ground::{NEVER, just, nodes_in};
+use super::ground::NEVER;
 use super::leases::Basis;
 use super::leases::KeyLife;
 use super::verdict::{Blame, Blamed};
-use crate::history::{AttemptId, HostIndex, KeyEnd, Writer};
+use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
 
 /// Returns the blame for an overlap of the beliefs of two leases.
 pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {
@@ -44,18 +44,18 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
     let leases = (facts.leases.get(first), facts.leases.get(second));
     let (Some(earlier), Some(later)) = leases else { return Blamed::NONE };
     let mut blamed = Blamed::NONE;
-    let mut client_is_wrong_at = 0;
-    for node in nodes_in(earlier.counted & later.counted) {
+    let mut client_is_wrong_at = NodeIds::EMPTY;
+    for node in (earlier.counted & later.counted).iter() {
         let cause = of_node(facts, first, second, node);
-        client_is_wrong_at |= if cause.is_none() { just(node) } else { 0 };
+        client_is_wrong_at.set(node, cause.is_none());
         cause.iter().for_each(|it| blamed.add(it));
     }
-    let excused = later.counted & !client_is_wrong_at;
-    if client_is_wrong_at != 0 && excused.count_ones() < later.needed {
+    let excused = later.counted - client_is_wrong_at;
+    if !client_is_wrong_at.is_empty() && excused.count() < later.needed {
         return Blamed::NONE;
     }
     if !blamed.is_none() {
-        for node in nodes_in(earlier.counted_once & later.counted) {
+        for node in (earlier.counted_once & later.counted).iter() {
             of_node(facts, first, second, node).iter().for_each(|it| blamed.add(it));
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
 }
 
 /// Returns the blame for the end of the key that was set first on `node`.
-fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed {
+fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Blamed {
     let set_ns = |id| facts.leases.key(id, node).map_or(NEVER, |it| it.set_ns);
     // A slow client can be first by T1 and yet second on a node.
     let (first, second) = if set_ns(one) <= set_ns(other) { (one, other) } else { (other, one) };
@@ -81,7 +81,7 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
         KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
-            Blamed::just(Blame::Amnesia(HostIndex(node)))
+            Blamed::just(Blame::Amnesia(node.first_host()))
         }
         KeyEnd::Expired => {
             let client = facts.setting.client_host(first.client);
@@ -90,7 +90,7 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: u8) -> Blamed 
     }
 }
 
-fn of_expiry(basis: &Basis, key: &KeyLife, node: HostIndex, client: HostIndex) -> Blamed {
+fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blamed {
     let allowed_ns = i64::try_from(basis.drift_ns).unwrap_or(i64::MAX);
     let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
     let client_lost_ns = since(basis.began_ns, key.ended_ns).saturating_sub(lease_ns);

@@ -30,18 +30,18 @@
 //! free ones make a majority. Otherwise only the client is blamed.
 
 use super::facts::{Facts, since};
-use super::ground::{NEVER, just, nodes_in};
-use super::setting::{CLIENTS_MAX, NODES_MAX};
+use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, NodeId, NodeIds, Settlement, Writer};
+use crate::ids::{PerClient, PerNode};
 
 /// Waiting times of the clients, and the judgement so far.
 #[derive(Debug)]
 pub(super) struct DeadlockFree {
     /// T1 of the first attempt since which the client has kept trying; [`NEVER`] if it is not
     /// trying.
-    trying_since_ns: [u64; CLIENTS_MAX],
-    failed_ns: [u64; CLIENTS_MAX],
+    trying_since_ns: PerClient<u64>,
+    failed_ns: PerClient<u64>,
     granted_ns: u64,
     /// Time at which the probe began, and the number of the first command written after that.
     healed: Option<(u64, u32)>,
@@ -54,8 +54,8 @@ pub(super) struct DeadlockFree {
 impl DeadlockFree {
     pub(super) fn new() -> Self {
         Self {
-            trying_since_ns: [NEVER; CLIENTS_MAX],
-            failed_ns: [0; CLIENTS_MAX],
+            trying_since_ns: PerClient::filled(NEVER),
+            failed_ns: PerClient::filled(0),
             granted_ns: 0,
             healed: None,
             last_old_ns: 0,
@@ -80,28 +80,27 @@ impl DeadlockFree {
         self.last_old_ns = facts.now_ns;
     }
 
-    pub(super) fn began(&mut self, facts: &Facts, client: u8) {
-        let place = usize::from(client);
-        let pause_ns = facts.now_ns.saturating_sub(self.failed_ns[place]);
+    pub(super) fn began(&mut self, facts: &Facts, client: ClientId) {
+        let pause_ns = facts.now_ns.saturating_sub(self.failed_ns[client]);
         let keeps_trying = pause_ns <= 2 * facts.setting.retry_ns + facts.setting.attempt_ns;
-        if self.trying_since_ns[place] == NEVER || !keeps_trying {
-            self.trying_since_ns[place] = facts.now_ns;
+        if self.trying_since_ns[client] == NEVER || !keeps_trying {
+            self.trying_since_ns[client] = facts.now_ns;
         }
     }
 
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
-        self.failed_ns[usize::from(id.client)] = facts.now_ns;
+        self.failed_ns[id.client] = facts.now_ns;
         match outcome {
             Settlement::Granted => {}
-            Settlement::Cancelled => self.trying_since_ns[usize::from(id.client)] = NEVER,
+            Settlement::Cancelled => self.trying_since_ns[id.client] = NEVER,
             _ => self.check(facts, id),
         }
     }
 
-    pub(super) fn delivered(&mut self, facts: &Facts, client: u8) {
+    pub(super) fn delivered(&mut self, facts: &Facts, client: ClientId) {
         self.granted_ns = facts.now_ns;
-        self.trying_since_ns[usize::from(client)] = NEVER;
-        if usize::from(client) == facts.setting.probe && self.healed.is_some() {
+        self.trying_since_ns[client] = NEVER;
+        if client == facts.setting.probe && self.healed.is_some() {
             self.probe_was_granted = true;
             self.found.held();
         }
@@ -109,7 +108,7 @@ impl DeadlockFree {
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        let probe = facts.setting.probe as u8;
+        let probe = facts.setting.probe;
         if self.healed.is_some() && !self.probe_was_granted {
             let nothing = AttemptId { client: probe, number: 0 };
             self.check(facts, facts.leases.newest(probe).unwrap_or(nothing));
@@ -130,7 +129,7 @@ impl DeadlockFree {
 
     /// Returns the time since which the client of `id` has been waiting without an excuse.
     fn waits_since_ns(&self, facts: &Facts, id: AttemptId) -> u64 {
-        let client = usize::from(id.client);
+        let client = id.client;
         let is_probe = client == facts.setting.probe;
         let began_ns = match self.healed {
             Some(_) if is_probe => self.last_old_ns,
@@ -153,16 +152,17 @@ impl DeadlockFree {
 fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
     let nodes = facts.setting.nodes;
     let needed = needed_by(facts, id);
-    let mut since_ns = [NEVER; NODES_MAX];
-    for node in 0..nodes as u8 {
+    let mut since_ns = PerNode::filled(NEVER);
+    for node in facts.setting.node_ids() {
         // A subject that uses one node among several never asks the other nodes.
         let key = facts.leases.key(id, node);
         let asks = needed > 1 || nodes == 1 || key.is_some_and(|it| it.written_ns != NEVER);
         if asks {
-            since_ns[usize::from(node)] = node_since_ns(facts, id.client, node);
+            since_ns[node] = node_since_ns(facts, id.client, node);
         }
     }
-    since_ns[..nodes].sort_unstable();
+    let since_ns = since_ns.first_mut(nodes);
+    since_ns.sort_unstable();
     since_ns.get(needed - 1).copied().unwrap_or(NEVER)
 }
 
@@ -172,7 +172,7 @@ fn needed_by(facts: &Facts, id: AttemptId) -> usize {
     if told == 0 { facts.setting.nodes / 2 + 1 } else { told }
 }
 
-fn node_since_ns(facts: &Facts, client: u8, node: u8) -> u64 {
+fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     if !facts.reach.answers_in_time(client, node) {
         return NEVER;
     }
@@ -183,13 +183,13 @@ fn node_since_ns(facts: &Facts, client: u8, node: u8) -> u64 {
             dials_ns.saturating_add(facts.setting.heal_ns)
         }
     };
-    reached_ns.max(facts.eligible[usize::from(client)][usize::from(node)].since_ns)
+    reached_ns.max(facts.eligible[client][node].since_ns)
 }
 
 /// Returns the masters' clocks that keep the client of `id` waiting.
 fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
-    let (mut slow, mut free) = (0, 0u32);
-    for node in 0..facts.setting.nodes as u8 {
+    let (mut slow, mut free) = (NodeIds::EMPTY, 0);
+    for node in facts.setting.node_ids() {
         match facts.keys.writer(node) {
             Writer::Attempt(writer) if writer.client != id.client => {
                 let wall_ns = facts.node_wall_ns(node);
@@ -202,15 +202,15 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
                 let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, wall_ns));
                 let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
                 if attempt.ttl_ns != u64::MAX && lost_ns > allowed_ns {
-                    slow |= just(node);
+                    slow.insert(node);
                 }
             }
             _ => free += u32::from(facts.reach.since_ns(id.client, node) != NEVER),
         }
     }
     let mut blamed = Blamed::NONE;
-    if slow != 0 && (free + slow.count_ones()) as usize >= needed_by(facts, id) {
-        nodes_in(slow).for_each(|node| blamed.add(Blame::Clock(facts.master(node))));
+    if !slow.is_empty() && (free + slow.count()) as usize >= needed_by(facts, id) {
+        slow.iter().for_each(|node| blamed.add(Blame::Clock(facts.master(node))));
     }
     blamed
 }

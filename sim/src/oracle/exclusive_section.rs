@@ -8,7 +8,7 @@ use super::blame;
 use super::facts::Facts;
 use super::overlaps::Overlaps;
 use super::verdict::{Blamed, Judgement};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, ClientId};
 
 /// Sections of a run.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl ExclusiveSection {
         self.overlaps.end(id, facts.now_ns);
     }
 
-    pub(super) fn killed(&mut self, facts: &Facts, client: u8) {
+    pub(super) fn killed(&mut self, facts: &Facts, client: ClientId) {
         while let Some(&id) = self.inside.iter().find(|it| it.client == client) {
             self.left(facts, id);
         }

@@ -6,14 +6,14 @@
 //! round, begun since, has succeeded without the node (catalogue E3, E7).
 
 use super::facts::Facts;
-use super::ground::{NEVER, just};
+use super::ground::NEVER;
 use super::leases::{Attempt, Basis, Round};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, NodeId, NodeIds};
 
 impl Attempt {
     /// Returns the nodes that confirmed the round and whose keys are not repaired.
-    pub(super) fn confirmed_round(&self) -> u16 {
-        self.round.confirmed_by & !self.repaired
+    pub(super) fn confirmed_round(&self) -> NodeIds {
+        self.round.confirmed_by - self.repaired
     }
 }
 
@@ -39,42 +39,42 @@ impl Facts {
 
     /// Marks the key on `node` as repaired if a SET is written for an attempt that is already
     /// granted.
-    pub(super) fn repair_written(&mut self, id: AttemptId, node: u8) {
+    pub(super) fn repair_written(&mut self, id: AttemptId, node: NodeId) {
         let attempt = self.leases.get_mut(id).filter(|it| it.decided_ns != NEVER);
-        attempt.into_iter().for_each(|it| it.repaired |= just(node));
+        attempt.into_iter().for_each(|it| it.repaired.insert(node));
     }
 
     /// Records that a node executed an extending command of `id` with success.
-    pub(super) fn extension_executed(&mut self, id: AttemptId, node: u8, command: u32) {
+    pub(super) fn extension_executed(&mut self, id: AttemptId, node: NodeId, command: u32) {
         let Some(attempt) = self.leases.get_mut(id) else { return };
         if command >= attempt.round.first_command {
-            attempt.round.executed_on |= just(node);
+            attempt.round.executed_on.insert(node);
         }
     }
 
     /// Records that the client received the node's success, if this happened before the old
     /// deadline.
-    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: u8, command: u32) {
+    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: u32) {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let in_time = self.lease_clock(id, &attempt) < attempt.deadline_local_ns;
         if let Some(attempt) = self.leases.get_mut(id)
             && in_time
             && command >= attempt.round.first_command
         {
-            attempt.round.confirmed_by |= attempt.round.executed_on & just(node);
+            attempt.round.confirmed_by |= attempt.round.executed_on & NodeIds::just(node);
         }
     }
 
     /// Records that the client decided that the lease of `id` is extended.
-    pub(super) fn extended(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
+    pub(super) fn extended(&mut self, id: AttemptId, counted: NodeIds, deadline_local_ns: u64) {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
         let now_ns = self.now_ns;
         if let Some(attempt) = self.leases.get_mut(id) {
-            if attempt.confirmed_round().count_ones() >= attempt.needed.max(1) {
-                attempt.repaired &= !attempt.round.repaired_before;
+            if attempt.confirmed_round().count() >= attempt.needed.max(1) {
+                attempt.repaired -= attempt.round.repaired_before;
             }
-            attempt.counted_once = (attempt.counted_once | attempt.counted) & !counted;
+            attempt.counted_once = (attempt.counted_once | attempt.counted) - counted;
             attempt.counted = counted;
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided |= over;

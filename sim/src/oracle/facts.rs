@@ -1,13 +1,17 @@
 //! Facts derived from the history so far, in the form in which the properties use them.
 
 use super::beliefs::Beliefs;
-use super::ground::{NEVER, just};
+use super::ground::NEVER;
 use super::keys::Keys;
 use super::leases::{Attempt, Leases};
 use super::processes::Processes;
 use super::reach::Reach;
-use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
-use crate::history::{AttemptId, ClockKind, ClockSegments, HostIndex, KeyEnd, Segment, Writer};
+use super::setting::Setting;
+use crate::history::{
+    AttemptId, ClientId, ClockKind, ClockSegments, HostId, Id, KeyEnd, NodeId, NodeIds, Segment,
+    Writer,
+};
+use crate::ids::{PerClient, PerNode};
 use crate::scenario::Scenario;
 
 /// Shared state of the fold. Only the fold writes it, before the properties read it.
@@ -23,11 +27,11 @@ pub(super) struct Facts {
     pub keys: Keys,
     pub reach: Reach,
     /// Host whose wall clock expires the keys on each node: the node's master.
-    masters: [HostIndex; NODES_MAX],
+    masters: PerNode<HostId>,
     /// Number of the next command: one more than the largest number seen.
     pub next_command: u32,
     /// Eligibility of each node's votes for each client.
-    pub eligible: [[Eligible; NODES_MAX]; CLIENTS_MAX],
+    pub eligible: PerClient<PerNode<Eligible>>,
     told_eligibility: bool,
 }
 
@@ -48,7 +52,7 @@ impl Eligible {
 impl Facts {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let setting = Setting::new(scenario);
-        let leases = Leases::new(setting.nodes, setting.probe + 1);
+        let leases = Leases::new(setting.nodes, setting.probe);
         let reach = Reach::new(scenario, &setting);
         let mut facts = Self {
             now_ns: 0,
@@ -59,9 +63,9 @@ impl Facts {
             beliefs: Beliefs::new(),
             keys: Keys::new(),
             reach,
-            masters: MASTERS,
+            masters: first_masters(),
             next_command: 0,
-            eligible: [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX],
+            eligible: ALL_ELIGIBLE,
             told_eligibility: false,
         };
         facts.reset();
@@ -72,22 +76,22 @@ impl Facts {
         self.now_ns = 0;
         self.clocks.clear();
         // The clocks of a host that reports none agree with true time.
-        let last = HostIndex((self.setting.hosts - 1) as u8);
+        let last = HostId::at(self.setting.hosts - 1);
         self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
         self.leases.reset();
         self.processes.reset();
         self.beliefs.reset();
         self.keys.reset(self.setting.nodes);
         self.reach.reset();
-        self.masters = MASTERS;
+        self.masters = first_masters();
         self.next_command = 0;
         if core::mem::take(&mut self.told_eligibility) {
-            self.eligible = [[Eligible::ALWAYS; NODES_MAX]; CLIENTS_MAX];
+            self.eligible = ALL_ELIGIBLE;
         }
     }
 
     /// Returns the current reading of a clock.
-    pub(super) fn reading(&self, host: HostIndex, clock: ClockKind) -> u64 {
+    pub(super) fn reading(&self, host: HostId, clock: ClockKind) -> u64 {
         self.clocks.segment(host, clock).local_at(self.now_ns)
     }
 
@@ -97,25 +101,25 @@ impl Facts {
     }
 
     /// Returns the host that is the master of `node` now.
-    pub(super) fn master(&self, node: u8) -> HostIndex {
-        self.masters[usize::from(node)]
+    pub(super) fn master(&self, node: NodeId) -> HostId {
+        self.masters[node]
     }
 
     /// Returns the reading of the wall clock by which the keys on `node` expire.
-    pub(super) fn node_wall_ns(&self, node: u8) -> u64 {
+    pub(super) fn node_wall_ns(&self, node: NodeId) -> u64 {
         self.reading(self.master(node), ClockKind::Wall)
     }
 
     /// Makes `host` the master of `node`.
-    pub(super) fn failed_over(&mut self, node: u8, host: HostIndex) {
-        if usize::from(node) < self.setting.nodes && host.get() < self.setting.hosts {
-            self.masters[usize::from(node)] = host;
+    pub(super) fn failed_over(&mut self, node: NodeId, host: HostId) {
+        if self.setting.has_node(node) && self.setting.has_host(host) {
+            self.masters[node] = host;
             self.reach.node_up(node, self.now_ns);
         }
     }
 
     /// Records a client's report from when on it counts a node's votes.
-    pub(super) fn eligible(&mut self, client: u8, node: u8, from_local_ns: u64) {
+    pub(super) fn eligible(&mut self, client: ClientId, node: NodeId, from_local_ns: u64) {
         if !self.can_be(client, node) {
             return;
         }
@@ -127,21 +131,20 @@ impl Facts {
             NEVER => NEVER,
             _ => true_ns.unwrap_or(NEVER).min(latest_ns),
         };
-        let eligible = Eligible { from_local_ns, since_ns };
-        self.eligible[usize::from(client)][usize::from(node)] = eligible;
+        self.eligible[client][node] = Eligible { from_local_ns, since_ns };
         self.told_eligibility = true;
     }
 
     /// Returns true if the scenario can have such a client and such a node.
-    pub(super) fn can_be(&self, client: u8, node: u8) -> bool {
-        usize::from(client) <= self.setting.probe && usize::from(node) < self.setting.nodes
+    pub(super) fn can_be(&self, client: ClientId, node: NodeId) -> bool {
+        self.setting.has_client(client) && self.setting.has_node(node)
     }
 
     /// Records that a node executed the SET of `id` and that the key belongs to `id` now.
-    pub(super) fn set(&mut self, id: AttemptId, node: u8) {
+    pub(super) fn set(&mut self, id: AttemptId, node: NodeId) {
         let timed_wall_ns = self.node_wall_ns(node);
         if let Some(attempt) = self.leases.ensure(id) {
-            attempt.set_on |= just(node);
+            attempt.set_on.insert(node);
         }
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node) {
@@ -151,7 +154,7 @@ impl Facts {
     }
 
     /// Records that the key of `id` on `node` received another expiry.
-    pub(super) fn retimed(&mut self, id: AttemptId, node: u8) {
+    pub(super) fn retimed(&mut self, id: AttemptId, node: NodeId) {
         let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
@@ -159,7 +162,7 @@ impl Facts {
     }
 
     /// Records the end of the key of `id` on `node`.
-    pub(super) fn key_ended(&mut self, id: AttemptId, node: u8, cause: KeyEnd, by: Writer) {
+    pub(super) fn key_ended(&mut self, id: AttemptId, node: NodeId, cause: KeyEnd, by: Writer) {
         let Some(attempt) = self.leases.get(id) else { return };
         let ended_local_ns = self.lease_clock(id, attempt);
         let wall_ns = self.node_wall_ns(node);
@@ -174,7 +177,7 @@ impl Facts {
     }
 
     /// Records that the client decided that `id` is granted.
-    pub(super) fn decided(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
+    pub(super) fn decided(&mut self, id: AttemptId, counted: NodeIds, deadline_local_ns: u64) {
         let Some(attempt) = self.leases.ensure(id).copied() else { return };
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
         let now_ns = self.now_ns;
@@ -202,14 +205,11 @@ pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
 }
 
 /// At first each node is its own master.
-const MASTERS: [HostIndex; NODES_MAX] = {
-    let mut masters = [HostIndex(0); NODES_MAX];
-    let mut node = 0;
-    while node < NODES_MAX {
-        masters[node] = HostIndex(node as u8);
-        node += 1;
-    }
-    masters
-};
+fn first_masters() -> PerNode<HostId> {
+    PerNode::from_fn(NodeId::first_host)
+}
+
+const ALL_ELIGIBLE: PerClient<PerNode<Eligible>> =
+    PerClient::filled(PerNode::filled(Eligible::ALWAYS));
 
 const TRUE_TIME: Segment = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };

@@ -16,7 +16,7 @@ use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClockKind, Settlement};
+use crate::history::{AttemptId, ClockKind, NodeId, Settlement};
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl FaultTolerant {
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        for client in 0..facts.setting.probe as u8 {
+        for client in facts.setting.client_ids() {
             if self.0.is_violated() {
                 break;
             }
@@ -85,7 +85,7 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     if attempt.began_ns == NEVER || facts.processes.has_stopped_since(id.client, attempt.began_ns) {
         return None;
     }
-    let nodes = 0..facts.setting.nodes as u8;
+    let nodes = facts.setting.node_ids();
     let good = nodes.filter(|&node| is_good(facts, id, attempt, node)).count();
     if good < attempt.needed.max(1) as usize {
         return None;
@@ -97,9 +97,9 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     Some(if by_clock { Blamed::just(Blame::Clock(client)) } else { Blamed::NONE })
 }
 
-fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: u8) -> bool {
+fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> bool {
     let Some(key) = facts.leases.key(id, node) else { return false };
-    let eligible = facts.eligible[usize::from(id.client)][usize::from(node)];
+    let eligible = facts.eligible[id.client][node];
     let is_eligible = eligible.from_local_ns == 0 || eligible.from_local_ns <= attempt.t1_local_ns;
     if !is_eligible || !facts.keys.is_free_for(id, node, attempt.began_ns) {
         return false;

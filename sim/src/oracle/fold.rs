@@ -1,9 +1,11 @@
 //! Folds in what attempts do: updates the facts first, then the properties concerned.
 
 use super::Oracle;
-use super::ground::{NEVER, just};
+use super::ground::NEVER;
 use super::leases::Basis;
-use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, AttemptId, EventKind, KeyEnd, NodeId, NodeIds, OpKind, Settlement, Writer,
+};
 
 impl Oracle {
     /// Folds in a command that was written, executed or delivered, or a key that ended or returned.
@@ -53,7 +55,7 @@ impl Oracle {
                     }
                     KeyEnd::Command => {}
                 }
-                if !facts.can_be(0, node) {
+                if !facts.setting.has_node(node) {
                     return;
                 }
                 facts.keys.ended(node, writer, facts.now_ns);
@@ -62,7 +64,7 @@ impl Oracle {
                 }
                 self.tidy.reconsider(&self.facts, node);
             }
-            EventKind::KeyReturned { node, writer, .. } if facts.can_be(0, node) => {
+            EventKind::KeyReturned { node, writer, .. } if facts.setting.has_node(node) => {
                 facts.keys.returned(node, writer);
             }
             EventKind::KeyReturned { .. } => {}
@@ -71,7 +73,7 @@ impl Oracle {
     }
 
     /// Records that the client received the answer to a SET, or the old value from a GETSET.
-    fn observe_vote(&mut self, id: AttemptId, node: u8, op: OpKind, answer: Answer) {
+    fn observe_vote(&mut self, id: AttemptId, node: NodeId, op: OpKind, answer: Answer) {
         let facts = &mut self.facts;
         let now_ns = facts.now_ns;
         if let Some(key) = facts.leases.key_mut(id, node) {
@@ -80,7 +82,7 @@ impl Oracle {
         if (answer == Answer::Yes || op == OpKind::GetSet)
             && let Some(it) = facts.leases.get_mut(id)
         {
-            it.confirmed_by |= it.set_on & just(node);
+            it.confirmed_by |= it.set_on & NodeIds::just(node);
         }
     }
 
@@ -140,7 +142,7 @@ impl Oracle {
             }
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token } => {
                 self.counters.granted += 1;
-                if !self.facts.can_be(attempt.client, 0) {
+                if !self.facts.setting.has_client(attempt.client) {
                     return;
                 }
                 if self.facts.setting.is_judged(attempt.client) {
@@ -192,7 +194,7 @@ impl Oracle {
         }
     }
 
-    fn observe_extension(&mut self, id: AttemptId, counted: u16, deadline_local_ns: u64) {
+    fn observe_extension(&mut self, id: AttemptId, counted: NodeIds, deadline_local_ns: u64) {
         self.counters.extended += 1;
         let Self { facts, sound_grant, continuity, .. } = self;
         let Some(began_ns) = facts.leases.get(id).map(|it| it.round.basis.began_ns) else { return };
@@ -210,7 +212,7 @@ impl Oracle {
         };
         self.counters.attempts += 1;
         let facts = &mut self.facts;
-        if !facts.can_be(id.client, 0) {
+        if !facts.setting.has_client(id.client) {
             return;
         }
         let stopped_before_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);

@@ -1,63 +1,62 @@
 //! Writer of the key on each node, and the latest commands executed there.
 
 use super::ground::NEVER;
-use super::setting::{CLIENTS_MAX, NODES_MAX};
-use crate::history::{AttemptId, Writer};
+use crate::history::{AttemptId, NodeId, NodeIds, Writer};
+use crate::ids::{PerClient, PerNode};
 
 /// State of the lock's key on every node.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
-    writers: [Writer; NODES_MAX],
-    /// Nodes whose key had ended and exists again, as a bit set.
-    returned: u16,
+    writers: PerNode<Writer>,
+    /// Nodes whose key had ended and exists again.
+    returned: NodeIds,
     /// Time at which a key last ended on each node; 0 if none has.
-    ended_ns: [u64; NODES_MAX],
+    ended_ns: PerNode<u64>,
     /// Time at which each client's newest attempt, and any older attempt, last had a command
     /// executed.
-    newest_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
-    older_ns: [[u64; CLIENTS_MAX]; NODES_MAX],
+    newest_ns: PerNode<PerClient<u64>>,
+    older_ns: PerNode<PerClient<u64>>,
 }
 
 impl Keys {
     pub(super) fn new() -> Self {
         Self {
-            writers: [Writer::Nobody; NODES_MAX],
-            returned: 0,
-            ended_ns: [0; NODES_MAX],
-            newest_ns: [[0; CLIENTS_MAX]; NODES_MAX],
-            older_ns: [[0; CLIENTS_MAX]; NODES_MAX],
+            writers: PerNode::filled(Writer::Nobody),
+            returned: NodeIds::EMPTY,
+            ended_ns: PerNode::filled(0),
+            newest_ns: PerNode::filled(PerClient::filled(0)),
+            older_ns: PerNode::filled(PerClient::filled(0)),
         }
     }
 
     pub(super) fn reset(&mut self, nodes: usize) {
-        self.writers = [Writer::Nobody; NODES_MAX];
-        self.returned = 0;
-        self.ended_ns = [0; NODES_MAX];
-        self.newest_ns[..nodes].fill([0; CLIENTS_MAX]);
-        self.older_ns[..nodes].fill([0; CLIENTS_MAX]);
+        self.writers.fill(Writer::Nobody);
+        self.returned = NodeIds::EMPTY;
+        self.ended_ns.fill(0);
+        self.newest_ns.first_mut(nodes).fill(PerClient::filled(0));
+        self.older_ns.first_mut(nodes).fill(PerClient::filled(0));
     }
 
     /// Returns the writer of the key that is on `node` now.
-    pub(super) fn writer(&self, node: u8) -> Writer {
-        self.writers[usize::from(node)]
+    pub(super) fn writer(&self, node: NodeId) -> Writer {
+        self.writers[node]
     }
 
     /// Records that a command of `by` was executed on `node`; `after` is the writer of the key
     /// there now.
     pub(super) fn executed(
         &mut self,
-        node: u8,
+        node: NodeId,
         by: AttemptId,
         is_newest: bool,
         after: Writer,
         at_ns: u64,
     ) {
-        let (node, client) = (usize::from(node), usize::from(by.client));
         let row = if is_newest { &mut self.newest_ns[node] } else { &mut self.older_ns[node] };
-        row[client] = at_ns;
+        row[by.client] = at_ns;
         let before = core::mem::replace(&mut self.writers[node], after);
         if before != after {
-            self.returned &= !(1 << node);
+            self.returned.remove(node);
         }
         if before != after && before != Writer::Nobody {
             self.ended_ns[node] = at_ns;
@@ -65,39 +64,35 @@ impl Keys {
     }
 
     /// Records the end of the key by `writer` on `node`.
-    pub(super) fn ended(&mut self, node: u8, writer: Writer, at_ns: u64) {
-        let node = usize::from(node);
+    pub(super) fn ended(&mut self, node: NodeId, writer: Writer, at_ns: u64) {
         if self.writers[node] == writer {
             self.writers[node] = Writer::Nobody;
-            self.returned &= !(1 << node);
+            self.returned.remove(node);
         }
         self.ended_ns[node] = at_ns;
     }
 
     /// Records that the key by `writer` is on `node` again.
-    pub(super) fn returned(&mut self, node: u8, writer: Writer) {
-        self.writers[usize::from(node)] = writer;
-        self.returned |= 1 << node;
+    pub(super) fn returned(&mut self, node: NodeId, writer: Writer) {
+        self.writers[node] = writer;
+        self.returned.insert(node);
     }
 
     /// Returns true if the key on `node` had ended and returned.
-    pub(super) fn has_returned(&self, node: u8) -> bool {
-        self.returned & (1 << node) != 0
+    pub(super) fn has_returned(&self, node: NodeId) -> bool {
+        self.returned.contains(node)
     }
 
     /// Returns true if no other attempt's key or command has touched `node` since `since_ns`, and
     /// no key has ended there. `id` is the newest attempt of its client.
-    pub(super) fn is_free_for(&self, id: AttemptId, node: u8, since_ns: u64) -> bool {
-        let (place, own) = (usize::from(node), usize::from(id.client));
-        let is_own = matches!(self.writers[place], Writer::Nobody)
-            || self.writers[place] == Writer::Attempt(id);
-        let touched =
-            |row: &[u64; CLIENTS_MAX], client: usize| row[client] != 0 && row[client] >= since_ns;
-        let (newest, older) = (&self.newest_ns[place], &self.older_ns[place]);
-        let others = (0..CLIENTS_MAX).filter(|&client| client != own);
-        let touched_by_others = others.into_iter().any(|client| touched(newest, client));
-        let touched_by_older = (0..CLIENTS_MAX).any(|client| touched(older, client));
-        let ended = self.ended_ns[place] != 0 && self.ended_ns[place] >= since_ns;
+    pub(super) fn is_free_for(&self, id: AttemptId, node: NodeId, since_ns: u64) -> bool {
+        let writer = self.writers[node];
+        let is_own = writer == Writer::Nobody || writer == Writer::Attempt(id);
+        let is_since = |at_ns: u64| at_ns != 0 && at_ns >= since_ns;
+        let mut others = self.newest_ns[node].iter().filter(|(client, _)| *client != id.client);
+        let touched_by_others = others.any(|(_, &at_ns)| is_since(at_ns));
+        let touched_by_older = self.older_ns[node].values().any(|&at_ns| is_since(at_ns));
+        let ended = is_since(self.ended_ns[node]);
         debug_assert!(since_ns != NEVER, "an attempt that began");
         is_own && !touched_by_others && !touched_by_older && !ended
     }

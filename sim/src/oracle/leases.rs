@@ -1,8 +1,8 @@
 //! Facts about every attempt, and about its lease if it was granted.
 
 use super::ground::NEVER;
-use super::setting::{CLIENTS_MAX, NODES_MAX};
-use crate::history::{AttemptId, ClockKind, KeyEnd, Writer};
+use crate::history::{AttemptId, ClientId, ClockKind, Id, KeyEnd, NodeId, NodeIds, Writer};
+use crate::ids::PerClient;
 
 /// Basis of a lease's deadline: the attempt, or the last extension that succeeded.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,12 @@ pub(super) struct Round {
     /// Number of the first command that can belong to the round.
     pub(super) first_command: u32,
     /// Nodes that executed a command of the round with success.
-    pub(super) executed_on: u16,
+    pub(super) executed_on: NodeIds,
     /// Those of the nodes whose answers the client received before the old deadline.
-    pub(super) confirmed_by: u16,
+    pub(super) confirmed_by: NodeIds,
     /// Nodes with repaired keys when the round began. If the round succeeds without these nodes,
     /// they count from then on.
-    pub(super) repaired_before: u16,
+    pub(super) repaired_before: NodeIds,
 }
 
 impl Round {
@@ -42,9 +42,9 @@ impl Round {
         basis: Basis::NOTHING,
         ttl_ns: 0,
         first_command: u32::MAX,
-        executed_on: 0,
-        confirmed_by: 0,
-        repaired_before: 0,
+        executed_on: NodeIds::EMPTY,
+        confirmed_by: NodeIds::EMPTY,
+        repaired_before: NodeIds::EMPTY,
     };
 }
 
@@ -66,13 +66,13 @@ pub(super) struct Attempt {
     /// True if a command of the attempt was written before T1 was read.
     pub wrote_early: bool,
     /// Nodes that executed the attempt's SET with success.
-    pub set_on: u16,
+    pub set_on: NodeIds,
     /// Those of the nodes whose answers the client received.
-    pub confirmed_by: u16,
+    pub confirmed_by: NodeIds,
     /// Nodes whose votes the client counted last, for the grant or for an extension.
-    pub counted: u16,
+    pub counted: NodeIds,
     /// Nodes whose votes the client counted earlier, but not last.
-    pub counted_once: u16,
+    pub counted_once: NodeIds,
     /// Time at which the client decided that the attempt is granted; [`NEVER`] if it did not.
     pub decided_ns: u64,
     /// Deadline of the lease, as decided last.
@@ -84,7 +84,7 @@ pub(super) struct Attempt {
     /// The extension under way, or the last one.
     pub round: Round,
     /// Nodes whose keys were set again after the grant and do not count yet.
-    pub repaired: u16,
+    pub repaired: NodeIds,
     /// Time at which the lease was last compared with the clock.
     pub looked_ns: u64,
     /// True if the client has stopped counting answers.
@@ -104,16 +104,16 @@ const BLANK: Attempt = Attempt {
     drift_ns: 0,
     needed: 0,
     wrote_early: false,
-    set_on: 0,
-    confirmed_by: 0,
-    counted: 0,
-    counted_once: 0,
+    set_on: NodeIds::EMPTY,
+    confirmed_by: NodeIds::EMPTY,
+    counted: NodeIds::EMPTY,
+    counted_once: NodeIds::EMPTY,
     decided_ns: NEVER,
     deadline_local_ns: 0,
     over_when_decided: false,
     basis: Basis::NOTHING,
     round: Round::NONE,
-    repaired: 0,
+    repaired: NodeIds::EMPTY,
     looked_ns: 0,
     settled: false,
     finished_ns: NEVER,
@@ -165,69 +165,67 @@ const UNBORN: KeyLife = KeyLife {
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     nodes: usize,
-    /// Number of clients, including the probe.
-    clients: usize,
-    attempts: [Vec<Attempt>; CLIENTS_MAX],
+    /// The last client.
+    probe: ClientId,
+    attempts: PerClient<Vec<Attempt>>,
     /// `nodes` entries for each attempt.
-    keys: [Vec<KeyLife>; CLIENTS_MAX],
+    keys: PerClient<Vec<KeyLife>>,
 }
 
 impl Leases {
-    pub(super) fn new(nodes: usize, clients: usize) -> Self {
-        assert!(nodes <= NODES_MAX, "{nodes} nodes");
-        assert!(clients <= CLIENTS_MAX, "{clients} clients");
-        let attempts = core::array::from_fn(|_| Vec::with_capacity(16));
-        let keys = core::array::from_fn(|_| Vec::with_capacity(16 * nodes));
-        Self { nodes, clients, attempts, keys }
+    pub(super) fn new(nodes: usize, probe: ClientId) -> Self {
+        let attempts = PerClient::from_fn(|_| Vec::with_capacity(16));
+        let keys = PerClient::from_fn(|_| Vec::with_capacity(16 * nodes));
+        Self { nodes, probe, attempts, keys }
     }
 
     pub(super) fn reset(&mut self) {
-        self.attempts.iter_mut().for_each(Vec::clear);
-        self.keys.iter_mut().for_each(Vec::clear);
+        self.attempts.values_mut().for_each(Vec::clear);
+        self.keys.values_mut().for_each(Vec::clear);
     }
 
     /// Returns the facts about `id`; `None` if there are none.
     pub(super) fn get(&self, id: AttemptId) -> Option<&Attempt> {
-        self.attempts.get(usize::from(id.client))?.get(place(id)?)
+        self.attempts.get(id.client)?.get(place(id)?)
     }
 
     /// Returns the facts about `id` for an update; `None` if there are none.
     pub(super) fn get_mut(&mut self, id: AttemptId) -> Option<&mut Attempt> {
-        self.attempts.get_mut(usize::from(id.client))?.get_mut(place(id)?)
+        self.attempts.get_mut(id.client)?.get_mut(place(id)?)
     }
 
     /// Returns the key of `id` on `node`.
-    pub(super) fn key(&self, id: AttemptId, node: u8) -> Option<&KeyLife> {
+    pub(super) fn key(&self, id: AttemptId, node: NodeId) -> Option<&KeyLife> {
         let place = self.key_place(id, node)?;
-        self.keys[usize::from(id.client)].get(place)
+        self.keys.get(id.client)?.get(place)
     }
 
     /// Returns the key of `id` on `node` for an update.
-    pub(super) fn key_mut(&mut self, id: AttemptId, node: u8) -> Option<&mut KeyLife> {
+    pub(super) fn key_mut(&mut self, id: AttemptId, node: NodeId) -> Option<&mut KeyLife> {
         let place = self.key_place(id, node)?;
-        self.keys[usize::from(id.client)].get_mut(place)
+        self.keys.get_mut(id.client)?.get_mut(place)
     }
 
     /// Returns the facts about `id`, created if necessary; `None` if there can be no such attempt.
     pub(super) fn ensure(&mut self, id: AttemptId) -> Option<&mut Attempt> {
-        let place = place(id).filter(|_| usize::from(id.client) < self.clients)?;
-        let attempts = &mut self.attempts[usize::from(id.client)];
+        let place = place(id).filter(|_| id.client <= self.probe)?;
+        let attempts = &mut self.attempts[id.client];
         if place >= attempts.len() {
             attempts.resize(place + 1, BLANK);
-            self.keys[usize::from(id.client)].resize((place + 1) * self.nodes, UNBORN);
+            self.keys[id.client].resize((place + 1) * self.nodes, UNBORN);
         }
         Some(&mut attempts[place])
     }
 
     /// Returns the newest attempt of `client`.
-    pub(super) fn newest(&self, client: u8) -> Option<AttemptId> {
-        let number = self.attempts.get(usize::from(client))?.len() as u16;
+    pub(super) fn newest(&self, client: ClientId) -> Option<AttemptId> {
+        let number = self.attempts.get(client)?.len() as u16;
         (number > 0).then_some(AttemptId { client, number })
     }
 
     /// Returns true if `id` is the newest attempt of its client.
     pub(super) fn is_newest(&self, id: AttemptId) -> bool {
-        let attempts = self.attempts.get(usize::from(id.client));
+        let attempts = self.attempts.get(id.client);
         attempts.is_some_and(|attempts| attempts.len() == usize::from(id.number))
     }
 
@@ -237,9 +235,9 @@ impl Leases {
         if t1(one) <= t1(other) { (one, other) } else { (other, one) }
     }
 
-    fn key_place(&self, id: AttemptId, node: u8) -> Option<usize> {
-        let (node, client) = (usize::from(node), usize::from(id.client));
-        (node < self.nodes && client < CLIENTS_MAX).then_some(place(id)? * self.nodes + node)
+    fn key_place(&self, id: AttemptId, node: NodeId) -> Option<usize> {
+        let node = node.index();
+        (node < self.nodes).then_some(place(id)? * self.nodes + node)
     }
 }
 

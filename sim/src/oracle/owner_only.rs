@@ -6,7 +6,7 @@
 
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, Writer};
+use crate::history::{AttemptId, NodeId, Writer};
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl OwnerOnly {
     }
 
     /// Judges a command of `by` that changed the key on `node`, which `before` had written.
-    pub(super) fn changed(&mut self, facts: &Facts, node: u8, by: AttemptId, before: Writer) {
+    pub(super) fn changed(&mut self, facts: &Facts, node: NodeId, by: AttemptId, before: Writer) {
         if self.0.is_violated() {
             return;
         }

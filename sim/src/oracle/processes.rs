@@ -1,7 +1,8 @@
 //! State of the client processes: running, stopped or killed, and since when.
 
 use super::ground::NEVER;
-use super::setting::CLIENTS_MAX;
+use crate::history::ClientId;
+use crate::ids::PerClient;
 
 /// State of one client's process.
 #[derive(Clone, Copy, Debug)]
@@ -18,55 +19,55 @@ const RUNNING: Process =
 
 /// State of the processes of all clients.
 #[derive(Clone, Debug)]
-pub(super) struct Processes([Process; CLIENTS_MAX]);
+pub(super) struct Processes(PerClient<Process>);
 
 impl Processes {
     pub(super) fn new() -> Self {
-        Self([RUNNING; CLIENTS_MAX])
+        Self(PerClient::filled(RUNNING))
     }
 
     pub(super) fn reset(&mut self) {
-        self.0 = [RUNNING; CLIENTS_MAX];
+        self.0.fill(RUNNING);
     }
 
-    pub(super) fn stopped(&mut self, client: u8, at_ns: u64) {
-        let process = &mut self.0[usize::from(client)];
+    pub(super) fn stopped(&mut self, client: ClientId, at_ns: u64) {
+        let process = &mut self.0[client];
         process.stopped_since_ns = process.stopped_since_ns.min(at_ns);
     }
 
-    pub(super) fn continued(&mut self, client: u8, at_ns: u64) {
-        let process = &mut self.0[usize::from(client)];
+    pub(super) fn continued(&mut self, client: ClientId, at_ns: u64) {
+        let process = &mut self.0[client];
         process.stopped_for_ns += at_ns.saturating_sub(process.stopped_since_ns);
         process.stopped_since_ns = NEVER;
         process.continued_ns = at_ns;
     }
 
-    pub(super) fn killed(&mut self, client: u8) {
-        self.0[usize::from(client)].killed = true;
+    pub(super) fn killed(&mut self, client: ClientId) {
+        self.0[client].killed = true;
     }
 
     /// Returns true if the process was killed.
-    pub(super) fn is_killed(&self, client: u8) -> bool {
-        self.0[usize::from(client)].killed
+    pub(super) fn is_killed(&self, client: ClientId) -> bool {
+        self.0[client].killed
     }
 
     /// Returns since when the process has been taking steps: 0 if always, [`NEVER`] if it takes
     /// none now.
-    pub(super) fn runs_since_ns(&self, client: u8) -> u64 {
-        let process = &self.0[usize::from(client)];
+    pub(super) fn runs_since_ns(&self, client: ClientId) -> u64 {
+        let process = &self.0[client];
         let takes_none = process.killed || process.stopped_since_ns != NEVER;
         if takes_none { NEVER } else { process.continued_ns }
     }
 
     /// Returns the total time for which the process has been stopped.
-    pub(super) fn stopped_for_ns(&self, client: u8, at_ns: u64) -> u64 {
-        let process = &self.0[usize::from(client)];
+    pub(super) fn stopped_for_ns(&self, client: ClientId, at_ns: u64) -> u64 {
+        let process = &self.0[client];
         process.stopped_for_ns + at_ns.saturating_sub(process.stopped_since_ns)
     }
 
     /// Returns true if the process has been stopped at any time after `at_ns`.
-    pub(super) fn has_stopped_since(&self, client: u8, at_ns: u64) -> bool {
-        let process = &self.0[usize::from(client)];
+    pub(super) fn has_stopped_since(&self, client: ClientId, at_ns: u64) -> bool {
+        let process = &self.0[client];
         process.stopped_since_ns != NEVER || process.continued_ns > at_ns
     }
 }

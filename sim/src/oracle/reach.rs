@@ -12,17 +12,19 @@
 //! for an answer for longer than its patience. It has lost the connection if a partition resets it
 //! or the node's process ends. Dialling again requires that answers pass.
 
-use super::ground::{NEVER, just, nodes_in};
-use super::setting::{CLIENTS_MAX, NODES_MAX, Setting};
+use super::ground::NEVER;
+use super::setting::Setting;
+use crate::history::{ClientId, FaultId, HostIds, NodeId, NodeIds};
+use crate::ids::{IdVec, PerClient, PerNode};
 use crate::scenario::{Connections, Fault, FaultKind, Lost, Message, Scenario, SpanRange};
 
 /// Twice the first pause between retransmissions: the extra time on top of the doubled pauses.
 const RETRANSMISSION_NS: u64 = 400_000_000;
 
-/// Set of nodes for each client, as bit sets.
-type Nodes = [u16; CLIENTS_MAX];
+/// Set of nodes for each client.
+type Nodes = PerClient<NodeIds>;
 
-const NOBODY: Nodes = [0; CLIENTS_MAX];
+const NOBODY: Nodes = PerClient::filled(NodeIds::EMPTY);
 
 /// Effect of one fault of the scenario on the paths between clients and nodes.
 #[derive(Clone, Copy, Debug)]
@@ -46,29 +48,28 @@ enum Aftermath {
 
 /// Paths between clients and nodes: the number of faults that cut each, and since when it is free.
 #[derive(Clone, Debug)]
-struct Ways {
-    cuts: [[u8; NODES_MAX]; CLIENTS_MAX],
-    since_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
+struct Paths {
+    cuts: PerClient<PerNode<u8>>,
+    since_ns: PerClient<PerNode<u64>>,
 }
 
-impl Ways {
+impl Paths {
     fn free_since(at_ns: u64) -> Self {
-        let (cuts, since_ns) = ([[0; NODES_MAX]; CLIENTS_MAX], [[at_ns; NODES_MAX]; CLIENTS_MAX]);
-        Self { cuts, since_ns }
+        let cuts = PerClient::filled(PerNode::filled(0));
+        Self { cuts, since_ns: PerClient::filled(PerNode::filled(at_ns)) }
     }
 
     fn cut(&mut self, nodes: &Nodes) {
-        for (cuts, &nodes) in self.cuts.iter_mut().zip(nodes) {
-            for node in nodes_in(nodes) {
-                let count = &mut cuts[usize::from(node)];
-                *count = count.saturating_add(1);
+        for (cuts, nodes) in self.cuts.values_mut().zip(nodes.values()) {
+            for node in nodes.iter() {
+                cuts[node] = cuts[node].saturating_add(1);
             }
         }
     }
 
     fn heal(&mut self, nodes: &Nodes, at_ns: u64) {
-        for (client, &nodes) in nodes.iter().enumerate() {
-            for node in nodes_in(nodes).map(usize::from) {
+        for (client, nodes) in nodes.iter() {
+            for node in nodes.iter() {
                 self.cuts[client][node] = self.cuts[client][node].saturating_sub(1);
                 self.since_ns[client][node] = self.since_ns[client][node].max(at_ns);
             }
@@ -76,14 +77,14 @@ impl Ways {
     }
 
     /// Returns since when the path is free; [`NEVER`] if it is cut.
-    fn since_ns(&self, client: usize, node: usize) -> u64 {
+    fn since_ns(&self, client: ClientId, node: NodeId) -> u64 {
         if self.cuts[client][node] > 0 { NEVER } else { self.since_ns[client][node] }
     }
 }
 
 /// State of a client's connection to a node, derived from the history.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct Connection {
     /// Number of the last command that was written.
     last: u32,
     /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
@@ -92,26 +93,26 @@ struct Line {
     dialled_ns: u64,
 }
 
-const OPEN: Line = Line { last: 0, let_go_ns: NEVER, dialled_ns: 0 };
+const OPEN: Connection = Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0 };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     /// Effect of each fault; `None` if the fault keeps no client from a node.
-    faults: Vec<Option<Cut>>,
-    down: u16,
-    stalled: u16,
-    node_since_ns: [u64; NODES_MAX],
-    either_way: Ways,
-    requests: Ways,
+    faults: IdVec<FaultId, Option<Cut>>,
+    down: NodeIds,
+    stalled: NodeIds,
+    node_since_ns: PerNode<u64>,
+    either_way: Paths,
+    requests: Paths,
     at_first_ns: u64,
     /// Time for which each client waits for an answer before it closes the connection.
-    patience_ns: [u64; CLIENTS_MAX],
-    lines: [[Line; NODES_MAX]; CLIENTS_MAX],
-    written_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
-    answered_ns: [[u64; NODES_MAX]; CLIENTS_MAX],
+    patience_ns: PerClient<u64>,
+    connections: PerClient<PerNode<Connection>>,
+    written_ns: PerClient<PerNode<u64>>,
+    answered_ns: PerClient<PerNode<u64>>,
     /// Nodes, by client, on links too slow for the node timeout.
-    too_slow: [u16; CLIENTS_MAX],
+    too_slow: Nodes,
 }
 
 impl Reach {
@@ -121,122 +122,120 @@ impl Reach {
         let at_first_ns = u64::from(!setting.warm);
         Self {
             faults: scenario.faults.iter().map(cut).collect(),
-            down: 0,
-            stalled: 0,
-            node_since_ns: [0; NODES_MAX],
-            either_way: Ways::free_since(at_first_ns),
-            requests: Ways::free_since(at_first_ns),
+            down: NodeIds::EMPTY,
+            stalled: NodeIds::EMPTY,
+            node_since_ns: PerNode::filled(0),
+            either_way: Paths::free_since(at_first_ns),
+            requests: Paths::free_since(at_first_ns),
             at_first_ns,
             patience_ns: patience_ns(scenario, setting),
-            lines: [[OPEN; NODES_MAX]; CLIENTS_MAX],
-            written_ns: [[0; NODES_MAX]; CLIENTS_MAX],
-            answered_ns: [[0; NODES_MAX]; CLIENTS_MAX],
+            connections: PerClient::filled(PerNode::filled(OPEN)),
+            written_ns: PerClient::filled(PerNode::filled(0)),
+            answered_ns: PerClient::filled(PerNode::filled(0)),
             too_slow: too_slow(scenario, setting),
         }
     }
 
     pub(super) fn reset(&mut self) {
-        (self.down, self.stalled) = (0, 0);
-        self.node_since_ns = [0; NODES_MAX];
-        self.written_ns = [[0; NODES_MAX]; CLIENTS_MAX];
-        self.answered_ns = [[0; NODES_MAX]; CLIENTS_MAX];
-        self.lines = [[OPEN; NODES_MAX]; CLIENTS_MAX];
-        if self.faults.iter().any(Option::is_some) {
-            self.either_way = Ways::free_since(self.at_first_ns);
-            self.requests = Ways::free_since(self.at_first_ns);
-            self.faults.iter_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
+        (self.down, self.stalled) = (NodeIds::EMPTY, NodeIds::EMPTY);
+        self.node_since_ns.fill(0);
+        self.written_ns.fill(PerNode::filled(0));
+        self.answered_ns.fill(PerNode::filled(0));
+        self.connections.fill(PerNode::filled(OPEN));
+        if self.faults.values().any(Option::is_some) {
+            self.either_way = Paths::free_since(self.at_first_ns);
+            self.requests = Paths::free_since(self.at_first_ns);
+            self.faults.values_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
         }
     }
 
     /// Returns since when `client` can reach `node`: 0 if always, [`NEVER`] if it cannot now.
-    pub(super) fn since_ns(&self, client: u8, node: u8) -> u64 {
+    pub(super) fn since_ns(&self, client: ClientId, node: NodeId) -> u64 {
         self.by(&self.either_way, client, node)
     }
 
     /// Returns since when `client` can send `node` a request that was due at `at_ns`: 0 if always,
     /// [`NEVER`] if it cannot now.
-    pub(super) fn can_send_since_ns(&self, client: u8, node: u8, at_ns: u64) -> u64 {
-        let line = &self.lines[usize::from(client)][usize::from(node)];
-        let dials_again = line.let_go_ns <= at_ns || at_ns < line.dialled_ns;
-        let ways = if dials_again { &self.either_way } else { &self.requests };
-        self.by(ways, client, node)
+    pub(super) fn can_send_since_ns(&self, client: ClientId, node: NodeId, at_ns: u64) -> u64 {
+        let connection = &self.connections[client][node];
+        let dials_again = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
+        let paths = if dials_again { &self.either_way } else { &self.requests };
+        self.by(paths, client, node)
     }
 
-    fn by(&self, ways: &Ways, client: u8, node: u8) -> u64 {
-        if (self.down | self.stalled) & just(node) != 0 {
+    fn by(&self, paths: &Paths, client: ClientId, node: NodeId) -> u64 {
+        if (self.down | self.stalled).contains(node) {
             return NEVER;
         }
-        let (client, node) = (usize::from(client), usize::from(node));
-        ways.since_ns(client, node).max(self.node_since_ns[node])
+        paths.since_ns(client, node).max(self.node_since_ns[node])
     }
 
     /// Records that `client` wrote a command to `node`.
-    pub(super) fn written(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
-        let (client, node) = (usize::from(client), usize::from(node));
+    pub(super) fn written(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
         // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
-        let line = &mut self.lines[client][node];
-        line.last = command;
-        line.let_go_ns = line.let_go_ns.min(at_ns.saturating_add(self.patience_ns[client]));
+        let connection = &mut self.connections[client][node];
+        connection.last = command;
+        let let_go_ns = at_ns.saturating_add(self.patience_ns[client]);
+        connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
     }
 
     /// Records that `client` received an answer of `node`.
-    pub(super) fn answered(&mut self, client: u8, node: u8, command: u32, at_ns: u64) {
-        let (client, node) = (usize::from(client), usize::from(node));
+    pub(super) fn answered(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
         self.answered_ns[client][node] = at_ns.saturating_add(1);
-        let line = &mut self.lines[client][node];
+        let connection = &mut self.connections[client][node];
         // Answers come in order: after the answer to the last command, no answer is awaited.
-        if line.last == command {
-            let had_let_go = core::mem::replace(&mut line.let_go_ns, NEVER) <= at_ns;
-            line.dialled_ns = if had_let_go { at_ns } else { line.dialled_ns };
+        if connection.last == command {
+            let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
+            connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
         }
     }
 
     /// Returns true if `node` has answered since `client` last wrote to it.
-    pub(super) fn has_answered(&self, client: u8, node: u8) -> bool {
-        let (client, node) = (usize::from(client), usize::from(node));
+    pub(super) fn has_answered(&self, client: ClientId, node: NodeId) -> bool {
         self.answered_ns[client][node] >= self.written_ns[client][node]
     }
 
     /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
-    pub(super) fn answers_in_time(&self, client: u8, node: u8) -> bool {
-        self.too_slow[usize::from(client)] & just(node) == 0
+    pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
+        !self.too_slow[client].contains(node)
     }
 
-    pub(super) fn node_down(&mut self, node: u8) {
-        self.down |= just(node);
+    pub(super) fn node_down(&mut self, node: NodeId) {
+        self.down.insert(node);
     }
 
-    pub(super) fn node_up(&mut self, node: u8, at_ns: u64) {
-        self.down &= !just(node);
+    pub(super) fn node_up(&mut self, node: NodeId, at_ns: u64) {
+        self.down.remove(node);
         self.healed(node, at_ns);
-        (0..CLIENTS_MAX).for_each(|client| self.lost_connection(client, node, at_ns));
+        let clients = self.connections.ids();
+        clients.for_each(|client| self.lost_connection(client, node, at_ns));
     }
 
-    pub(super) fn node_stalled(&mut self, node: u8) {
-        self.stalled |= just(node);
+    pub(super) fn node_stalled(&mut self, node: NodeId) {
+        self.stalled.insert(node);
     }
 
-    pub(super) fn node_unstalled(&mut self, node: u8, at_ns: u64) {
-        self.stalled &= !just(node);
+    pub(super) fn node_unstalled(&mut self, node: NodeId, at_ns: u64) {
+        self.stalled.remove(node);
         self.healed(node, at_ns);
     }
 
-    pub(super) fn fault_began(&mut self, fault: u16, at_ns: u64) {
-        let Some(Some(cut)) = self.faults.get_mut(usize::from(fault)) else { return };
+    pub(super) fn fault_began(&mut self, fault: FaultId, at_ns: u64) {
+        let Some(Some(cut)) = self.faults.get_mut(fault) else { return };
         cut.began_ns = at_ns;
         let cut = *cut;
         self.either_way.cut(&cut.either_way);
         self.requests.cut(&cut.requests);
         if cut.resets {
-            for (client, &nodes) in cut.either_way.iter().enumerate() {
-                nodes_in(nodes).for_each(|node| self.lost_connection(client, node, at_ns));
+            for (client, nodes) in cut.either_way.iter() {
+                nodes.iter().for_each(|node| self.lost_connection(client, node, at_ns));
             }
         }
     }
 
-    pub(super) fn fault_ended(&mut self, fault: u16, at_ns: u64) {
-        let Some(Some(cut)) = self.faults.get(usize::from(fault)) else { return };
+    pub(super) fn fault_ended(&mut self, fault: FaultId, at_ns: u64) {
+        let Some(Some(cut)) = self.faults.get(fault) else { return };
         let felt_ns = match cut.aftermath {
             Aftermath::AsLongAgain => {
                 at_ns.saturating_sub(cut.began_ns).saturating_add(RETRANSMISSION_NS)
@@ -248,15 +247,16 @@ impl Reach {
         self.requests.heal(&cut.requests, over_ns);
     }
 
-    fn lost_connection(&mut self, client: usize, node: u8, at_ns: u64) {
-        if let Some(line) = self.lines[client].get_mut(usize::from(node)) {
-            line.let_go_ns = line.let_go_ns.min(at_ns);
+    fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
+        if let Some(connection) = self.connections[client].get_mut(node) {
+            connection.let_go_ns = connection.let_go_ns.min(at_ns);
         }
     }
 
-    fn healed(&mut self, node: u8, at_ns: u64) {
-        if let Some(since_ns) = self.node_since_ns.get_mut(usize::from(node)) {
-            *since_ns = at_ns;
+    fn healed(&mut self, node: NodeId, at_ns: u64) {
+        if let Some(since_ns) = self.node_since_ns.get_mut(node) {
+            // 0 means always.
+            *since_ns = at_ns.max(1);
         }
     }
 }
@@ -289,10 +289,17 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
         }
         // A demoted node executes nothing, and clients close their connections.
         FaultKind::Demote(it) => {
-            let nodes = it.host.0.iter().filter_map(|name| scenario.host_named(name));
-            let nodes = nodes.map(|host| just(host.0)).fold(0, core::ops::BitOr::bitor);
-            let refused = [nodes; CLIENTS_MAX];
+            let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
+            let refused = Nodes::filled(nodes.collect());
             (refused, refused, true, Aftermath::Fixed(0))
+        }
+        // A node with full memory rejects SETs, and one whose disk hangs may answer nothing.
+        FaultKind::DiskStall(it) | FaultKind::MemoryFull(it) => {
+            let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
+            let silent = Nodes::filled(nodes.collect());
+            let is_stall = matches!(kind, FaultKind::DiskStall(_));
+            let requests = if is_stall { silent } else { NOBODY };
+            (requests, silent, false, Aftermath::Fixed(scenario.cluster.disk.sync_takes.0))
         }
         _ => return None,
     };
@@ -302,30 +309,30 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
 }
 
 fn both(one: Nodes, other: Nodes) -> Nodes {
-    core::array::from_fn(|client| one[client] | other[client])
+    Nodes::from_fn(|client| one[client] | other[client])
 }
 
 /// Returns the time for which each client waits for an answer before it closes the connection.
-fn patience_ns(scenario: &Scenario, setting: &Setting) -> [u64; CLIENTS_MAX] {
-    core::array::from_fn(|place| {
-        let connections = scenario.clients.get(place).and_then(|client| client.connections);
+fn patience_ns(scenario: &Scenario, setting: &Setting) -> PerClient<u64> {
+    PerClient::from_fn(|client| {
+        let connections = scenario.client(client).and_then(|client| client.connections);
         // Each command has a connection of its own: the next command has to dial a new one at once.
         if connections == Some(Connections::FreshPerCommand) { 0 } else { setting.give_up_ns }
     })
 }
 
-fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
+fn too_slow(scenario: &Scenario, setting: &Setting) -> Nodes {
     let is_too_slow = |delay: SpanRange| delay.max.0.saturating_mul(2) >= setting.node_timeout_ns;
-    let all_nodes = (1u16 << setting.nodes) - 1;
-    let all = if is_too_slow(scenario.cluster.network.delay) { all_nodes } else { 0 };
-    let mut too_slow = [all; CLIENTS_MAX];
+    let nodes_if = |is_slow, nodes| if is_slow { nodes } else { NodeIds::EMPTY };
+    let usual = is_too_slow(scenario.cluster.network.delay);
+    let mut too_slow = Nodes::filled(nodes_if(usual, setting.all_nodes()));
     for link in &scenario.cluster.links {
         let [one, other] = &link.between;
         let there = (across(scenario, setting, one, other), across(scenario, setting, other, one));
         let nodes = both(there.0, there.1);
-        for (too_slow, nodes) in too_slow.iter_mut().zip(nodes) {
-            *too_slow &= !nodes;
-            *too_slow |= if is_too_slow(link.delay) { nodes } else { 0 };
+        for (too_slow, &nodes) in too_slow.values_mut().zip(nodes.values()) {
+            *too_slow -= nodes;
+            *too_slow |= nodes_if(is_too_slow(link.delay), nodes);
         }
     }
     too_slow
@@ -333,13 +340,10 @@ fn too_slow(scenario: &Scenario, setting: &Setting) -> [u16; CLIENTS_MAX] {
 
 /// Returns, for each client whose host is in `near`, the nodes in `far`.
 fn across(scenario: &Scenario, setting: &Setting, near: &[String], far: &[String]) -> Nodes {
-    let hosts = |names: &[String]| {
-        let hosts = names.iter().filter_map(|name| scenario.host_named(name));
-        hosts.map(|host| 1u32 << host.get()).fold(0, core::ops::BitOr::bitor)
-    };
-    let (near, far) = (hosts(near), hosts(far) & ((1u32 << setting.nodes) - 1));
-    core::array::from_fn(|client| {
-        let client = 1u32 << setting.client_host(client as u8).get();
-        if near & client == 0 { 0 } else { far as u16 }
+    let near: HostIds = near.iter().filter_map(|name| scenario.host_named(name)).collect();
+    let far: NodeIds = far.iter().filter_map(|name| scenario.node_named(name)).collect();
+    Nodes::from_fn(|client| {
+        let is_near = near.contains(setting.client_host(client));
+        if is_near { far } else { NodeIds::EMPTY }
     })
 }

@@ -13,7 +13,7 @@
 use super::blame;
 use super::facts::Facts;
 use super::verdict::{Judgement, Violation};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, ClientId};
 
 /// Sections of a run.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl SectionWithinLease {
         self.exposed.take_if(|it| *it == id);
     }
 
-    pub(super) fn killed(&mut self, client: u8) {
+    pub(super) fn killed(&mut self, client: ClientId) {
         self.inside.retain(|it| it.client != client);
         self.exposed.take_if(|it| it.client == client);
     }

@@ -1,13 +1,8 @@
 //! Numbers of a scenario that the oracle needs.
 
-use crate::history::HostIndex;
+use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
+use crate::ids::{CLIENTS_MAX, NODES_MAX};
 use crate::scenario::{Client, Drift, Scenario, Start};
-
-/// Maximum number of nodes of a scenario.
-pub(super) const NODES_MAX: usize = 9;
-
-/// Maximum number of clients of a scenario, including the probe.
-pub(super) const CLIENTS_MAX: usize = crate::scenario::CLIENTS_MAX + 1;
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
 /// if that is more.
@@ -27,8 +22,8 @@ const MS_NS: u64 = 1_000_000;
 pub(super) struct Setting {
     /// Number of nodes.
     pub nodes: usize,
-    /// Number of clients without the probe; also the index of the probe.
-    pub probe: usize,
+    /// The probe: the client after the scenario's own.
+    pub probe: ClientId,
     /// Total number of hosts.
     pub hosts: usize,
     /// Drift that an extended lease allows for.
@@ -58,10 +53,10 @@ pub(super) struct Setting {
     pub progress_ns: u64,
     /// True if connections are open when the run begins.
     pub warm: bool,
-    /// Clients that report `Taken` only if another attempt holds the lock, as a bit set.
-    say_whose: u16,
-    /// Clients whose acquisitions are all `at-once`, as a bit set.
-    ask_at_once: u16,
+    /// Clients that report `Taken` only if another attempt holds the lock.
+    say_whose: ClientIds,
+    /// Clients whose acquisitions are all `at-once`.
+    ask_at_once: ClientIds,
 }
 
 impl Setting {
@@ -71,9 +66,9 @@ impl Setting {
     ///
     /// If the scenario has more nodes or clients than a valid scenario may have.
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let (nodes, probe) = (scenario.cluster.nodes.len(), scenario.clients.len());
+        let (nodes, clients) = (scenario.cluster.nodes.len(), scenario.clients.len());
         assert!(nodes <= NODES_MAX, "{nodes} nodes");
-        assert!(probe < CLIENTS_MAX, "{probe} clients");
+        assert!(clients <= CLIENTS_MAX, "{clients} clients");
         let links = scenario.cluster.links.iter().map(|link| link.delay.max.0);
         let one_way_ns = links.fold(scenario.cluster.network.delay.max.0, u64::max);
         let round_trip_ns = one_way_ns.saturating_mul(2);
@@ -92,7 +87,7 @@ impl Setting {
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
         Self {
             nodes,
-            probe,
+            probe: scenario.probe(),
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
@@ -107,42 +102,70 @@ impl Setting {
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
             warm: scenario.cluster.connections == Start::Warm,
-            say_whose: mask(scenario, |client| client.says_whose()),
-            ask_at_once: mask(scenario, |client| client.asks_at_once()),
+            say_whose: clients_that(scenario, Client::says_whose),
+            ask_at_once: clients_that(scenario, Client::asks_at_once),
         }
     }
 
     /// Returns true if `client` reports `Taken` only if another attempt holds the lock.
-    pub(super) fn says_whose(&self, client: u8) -> bool {
-        self.say_whose & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
+    pub(super) fn says_whose(&self, client: ClientId) -> bool {
+        self.say_whose.contains(client)
     }
 
     /// Returns true if every acquisition of `client` is `at-once`.
-    pub(super) fn asks_at_once(&self, client: u8) -> bool {
-        self.ask_at_once & 1_u16.checked_shl(client.into()).unwrap_or(0) != 0
+    pub(super) fn asks_at_once(&self, client: ClientId) -> bool {
+        self.ask_at_once.contains(client)
     }
 
-    /// Returns the host of the client at index `place`.
-    pub(super) fn client_host(&self, place: u8) -> HostIndex {
-        HostIndex(self.nodes as u8 + place)
+    /// Returns the nodes.
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        NodeId::first(self.nodes)
+    }
+
+    /// Returns the set of all nodes.
+    pub(super) fn all_nodes(&self) -> NodeIds {
+        NodeIds::first(self.nodes)
+    }
+
+    /// Returns the clients without the probe.
+    pub(super) fn client_ids(&self) -> impl Iterator<Item = ClientId> + use<> {
+        ClientId::first(self.probe.index())
+    }
+
+    /// Returns true if the scenario has this node.
+    pub(super) fn has_node(&self, node: NodeId) -> bool {
+        node.index() < self.nodes
+    }
+
+    /// Returns true if the scenario has this client, or it is the probe.
+    pub(super) fn has_client(&self, client: ClientId) -> bool {
+        client <= self.probe
+    }
+
+    /// Returns true if the scenario has this host.
+    pub(super) fn has_host(&self, host: HostId) -> bool {
+        host.index() < self.hosts
+    }
+
+    /// Returns the host of `client`.
+    pub(super) fn client_host(&self, client: ClientId) -> HostId {
+        HostId::at(self.nodes + client.index())
     }
 
     /// Returns the client that runs on `host`.
-    pub(super) fn client_of(&self, host: HostIndex) -> Option<u8> {
-        let place = host.get().checked_sub(self.nodes)?;
-        (place <= self.probe).then_some(place as u8)
+    pub(super) fn client_of(&self, host: HostId) -> Option<ClientId> {
+        let client = host.index().checked_sub(self.nodes).map(ClientId::at)?;
+        (client <= self.probe).then_some(client)
     }
 
     /// Returns true if the attempts of `client` are judged; the probe's attempts only measure.
-    pub(super) fn is_judged(&self, client: u8) -> bool {
-        usize::from(client) < self.probe
+    pub(super) fn is_judged(&self, client: ClientId) -> bool {
+        client < self.probe
     }
 }
 
-/// Returns the indexes of the clients for which `meant` returns true, as a bit set.
-fn mask(scenario: &Scenario, meant: impl Fn(&Client) -> bool) -> u16 {
-    let places = scenario.clients.iter().enumerate().filter(|(_, client)| meant(client));
-    places.fold(0, |mask, (place, _)| mask | 1_u16 << place)
+/// Returns the clients for which `is_meant` returns true.
+fn clients_that(scenario: &Scenario, is_meant: impl Fn(&Client) -> bool) -> ClientIds {
+    let clients = scenario.client_ids().zip(&scenario.clients);
+    clients.filter(|(_, client)| is_meant(client)).map(|(id, _)| id).collect()
 }
-
-const _: () = assert!(CLIENTS_MAX <= 16, "a client has a bit");

@@ -10,9 +10,9 @@
 //! libraries it means only that some node refused. Nothing excuses a false claim.
 
 use super::facts::Facts;
-use super::setting::{CLIENTS_MAX, NODES_MAX};
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Settlement, Writer};
+use crate::ids::{PerClient, PerNode};
 use crate::scenario::Acquire;
 
 /// Refusals and grants seen so far.
@@ -27,7 +27,7 @@ pub(super) struct SoundRefusal {
     has_faults: bool,
     /// By client: number of the last settled attempt, and number of consecutive split votes modulo
     /// `Acquire::AT_ONCE_MOST`.
-    splits: [(u16, u32); CLIENTS_MAX],
+    splits: PerClient<(u16, u32)>,
 }
 
 impl SoundRefusal {
@@ -48,11 +48,10 @@ impl SoundRefusal {
             | Settlement::Quarantined
             | Settlement::TooSlow => self.grant_or_excuse_seen = true,
         }
-        let client = usize::from(id.client);
         if !facts.setting.says_whose(id.client) {
             return;
         }
-        let (number, splits) = &mut self.splits[client];
+        let (number, splits) = &mut self.splits[id.client];
         *number = id.number;
         *splits = if outcome == Settlement::Split { *splits + 1 } else { 0 };
         *splits %= Acquire::AT_ONCE_MOST;
@@ -71,8 +70,8 @@ impl SoundRefusal {
         if let Some(id) = self.told.filter(|_| !self.grant_or_excuse_seen && !self.has_faults) {
             self.violated(id, facts.now_ns);
         }
-        for client in 0..facts.setting.probe as u8 {
-            let (number, splits) = self.splits[usize::from(client)];
+        for client in facts.setting.client_ids() {
+            let (number, splits) = self.splits[client];
             let id = AttemptId { client, number };
             let is_over = facts.setting.asks_at_once(client) && !facts.processes.is_killed(client);
             if splits > 0 && is_over && facts.leases.is_newest(id) {
@@ -94,11 +93,10 @@ fn is_taken(facts: &Facts, id: AttemptId) -> bool {
     let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1) as usize) else {
         return false;
     };
-    let mut holders = [Writer::Nobody; NODES_MAX];
-    for (node, holder) in holders.iter_mut().enumerate() {
-        *holder = facts.leases.key(id, node as u8).map_or(Writer::Nobody, |it| it.refused_for);
-    }
+    let holders = PerNode::from_fn(|node| {
+        facts.leases.key(id, node).map_or(Writer::Nobody, |it| it.refused_for)
+    });
     let is_other = |it: &&Writer| **it != Writer::Nobody && **it != Writer::Attempt(id);
-    let nodes_of = |holder: &Writer| holders.iter().filter(|it| *it == holder).count();
-    holders.iter().filter(is_other).any(|holder| nodes_of(holder) >= needed)
+    let nodes_of = |holder: &Writer| holders.values().filter(|it| *it == holder).count();
+    holders.values().filter(is_other).any(|holder| nodes_of(holder) >= needed)
 }

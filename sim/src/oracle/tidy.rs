@@ -26,20 +26,20 @@
 //! blame.
 
 use super::facts::{Facts, since};
-use super::ground::{NEVER, just, nodes_in};
-use super::setting::NODES_MAX;
+use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, HostIndex, Writer};
+use crate::history::{AttemptId, NodeId, NodeIds, Writer};
+use crate::ids::PerNode;
 
 /// Deadlines for the keys that have to be removed.
 #[derive(Debug)]
 pub(super) struct Tidy {
     /// Time by which the key on each node has to be gone; [`NEVER`] if no key has to go.
-    due_ns: [u64; NODES_MAX],
+    due_ns: PerNode<u64>,
     /// Attempt that wrote the key on each node.
-    whose: [AttemptId; NODES_MAX],
-    /// Nodes on which the key had ended and returned, as a bit set.
-    returned: u16,
+    whose: PerNode<AttemptId>,
+    /// Nodes on which the key had ended and returned.
+    returned: NodeIds,
     /// Number of attempts that failed or were released.
     finished: usize,
     found: Judgement,
@@ -48,17 +48,17 @@ pub(super) struct Tidy {
 impl Tidy {
     pub(super) fn new() -> Self {
         Self {
-            due_ns: [NEVER; NODES_MAX],
-            whose: [AttemptId::default(); NODES_MAX],
-            returned: 0,
+            due_ns: PerNode::filled(NEVER),
+            whose: PerNode::default(),
+            returned: NodeIds::EMPTY,
             finished: 0,
             found: Judgement::Vacuous,
         }
     }
 
     pub(super) fn reset(&mut self) {
-        self.due_ns = [NEVER; NODES_MAX];
-        self.returned = 0;
+        self.due_ns.fill(NEVER);
+        self.returned = NodeIds::EMPTY;
         self.finished = 0;
         self.found = Judgement::Vacuous;
     }
@@ -66,7 +66,7 @@ impl Tidy {
     /// Records that an attempt failed, or that its lease was released.
     pub(super) fn finished(&mut self, facts: &Facts, id: AttemptId) {
         self.finished += 1;
-        for node in 0..facts.setting.nodes as u8 {
+        for node in facts.setting.node_ids() {
             if facts.keys.writer(node) == Writer::Attempt(id) {
                 self.reconsider(facts, node);
             }
@@ -74,41 +74,39 @@ impl Tidy {
     }
 
     /// Computes the deadline of `node` again: its key or its reachability has changed.
-    pub(super) fn reconsider(&mut self, facts: &Facts, node: u8) {
-        let place = usize::from(node);
+    pub(super) fn reconsider(&mut self, facts: &Facts, node: NodeId) {
         self.check(facts, node);
-        self.due_ns[place] = NEVER;
+        self.due_ns[node] = NEVER;
         let Writer::Attempt(id) = facts.keys.writer(node) else { return };
         if facts.setting.is_judged(id.client) {
-            self.due_ns[place] = due_ns(facts, id, node);
-            self.whose[place] = id;
-            self.returned &= !just(node);
-            self.returned |= if facts.keys.has_returned(node) { just(node) } else { 0 };
+            self.due_ns[node] = due_ns(facts, id, node);
+            self.whose[node] = id;
+            self.returned.set(node, facts.keys.has_returned(node));
         }
     }
 
     /// Computes the deadlines of all nodes again: their reachability, or the state of a process,
     /// has changed.
     pub(super) fn reconsider_all(&mut self, facts: &Facts) {
-        (0..facts.setting.nodes as u8).for_each(|node| self.reconsider(facts, node));
+        facts.setting.node_ids().for_each(|node| self.reconsider(facts, node));
     }
 
     /// Returns the time from which the last of the keys that have to go is overdue; `None` if no
     /// key has to go.
     pub(super) fn overdue_from_ns(&self) -> Option<u64> {
-        let due_ns = self.due_ns.iter().copied().filter(|&due_ns| due_ns != NEVER).max();
+        let due_ns = self.due_ns.values().copied().filter(|&due_ns| due_ns != NEVER).max();
         due_ns.map(|due_ns| due_ns + 1)
     }
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        (0..facts.setting.nodes as u8).for_each(|node| self.check(facts, node));
+        facts.setting.node_ids().for_each(|node| self.check(facts, node));
         // Attempts that still have a key on a node are not judged.
-        let is_left = |node: &usize| self.due_ns[*node] != NEVER;
-        let is_first = |node: &usize| {
-            !(0..*node).any(|other| is_left(&other) && self.whose[other] == self.whose[*node])
+        let left = || self.due_ns.ids().filter(|&node| self.due_ns[node] != NEVER);
+        let is_first = |node: &NodeId| {
+            !left().any(|other| other < *node && self.whose[other] == self.whose[*node])
         };
-        if self.finished > (0..NODES_MAX).filter(is_left).filter(is_first).count() {
+        if self.finished > left().filter(is_first).count() {
             self.found.held();
         }
         self.found
@@ -116,24 +114,23 @@ impl Tidy {
 
     /// Returns the amnesia of all nodes on which the key of `node` has returned; empty if it has
     /// not returned on `node`.
-    fn forgetful(&self, node: u8) -> Blamed {
+    fn forgetful(&self, node: NodeId) -> Blamed {
         let mut blamed = Blamed::NONE;
-        if self.returned & just(node) != 0 {
-            let whose = |node: u8| self.whose[usize::from(node)];
-            let same = nodes_in(self.returned).filter(|&other| whose(other) == whose(node));
-            same.for_each(|other| blamed.add(Blame::Amnesia(HostIndex(other))));
+        if self.returned.contains(node) {
+            let same = self.returned.iter().filter(|&other| self.whose[other] == self.whose[node]);
+            same.for_each(|other| blamed.add(Blame::Amnesia(other.first_host())));
         }
         blamed
     }
 
-    fn check(&mut self, facts: &Facts, node: u8) {
-        let due_ns = self.due_ns[usize::from(node)];
+    fn check(&mut self, facts: &Facts, node: NodeId) {
+        let due_ns = self.due_ns[node];
         let is_earlier = match self.found {
             Judgement::Violated(found) => due_ns < found.from_ns,
             _ => true,
         };
         if due_ns < facts.now_ns && is_earlier {
-            let (first, to_ns) = (self.whose[usize::from(node)], facts.now_ns);
+            let (first, to_ns) = (self.whose[node], facts.now_ns);
             let mut blamed = self.forgetful(node);
             if is_late(facts, first, node) {
                 blamed.add(Blame::Clock(facts.master(node)));
@@ -148,7 +145,7 @@ impl Tidy {
 
 /// Returns true if the key of `id` on `node` would have expired by a clock within the drift of its
 /// lease.
-fn is_late(facts: &Facts, id: AttemptId, node: u8) -> bool {
+fn is_late(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
     let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
         return false;
     };
@@ -160,7 +157,7 @@ fn is_late(facts: &Facts, id: AttemptId, node: u8) -> bool {
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing
 /// requires that.
-fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
+fn due_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
     let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
     let tells_ns = facts.reach.can_send_since_ns(id.client, node, finished_ns);
     let runs_ns = facts.processes.runs_since_ns(id.client);
@@ -177,7 +174,7 @@ fn due_ns(facts: &Facts, id: AttemptId, node: u8) -> u64 {
 
 /// Returns true if the SET took so long to be executed that the release owed to the node may have
 /// expired before the client could send it.
-fn release_may_have_expired(facts: &Facts, id: AttemptId, node: u8, healed_ns: u64) -> bool {
+fn release_may_have_expired(facts: &Facts, id: AttemptId, node: NodeId, healed_ns: u64) -> bool {
     let ttl_ns = facts.leases.get(id).map_or(NEVER, |it| it.ttl_ns);
     let Some(key) = facts.leases.key(id, node) else { return false };
     let told_ns = key.set_ns.max(healed_ns).saturating_add(facts.setting.heal_ns);

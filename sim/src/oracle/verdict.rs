@@ -1,17 +1,17 @@
 //! Results of the oracle: verdicts, violations and blames.
 
-use crate::history::{AttemptId, HostIndex};
+use crate::history::{AttemptId, HostId, NodeId};
 use crate::scenario::{Property, Scenario};
 
 /// One broken assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blame {
     /// A node forgot a SET or a release that it had acknowledged.
-    Amnesia(HostIndex),
+    Amnesia(HostId),
     /// The application did not check the lease, or did not stop when it ended.
     Application,
     /// A clock ran or jumped beyond the drift that the lease allows for.
-    Clock(HostIndex),
+    Clock(HostId),
     /// A write was in transit when the lease ended.
     DelayedWrite,
     /// An operator or a program outside the lock changed a key.
@@ -102,7 +102,7 @@ pub struct Violation {
     /// The later of the two leases, if two are concerned.
     pub second: Option<AttemptId>,
     /// Node concerned, if there is one.
-    pub node: Option<u8>,
+    pub node: Option<NodeId>,
     /// Broken assumptions.
     pub blamed: Blamed,
 }

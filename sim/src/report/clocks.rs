@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::svg::tick_label;
 use super::timeline::Timeline;
-use crate::history::{ClockKind, HostIndex, Segment};
+use crate::history::{ClockKind, HostId, Segment};
 use crate::text;
 
 /// Smallest offset that is drawn, in nanoseconds. Masters tick in milliseconds, so smaller offsets
@@ -39,7 +39,7 @@ pub(super) fn draw(timeline: &Timeline<'_>) -> Option<String> {
 /// Returns the clocks that are notably off. Clocks of one host with the same offsets become one
 /// series.
 fn series(timeline: &Timeline<'_>) -> Vec<Series> {
-    let mut found: Vec<(HostIndex, Vec<ClockKind>, Series)> = Vec::new();
+    let mut found: Vec<(HostId, Vec<ClockKind>, Series)> = Vec::new();
     for (&(host, clock), segments) in &timeline.clocks {
         let base = base(timeline, clock, segments);
         let points = points(segments, base, timeline.end_ns);

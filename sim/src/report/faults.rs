@@ -1,13 +1,13 @@
 //! Sentences about the effect of a fault in one run.
 
 use super::timeline::{FaultWindow, Timeline};
-use crate::history::HostIndex;
+use crate::history::HostId;
 use crate::scenario::{Family, Scenario};
 use crate::text;
 
 /// Describes the effect and the time of a fault, as the clause that follows "because".
 pub(super) fn because(scenario: &Scenario, trouble: &FaultWindow) -> String {
-    let Some(fault) = scenario.faults.get(trouble.fault) else { return String::from("a fault") };
+    let Some(fault) = scenario.fault(trouble.fault) else { return String::from("a fault") };
     let from = text::instant(trouble.began.at_ns);
     let span = match trouble.ended {
         Some(ended) => format!("from {from} to {}", text::instant(ended.at_ns)),
@@ -21,13 +21,13 @@ pub(super) fn because(scenario: &Scenario, trouble: &FaultWindow) -> String {
 pub(super) fn on<'t>(
     timeline: &'t Timeline<'_>,
     family: Family,
-    host: HostIndex,
+    host: HostId,
     from_ns: u64,
     to_ns: u64,
 ) -> Option<&'t FaultWindow> {
     let name = timeline.host_name(host);
     timeline.fault_windows.iter().rev().find(|trouble| {
-        let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { return false };
+        let Some(fault) = timeline.scenario.fault(trouble.fault) else { return false };
         // A moved clock stays moved, so a clock fault that has no end is active from its beginning
         // on.
         let began_in_time = trouble.began.at_ns <= to_ns;

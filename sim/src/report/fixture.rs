@@ -3,7 +3,8 @@
 
 use super::Played;
 use crate::history::{
-    Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
+    NodeIds, OpKind, Settlement, Writer,
 };
 use crate::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
@@ -14,8 +15,8 @@ const MS: u64 = 1_000_000;
 const WALL_NS: u64 = 1_700_000_000_000_000_000;
 const TTL_NS: u64 = 10_000 * MS;
 const DRIFT_NS: u64 = 102 * MS;
-const FIRST: AttemptId = AttemptId { client: 0, number: 1 };
-const SECOND: AttemptId = AttemptId { client: 1, number: 1 };
+const FIRST: AttemptId = AttemptId { client: ClientId(0), number: 1 };
+const SECOND: AttemptId = AttemptId { client: ClientId(1), number: 1 };
 
 const JUMP: &str = r#"
 schema = 1
@@ -97,7 +98,7 @@ struct Log {
 /// A command to one node: written, executed 1 ms later, and answered another 1 ms later.
 struct Call {
     attempt: AttemptId,
-    node: u8,
+    node: NodeId,
     op: OpKind,
     answer: Answer,
     before: Writer,
@@ -110,7 +111,7 @@ impl Log {
         for host in 0..hosts {
             for clock in ClockKind::ALL {
                 let local_ns = if clock == ClockKind::Wall { WALL_NS } else { 5_000 * MS };
-                let host = HostIndex(host);
+                let host = HostId(host);
                 log.at(0, EventKind::Clock { host, clock, local_ns, rate_ppb: 0 });
             }
         }
@@ -147,12 +148,12 @@ impl Log {
         self.at(at_ms + 2, EventKind::Delivered { command, attempt, node, op, answer });
     }
 
-    fn end(&mut self, at_ms: u64, node: u8, writer: Writer, cause: KeyEnd, by: Writer) {
+    fn end(&mut self, at_ms: u64, node: NodeId, writer: Writer, cause: KeyEnd, by: Writer) {
         let expires_wall_ms = WALL_NS / MS + 10_001;
         self.at(at_ms, EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms });
     }
 
-    fn acquire(&mut self, at_ms: u64, attempt: AttemptId, votes: &[(u8, Writer)]) {
+    fn acquire(&mut self, at_ms: u64, attempt: AttemptId, votes: &[(NodeId, Writer)]) {
         let t1_local_ns = (5_000 + at_ms) * MS;
         self.at(
             at_ms,
@@ -165,10 +166,10 @@ impl Log {
                 needed: 3,
             },
         );
-        let mut counted = 0;
+        let mut counted = NodeIds::EMPTY;
         for &(node, before) in votes {
             let free = before == Writer::Nobody;
-            counted |= u16::from(free) << node;
+            counted.set(node, free);
             let answer = if free { Answer::Yes } else { Answer::No };
             let after = if free { Writer::Attempt(attempt) } else { before };
             self.call(at_ms, &Call { attempt, node, op: OpKind::Set, answer, before, after });
@@ -191,11 +192,11 @@ impl Log {
         let (round, ttl_ns, clock) = (1, TTL_NS, ClockKind::Boot);
         let t1_local_ns = (5_000 + at_ms) * MS;
         self.at(at_ms, EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
-        let mut counted = 0;
-        for &node in nodes {
+        let mut counted = NodeIds::EMPTY;
+        for node in nodes.iter().copied().map(NodeId) {
             let (before, after, op) = (Writer::Nobody, Writer::Attempt(attempt), OpKind::Set);
             self.call(at_ms, &Call { attempt, node, op, answer: Answer::Yes, before, after });
-            counted |= 1 << node;
+            counted.insert(node);
         }
         let deadline_local_ns = t1_local_ns + TTL_NS - DRIFT_NS;
         let settled = EventKind::ExtensionSettled {
@@ -222,7 +223,7 @@ impl Log {
 
     fn release(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
         self.at(at_ms, EventKind::ReleaseCalled { attempt });
-        for &node in nodes {
+        for node in nodes.iter().copied().map(NodeId) {
             let before = Writer::Attempt(attempt);
             let after = Writer::Nobody;
             let (op, answer) = (OpKind::Release, Answer::Yes);
@@ -237,19 +238,19 @@ impl Log {
     }
 }
 
-fn nobody(nodes: &[u8]) -> Vec<(u8, Writer)> {
-    nodes.iter().map(|&node| (node, Writer::Nobody)).collect()
+fn nobody(nodes: &[u8]) -> Vec<(NodeId, Writer)> {
+    nodes.iter().map(|&node| (NodeId(node), Writer::Nobody)).collect()
 }
 
 /// K2: C's clock jumps by ten seconds, and both clients hold the lock from 1.102 s to 9.898 s.
 pub(super) fn jump() -> Played {
     let mut log = Log::new(9);
-    log.at(0, EventKind::FaultBegan { fault: 0 });
+    log.at(0, EventKind::FaultBegan { fault: FaultId(0) });
     log.acquire(0, FIRST, &nobody(&[0, 1, 2]));
-    for node in [3, 4] {
+    for node in [3, 4].map(NodeId) {
         log.commands += 1;
         let written = EventKind::Written {
-            command: 90 + u32::from(node),
+            command: 90 + u32::from(node.0),
             attempt: FIRST,
             node,
             op: OpKind::Set,
@@ -257,33 +258,33 @@ pub(super) fn jump() -> Played {
         log.at(0, written);
     }
     log.enter(2, FIRST);
-    log.at(1_000, EventKind::FaultBegan { fault: 1 });
+    log.at(1_000, EventKind::FaultBegan { fault: FaultId(1) });
     let clock = EventKind::Clock {
-        host: HostIndex(2),
+        host: HostId(2),
         clock: ClockKind::Wall,
         local_ns: WALL_NS + 11_000 * MS,
         rate_ppb: 0,
     };
     log.at(1_000, clock);
-    log.end(1_000, 2, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
-    log.at(1_000, EventKind::FaultEnded { fault: 1 });
+    log.end(1_000, NodeId(2), Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
+    log.at(1_000, EventKind::FaultEnded { fault: FaultId(1) });
     let mut votes = nobody(&[2, 3, 4]);
-    votes.extend([(0, Writer::Attempt(FIRST)), (1, Writer::Attempt(FIRST))]);
+    votes.extend([0, 1].map(|node| (NodeId(node), Writer::Attempt(FIRST))));
     log.acquire(1_100, SECOND, &votes);
     log.enter(1_102, SECOND);
     log.lose(9_898, FIRST, &[0, 1]);
     log.lose(10_998, SECOND, &[2, 3, 4]);
-    log.at(12_000, EventKind::FaultEnded { fault: 0 });
+    log.at(12_000, EventKind::FaultEnded { fault: FaultId(0) });
     let events = log.finish(13_000);
 
     let mut blamed = Blamed::NONE;
-    blamed.add(Blame::Clock(HostIndex(2)));
+    blamed.add(Blame::Clock(HostId(2)));
     let violation = Violation {
         from_ns: 1_102 * MS,
         to_ns: 9_898 * MS,
         first: FIRST,
         second: Some(SECOND),
-        node: Some(2),
+        node: Some(NodeId(2)),
         blamed,
     };
     played(
@@ -299,9 +300,9 @@ pub(super) fn pause() -> Played {
     let mut log = Log::new(9);
     log.acquire(0, FIRST, &nobody(&[0, 1, 2, 3, 4]));
     log.at(2, EventKind::Looked { attempt: FIRST, alive: true });
-    log.at(3, EventKind::FaultBegan { fault: 0 });
-    log.at(3, EventKind::Stopped { host: HostIndex(5), suspended: false });
-    for node in 0..5 {
+    log.at(3, EventKind::FaultBegan { fault: FaultId(0) });
+    log.at(3, EventKind::Stopped { host: HostId(5), suspended: false });
+    for node in (0..5).map(NodeId) {
         log.end(10_002, node, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
     }
     log.acquire(10_100, SECOND, &nobody(&[0, 1, 2, 3, 4]));
@@ -317,8 +318,8 @@ pub(super) fn pause() -> Played {
     };
     log.at(11_000, write(0, SECOND));
     log.at(11_001, applied(0, SECOND, 1));
-    log.at(12_003, EventKind::Continued { host: HostIndex(5) });
-    log.at(12_003, EventKind::FaultEnded { fault: 0 });
+    log.at(12_003, EventKind::Continued { host: HostId(5) });
+    log.at(12_003, EventKind::FaultEnded { fault: FaultId(0) });
     log.at(12_003, EventKind::SectionEntered { attempt: FIRST });
     log.at(12_004, write(1, FIRST));
     log.at(12_005, applied(1, FIRST, 2));
@@ -353,15 +354,15 @@ pub(super) fn recreated() -> Played {
     let all = [0, 1, 2, 3, 4];
     let mut log = Log::new(9);
     log.acquire(0, FIRST, &nobody(&all));
-    log.at(5_000, EventKind::FaultBegan { fault: 0 });
-    log.at(5_000, EventKind::Stopped { host: HostIndex(5), suspended: false });
-    for node in all {
+    log.at(5_000, EventKind::FaultBegan { fault: FaultId(0) });
+    log.at(5_000, EventKind::Stopped { host: HostId(5), suspended: false });
+    for node in all.map(NodeId) {
         log.end(10_002, node, Writer::Attempt(FIRST), KeyEnd::Expired, Writer::Nobody);
     }
     log.acquire(10_100, SECOND, &nobody(&all));
     log.release(10_500, SECOND, &all);
-    log.at(11_000, EventKind::Continued { host: HostIndex(5) });
-    log.at(11_000, EventKind::FaultEnded { fault: 0 });
+    log.at(11_000, EventKind::Continued { host: HostId(5) });
+    log.at(11_000, EventKind::FaultEnded { fault: FaultId(0) });
     log.recreate(11_000, FIRST, &all);
     log.release(15_000, FIRST, &all);
     judged(RECREATED, log.finish(16_000))
@@ -371,9 +372,9 @@ pub(super) fn recreated() -> Played {
 pub(super) fn failover() -> Played {
     let mut log = Log::new(10);
     log.acquire(0, FIRST, &nobody(&[0, 1, 2]));
-    log.at(1_000, EventKind::FaultBegan { fault: 0 });
-    log.at(1_000, EventKind::FailedOver { node: 2, host: HostIndex(9) });
-    log.end(1_000, 2, Writer::Attempt(FIRST), KeyEnd::FailedOver, Writer::Nobody);
+    log.at(1_000, EventKind::FaultBegan { fault: FaultId(0) });
+    log.at(1_000, EventKind::FailedOver { node: NodeId(2), host: HostId(9) });
+    log.end(1_000, NodeId(2), Writer::Attempt(FIRST), KeyEnd::FailedOver, Writer::Nobody);
     log.acquire(1_100, SECOND, &nobody(&[2, 3, 4]));
     log.release(9_000, FIRST, &[0, 1]);
     log.release(9_500, SECOND, &[2, 3, 4]);

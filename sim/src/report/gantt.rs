@@ -2,7 +2,7 @@
 
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
 use super::timeline::{FaultWindow, Key, Timeline};
-use crate::history::{HostIndex, Writer};
+use crate::history::{HostId, Writer};
 use crate::oracle::Violation;
 use crate::scenario::FaultKind;
 use crate::text;
@@ -84,7 +84,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
             self.lane_of.push(lane);
         }
         self.clients_top = 20 * PX + ends.len() as i64 * LANE + 22 * PX;
-        let clients = i64::from(self.timeline.clients());
+        let clients = self.timeline.clients().len() as i64;
         self.nodes_top = self.clients_top + clients * CLIENT_ROW + 22 * PX;
         let nodes = self.timeline.scenario.cluster.nodes.len() as i64;
         self.store_top = self.nodes_top + nodes * NODE_ROW;
@@ -94,7 +94,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
     }
 
     fn end_of(&self, trouble: &FaultWindow) -> i64 {
-        let fault = self.timeline.scenario.faults.get(trouble.fault);
+        let fault = self.timeline.scenario.fault(trouble.fault);
         let lasts = fault.is_some_and(|fault| matches!(fault.kind, FaultKind::ClockRate(_)));
         match trouble.ended {
             Some(ended) => self.scale.x(ended.at_ns),
@@ -183,7 +183,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
     }
 
     /// Draws the hatched absences of a host over its row.
-    fn absences(&mut self, host: HostIndex, y: i64, height: i64) {
+    fn absences(&mut self, host: HostId, y: i64, height: i64) {
         let timeline = self.timeline;
         for away in timeline.absences.iter().filter(|away| away.host == host) {
             let from = self.scale.x(away.from.at_ns);
@@ -216,7 +216,7 @@ fn label_x(x: i64, width: i64) -> i64 {
 }
 
 fn lane_label(timeline: &Timeline<'_>, trouble: &FaultWindow) -> String {
-    match timeline.scenario.faults.get(trouble.fault) {
+    match timeline.scenario.fault(trouble.fault) {
         Some(fault) => format!("{}: {}", fault.id, fault.kind.summary()),
         None => String::from("a fault"),
     }

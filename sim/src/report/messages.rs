@@ -3,6 +3,7 @@
 
 use super::svg::{Area, PX, Svg, width_of};
 use super::timeline::Timeline;
+use crate::history::{HostId, NodeId};
 use crate::oracle::Violation;
 use crate::text;
 
@@ -118,15 +119,15 @@ impl Rows {
 
 /// Returns the horizontal position of each host. Half of the clients stand left of the masters,
 /// half right; the resource comes last.
-fn columns(timeline: &Timeline<'_>) -> Vec<(usize, i64)> {
-    let nodes = timeline.scenario.cluster.nodes.len();
-    let clients = usize::from(timeline.clients());
-    let left = clients.div_ceil(2);
-    let mut hosts: Vec<usize> = (nodes..nodes + left).collect();
-    hosts.extend(0..nodes);
-    hosts.extend(nodes + left..nodes + clients);
+fn columns(timeline: &Timeline<'_>) -> Vec<(HostId, i64)> {
+    let scenario = timeline.scenario;
+    let mut clients = timeline.clients().map(|client| scenario.client_host(client));
+    let left = clients.len().div_ceil(2);
+    let mut hosts: Vec<HostId> = clients.by_ref().take(left).collect();
+    hosts.extend(scenario.node_ids().map(NodeId::first_host));
+    hosts.extend(clients);
     if timeline.has_writes() {
-        hosts.push(timeline.scenario.store_host().get());
+        hosts.push(scenario.store_host());
     }
     let steps = (hosts.len() as i64 - 1).max(1);
     let place = |(nth, host)| (host, FIRST + (LAST - FIRST) * nth as i64 / steps);
@@ -137,20 +138,20 @@ struct Sheet<'t, 'a> {
     timeline: &'t Timeline<'a>,
     rows: Rows,
     svg: Svg,
-    columns: Vec<(usize, i64)>,
+    columns: Vec<(HostId, i64)>,
     /// Drawn last, so that lines do not cover them.
     labels: Vec<(&'static str, (i64, i64), String)>,
 }
 
 impl Sheet<'_, '_> {
-    fn x(&self, host: usize) -> i64 {
+    fn x(&self, host: HostId) -> i64 {
         self.columns.iter().find(|(known, _)| *known == host).map_or(FIRST, |(_, x)| *x)
     }
 
     /// Draws host names, lifelines, times and gaps.
     fn frame(&mut self) {
         for (host, x) in self.columns.clone() {
-            let name = self.timeline.host_name(crate::history::HostIndex(host as u8)).to_owned();
+            let name = self.timeline.host_name(host).to_owned();
             self.svg.line("life", (x, TOP - 8 * PX), (x, self.rows.bottom));
             self.svg.text("host", (x, TOP - 14 * PX), &name);
         }

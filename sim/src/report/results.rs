@@ -150,8 +150,7 @@ pub const fn word(observed: Observed) -> &'static str {
 pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
     match failure {
         Failure::FaultNeverBegan { fault } => {
-            let faults = &case.scenario.faults;
-            let id = faults.get(usize::from(*fault)).map_or("?", |it| it.id.as_str());
+            let id = case.scenario.fault(*fault).map_or("?", |it| it.id.as_str());
             format!(
                 "the fault `{id}` began in no seed: give `at` a time or a step that runs reach, or \
                  disable the fault"

@@ -1,9 +1,9 @@
 //! The story of a run in words: the holder and the time of each lease, the node on which a key
 //! ended early, and the fault that caused it.
 
-use super::timeline::{Absence, Attempt, Moment, Timeline};
+use super::timeline::{Absence, AbsenceKind, Attempt, Moment, Timeline};
 use super::words;
-use crate::history::{AttemptId, Settlement};
+use crate::history::{AttemptId, ClientId, Settlement};
 use crate::oracle::{Blame, Violation};
 use crate::scenario::Property;
 use crate::text;
@@ -97,7 +97,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
     };
     let mut told = format!("{name} = {client}’s lease");
-    if attempt.counted != 0 {
+    if !attempt.counted.is_empty() {
         told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
     }
     let spans = attempt.beliefs.iter().map(|belief| {
@@ -260,7 +260,7 @@ fn ends_with(attempt: &Attempt, at_ns: u64) -> bool {
 
 /// Returns one clause for each client and each reason for which attempts of the client failed.
 fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
-    let mut told: Vec<(u8, Settlement, Moment, u64)> = Vec::new();
+    let mut told: Vec<(ClientId, Settlement, Moment, u64)> = Vec::new();
     for attempt in &timeline.attempts {
         let Some((at, how)) = attempt.settled.filter(|(_, how)| *how != Settlement::Granted) else {
             continue;
@@ -270,7 +270,7 @@ fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
             None => told.push((attempt.id.client, how, at, 1)),
         }
     }
-    let clause = |(client, how, at, times): (u8, Settlement, Moment, u64)| {
+    let clause = |(client, how, at, times): (ClientId, Settlement, Moment, u64)| {
         let name = timeline.client_name(client);
         let attempts = text::count(times, "attempt");
         let from = if times == 1 { "at" } else { "the first at" };
@@ -286,14 +286,10 @@ fn capital(sentence: &str) -> String {
 }
 
 /// Returns the last stop of the client that began at or before `at_ns`.
-fn stop_before<'t>(
-    timeline: &'t Timeline<'_>,
-    id: AttemptId,
-    at_ns: u64,
-) -> Option<&'t super::timeline::Away> {
-    let host = timeline.scenario.client_host(id.client.into());
+fn stop_before<'t>(timeline: &'t Timeline<'_>, id: AttemptId, at_ns: u64) -> Option<&'t Absence> {
+    let host = timeline.scenario.client_host(id.client);
     timeline.absences.iter().rev().find(|away| {
-        let stopped = matches!(away.why, Absence::Stopped | Absence::Suspended);
+        let stopped = matches!(away.why, AbsenceKind::Stopped | AbsenceKind::Suspended);
         stopped && away.host == host && away.from.at_ns <= at_ns
     })
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::history::AttemptId;
 use crate::history::file::tests::{header, histories};
+use crate::history::{AttemptId, ClientId, NodeId};
 use crate::oracle::{Blamed, Counters};
 use crate::scenario::{Expectation, Verdict};
 use crate::search::{Observed, PropertyResult};
@@ -101,7 +101,7 @@ fn the_pictures_say_the_true_times() {
     let span = |nth: usize| leases[nth].beliefs.iter().map(|it| (it.from_ns, it.to_ns)).next();
     assert_eq!(span(0), Some((2_000_000, 9_898_000_000)));
     assert_eq!(span(1), Some((1_102_000_000, 10_998_000_000)));
-    let key = timeline.key_of(AttemptId { client: 0, number: 1 }, 2).unwrap();
+    let key = timeline.key_of(AttemptId { client: ClientId(0), number: 1 }, NodeId(2)).unwrap();
     assert_eq!(key.expected_ns, Some(10_001_000_000));
     assert_eq!(key.ended.map(|ended| ended.moment.at_ns), Some(1_000_000_000));
 }
@@ -188,9 +188,9 @@ proptest! {
         first in (0..3u8, 0..4u16),
         second in proptest::option::of((0..3u8, 0..4u16)),
         (from_ns, to_ns) in (any::<u32>(), any::<u32>()),
-        node in proptest::option::of(0..5u8),
+        node in proptest::option::of((0..5u8).prop_map(NodeId)),
     ) {
-        let id = |(client, number)| AttemptId { client, number };
+        let id = |(client, number)| AttemptId { client: ClientId(client), number };
         let violation = Violation {
             from_ns: from_ns.into(),
             to_ns: to_ns.into(),

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Answer, AttemptId, ClockKind, Event, HostIndex, KeyEnd, OpKind, Refusal, Rejection, Segment,
-    Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId, NodeIds,
+    OpKind, Refusal, Rejection, Segment, Settlement, Writer,
 };
 use crate::scenario::Scenario;
 
@@ -36,8 +36,8 @@ pub(super) struct Attempt {
     pub(super) ttl_ns: u64,
     pub(super) drift_ns: u64,
     pub(super) needed: u8,
-    /// Bit set of the nodes whose votes were counted.
-    pub(super) counted: u16,
+    /// Nodes whose votes were counted.
+    pub(super) counted: NodeIds,
     /// Event of the grant's decision, and the clock's reading then: T2.
     pub(super) decided: Option<(Moment, u64)>,
     /// Event at which the application received the lease, and the deadline on its clock.
@@ -57,7 +57,7 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Returns the nodes whose votes supported the lease at `at_ns`: those of the last extension by
     /// then, or else those of the grant.
-    pub(super) fn counted_at(&self, at_ns: u64) -> u16 {
+    pub(super) fn counted_at(&self, at_ns: u64) -> NodeIds {
         let extensions = self.extensions.iter().rev();
         let mut done = extensions.filter_map(|it| it.extended.filter(|(at, _)| at.at_ns <= at_ns));
         done.next().map_or(self.counted, |(_, counted)| counted)
@@ -72,8 +72,8 @@ pub(super) struct Extension {
     pub(super) ttl_ns: u64,
     /// Event at which the extension failed.
     pub(super) failed: Option<Moment>,
-    /// Event at which the extension succeeded, and the bit set of the nodes it counted.
-    pub(super) extended: Option<(Moment, u16)>,
+    /// Event at which the extension succeeded, and the nodes that it counted.
+    pub(super) extended: Option<(Moment, NodeIds)>,
     /// Event at which the application learnt of the extension, and the new deadline on its clock.
     pub(super) delivered: Option<(Moment, u64)>,
 }
@@ -81,7 +81,7 @@ pub(super) struct Extension {
 /// A key of the resource on a node.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
-    pub(super) node: u8,
+    pub(super) node: NodeId,
     pub(super) writer: Writer,
     pub(super) set: Moment,
     pub(super) ended: Option<KeyEnded>,
@@ -102,7 +102,7 @@ pub(super) struct KeyEnded {
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub(super) attempt: AttemptId,
-    pub(super) node: u8,
+    pub(super) node: NodeId,
     pub(super) op: OpKind,
     pub(super) written: Moment,
     pub(super) executed: Option<(Moment, Answer)>,
@@ -123,7 +123,7 @@ pub(super) struct Write {
 
 /// Reason for the absence of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Absence {
+pub(super) enum AbsenceKind {
     Stopped,
     Suspended,
     Killed,
@@ -131,7 +131,7 @@ pub(super) enum Absence {
     Stalled,
 }
 
-impl Absence {
+impl AbsenceKind {
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -145,9 +145,9 @@ impl Absence {
 
 /// A period in which a host did nothing.
 #[derive(Clone, Debug)]
-pub(super) struct Away {
-    pub(super) host: HostIndex,
-    pub(super) why: Absence,
+pub(super) struct Absence {
+    pub(super) host: HostId,
+    pub(super) why: AbsenceKind,
     pub(super) from: Moment,
     /// `None` if the absence lasted until the end of the run.
     pub(super) to: Option<Moment>,
@@ -156,7 +156,7 @@ pub(super) struct Away {
 /// A fault window: a fault of the scenario, and its actual beginning and end.
 #[derive(Clone, Debug)]
 pub(super) struct FaultWindow {
-    pub(super) fault: usize,
+    pub(super) fault: FaultId,
     pub(super) began: Moment,
     pub(super) ended: Option<Moment>,
 }
@@ -171,9 +171,9 @@ pub(super) struct Timeline<'a> {
     pub(super) keys: Vec<Key>,
     pub(super) commands: Vec<Command>,
     pub(super) writes: Vec<Write>,
-    pub(super) absences: Vec<Away>,
+    pub(super) absences: Vec<Absence>,
     pub(super) fault_windows: Vec<FaultWindow>,
-    pub(super) clocks: BTreeMap<(HostIndex, ClockKind), Vec<Segment>>,
+    pub(super) clocks: BTreeMap<(HostId, ClockKind), Vec<Segment>>,
     pub(super) end_ns: u64,
     /// Granted attempts, ordered by beginning. The first is called L1.
     granted: Vec<AttemptId>,
@@ -217,33 +217,33 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    pub(super) fn client_name(&self, client: u8) -> &str {
-        self.host_name(self.scenario.client_host(client.into()))
+    pub(super) fn client_name(&self, client: ClientId) -> &str {
+        self.host_name(self.scenario.client_host(client))
     }
 
-    pub(super) fn node_name(&self, node: u8) -> &str {
-        self.host_name(self.scenario.node_host(node.into()))
+    pub(super) fn node_name(&self, node: NodeId) -> &str {
+        self.host_name(node.first_host())
     }
 
-    pub(super) fn host_name(&self, host: HostIndex) -> &str {
-        if host.get() < self.scenario.host_count() { self.scenario.host_name(host) } else { "?" }
+    pub(super) fn host_name(&self, host: HostId) -> &str {
+        if host.index() < self.scenario.host_count() { self.scenario.host_name(host) } else { "?" }
     }
 
-    /// Returns the names of the nodes in a bit set.
-    pub(super) fn nodes_of(&self, set: u16) -> Vec<&str> {
-        let nodes = 0..self.scenario.cluster.nodes.len().min(16) as u8;
-        nodes.filter(|node| set >> node & 1 == 1).map(|node| self.node_name(node)).collect()
+    /// Returns the names of the nodes in a set.
+    pub(super) fn nodes_of(&self, set: NodeIds) -> Vec<&str> {
+        let nodes = set & NodeIds::first(self.scenario.cluster.nodes.len());
+        nodes.iter().map(|node| self.node_name(node)).collect()
     }
 
     /// Returns the key of `writer` on `node`; the last one if there were several.
-    pub(super) fn key_of(&self, writer: AttemptId, node: u8) -> Option<&Key> {
+    pub(super) fn key_of(&self, writer: AttemptId, node: NodeId) -> Option<&Key> {
         let writer = Writer::Attempt(writer);
         self.keys.iter().rev().find(|key| key.node == node && key.writer == writer)
     }
 
     /// Returns the last key of `writer` on `node` that was set before `at_ns`. Falls back to
     /// [`Self::key_of`].
-    pub(super) fn key_before(&self, writer: AttemptId, node: u8, at_ns: u64) -> Option<&Key> {
+    pub(super) fn key_before(&self, writer: AttemptId, node: NodeId, at_ns: u64) -> Option<&Key> {
         let is_own = |key: &&Key| key.node == node && key.writer == Writer::Attempt(writer);
         let mut before = self.keys.iter().rev().filter(is_own).filter(|it| it.set.at_ns < at_ns);
         before.next().or_else(|| self.key_of(writer, node))
@@ -254,17 +254,17 @@ impl<'a> Timeline<'a> {
         !self.writes.is_empty()
     }
 
-    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
-    /// was delivered.
-    pub(super) fn clients(&self) -> u8 {
-        let own = self.scenario.clients.len() as u8;
-        let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == own);
+    /// Returns the clients that are drawn: the scenario's own, and the probe if none of its
+    /// attempts was delivered.
+    pub(super) fn clients(&self) -> impl ExactSizeIterator<Item = ClientId> + use<> {
+        let probe = self.scenario.probe();
+        let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == probe);
         let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
-        own + u8::from(in_vain)
+        ClientId::first(self.scenario.clients.len() + usize::from(in_vain))
     }
 
     /// Returns true if the client of the attempt is drawn.
     pub(super) fn is_drawn(&self, id: AttemptId) -> bool {
-        id.client < self.clients()
+        id.client.index() < self.clients().len()
     }
 }

@@ -2,7 +2,8 @@
 
 use super::timeline::Timeline;
 use crate::history::{
-    Answer, ClockKind, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement, Writer,
+    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, OpKind, Refusal,
+    Rejection, Settlement, Writer,
 };
 use crate::text;
 
@@ -70,7 +71,7 @@ pub(super) const fn clock(clock: ClockKind) -> &'static str {
 
 /// Returns the host of an event, and a description of the event.
 pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, String) {
-    let node = |node: u8| timeline.node_name(node).to_owned();
+    let node = |node: NodeId| timeline.node_name(node).to_owned();
     let host = |host| timeline.host_name(host).to_owned();
     match event.kind {
         EventKind::Clock { host: whose, clock: kind, rate_ppb, .. } => {
@@ -133,16 +134,16 @@ fn down(power: bool) -> String {
     String::from(if power { "loses power" } else { "killed" })
 }
 
-fn fault_name(timeline: &Timeline<'_>, fault: u16, what: &str) -> String {
-    match timeline.scenario.faults.get(usize::from(fault)) {
+fn fault_name(timeline: &Timeline<'_>, fault: FaultId, what: &str) -> String {
+    match timeline.scenario.fault(fault) {
         Some(known) => format!("fault `{}` {what}: {}", known.id, known.kind.summary()),
         None => format!("fault {fault} {what}"),
     }
 }
 
 fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
-    let client = |client: u8| timeline.client_name(client).to_owned();
-    let node = |node: u8| timeline.node_name(node);
+    let client = |client: ClientId| timeline.client_name(client).to_owned();
+    let node = |node: NodeId| timeline.node_name(node);
     match kind {
         EventKind::Eligible { client: whose, node: it, from_local_ns } => {
             let told = match from_local_ns {
@@ -218,7 +219,7 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
 }
 
 fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
-    let client = |client: u8| timeline.client_name(client).to_owned();
+    let client = |client: ClientId| timeline.client_name(client).to_owned();
     let store = || String::from("store");
     match kind {
         EventKind::SectionEntered { attempt } => {

@@ -7,12 +7,10 @@ mod cluster;
 mod expect;
 mod fault;
 
-use super::model::{CLIENTS_MAX, Hosts, Scenario};
+use super::model::{Hosts, Scenario};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
-/// Maximum number of nodes.
-pub const NODES_MAX: usize = 9;
 /// Maximum number of faults.
 pub const FAULTS_MAX: usize = 64;
 /// Maximum number of steps of a client.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::expect::{Expectation, Property};
 use super::span::{SeedRange, Span};
-use crate::ids::HostIndex;
+use crate::ids::{ClientId, FaultId, HostId, Id, NodeId};
 
 /// A scenario file, or one of its cases with the settings applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,9 +136,6 @@ impl Default for Run {
     }
 }
 
-/// Maximum number of clients in a scenario, not counting the probe.
-pub const CLIENTS_MAX: usize = 8;
-
 impl Scenario {
     /// Returns the longest TTL that any client uses: `lock.fleet-max-ttl`, or else the largest TTL
     /// in the file.
@@ -157,29 +154,79 @@ impl Scenario {
         self.cluster.nodes.len() + self.clients.len() + 2 + self.cluster.replicas.len()
     }
 
-    /// Returns the host of the node at `place`.
+    /// Returns the nodes.
     #[must_use]
-    pub fn node_host(&self, place: usize) -> HostIndex {
-        HostIndex(place as u8)
+    pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        NodeId::first(self.cluster.nodes.len())
     }
 
-    /// Returns the host of the client at `place`. The place after the last client belongs to the
-    /// probe.
+    /// Returns the clients without the probe.
     #[must_use]
-    pub fn client_host(&self, place: usize) -> HostIndex {
-        HostIndex((self.cluster.nodes.len() + place) as u8)
+    pub fn client_ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = ClientId> + ExactSizeIterator + use<> {
+        ClientId::first(self.clients.len())
+    }
+
+    /// Returns the hosts.
+    #[must_use]
+    pub fn host_ids(&self) -> impl DoubleEndedIterator<Item = HostId> + ExactSizeIterator + use<> {
+        HostId::first(self.host_count())
+    }
+
+    /// Returns the probe.
+    #[must_use]
+    pub fn probe(&self) -> ClientId {
+        ClientId::at(self.clients.len())
+    }
+
+    /// Returns the node with this name, if there is one.
+    #[must_use]
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.cluster.nodes.iter().position(|node| node == name).map(NodeId::at)
+    }
+
+    /// Returns the client with this name, if there is one.
+    #[must_use]
+    pub fn client_named(&self, name: &str) -> Option<ClientId> {
+        self.clients.iter().position(|client| client.id == name).map(ClientId::at)
+    }
+
+    /// Returns the client; `None` for the probe.
+    #[must_use]
+    pub fn client(&self, client: ClientId) -> Option<&Client> {
+        self.clients.get(client.index())
+    }
+
+    /// Returns the fault, if there is one.
+    #[must_use]
+    pub fn fault(&self, fault: FaultId) -> Option<&Fault> {
+        self.faults.get(fault.index())
+    }
+
+    /// Returns the host of the client, or of the probe.
+    #[must_use]
+    pub fn client_host(&self, client: ClientId) -> HostId {
+        HostId::at(self.cluster.nodes.len() + client.index())
+    }
+
+    /// Returns the client on `host`, or the probe; `None` if the host is of another kind.
+    #[must_use]
+    pub fn client_on(&self, host: HostId) -> Option<ClientId> {
+        let index = host.index().checked_sub(self.cluster.nodes.len())?;
+        (index <= self.clients.len()).then(|| ClientId::at(index))
     }
 
     /// Returns the host of the protected resource.
     #[must_use]
-    pub fn store_host(&self) -> HostIndex {
-        HostIndex((self.cluster.nodes.len() + self.clients.len() + 1) as u8)
+    pub fn store_host(&self) -> HostId {
+        HostId::at(self.cluster.nodes.len() + self.clients.len() + 1)
     }
 
     /// Returns the host of the replica at `place`.
     #[must_use]
-    pub fn replica_host(&self, place: usize) -> HostIndex {
-        HostIndex((self.cluster.nodes.len() + self.clients.len() + 2 + place) as u8)
+    pub fn replica_host(&self, place: usize) -> HostId {
+        HostId::at(self.cluster.nodes.len() + self.clients.len() + 2 + place)
     }
 
     /// Returns the name of `host`.
@@ -188,9 +235,9 @@ impl Scenario {
     ///
     /// If the scenario has no such host.
     #[must_use]
-    pub fn host_name(&self, host: HostIndex) -> &str {
+    pub fn host_name(&self, host: HostId) -> &str {
         let nodes = self.cluster.nodes.len();
-        match host.get() {
+        match host.index() {
             place if place < nodes => &self.cluster.nodes[place],
             place if place < nodes + self.clients.len() => &self.clients[place - nodes].id,
             place if place == nodes + self.clients.len() => "probe",
@@ -201,8 +248,7 @@ impl Scenario {
 
     /// Returns the host called `name`, if there is one.
     #[must_use]
-    pub fn host_named(&self, name: &str) -> Option<HostIndex> {
-        let hosts = 0..self.host_count() as u8;
-        hosts.map(HostIndex).find(|&host| self.host_name(host) == name)
+    pub fn host_named(&self, name: &str) -> Option<HostId> {
+        self.host_ids().find(|&host| self.host_name(host) == name)
     }
 }

@@ -251,6 +251,7 @@ mod tests {
     use super::super::testing::clock_jump;
     use super::super::{Failure, Observed};
     use super::*;
+    use crate::history::{FaultId, FaultIds};
     use crate::scenario::{File, Property};
 
     fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
@@ -337,7 +338,7 @@ mod tests {
         // The first attempt of c1 is granted.
         let second = "fault.jump.at={ client = \"c1\", before = \"t2\", attempt = 2 }";
         let case = &clock_jump(&[second])[0];
-        assert_eq!(play(case, 0..2, 1).failures, [Failure::FaultNeverBegan { fault: 1 }]);
+        assert_eq!(play(case, 0..2, 1).failures, [Failure::FaultNeverBegan { fault: FaultId(1) }]);
         assert_eq!(play(case, 0..0, 1).failures, []);
         let disabled = &clock_jump(&[second, "fault.jump.enabled=false"])[0];
         assert_eq!(play(disabled, 0..2, 1).failures, []);
@@ -350,8 +351,8 @@ mod tests {
         let case = &clock_jump(&[])[0];
         let (outcome, _) = replay(case, Engine::Event, 0).unwrap();
         let mut tally = Tally::default();
-        tally.add(&Outcome { faults_begun: 0b01, ..outcome });
-        let never = [Failure::FaultNeverBegan { fault: 1 }];
+        tally.add(&Outcome { faults_begun: FaultIds::just(FaultId(0)), ..outcome });
+        let never = [Failure::FaultNeverBegan { fault: FaultId(1) }];
         assert_eq!(compare::result(case, "event", 0..1, &tally).failures, never);
         assert_eq!(compare::result(case, "event", 0..2, &tally).failures, []);
     }

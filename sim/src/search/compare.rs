@@ -2,6 +2,7 @@
 
 use super::result::{CaseResult, Failure, Observed, PropertyResult};
 use super::tally::{PropertyTally, Tally};
+use crate::history::{FaultId, Id};
 use crate::oracle::Blamed;
 use crate::scenario::{Case, Expectation, Property, Span, Verdict};
 
@@ -47,10 +48,10 @@ pub(super) fn result(
 
 /// Returns a failure for each enabled fault that began in no run: such a fault tests nothing.
 fn faults_that_never_began(case: &Case, tally: &Tally) -> impl Iterator<Item = Failure> {
-    let faults = case.scenario.faults.iter().zip(0_u16..);
-    let enabled = faults.filter(|(fault, _)| fault.enabled).map(|(_, place)| place);
+    let faults = FaultId::first(case.scenario.faults.len()).zip(&case.scenario.faults);
+    let enabled = faults.filter(|(_, fault)| fault.enabled).map(|(id, _)| id);
     enabled
-        .filter(|&fault| tally.faults_begun & 1_u64.checked_shl(fault.into()).unwrap_or(0) == 0)
+        .filter(|&fault| !tally.faults_begun.contains(fault))
         .map(|fault| Failure::FaultNeverBegan { fault })
 }
 

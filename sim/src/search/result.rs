@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use crate::history::FaultId;
 use crate::oracle::{Counters, Violation};
 use crate::scenario::{Case, Expectation, Property, Verdict};
 
@@ -59,8 +60,8 @@ impl PropertyResult {
 pub enum Failure {
     /// An enabled fault began in no run.
     FaultNeverBegan {
-        /// Index of the fault in the scenario.
-        fault: u16,
+        /// The fault.
+        fault: FaultId,
     },
     /// More than one seed was run, and all of them had the same history.
     OneHistory,

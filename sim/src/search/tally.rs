@@ -5,6 +5,7 @@
 //! and its size does not grow with the number of runs.
 
 use crate::engine::Outcome;
+use crate::history::FaultIds;
 use crate::oracle::{Blamed, Counters, Judgement, Violation};
 use crate::scenario::Property;
 
@@ -24,7 +25,7 @@ pub(super) struct Tally {
     pub(super) first: Option<(u64, u64)>,
     pub(super) counters: Counters,
     /// Set of faults that began in any run: bit `n` stands for fault `n` of the scenario.
-    pub(super) faults_begun: u64,
+    pub(super) faults_begun: FaultIds,
     pub(super) properties: [PropertyTally; Property::ALL.len()],
     /// Smallest seed of which two runs differed.
     pub(super) nondeterministic: Option<u64>,

@@ -8,10 +8,11 @@ use tokio::sync::MutexGuard;
 use tokio::task::JoinHandle;
 
 use super::node::Node;
-use super::node_faults::{Clients, Cut, Life, Slow};
+use super::node_faults::{Cut, Life, Slow};
 use super::world::World;
-use crate::engine::stage::plan::{Begin, Death, End, FaultEffect, Hosts, Manner, PlannedFault};
-use crate::history::{ClockKind, EventKind, HostIndex};
+use crate::engine::stage::plan::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
+use crate::history::{ClientIds, ClockKind, EventKind, HostId, HostIds};
+use crate::ids::{IdVec, StrikeId};
 use crate::master::server::Server;
 use crate::master::{Ended, Master};
 use crate::scenario::Message;
@@ -19,9 +20,9 @@ use crate::scenario::Message;
 /// The faults of a run, and when each begins or ends next.
 pub(super) struct Faults {
     world: Arc<World>,
-    next: Vec<Option<Next>>,
+    next: IdVec<StrikeId, Option<Next>>,
     /// The previous step of each fault, if it is still waiting for a script.
-    under_way: Vec<Option<JoinHandle<()>>>,
+    under_way: IdVec<StrikeId, Option<JoinHandle<()>>>,
 }
 
 /// The next step of a fault, in true time since the scenario's time 0.
@@ -31,7 +32,7 @@ enum Next {
     Ends(u64),
     /// The fault ends when a clock of the host reads this.
     EndsOn {
-        host: HostIndex,
+        host: HostId,
         clock: ClockKind,
         local_ns: u64,
     },
@@ -39,45 +40,45 @@ enum Next {
 
 impl Faults {
     pub(super) fn new(world: Arc<World>) -> Self {
-        let next = world.plan.faults.iter().map(|fault| match fault.begin {
+        let next = world.plan.faults.values().map(|fault| match fault.begin {
             Begin::At(at_ns) => Some(Next::Begins(at_ns)),
             Begin::Before { .. } => None,
         });
-        let under_way = world.plan.faults.iter().map(|_| None).collect();
+        let under_way = world.plan.faults.values().map(|_| None).collect();
         Self { next: next.collect(), under_way, world }
     }
 
     /// Runs all faults, from the scenario's time 0 on.
     pub(super) async fn run(mut self) {
         let origin_ns = self.world.started().await;
-        for place in 0..self.world.nodes.len() {
-            let (_, rate_ppb) = self.world.plan.clocks[place];
+        for id in self.world.nodes.ids() {
+            let (_, rate_ppb) = self.world.plan.clocks[id.first_host()];
             if rate_ppb != 0 {
                 let world = Arc::clone(&self.world);
                 go(async move {
-                    let node = &world.nodes[place];
+                    let node = &world.nodes[id];
                     world.set_rate(node, &*node.server().await, rate_ppb);
                 })
                 .await;
             }
         }
         loop {
-            let due = self.next.iter().enumerate();
-            let due = due.filter_map(|(place, next)| Some((self.at_ns((*next)?)?, place)));
-            let Some((at_ns, place)) = due.min() else { return };
+            let due = self.next.iter();
+            let due = due.filter_map(|(strike, next)| Some((self.at_ns((*next)?)?, strike)));
+            let Some((at_ns, strike)) = due.min() else { return };
             self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)).await;
-            let begins = matches!(self.next[place], Some(Next::Begins(_)));
-            self.next[place] = if begins { self.end_of(place, at_ns) } else { None };
-            let happening = QueueEntry { world: Arc::clone(&self.world), place };
-            let before = self.under_way[place].take();
+            let begins = matches!(self.next[strike], Some(Next::Begins(_)));
+            self.next[strike] = if begins { self.end_of(strike, at_ns) } else { None };
+            let strike_now = Strike { world: Arc::clone(&self.world), id: strike };
+            let before = self.under_way[strike].take();
             let step = async move {
                 if let Some(before) = before {
                     // If the previous step panicked, the panic was already reported.
                     let _ = before.await;
                 }
-                if begins { happening.begin().await } else { happening.end().await }
+                if begins { strike_now.begin().await } else { strike_now.end().await }
             };
-            self.under_way[place] = go(step).await;
+            self.under_way[strike] = go(step).await;
         }
     }
 
@@ -86,7 +87,7 @@ impl Faults {
         match next {
             Next::Begins(at_ns) | Next::Ends(at_ns) => Some(at_ns),
             Next::EndsOn { host, clock, local_ns } => {
-                let node = &self.world.nodes[host.get()];
+                let node = self.world.node_on(host);
                 let true_ns = node.clocks().true_at(clock, local_ns)?;
                 Some(true_ns.saturating_sub(self.world.clock.origin_ns()?))
             }
@@ -94,8 +95,8 @@ impl Faults {
     }
 
     /// Returns the end of a fault that begins at `at_ns`.
-    fn end_of(&self, place: usize, at_ns: u64) -> Option<Next> {
-        let PlannedFault { doing, end, .. } = self.world.plan.faults[place];
+    fn end_of(&self, strike: StrikeId, at_ns: u64) -> Option<Next> {
+        let PlannedFault { doing, end, .. } = self.world.plan.faults[strike];
         match end {
             End::At(ends_ns) => Some(Next::Ends(ends_ns)),
             End::After(lasts_ns) => Some(Next::Ends(at_ns + lasts_ns)),
@@ -105,7 +106,7 @@ impl Faults {
                 let FaultEffect::Die { host, .. } = doing else {
                     unreachable!("only restarts are measured")
                 };
-                let node = &self.world.nodes[host.get()];
+                let node = self.world.node_on(host);
                 let now_ns = self.world.clock.now_ns();
                 let local_ns = node.clocks().read(clock, now_ns).saturating_add(after_ns);
                 Some(Next::EndsOn { host, clock, local_ns })
@@ -124,18 +125,14 @@ async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandl
 }
 
 /// A planned fault at one host.
-struct QueueEntry {
+struct Strike {
     world: Arc<World>,
-    place: usize,
+    id: StrikeId,
 }
 
-impl QueueEntry {
+impl Strike {
     fn doing(&self) -> FaultEffect {
-        self.world.plan.faults[self.place].doing
-    }
-
-    fn node(&self, place: u8) -> &Arc<Node> {
-        &self.world.nodes[usize::from(place)]
+        self.world.plan.faults[self.id].doing
     }
 
     /// Returns the node whose server the fault strikes; `None` for a delay, a partition or a stall.
@@ -143,12 +140,13 @@ impl QueueEntry {
         match self.doing() {
             FaultEffect::ClockJump { host, .. }
             | FaultEffect::ClockRate { host, .. }
-            | FaultEffect::Die { host, .. } => Some(self.node(host.0)),
+            | FaultEffect::Die { host, .. } => Some(self.world.node_on(host)),
             FaultEffect::Delete { node }
             | FaultEffect::Evict { node }
-            | FaultEffect::Flush { node, .. }
-            | FaultEffect::MemoryFull { node }
-            | FaultEffect::Snapshot { node } => Some(self.node(node)),
+            | FaultEffect::Flush { node, .. } => Some(&self.world.nodes[node]),
+            FaultEffect::MemoryFull { server } | FaultEffect::Snapshot { server } => {
+                Some(self.world.node_of(server))
+            }
             FaultEffect::Delay { .. }
             | FaultEffect::Partition { .. }
             | FaultEffect::Stall { .. } => None,
@@ -166,20 +164,20 @@ impl QueueEntry {
             (Some(node), FaultEffect::Die { death, .. }) => {
                 // A script that never ends must not keep its process alive.
                 let server = node.executor.wrest().await;
-                self.world.begins(self.place);
+                self.world.begins(self.id);
                 self.die(node, server, death).await;
             }
             (Some(node), doing) => {
                 let mut server = node.server().await;
-                self.world.begins(self.place);
+                self.world.begins(self.id);
                 self.strike(node, &mut server, doing);
             }
             (None, doing) => {
-                self.world.begins(self.place);
+                self.world.begins(self.id);
                 self.hinder(doing);
             }
         }
-        self.world.has_begun(self.place);
+        self.world.has_begun(self.id);
     }
 
     /// Applies a fault to a server, which executes nothing meanwhile.
@@ -188,7 +186,7 @@ impl QueueEntry {
         match doing {
             FaultEffect::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
             FaultEffect::ClockRate { host, rate_ppb } => {
-                let (_, usual) = world.plan.clocks[host.get()];
+                let (_, usual) = world.plan.clocks[host];
                 world.set_rate(node, server, usual + rate_ppb);
             }
             FaultEffect::Delete { .. } => self.remove(node, server, Master::delete),
@@ -209,30 +207,35 @@ impl QueueEntry {
 
     /// Applies a fault to the messages to and from nodes, or stalls a node.
     fn hinder(&self, doing: FaultEffect) {
-        let fault = self.place;
+        let strike = self.id;
         match doing {
             FaultEffect::Delay { from, to, by_ns, only } => {
-                for node in &self.world.nodes {
+                for node in self.world.nodes.values() {
                     let (requests, replies) = self.concerned(node, from, to);
-                    let requests = if only == Some(Message::Answer) { 0 } else { requests };
+                    let nobody = ClientIds::EMPTY;
+                    let requests = if only == Some(Message::Answer) { nobody } else { requests };
                     let sets_only = only == Some(Message::Set);
-                    let replies = if sets_only { 0 } else { replies };
-                    let slow = Slow { fault, requests, replies, by_ns, sets_only };
+                    let replies = if sets_only { nobody } else { replies };
+                    let slow = Slow { strike, requests, replies, by_ns, sets_only };
                     node.change(|node_faults| node_faults.slow(slow));
                 }
             }
             FaultEffect::Partition { from, to, one_way, lost } => {
-                for node in &self.world.nodes {
+                for node in self.world.nodes.values() {
                     let there = self.concerned(node, from, to);
-                    let back = if one_way { (0, 0) } else { self.concerned(node, to, from) };
+                    let back = match one_way {
+                        true => (ClientIds::EMPTY, ClientIds::EMPTY),
+                        false => self.concerned(node, to, from),
+                    };
                     let (requests, replies) = (there.0 | back.0, there.1 | back.1);
-                    let cut = Cut { fault, requests, replies, lost };
+                    let cut = Cut { strike, requests, replies, lost };
                     node.change(|node_faults| node_faults.cut(cut));
                 }
             }
-            FaultEffect::Stall { node: place } => {
-                self.node(place).change(|node_faults| node_faults.stalls += 1);
-                self.world.recorder.tell(EventKind::NodeStalled { node: place });
+            FaultEffect::Stall { server } => {
+                let node = self.world.node_of(server);
+                node.change(|node_faults| node_faults.stalls += 1);
+                self.world.recorder.tell(EventKind::NodeStalled { node: node.id });
             }
             _ => {}
         }
@@ -257,32 +260,33 @@ impl QueueEntry {
         let world = &self.world;
         match self.doing() {
             FaultEffect::ClockRate { host, .. } => {
-                let (_, usual) = world.plan.clocks[host.get()];
-                let node = self.node(host.0);
+                let (_, usual) = world.plan.clocks[host];
+                let node = world.node_on(host);
                 world.set_rate(node, &*node.server().await, usual);
             }
             FaultEffect::Delay { .. } | FaultEffect::Partition { .. } => {
-                let fault = self.place;
-                world
-                    .nodes
-                    .iter()
-                    .for_each(|node| node.change(|node_faults| node_faults.clear(fault)));
+                let strike = self.id;
+                let nodes = world.nodes.values();
+                nodes.for_each(|node| node.change(|node_faults| node_faults.clear(strike)));
             }
-            FaultEffect::MemoryFull { node } => self.node(node).server().await.set_full(false),
-            FaultEffect::Stall { node } => {
+            FaultEffect::MemoryFull { server } => {
+                world.node_of(server).server().await.set_full(false);
+            }
+            FaultEffect::Stall { server } => {
                 let mut goes_on = false;
-                self.node(node).change(|node_faults| {
+                let node = world.node_of(server);
+                node.change(|node_faults| {
                     node_faults.stalls -= 1;
                     goes_on = node_faults.stalls == 0;
                 });
                 if goes_on {
-                    world.recorder.tell(EventKind::NodeUnstalled { node });
+                    world.recorder.tell(EventKind::NodeUnstalled { node: node.id });
                 }
             }
-            FaultEffect::Die { host, .. } => world.restart(self.node(host.0)).await,
+            FaultEffect::Die { host, .. } => world.restart(world.node_on(host)).await,
             _ => {}
         }
-        world.is_over(self.place);
+        world.is_over(self.id);
     }
 
     async fn die(&self, node: &Arc<Node>, mut server: MutexGuard<'_, Server>, death: Death) {
@@ -295,7 +299,7 @@ impl QueueEntry {
             Manner::Killed | Manner::ShutDown => return,
         }
         if was_alive {
-            self.world.recorder.tell(EventKind::NodeDown { node: node.place, power });
+            self.world.recorder.tell(EventKind::NodeDown { node: node.id, power });
         }
         drop(server);
         if power {
@@ -308,12 +312,14 @@ impl QueueEntry {
 
     /// Returns the clients whose requests to `node`, and those whose replies from `node`, travel
     /// from the group `from` to the group `to`.
-    fn concerned(&self, node: &Node, from: Hosts, to: Hosts) -> (Clients, Clients) {
-        let count = self.world.plan.node_count;
-        let clients = |hosts: Hosts| (hosts >> count) as Clients;
-        let has = |hosts: Hosts| hosts & (1 << node.place) != 0;
-        let requests = if has(to) { clients(from) } else { 0 };
-        let replies = if has(from) { clients(to) } else { 0 };
+    fn concerned(&self, node: &Node, from: HostIds, to: HostIds) -> (ClientIds, ClientIds) {
+        let scenario = &self.world.plan.scenario;
+        let clients = |hosts: HostIds| -> ClientIds {
+            hosts.iter().filter_map(|host| scenario.client_on(host)).collect()
+        };
+        let has = |hosts: HostIds| hosts.contains(node.id.first_host());
+        let requests = if has(to) { clients(from) } else { ClientIds::EMPTY };
+        let replies = if has(from) { clients(to) } else { ClientIds::EMPTY };
         (requests, replies)
     }
 }

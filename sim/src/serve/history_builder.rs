@@ -10,8 +10,9 @@ mod owners;
 use self::owners::{Entrance, Owners};
 use super::recorder::{Entry, Log, What, number_of};
 use crate::history::{
-    AttemptId, ClockKind, Event, EventKind, HostIndex, OpKind, Settlement, Writer,
+    AttemptId, ClientId, ClockKind, Event, EventKind, Id, NodeId, OpKind, Settlement, Writer,
 };
+use crate::ids::{IdVec, PerClient};
 use crate::scenario::{Case, Client, Property, WORKER};
 
 /// Name of the client that stands for all connections that gave no name.
@@ -34,11 +35,16 @@ pub(super) struct BuiltHistory {
 
 /// Builds the history of `case` so far. `walls_ns` are the readings of the nodes' wall clocks at
 /// time 0, and `now_ns` is the current time.
-pub(super) fn build(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> BuiltHistory {
+pub(super) fn build(
+    case: &Case,
+    log: &Log,
+    walls_ns: &IdVec<NodeId, u64>,
+    now_ns: u64,
+) -> BuiltHistory {
     let nodes = case.scenario.cluster.nodes.len();
     let owners = Owners::find(log, nodes);
     let case = resolved(case, log, &owners);
-    let unnamed = case.scenario.clients.len() as u8 - 1;
+    let unnamed = ClientId::at(case.scenario.clients.len() - 1);
     let names = names(log, &owners, unnamed);
     let is_cut_short = log.is_full || names.is_none();
     let names = names.unwrap_or_default();
@@ -51,7 +57,7 @@ pub(super) fn build(case: &Case, log: &Log, walls_ns: &[u64], now_ns: u64) -> Bu
         last: last_entries(log, names.len()),
         names,
         entrances: owners.entrances.into_iter(),
-        inside: vec![None; case.scenario.clients.len()],
+        inside: IdVec::filled(case.scenario.clients.len(), None),
         events: Vec::new(),
     };
     if !is_cut_short {
@@ -93,12 +99,12 @@ pub(super) fn worker(name: &str) -> Client {
 }
 
 /// Returns the final id of each attempt; `None` if a client has more attempts than ids can count.
-fn names(log: &Log, owners: &Owners, unnamed: u8) -> Option<Vec<AttemptId>> {
+fn names(log: &Log, owners: &Owners, unnamed: ClientId) -> Option<Vec<AttemptId>> {
     debug_assert!(owners.clients.len() >= log.uses.len(), "each has an owner, or nobody");
-    let mut counts = [0_u16; 256];
-    let name = |owner: &Option<u8>| {
+    let mut counts = PerClient::filled(0_u16);
+    let name = |owner: &Option<ClientId>| {
         let client = owner.unwrap_or(unnamed);
-        let count = &mut counts[usize::from(client)];
+        let count = &mut counts[client];
         *count = count.checked_add(1)?;
         Some(AttemptId { client, number: *count })
     };
@@ -139,7 +145,7 @@ struct HistoryBuilder<'a> {
     last: Vec<usize>,
     entrances: std::vec::IntoIter<Entrance>,
     /// For each worker, the attempt by which it is inside now.
-    inside: Vec<Option<usize>>,
+    inside: IdVec<ClientId, Option<usize>>,
     events: Vec<Event>,
 }
 
@@ -148,11 +154,11 @@ impl HistoryBuilder<'_> {
         self.events.push(Event { at_ns, kind });
     }
 
-    fn open(&mut self, walls_ns: &[u64]) {
-        for (node, &local_ns) in walls_ns.iter().enumerate() {
-            let (host, clock) = (HostIndex(node as u8), ClockKind::Wall);
+    fn open(&mut self, walls_ns: &IdVec<NodeId, u64>) {
+        for (node, &local_ns) in walls_ns.iter() {
+            let (host, clock) = (node.first_host(), ClockKind::Wall);
             self.push(0, EventKind::Clock { host, clock, local_ns, rate_ppb: 0 });
-            self.push(0, EventKind::NodeUp { node: node as u8, incarnation: 0 });
+            self.push(0, EventKind::NodeUp { node, incarnation: 0 });
         }
     }
 
@@ -174,7 +180,7 @@ impl HistoryBuilder<'_> {
                 self.enter(worker, &entrance, (at_ns, fencing_token));
             }
             What::Left { worker } => {
-                if let Some(number) = self.inside[usize::from(worker)].take() {
+                if let Some(number) = self.inside[worker].take() {
                     let attempt = self.names[number];
                     self.push(at_ns, EventKind::SectionLeft { attempt });
                     self.push(at_ns, EventKind::ReleaseCalled { attempt });
@@ -211,7 +217,7 @@ impl HistoryBuilder<'_> {
         );
     }
 
-    fn enter(&mut self, worker: u8, entrance: &Entrance, (at_ns, fencing_token): (u64, u64)) {
+    fn enter(&mut self, worker: ClientId, entrance: &Entrance, (at_ns, fencing_token): (u64, u64)) {
         let &Entrance { number, counted } = entrance;
         self.begin(number, at_ns);
         let attempt = self.names[number];
@@ -228,7 +234,7 @@ impl HistoryBuilder<'_> {
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token },
         );
         self.push(at_ns, EventKind::SectionEntered { attempt });
-        self.inside[usize::from(worker)] = Some(number);
+        self.inside[worker] = Some(number);
     }
 
     /// Settles an attempt as cancelled at its last entry, if no worker ever entered by it.

@@ -8,9 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha1::{Digest, Sha1};
 
+use crate::history::NodeId;
+
 /// Returns the `run_id` of the `incarnation`-th process of `node`. It is unique among all processes
 /// ever, because clients use it to detect that a server may have forgotten keys.
-pub(super) fn run_id(node: u8, incarnation: u32) -> [u8; 20] {
+pub(super) fn run_id(node: NodeId, incarnation: u32) -> [u8; 20] {
     static BEGUN_NS: OnceLock<u128> = OnceLock::new();
     let begun_ns = BEGUN_NS.get_or_init(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
@@ -21,7 +23,7 @@ pub(super) fn run_id(node: u8, incarnation: u32) -> [u8; 20] {
     digest.update(begun_ns.to_be_bytes());
     digest.update(std::process::id().to_be_bytes());
     digest.update(draw.to_be_bytes());
-    digest.update([node]);
+    digest.update([node.0]);
     digest.update(incarnation.to_be_bytes());
     digest.finalize().into()
 }

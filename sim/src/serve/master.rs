@@ -18,7 +18,8 @@ use super::node::Process;
 use super::node::{MessageDelays, Node};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::Writer;
+use crate::history::{NodeId, Writer};
+use crate::ids::IdVec;
 use crate::master::profile::Profile;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Server, Session, Turn};
@@ -117,7 +118,8 @@ impl Alone {
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
         let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
-        let master = Master::new(Storage::default(), identity::run_id(0, 0), wall_ns / 1_000_000);
+        let master =
+            Master::new(Storage::default(), identity::run_id(NodeId(0), 0), wall_ns / 1_000_000);
         let mut server = Server::new(master, profile);
         server.set_process_id(std::process::id());
         for command in options.without {
@@ -136,11 +138,11 @@ impl Alone {
         server.config_mut().insist("port", address.port().to_string());
         let roads = MessageDelays {
             choices: Choices::new(0),
-            clients: Vec::new(),
+            clients: IdVec::new(),
             usual: (0, 0),
             drawn: AtomicU32::new(0),
         };
-        let node = Node::new(0, clock, None, address, (clocks, server, roads));
+        let node = Node::new(NodeId(0), clock, None, address, (clocks, server, roads));
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
             let door = Door::at_path(&path);

@@ -24,7 +24,8 @@ use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::Door;
 use crate::engine::stage::nodes::key_ended;
-use crate::history::ClockKind;
+use crate::history::{ClientId, ClockKind, NodeId};
+use crate::ids::IdVec;
 use crate::master::Disk;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
@@ -39,7 +40,7 @@ pub(super) const RETRY: Duration = Duration::from_millis(10);
 /// A master.
 #[derive(Debug)]
 pub(super) struct Node {
-    pub(super) place: u8,
+    pub(super) id: NodeId,
     pub(super) clock: Arc<RunClock>,
     /// Recorder of what happens to the lock; `None` if nothing is recorded.
     pub(super) recorder: Option<Arc<Recorder>>,
@@ -70,7 +71,7 @@ pub(super) struct MessageDelays {
     pub(super) choices: Choices,
     /// Name of each of the scenario's clients, with its minimum and maximum one-way delay in
     /// nanoseconds.
-    pub(super) clients: Vec<(String, (u64, u64))>,
+    pub(super) clients: IdVec<ClientId, (String, (u64, u64))>,
     /// Minimum and maximum delay for all other connections.
     pub(super) usual: (u64, u64),
     /// Number of delays drawn so far.
@@ -79,14 +80,14 @@ pub(super) struct MessageDelays {
 
 impl Node {
     pub(super) fn new(
-        place: u8,
+        id: NodeId,
         clock: Arc<RunClock>,
         recorder: Option<Arc<Recorder>>,
         address: SocketAddr,
         (clocks, server, roads): (HostClocks, Server, MessageDelays),
     ) -> Self {
         Self {
-            place,
+            id,
             executor: Executor::new(server, Arc::clone(&clock)),
             clock,
             pushes: Pushes::default(),
@@ -147,20 +148,19 @@ impl Node {
         due_ns == 0 || due_ns <= self.clock.now_ns()
     }
 
-    pub(super) fn client_named(&self, name: &str) -> Option<u8> {
-        let place = self.roads.clients.iter().position(|(known, _)| known == name)?;
-        Some(place as u8)
+    pub(super) fn client_named(&self, name: &str) -> Option<ClientId> {
+        self.roads.clients.iter().find(|(_, (known, _))| known == name).map(|(client, _)| client)
     }
 
     /// Draws the delay of the next message to or from `client`, in nanoseconds.
-    pub(super) fn travels_ns(&self, client: Option<u8>) -> u64 {
-        let own = client.and_then(|client| self.roads.clients.get(usize::from(client)));
+    pub(super) fn travels_ns(&self, client: Option<ClientId>) -> u64 {
+        let own = client.and_then(|client| self.roads.clients.get(client));
         let (least, most) = own.map_or(self.roads.usual, |(_, way)| *way);
         if least == most {
             return least;
         }
         let repeat = self.roads.drawn.fetch_add(1, Ordering::Relaxed);
-        let choice = Choice { node: self.place, repeat, ..Choice::of(Label::Delay, self.place) };
+        let choice = Choice { node: self.id.0, repeat, ..Choice::of(Label::Delay, self.id.0) };
         self.roads.choices.between(choice, least, most)
     }
 
@@ -263,7 +263,7 @@ impl Node {
         if let Some(recorder) = &self.recorder
             && recorder.is_key(&ended.key)
         {
-            recorder.tell(key_ended(self.place, ended));
+            recorder.tell(key_ended(self.id, ended));
         }
     }
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::history::{ClientId, ClientIds};
+use crate::ids::StrikeId;
 use crate::scenario::Lost;
-
-/// A set of the scenario's clients, one bit each.
-pub(super) type Clients = u16;
 
 /// State of a node's process and its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,21 +40,20 @@ pub(super) struct NodeFaults {
 /// A partition: messages that do not pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// Index of the planned fault.
-    pub(super) fault: usize,
+    pub(super) strike: StrikeId,
     /// Clients whose requests are blocked.
-    pub(super) requests: Clients,
+    pub(super) requests: ClientIds,
     /// Clients whose replies are blocked.
-    pub(super) replies: Clients,
+    pub(super) replies: ClientIds,
     pub(super) lost: Lost,
 }
 
 /// A delay: messages that take longer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slow {
-    pub(super) fault: usize,
-    pub(super) requests: Clients,
-    pub(super) replies: Clients,
+    pub(super) strike: StrikeId,
+    pub(super) requests: ClientIds,
+    pub(super) replies: ClientIds,
     pub(super) by_ns: u64,
     /// True if only those requests are delayed that ask for the lock.
     pub(super) sets_only: bool,
@@ -108,18 +106,18 @@ impl NodeFaults {
         self.slows.push(slow);
     }
 
-    /// Removes the partitions and delays of the planned fault with index `fault`.
-    pub(super) fn clear(&mut self, fault: usize) {
-        self.cuts.retain(|cut| cut.fault != fault);
-        self.slows.retain(|slow| slow.fault != fault);
+    /// Removes the partitions and delays of `strike`.
+    pub(super) fn clear(&mut self, strike: StrikeId) {
+        self.cuts.retain(|cut| cut.strike != strike);
+        self.slows.retain(|slow| slow.strike != strike);
     }
 
     /// Returns the faults on a connection of `client`. A connection without a client is affected by
     /// the faults of every client.
-    pub(super) fn link(&self, client: Option<u8>) -> Link {
-        let concerns = |clients: Clients| match client {
-            Some(client) => clients & (1 << client) != 0,
-            None => clients != 0,
+    pub(super) fn link(&self, client: Option<ClientId>) -> Link {
+        let concerns = |clients: ClientIds| match client {
+            Some(client) => clients.contains(client),
+            None => !clients.is_empty(),
         };
         let mut link = Link::default();
         for cut in &self.cuts {
@@ -152,23 +150,28 @@ mod tests {
     #[test]
     fn a_cut_concerns_whom_it_names_and_whoever_has_no_name() {
         let mut node_faults = NodeFaults::default();
-        node_faults.cut(Cut { fault: 3, requests: 0b10, replies: 0, lost: Lost::Hold });
-        assert!(node_faults.link(Some(1)).requests_held);
-        assert!(!node_faults.link(Some(1)).replies_held);
-        assert!(!node_faults.link(Some(0)).requests_held);
+        let (strike, requests) = (StrikeId(3), ClientIds::just(ClientId(1)));
+        let replies = ClientIds::EMPTY;
+        node_faults.cut(Cut { strike, requests, replies, lost: Lost::Hold });
+        assert!(node_faults.link(Some(ClientId(1))).requests_held);
+        assert!(!node_faults.link(Some(ClientId(1))).replies_held);
+        assert!(!node_faults.link(Some(ClientId(0))).requests_held);
         assert!(node_faults.link(None).requests_held);
-        node_faults.clear(3);
+        node_faults.clear(strike);
         assert_eq!(node_faults.link(None), Link::default());
     }
 
     #[test]
     fn delays_add_up() {
         let mut node_faults = NodeFaults::default();
-        for fault in 0..2 {
-            node_faults.slow(Slow { fault, requests: 1, replies: 1, by_ns: 7, sets_only: false });
+        let requests = ClientIds::just(ClientId(0));
+        for strike in [StrikeId(0), StrikeId(1)] {
+            let (replies, by_ns, sets_only) = (requests, 7, false);
+            node_faults.slow(Slow { strike, requests, replies, by_ns, sets_only });
         }
-        node_faults.slow(Slow { fault: 2, requests: 1, replies: 0, by_ns: 5, sets_only: true });
-        let link = node_faults.link(Some(0));
+        let (strike, replies) = (StrikeId(2), ClientIds::EMPTY);
+        node_faults.slow(Slow { strike, requests, replies, by_ns: 5, sets_only: true });
+        let link = node_faults.link(Some(ClientId(0)));
         assert_eq!((link.requests_by_ns, link.sets_by_ns, link.replies_by_ns), (14, 5, 14));
     }
 }

@@ -113,10 +113,13 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
             };
             format!("{id} {stage}")
         })),
-        (b"NODES", []) => lines(world.nodes.iter().enumerate().map(|(place, node)| {
-            let name = &world.plan.scenario.cluster.nodes[place];
-            format!("{name} {} {}", node.address(), node.state())
-        })),
+        (b"NODES", []) => lines(
+            world
+                .nodes
+                .values()
+                .zip(&world.plan.scenario.cluster.nodes)
+                .map(|(node, name)| format!("{name} {} {}", node.address(), node.state())),
+        ),
         (b"END" | b"SHUTDOWN", _) => {
             return Reply { value: verdict(world), closes: true, ends: true };
         }

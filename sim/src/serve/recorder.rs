@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::meaning::{self, Meaning};
 use super::run_clock::RunClock;
 use crate::engine::stage::nodes::key_ended;
-use crate::history::{Answer, AttemptId, EventKind, OpKind, Writer};
+use crate::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
 use crate::master::Change;
 use crate::master::script::Sha;
 use crate::master::server::Touched;
@@ -55,7 +55,7 @@ pub(super) struct Log {
     by_value: BTreeMap<Bytes, u32>,
     /// The newest attempt of the connections with this name.
     by_name: BTreeMap<String, u32>,
-    inside: BTreeSet<u8>,
+    inside: BTreeSet<ClientId>,
     commands: u32,
 }
 
@@ -63,15 +63,15 @@ pub(super) struct Log {
 #[derive(Clone, Debug)]
 pub(super) struct Use {
     /// The connection that sent the first request: its node and its number.
-    pub(super) connection: (u8, u64),
+    pub(super) connection: (NodeId, u64),
     /// The name that this connection gave itself.
     pub(super) name: Option<String>,
     /// TTL of the attempt's keys; `None` until its first key is set.
     pub(super) ttl_ns: Option<u64>,
     /// The script that carried the attempt's value first.
     script: Option<Sha>,
-    /// The nodes that this attempt asked for the lock, one bit each.
-    asked: u16,
+    /// The nodes that this attempt asked for the lock.
+    asked: NodeIds,
     /// True if a worker has left its section since the attempt began.
     is_old: bool,
 }
@@ -89,9 +89,9 @@ pub(super) enum What {
     /// An event at a master; attempts have preliminary numbers.
     Told(EventKind),
     /// A worker entered. `by` is the attempt, if the worker named its value.
-    Entered { worker: u8, by: Option<u32>, fencing_token: u64 },
+    Entered { worker: ClientId, by: Option<u32>, fencing_token: u64 },
     /// A worker left.
-    Left { worker: u8 },
+    Left { worker: ClientId },
 }
 
 /// A recorded command about the lock.
@@ -105,7 +105,7 @@ pub(super) struct Told {
 /// A connection, as the recorder knows it.
 #[derive(Debug)]
 pub(super) struct Peer {
-    pub(super) node: u8,
+    pub(super) node: NodeId,
     pub(super) id: u64,
     pub(super) name: Option<String>,
     /// The attempt of the connection's last request about the lock.
@@ -128,7 +128,7 @@ pub(super) enum Disbelief {
 }
 
 impl Peer {
-    pub(super) fn new(node: u8, id: u64) -> Self {
+    pub(super) fn new(node: NodeId, id: u64) -> Self {
         Self { node, id, name: None, last: None }
     }
 }
@@ -139,7 +139,7 @@ impl Told {
         self.is_vote
     }
 
-    fn done(self, node: u8, op: OpKind, answer: Answer) -> EventKind {
+    fn done(self, node: NodeId, op: OpKind, answer: Answer) -> EventKind {
         let Self { command, attempt, .. } = self;
         EventKind::Delivered { command, attempt, node, op, answer }
     }
@@ -147,12 +147,12 @@ impl Told {
 
 /// Converts a preliminary number to an attempt id.
 fn preliminary(number: u32) -> AttemptId {
-    AttemptId { client: (number >> 16) as u8, number: number as u16 }
+    AttemptId { client: ClientId((number >> 16) as u8), number: number as u16 }
 }
 
 /// Converts an attempt id back to its preliminary number.
 pub(super) fn number_of(id: AttemptId) -> usize {
-    usize::from(id.client) << 16 | usize::from(id.number)
+    id.client.index() << 16 | usize::from(id.number)
 }
 
 impl Recorder {
@@ -311,21 +311,21 @@ impl Recorder {
         Ok(())
     }
 
-    /// Returns the index of the worker called `who`, and adds that worker if it is new.
-    fn worker(&self, log: &mut Log, resource: &[u8], who: &[u8]) -> Result<u8, Disbelief> {
+    /// Returns the worker called `who`, and adds that worker if it is new.
+    fn worker(&self, log: &mut Log, resource: &[u8], who: &[u8]) -> Result<ClientId, Disbelief> {
         if resource != self.resource.as_bytes() {
             return Err(Disbelief::OtherResource);
         }
         let name = core::str::from_utf8(who).ok().filter(|name| crate::scenario::is_name(name));
         let name = name.ok_or(Disbelief::Name)?;
         if let Some(place) = log.workers.iter().position(|known| known == name) {
-            return Ok(place as u8);
+            return Ok(ClientId::at(place));
         }
         if log.workers.len() >= WORKERS_MAX {
             return Err(Disbelief::TooMany);
         }
         log.workers.push(name.to_owned());
-        Ok((log.workers.len() - 1) as u8)
+        Ok(ClientId::at(log.workers.len() - 1))
     }
 }
 
@@ -346,7 +346,6 @@ impl Log {
     /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
     /// if the request belongs to no attempt.
     fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
-        let node = 1 << peer.node;
         let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
         let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
         let number = match (known, meaning.token) {
@@ -354,7 +353,7 @@ impl Log {
                 // A request with the same value to the same node, after a section, starts a new
                 // attempt.
                 let it = &self.uses[number as usize];
-                let again = asks(it) && it.is_old && it.asked & node != 0;
+                let again = asks(it) && it.is_old && it.asked.contains(peer.node);
                 if again { self.begin(peer, meaning.script, Some(value))? } else { number }
             }
             (Some(number), None) => number,
@@ -365,7 +364,7 @@ impl Log {
         let it = &mut self.uses[number as usize];
         let is_vote = asks(it);
         if is_vote {
-            it.asked |= node;
+            it.asked.insert(peer.node);
         }
         Some((number, is_vote))
     }
@@ -389,7 +388,14 @@ impl Log {
             self.by_name.insert(name.clone(), number);
         }
         let connection = (peer.node, peer.id);
-        self.uses.push(Use { connection, name, ttl_ns: None, script, asked: 0, is_old: false });
+        self.uses.push(Use {
+            connection,
+            name,
+            ttl_ns: None,
+            script,
+            asked: NodeIds::EMPTY,
+            is_old: false,
+        });
         Some(number)
     }
 
@@ -428,7 +434,7 @@ mod tests {
     #[test]
     fn nothing_new_is_remembered_once_no_more_can_be_told() {
         let mut log = Log::default();
-        let peer = Peer::new(0, 1);
+        let peer = Peer::new(NodeId(0), 1);
         let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
         let meaning = meaning::of(&words, b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));

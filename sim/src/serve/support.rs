@@ -1,7 +1,8 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::{Begin, Death, FaultEffect, Hosts, Plan, PlannedFault};
+use crate::engine::stage::plan::{Begin, Death, FaultEffect, Plan, PlannedFault};
+use crate::history::{HostId, HostIds};
 use crate::scenario::{ActiveExpiry, Message};
 
 /// Name of `serve` in histories, reports and errors.
@@ -16,15 +17,15 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if cluster.active_expiry == ActiveExpiry::Prompt {
         return Err(unsupported("`active-expiry = \"prompt\"`"));
     }
-    if plan.nodes.iter().any(|node| node.ideal) {
+    if plan.servers.values().any(|node| node.ideal) {
         return Err(unsupported("the subject `lease-service`"));
     }
-    if plan.nodes.iter().any(|node| node.answers_after_sync()) {
+    if plan.servers.values().any(|node| node.answers_after_sync()) {
         return Err(unsupported("syncs that take time under `persistence = \"always\"`"));
     }
-    for planned in &plan.faults {
+    for planned in plan.faults.values() {
         if let Some(what) = unplayable(plan, planned) {
-            let id = &plan.scenario.faults[usize::from(planned.place)].id;
+            let id = plan.fault_name(planned.fault);
             return Err(unsupported(&format!("{what} (the fault `{id}`)")));
         }
     }
@@ -35,8 +36,8 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     if let Begin::Before { .. } = fault.begin {
         return Some("`at = { client, before }`");
     }
-    let store: Hosts = 1 << plan.scenario.store_host().0;
-    let is_node = |host: crate::history::HostIndex| host.get() < plan.node_count;
+    let store = HostIds::just(plan.scenario.store_host());
+    let is_node = |host: HostId| plan.server_at(host).is_some();
     match fault.doing {
         FaultEffect::Attach { .. } => Some("`attach`"),
         FaultEffect::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
@@ -47,7 +48,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
             only: Some(Message::Extend | Message::Release | Message::Write),
             ..
         } => Some("a delay of releases, extensions or writes only"),
-        FaultEffect::Delay { from, to, .. } if (from | to) & store != 0 => {
+        FaultEffect::Delay { from, to, .. } if (from | to).meets(store) => {
             Some("a delay to the store")
         }
         FaultEffect::Die { host, .. } if !is_node(host) => Some("the death of a client"),
@@ -57,7 +58,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Demote { .. } => Some("`demote`"),
         FaultEffect::DiskStall { .. } => Some("`disk-stall`"),
         FaultEffect::FailOver { .. } => Some("`failover`"),
-        FaultEffect::Partition { from, to, .. } if (from | to) & store != 0 => {
+        FaultEffect::Partition { from, to, .. } if (from | to).meets(store) => {
             Some("a partition from the store")
         }
         FaultEffect::Stop { .. } => Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`"),

@@ -17,7 +17,8 @@ use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use crate::engine::stage::plan::Plan;
-use crate::history::{ClockKind, EventKind, HostIndex};
+use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
+use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::master::SmallBytes;
 use crate::master::server::Server;
 use crate::scenario::{Case, Persistence};
@@ -29,14 +30,14 @@ pub(super) struct World {
     pub(super) seed: u64,
     pub(super) clock: Arc<RunClock>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) nodes: IdVec<NodeId, Arc<Node>>,
     ended: Notify,
     is_ended: AtomicBool,
     describe: Describe,
     /// Directory for reports.
     pub(super) out: PathBuf,
     /// Stage of each planned fault. A fault of several hosts has one planned fault per host.
-    stages: Mutex<Vec<Stage>>,
+    stages: Mutex<IdVec<StrikeId, Stage>>,
 }
 
 /// A function that describes a verdict in words.
@@ -54,9 +55,9 @@ impl World {
     pub(super) fn new(
         (case, plan, seed): (Case, Plan, u64),
         (describe, out): (Describe, PathBuf),
-        (clock, recorder, nodes): (Arc<RunClock>, Arc<Recorder>, Vec<Arc<Node>>),
+        (clock, recorder, nodes): (Arc<RunClock>, Arc<Recorder>, IdVec<NodeId, Arc<Node>>),
     ) -> Self {
-        let stages = Mutex::new(vec![Stage::Waiting; plan.faults.len()]);
+        let stages = Mutex::new(IdVec::filled(plan.faults.len(), Stage::Waiting));
         Self {
             case,
             plan,
@@ -70,6 +71,20 @@ impl World {
             out,
             stages,
         }
+    }
+
+    /// Returns the node whose server is on `host`; `serve` has no replicas.
+    ///
+    /// # Panics
+    ///
+    /// If the host has no server.
+    pub(super) fn node_on(&self, host: HostId) -> &Arc<Node> {
+        &self.nodes[self.plan.node_at(host)]
+    }
+
+    /// Returns the node that has this server.
+    pub(super) fn node_of(&self, server: ServerId) -> &Arc<Node> {
+        &self.nodes[self.plan.servers[server].node]
     }
 
     /// Ends the run.
@@ -96,11 +111,10 @@ impl World {
     }
 
     /// Returns the readings of the nodes' wall clocks at time 0.
-    pub(super) fn walls_at_start_ns(&self) -> Vec<u64> {
+    pub(super) fn walls_at_start_ns(&self) -> IdVec<NodeId, u64> {
         let origin_ns = self.clock.origin_ns().unwrap_or(0);
-        let offsets =
-            self.plan.clocks.iter().take(self.nodes.len()).map(|(offset_ns, _)| offset_ns);
-        let clocks = offsets.map(|offset_ns| self.clock.clocks(*offset_ns));
+        let offsets = self.nodes.ids().map(|node| self.plan.clocks[node.first_host()].0);
+        let clocks = offsets.map(|offset_ns| self.clock.clocks(offset_ns));
         clocks.map(|clocks| clocks.read(ClockKind::Wall, origin_ns)).collect()
     }
 
@@ -116,37 +130,41 @@ impl World {
         }
     }
 
-    fn stages(&self) -> MutexGuard<'_, Vec<Stage>> {
+    fn stages(&self) -> MutexGuard<'_, IdVec<StrikeId, Stage>> {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Yields the stages of `fault`, one per host.
-    fn stages_of(&self, stages: &[Stage], fault: usize) -> impl Iterator<Item = Stage> {
-        let planned = self.plan.faults.iter().zip(stages);
-        planned.filter(move |(it, _)| usize::from(it.place) == fault).map(|(_, stage)| *stage)
+    fn stages_of(
+        &self,
+        stages: &IdVec<StrikeId, Stage>,
+        fault: FaultId,
+    ) -> impl Iterator<Item = Stage> {
+        let planned = self.plan.faults.values().zip(stages.values());
+        planned.filter(move |(it, _)| it.fault == fault).map(|(_, stage)| *stage)
     }
 
     /// Notes that a planned fault is about to strike its host. The event is recorded at the first
     /// host.
-    pub(super) fn begins(&self, place: usize) {
-        let fault = self.plan.faults[place].place;
+    pub(super) fn begins(&self, strike: StrikeId) {
+        let fault = self.plan.faults[strike].fault;
         let stages = self.stages();
-        if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Waiting) {
+        if self.stages_of(&stages, fault).all(|stage| stage == Stage::Waiting) {
             self.recorder.tell(EventKind::FaultBegan { fault });
         }
     }
 
     /// Notes that a planned fault has struck its host.
-    pub(super) fn has_begun(&self, place: usize) {
-        self.stages()[place] = Stage::Begun;
+    pub(super) fn has_begun(&self, strike: StrikeId) {
+        self.stages()[strike] = Stage::Begun;
     }
 
     /// Notes that a planned fault is over for its host. The event is recorded at the last host.
-    pub(super) fn is_over(&self, place: usize) {
-        let fault = self.plan.faults[place].place;
+    pub(super) fn is_over(&self, strike: StrikeId) {
+        let fault = self.plan.faults[strike].fault;
         let mut stages = self.stages();
-        stages[place] = Stage::Over;
-        if self.stages_of(&stages, fault.into()).all(|stage| stage == Stage::Over) {
+        stages[strike] = Stage::Over;
+        if self.stages_of(&stages, fault).all(|stage| stage == Stage::Over) {
             self.recorder.tell(EventKind::FaultEnded { fault });
         }
     }
@@ -154,7 +172,8 @@ impl World {
     /// Returns the id and the stage of every fault: the stage of the host that is least far.
     pub(super) fn faults(&self) -> Vec<(String, Stage)> {
         let stages = self.stages();
-        let faults = self.plan.scenario.faults.iter().enumerate();
+        let scenario = &self.plan.scenario;
+        let faults = FaultId::first(scenario.faults.len()).zip(&scenario.faults);
         let stage = |fault| self.stages_of(&stages, fault).min().unwrap_or(Stage::Waiting);
         faults.map(|(fault, it)| (it.id.clone(), stage(fault))).collect()
     }
@@ -182,7 +201,7 @@ impl World {
     fn tell_clock(&self, node: &Node) {
         let segment = node.clocks().segment(ClockKind::Wall);
         self.recorder.tell(EventKind::Clock {
-            host: HostIndex(node.place),
+            host: node.id.first_host(),
             clock: ClockKind::Wall,
             local_ns: segment.local_at(self.clock.now_ns()),
             rate_ppb: segment.rate_ppb,
@@ -197,23 +216,23 @@ impl World {
         }
         let wall_ms = node.wall_ns() / 1_000_000;
         let incarnation = server.incarnation() + 1;
-        let place = node.place;
+        let id = node.id;
         server.restart(
-            identity::run_id(place, incarnation),
+            identity::run_id(id, incarnation),
             wall_ms,
             |ended| node.tell_of(&ended),
             |key, entry| {
                 if self.recorder.is_key(key) {
                     let expires_wall_ms = entry.expires_wall_ms.unwrap_or(u64::MAX);
                     let writer = entry.writer;
-                    let returned = EventKind::KeyReturned { node: place, writer, expires_wall_ms };
+                    let returned = EventKind::KeyReturned { node: id, writer, expires_wall_ms };
                     self.recorder.tell(returned);
                 }
             },
         );
         server.forget();
         node.executor.revive(&server);
-        self.recorder.tell(EventKind::NodeUp { node: place, incarnation });
+        self.recorder.tell(EventKind::NodeUp { node: id, incarnation });
         drop(server);
         node.change(|node_faults| node_faults.rise(incarnation));
         node.reopen_door(incarnation).await;
@@ -221,7 +240,7 @@ impl World {
 
     /// Runs the background syncs of a node, once a second.
     pub(super) async fn sync_disk(self: Arc<Self>, node: Arc<Node>) {
-        let storage = self.plan.nodes[usize::from(node.place)].storage;
+        let storage = self.plan.servers[node.id.first_server()].storage;
         if storage.persistence != Persistence::Everysec {
             return;
         }

@@ -2,7 +2,7 @@
 
 use redlock_client::protocol::{Introduction, NodeMask, Token};
 
-use crate::history::{Answer, AttemptId, ClockKind, OpKind, Settlement};
+use crate::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl Response {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The node.
-    pub node: u8,
+    pub node: NodeId,
     /// Number of the lane; a client may keep several lanes to one node.
     pub lane: u16,
     /// Number of the connection on the lane; it grows with each new connection.

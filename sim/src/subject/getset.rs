@@ -14,7 +14,7 @@ use super::{
     Action, Ask, Connect, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response,
     Route, Settings,
 };
-use crate::history::{AttemptId, ClockKind, OpKind, Settlement};
+use crate::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 const MS_NS: u64 = 1_000_000;
 
@@ -196,7 +196,7 @@ impl GetSetClient {
 
     fn send(&mut self, ask: Ask) {
         let command = (self.attempt, ask, holding(self.expiry_ms));
-        self.transport.send(Connect::Pooled, 0, command, &mut self.actions);
+        self.transport.send(Connect::Pooled, NodeId(0), command, &mut self.actions);
     }
 
     fn decide(&mut self) {
@@ -273,7 +273,7 @@ mod tests {
     fn answer(client: &mut GetSetClient, ask: Ask, word: ReplyValue) {
         let attempt = AttemptId::default();
         let response = Response { command: 0, attempt, op: ask.op(), word };
-        client.handle_response(Route { node: 0, lane: 0, epoch: 1 }, response, now(1_000));
+        client.handle_response(Route { node: NodeId(0), lane: 0, epoch: 1 }, response, now(1_000));
     }
 
     fn value(ms: u64) -> ReplyValue {

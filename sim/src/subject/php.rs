@@ -18,7 +18,8 @@ use super::{
     Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
     Settings,
 };
-use crate::history::{AttemptId, ClockKind, Settlement};
+use crate::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
+use crate::ids::IdVec;
 
 /// Number of tries in one call of `lock()`; they share a token.
 const TRIES: u32 = 3;
@@ -32,6 +33,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// `default_socket_timeout` of PHP, which bounds the wait for a reply.
 pub(super) const SOCKET_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The node that the class asks first.
+const FIRST: NodeId = NodeId(0);
 
 /// A task that the class does node after node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +53,7 @@ enum State {
     /// Waits for the reply of a node, or for its connection to open.
     Blocked {
         task: Task,
-        node: usize,
+        node: NodeId,
         dials: bool,
         timeout_boot_ns: u64,
     },
@@ -76,7 +80,7 @@ struct Instance {
 pub struct PhpClient {
     settings: Settings,
     socket_timeout: Duration,
-    instances: Vec<Instance>,
+    instances: IdVec<NodeId, Instance>,
     /// Number of instances that the class has: those that connected before the first failed
     /// connect.
     known: usize,
@@ -103,7 +107,7 @@ impl PhpClient {
         Self {
             settings,
             socket_timeout,
-            instances: vec![Instance::default(); settings.nodes],
+            instances: IdVec::filled(settings.nodes, Instance::default()),
             known: 0,
             actions: VecDeque::with_capacity(16),
             state: State::Idle,
@@ -162,7 +166,7 @@ impl PhpClient {
         self.tries_of_call += 1;
         self.agreed = NodeMask::EMPTY;
         self.t1_ns = now.lease_ns;
-        self.go_on(if self.known == 0 { Task::Connect } else { Task::Lock }, 0, now);
+        self.go_on(if self.known == 0 { Task::Connect } else { Task::Lock }, FIRST, now);
     }
 
     pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
@@ -182,7 +186,7 @@ impl PhpClient {
     pub(super) fn release(&mut self, now: Now) {
         self.wanted = None;
         match self.state {
-            State::Held { .. } => return self.go_on(Task::Unlock, 0, now),
+            State::Held { .. } => return self.go_on(Task::Unlock, FIRST, now),
             State::Blocked { task: Task::Unlock, .. } => {
                 self.actions.push_back(Action::GaveUp);
                 return;
@@ -207,15 +211,15 @@ impl PhpClient {
         }
         self.instances[node].is_open = true;
         if task == Task::Connect {
-            self.known = node + 1;
-            self.go_on(task, node + 1, now);
+            self.known = node.index() + 1;
+            self.go_on(task, after(node), now);
         } else {
             self.ask(task, node, now);
         }
     }
 
     pub(super) fn handle_closed(&mut self, route: Route, now: Now) {
-        let node = usize::from(route.node);
+        let node = route.node;
         if !self.is_of(route, node) {
             return;
         }
@@ -233,9 +237,9 @@ impl PhpClient {
             return;
         }
         if task == Task::Lock && response.word == ReplyValue::Ok {
-            self.agreed.insert(NodeIndex::new(node));
+            self.agreed.insert(NodeIndex::new(node.index()));
         }
-        self.go_on(task, node + 1, now);
+        self.go_on(task, after(node), now);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Now) {
@@ -279,23 +283,23 @@ impl PhpClient {
         self.actions.push_back(Action::AttemptDue);
     }
 
-    fn is_of(&self, route: Route, node: usize) -> bool {
-        usize::from(route.node) == node && route.epoch == self.instances[node].epoch
+    fn is_of(&self, route: Route, node: NodeId) -> bool {
+        route.node == node && route.epoch == self.instances[node].epoch
     }
 
     /// Continues the task at `node`, or with the step after the last node.
-    fn go_on(&mut self, task: Task, node: usize, now: Now) {
+    fn go_on(&mut self, task: Task, node: NodeId, now: Now) {
         match task {
-            Task::Connect if node < self.settings.nodes => self.dial(task, node, now),
-            Task::Connect => self.go_on(Task::Lock, 0, now),
-            _ if node < self.known => self.ask(task, node, now),
+            Task::Connect if node.index() < self.settings.nodes => self.dial(task, node, now),
+            Task::Connect => self.go_on(Task::Lock, FIRST, now),
+            _ if node.index() < self.known => self.ask(task, node, now),
             Task::Lock => self.decide(now),
             Task::UnlockAfterFailure => self.sleep(now),
             Task::Unlock => self.finish(),
         }
     }
 
-    fn dial(&mut self, task: Task, node: usize, now: Now) {
+    fn dial(&mut self, task: Task, node: NodeId, now: Now) {
         self.instances[node].epoch += 1;
         self.actions.push_back(Action::Dial(self.route(node)));
         let timeout_boot_ns = now.boot_ns + nanos(CONNECT_TIMEOUT);
@@ -303,7 +307,7 @@ impl PhpClient {
     }
 
     /// Sends the task's command to a node; first reopens a lost connection.
-    fn ask(&mut self, task: Task, node: usize, now: Now) {
+    fn ask(&mut self, task: Task, node: NodeId, now: Now) {
         if !self.instances[node].is_open {
             return self.dial(task, node, now);
         }
@@ -334,7 +338,7 @@ impl PhpClient {
         }
         let slow = 2 * self.agreed.len() >= self.quorum_doubled();
         self.settle(if slow { Settlement::TooSlow } else { Settlement::Taken });
-        self.go_on(Task::UnlockAfterFailure, 0, now);
+        self.go_on(Task::UnlockAfterFailure, FIRST, now);
     }
 
     /// Throws an exception: leaves the call and skips its remaining steps.
@@ -388,14 +392,19 @@ impl PhpClient {
         }
     }
 
-    fn hang_up(&mut self, node: usize) {
+    fn hang_up(&mut self, node: NodeId) {
         self.instances[node].is_open = false;
         self.actions.push_back(Action::Reset(self.route(node)));
     }
 
-    fn route(&self, node: usize) -> Route {
-        Route { node: node as u8, lane: 0, epoch: self.instances[node].epoch }
+    fn route(&self, node: NodeId) -> Route {
+        Route { node, lane: 0, epoch: self.instances[node].epoch }
     }
+}
+
+/// Returns the node that the class asks after `node`.
+fn after(node: NodeId) -> NodeId {
+    NodeId(node.0 + 1)
 }
 
 #[cfg(test)]

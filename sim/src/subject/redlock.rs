@@ -4,14 +4,15 @@ use core::time::Duration;
 
 use redlock_client::protocol::{
     self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
-    Limit, LinkConfig, LockConfig, LockId, MAX_NODES, NodeCount, NodeIndex, NodeSet, Op, Reply,
-    ResourceId, RetryDelay, Token,
+    Limit, LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
+    RetryDelay, Token,
 };
 
 use super::{
     Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
 };
-use crate::history::{AttemptId, ClockKind, Refusal, Settlement};
+use crate::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
+use crate::ids::PerNode;
 use crate::scenario::{Acquire, Lock};
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
@@ -32,22 +33,22 @@ pub struct RedlockClient {
     keeps_alive: bool,
     /// T1 of the latest keep-alive extension that was reported to the host.
     renewed: Option<BootInstant>,
-    client: u8,
+    client: ClientId,
 }
 
 /// A client with open connections, kept because most runs begin with the same one.
 #[derive(Debug)]
 struct Warm {
     now: BootInstant,
-    introductions: [Option<Introduction>; MAX_NODES],
+    introductions: PerNode<Option<Introduction>>,
     machine: NodeSet,
 }
 
 impl RedlockClient {
-    /// Returns the client at place `client` of a scenario with this lock and `nodes` nodes.
+    /// Returns the client `client` of a scenario with this lock and `nodes` nodes.
     #[must_use]
     pub fn new(
-        client: u8,
+        client: ClientId,
         lock: &Lock,
         ttl: Duration,
         fleet_max_ttl: Duration,
@@ -89,23 +90,21 @@ impl RedlockClient {
 
     /// Resets to the beginning of a run. With `warm`, the connection to every node with an
     /// introduction is open; the other nodes refused.
-    pub fn reset(&mut self, now: Now, warm: Option<&[Option<Introduction>]>) {
+    pub fn reset(&mut self, now: Now, warm: Option<&PerNode<Option<Introduction>>>) {
         (self.lock, self.keeps_alive, self.renewed) = (None, false, None);
         let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
         let now = instant(now);
-        let mut introductions = [None; MAX_NODES];
-        introductions[..told.len()].copy_from_slice(told);
         match &self.warm {
-            Some(it) if it.now == now && it.introductions == introductions => {
+            Some(it) if it.now == now && it.introductions == *told => {
                 self.machine.reset_to(&it.machine);
             }
             known => {
                 let is_first = known.is_none();
                 self.machine.reset_to(&self.cold);
-                open(&mut self.machine, &introductions, now);
+                open(&mut self.machine, told, now);
                 if is_first {
                     let machine = self.machine.clone();
-                    self.warm = Some(Warm { now, introductions, machine });
+                    self.warm = Some(Warm { now, introductions: *told, machine });
                 }
             }
         }
@@ -114,8 +113,8 @@ impl RedlockClient {
     /// Returns the reading of the boot clock from which the votes of `node` count; `u64::MAX` means
     /// never.
     #[must_use]
-    pub fn eligible_from_ns(&self, node: u8) -> u64 {
-        let from = self.machine.eligible_from(NodeIndex::new(usize::from(node)));
+    pub fn eligible_from_ns(&self, node: NodeId) -> u64 {
+        let from = self.machine.eligible_from(NodeIndex::new(node.index()));
         from.map_or(u64::MAX, BootInstant::as_nanos)
     }
 
@@ -231,7 +230,7 @@ impl RedlockClient {
     }
 
     fn as_action(&self, command: Command) -> Action {
-        let route = |node: NodeIndex, epoch| Route { node: node.get() as u8, lane: 0, epoch };
+        let route = |node: NodeIndex, epoch| Route { node: NodeId::at(node.get()), lane: 0, epoch };
         match command {
             Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
             Command::Reset { node, epoch, .. } => Action::Reset(route(node, epoch)),
@@ -289,16 +288,16 @@ impl RedlockClient {
 }
 
 /// Opens the connection to every node with an introduction; the other nodes refuse.
-fn open(machine: &mut NodeSet, introductions: &[Option<Introduction>], now: BootInstant) {
+fn open(machine: &mut NodeSet, told: &PerNode<Option<Introduction>>, now: BootInstant) {
     machine.connect(now);
     while let Some(command) = machine.poll_command() {
         match command {
-            Command::Dial { node, epoch } if introductions[node.get()].is_some() => {
+            Command::Dial { node, epoch } if told[NodeId::at(node.get())].is_some() => {
                 machine.handle_connected(node, epoch, now);
             }
             Command::Dial { node, epoch } => machine.handle_closed(node, epoch, now),
             Command::Write { node, epoch, .. } => {
-                let said = introductions[node.get()].map_or(Reply::Error, Reply::Introduction);
+                let said = told[NodeId::at(node.get())].map_or(Reply::Error, Reply::Introduction);
                 machine.handle_reply(node, epoch, said, now);
             }
             Command::Reset { .. } => unreachable!("nothing goes wrong before the beginning"),
@@ -310,7 +309,7 @@ fn open(machine: &mut NodeSet, introductions: &[Option<Introduction>], now: Boot
 #[must_use]
 pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     let mut bytes = [0; Token::LENGTH];
-    bytes[0] = attempt.client;
+    bytes[0] = attempt.client.0;
     bytes[1..3].copy_from_slice(&attempt.number.to_le_bytes());
     bytes[12..].copy_from_slice(&random.to_le_bytes());
     Token::from_bytes(bytes)
@@ -318,7 +317,7 @@ pub fn token_of(attempt: AttemptId, random: u64) -> Token {
 
 /// Returns the attempt that drew `token`; an introduction has no attempt and belongs to number 0 of
 /// `client`.
-fn attempt_of(client: u8, token: &Token) -> AttemptId {
+fn attempt_of(client: ClientId, token: &Token) -> AttemptId {
     let bytes = token.as_bytes();
     AttemptId { client, number: u16::from_le_bytes([bytes[1], bytes[2]]) }
 }
@@ -353,5 +352,5 @@ fn instant(now: Now) -> BootInstant {
 }
 
 fn node(route: Route) -> NodeIndex {
-    NodeIndex::new(usize::from(route.node))
+    NodeIndex::new(route.node.index())
 }

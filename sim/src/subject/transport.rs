@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use redlock_client::protocol::Token;
 
 use super::{Action, Ask, Connect, Route};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, NodeId};
 
 /// Lane on which a resending driver sends a SET again.
 const SPARE_LANE: u16 = 1;
@@ -61,7 +61,7 @@ impl Transport {
     pub(super) fn send(
         &mut self,
         connect: Connect,
-        node: u8,
+        node: NodeId,
         command: (AttemptId, Ask, Token),
         actions: &mut VecDeque<Action>,
     ) {
@@ -85,7 +85,7 @@ impl Transport {
     fn send_on(
         &mut self,
         place: usize,
-        node: u8,
+        node: NodeId,
         (attempt, ask, token): (AttemptId, Ask, Token),
         actions: &mut VecDeque<Action>,
     ) {

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use super::choice::{Choice, Choices, Label};
+use crate::ids::{ConnectionId, HostId, Id, IdVec, PerHost};
 
-/// Largest number of hosts in a world: nine nodes, eight clients, the probe, the protected
-/// resource, nine replicas.
-const HOSTS_MAX: usize = 28;
+const NO_CUTS: PerHost<PerHost<u8>> = PerHost::filled(PerHost::filled(0));
 
 /// TCP retransmits after 200 ms and doubles the delay up to two minutes.
 const RETRANSMISSION_FIRST_NS: u64 = 200_000_000;
@@ -69,9 +68,9 @@ pub struct Pipe<P> {
 #[derive(Clone, Debug)]
 pub struct Connection<P> {
     /// Host of the client.
-    pub client: u8,
+    pub client: HostId,
     /// Host of the server.
-    pub server: u8,
+    pub server: HostId,
     /// Number of the lane from the client to that server.
     pub lane: u16,
     /// Number of the connection on that lane.
@@ -87,9 +86,10 @@ pub struct Connection<P> {
 /// All connections of a run, and the partitions between hosts.
 #[derive(Clone, Debug)]
 pub struct Network<P> {
-    connections: Vec<Connection<P>>,
+    connections: IdVec<ConnectionId, Connection<P>>,
     live: usize,
-    cuts: [[u8; HOSTS_MAX]; HOSTS_MAX],
+    /// Number of cuts from each host to each other.
+    cuts: PerHost<PerHost<u8>>,
     any_cut: bool,
 }
 
@@ -118,7 +118,7 @@ impl<P> Connection<P> {
         }
     }
 
-    fn ends(&self, direction: Direction) -> (u8, u8) {
+    fn ends(&self, direction: Direction) -> (HostId, HostId) {
         match direction {
             Direction::Down => (self.server, self.client),
             Direction::Up => (self.client, self.server),
@@ -128,12 +128,7 @@ impl<P> Connection<P> {
 
 impl<P: Copy> Default for Network<P> {
     fn default() -> Self {
-        Self {
-            connections: Vec::with_capacity(32),
-            live: 0,
-            cuts: [[0; HOSTS_MAX]; HOSTS_MAX],
-            any_cut: false,
-        }
+        Self { connections: Vec::with_capacity(32).into(), live: 0, cuts: NO_CUTS, any_cut: false }
     }
 }
 
@@ -142,23 +137,24 @@ impl<P: Copy> Network<P> {
     pub fn clear(&mut self) {
         self.live = 0;
         if self.any_cut {
-            self.cuts = [[0; HOSTS_MAX]; HOSTS_MAX];
+            self.cuts = NO_CUTS;
             self.any_cut = false;
         }
     }
 
     /// Creates a connection in the state `Dialing`; the caller sends the handshake.
-    pub fn dial(&mut self, client: u8, server: u8, lane: u16, epoch: u32) -> u16 {
-        let place = self.live;
+    pub fn dial(&mut self, client: HostId, server: HostId, lane: u16, epoch: u32) -> ConnectionId {
+        assert!(self.live <= usize::from(u16::MAX), "a run has at most 65 536 connections");
+        let id = ConnectionId::at(self.live);
         self.live += 1;
-        if place == self.connections.len() {
+        if id.index() == self.connections.len() {
             let (up, down) = (Pipe::default(), Pipe::default());
             let state = ConnectionState::Dialing;
             let served = false;
             let it = Connection { client, server, lane, epoch, state, served, up, down };
             self.connections.push(it);
         } else {
-            let connection = &mut self.connections[place];
+            let connection = &mut self.connections[id];
             connection.up.reset();
             connection.down.reset();
             connection.state = ConnectionState::Dialing;
@@ -166,32 +162,32 @@ impl<P: Copy> Network<P> {
             (connection.client, connection.server) = (client, server);
             (connection.lane, connection.epoch) = (lane, epoch);
         }
-        u16::try_from(place).expect("a run has at most 65 536 connections")
+        id
     }
 
     /// Returns the connection with this number.
     #[must_use]
-    pub fn connection(&self, number: u16) -> &Connection<P> {
-        assert!(usize::from(number) < self.live, "no connection {number}");
-        &self.connections[usize::from(number)]
+    pub fn connection(&self, number: ConnectionId) -> &Connection<P> {
+        assert!(number.index() < self.live, "no connection {number}");
+        &self.connections[number]
     }
 
     /// Returns the connection with this number.
-    pub fn connection_mut(&mut self, number: u16) -> &mut Connection<P> {
-        assert!(usize::from(number) < self.live, "no connection {number}");
-        &mut self.connections[usize::from(number)]
+    pub fn connection_mut(&mut self, number: ConnectionId) -> &mut Connection<P> {
+        assert!(number.index() < self.live, "no connection {number}");
+        &mut self.connections[number]
     }
 
-    /// Returns the numbers of all connections of the run.
-    pub fn numbers(&self) -> impl Iterator<Item = u16> + use<P> {
-        0..self.live as u16
+    /// Returns the identities of all connections of the run.
+    pub fn numbers(&self) -> impl Iterator<Item = ConnectionId> + use<P> {
+        ConnectionId::first(self.live)
     }
 
     /// Sends an item. Returns its arrival time at the other end if nothing blocks it; the caller
     /// calls [`Network::arrive`] at that time.
     pub fn send(
         &mut self,
-        number: u16,
+        number: ConnectionId,
         direction: Direction,
         what: Arrival<P>,
         now_ns: u64,
@@ -208,7 +204,12 @@ impl<P: Copy> Network<P> {
     }
 
     /// Takes the front item of the pipe if it has arrived and no partition blocks it.
-    pub fn arrive(&mut self, number: u16, direction: Direction, now_ns: u64) -> Option<Arrival<P>> {
+    pub fn arrive(
+        &mut self,
+        number: ConnectionId,
+        direction: Direction,
+        now_ns: u64,
+    ) -> Option<Arrival<P>> {
         let (from, to) = self.connection(number).ends(direction);
         let cut = self.any_cut && self.is_cut(from, to);
         let pipe = self.connection_mut(number).pipe_mut(direction);
@@ -227,14 +228,14 @@ impl<P: Copy> Network<P> {
 
     /// Returns true if nothing passes from `from` to `to`.
     #[must_use]
-    pub fn is_cut(&self, from: u8, to: u8) -> bool {
-        self.cuts[usize::from(from)][usize::from(to)] > 0
+    pub fn is_cut(&self, from: HostId, to: HostId) -> bool {
+        self.cuts[from][to] > 0
     }
 
     /// Blocks everything from `from` to `to`. Cuts are counted: [`Network::heal`] must follow as
     /// often.
-    pub fn cut(&mut self, from: u8, to: u8) {
-        self.cuts[usize::from(from)][usize::from(to)] += 1;
+    pub fn cut(&mut self, from: HostId, to: HostId) {
+        self.cuts[from][to] += 1;
         self.any_cut = true;
     }
 
@@ -243,8 +244,8 @@ impl<P: Copy> Network<P> {
     /// # Panics
     ///
     /// If there is no cut.
-    pub fn heal(&mut self, from: u8, to: u8) {
-        let cuts = &mut self.cuts[usize::from(from)][usize::from(to)];
+    pub fn heal(&mut self, from: HostId, to: HostId) {
+        let cuts = &mut self.cuts[from][to];
         *cuts = cuts.checked_sub(1).expect("healed what was not cut");
     }
 
@@ -254,7 +255,7 @@ impl<P: Copy> Network<P> {
         &mut self,
         now_ns: u64,
         choices: &Choices,
-        mut schedule: impl FnMut(u16, Direction, u64),
+        mut schedule: impl FnMut(ConnectionId, Direction, u64),
     ) {
         for number in self.numbers() {
             for direction in [Direction::Up, Direction::Down] {
@@ -269,9 +270,9 @@ impl<P: Copy> Network<P> {
                 let Some(front) = pipe.flights.front() else { continue };
                 let choice = Choice {
                     direction: direction as u8,
-                    node: to,
-                    repeat: u32::from(number),
-                    ..Choice::of(Label::Retransmission, from)
+                    node: to.0,
+                    repeat: u32::from(number.0),
+                    ..Choice::of(Label::Retransmission, from.0)
                 };
                 let again_ns = next_retransmission(front.sent_ns, now_ns, choices, choice);
                 for flight in &mut pipe.flights {
@@ -285,7 +286,7 @@ impl<P: Copy> Network<P> {
 
     /// The client resets the connection: data that has not reached the server's kernel is lost, and
     /// the client receives no reply.
-    pub fn reset(&mut self, number: u16) {
+    pub fn reset(&mut self, number: ConnectionId) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
         connection.up.flights.clear();
@@ -296,7 +297,7 @@ impl<P: Copy> Network<P> {
 
     /// The client process ends: its written data still arrives, and it receives no reply. With
     /// `with_its_kernel` the whole host ends, so no kernel retransmits.
-    pub fn client_gone(&mut self, number: u16, with_its_kernel: bool) {
+    pub fn client_gone(&mut self, number: ConnectionId, with_its_kernel: bool) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
         connection.up.orphaned = with_its_kernel;
@@ -309,7 +310,7 @@ impl<P: Copy> Network<P> {
 
     /// Loses everything that crosses from `from` to `to` on the existing connections, without
     /// notice to either end.
-    pub fn silence(&mut self, from: u8, to: u8) {
+    pub fn silence(&mut self, from: HostId, to: HostId) {
         for number in self.numbers() {
             for direction in [Direction::Up, Direction::Down] {
                 if self.connection(number).ends(direction) == (from, to) {

@@ -4,7 +4,7 @@ use redlock_client::protocol::NodeMask;
 
 use super::process::{Process, Waiting};
 use crate::engine::stage::Stage;
-use crate::history::{AttemptId, EventKind};
+use crate::history::{AttemptId, EventKind, NodeIds};
 
 impl Process {
     /// Asks for an extension; the application waits until the extension is decided.
@@ -39,8 +39,10 @@ impl Process {
         attempt: AttemptId,
         extended: Option<(NodeMask, u64)>,
     ) {
-        let (counted, deadline_local_ns) =
-            extended.map_or((0, 0), |(counted, deadline_ns)| (counted.bits(), deadline_ns));
+        let (counted, deadline_local_ns) = extended
+            .map_or((NodeIds::EMPTY, 0), |(counted, deadline_ns)| {
+                (NodeIds::from_bits(counted.bits()), deadline_ns)
+            });
         let (round, extended) = (self.rounds, extended.is_some());
         stage.record(EventKind::ExtensionSettled {
             attempt,

@@ -5,7 +5,10 @@
 
 use crate::engine::stage::plan::{Plan, PlannedOp};
 use crate::engine::stage::{ClientHost, Input, Packet, QueueEntry, Stage};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement};
+use crate::history::{
+    Answer, AttemptId, ClientId, ClockKind, EventKind, HostId, NodeId, NodeIds, OpKind, Settlement,
+};
+use crate::ids::{ConnectionId, IdVec, PerNode};
 use crate::resource::BLIND;
 use crate::scenario::{Checks, Point};
 use crate::subject::{
@@ -43,8 +46,8 @@ pub(super) struct Held {
 /// One client process.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub(super) place: u8,
-    pub(super) host: HostIndex,
+    pub(super) client: ClientId,
+    pub(super) host: HostId,
     pub(super) subject: Subject,
     pub(super) ops: Vec<PlannedOp>,
     pub(super) next_op: usize,
@@ -62,24 +65,24 @@ pub(super) struct Process {
     /// Drawn when the grant is decided, so that tokens have the order of grants.
     drawn_token: u64,
     pub(super) held: Option<Held>,
-    pub(super) routes: Vec<(Route, u16)>,
-    pub(super) store: u16,
+    pub(super) routes: Vec<(Route, ConnectionId)>,
+    pub(super) store: ConnectionId,
     timer_serial: u32,
     timer_at_ns: u64,
     /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
-    eligible_from_ns: Vec<u64>,
+    eligible_from_ns: IdVec<NodeId, u64>,
     pub(super) done: bool,
     pub(super) got_lease: bool,
 }
 
 impl Process {
-    pub(super) fn new(plan: &Plan, place: usize, ops: Vec<PlannedOp>) -> Self {
-        let subject = plan.subject(place);
-        let Profile { nodes, quorum, .. } = subject.profile();
+    pub(super) fn new(plan: &Plan, client: ClientId, ops: Vec<PlannedOp>) -> Self {
+        let subject = plan.subject(client);
+        let quorum = subject.profile().quorum;
         Self {
-            place: place as u8,
-            host: plan.scenario.client_host(place),
+            client,
+            host: plan.client_host(client),
             subject,
             ops,
             next_op: 0,
@@ -94,11 +97,11 @@ impl Process {
             drawn_token: 0,
             held: None,
             routes: Vec::with_capacity(32),
-            store: 0,
+            store: ConnectionId::default(),
             timer_serial: 0,
             timer_at_ns: u64::MAX,
             subject_due_boot_ns: None,
-            eligible_from_ns: Vec::with_capacity(nodes),
+            eligible_from_ns: IdVec::new(),
             done: false,
             got_lease: false,
         }
@@ -125,17 +128,15 @@ impl Process {
             Subject::Policy(it) => it.reset(warm),
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
-                let mut introductions = [const { None }; 9];
-                for (node, said) in introductions.iter_mut().enumerate().take(plan.node_count) {
-                    let server = stage.server_of(plan, self.place, node as u8);
+                let introductions = PerNode::from_fn(|node| {
+                    let server = plan.has_node(node).then(|| stage.server_of(self.client, node))?;
                     let is_open = stage.is_open_at_start(server);
-                    *said = is_open.then(|| stage.introduction(plan, server));
-                }
-                it.reset(now, Some(&introductions[..plan.node_count]));
+                    is_open.then(|| stage.introduction(plan, server))
+                });
+                it.reset(now, Some(&introductions));
             }
         }
-        let store = plan.scenario.store_host().0;
-        self.store = self.open(stage, store);
+        self.store = self.open(stage, plan.scenario.store_host(), 0);
         if warm {
             self.open_warm_connections(plan, stage);
         }
@@ -149,7 +150,7 @@ impl Process {
     /// Takes all steps that are possible now, and sets the timer for the rest.
     pub(super) fn run(&mut self, plan: &Plan, stage: &mut Stage) {
         while self.step(plan, stage) {}
-        let host = &stage.clients[usize::from(self.place)];
+        let host = &stage.clients[self.client];
         if host.dead {
             self.done = true;
         } else if host.stops == 0 {
@@ -168,7 +169,7 @@ impl Process {
     }
 
     fn step(&mut self, plan: &Plan, stage: &mut Stage) -> bool {
-        if !can_run(stage, self.place) {
+        if !can_run(stage, self.client) {
             return false;
         }
         self.action = self.action.or_else(|| self.subject.poll_action());
@@ -189,7 +190,7 @@ impl Process {
         if self.use_lock(plan, stage) {
             return true;
         }
-        if let Some(&input) = stage.clients[usize::from(self.place)].inbox.front() {
+        if let Some(&input) = stage.clients[self.client].inbox.front() {
             self.take_in(plan, stage, input);
             return true;
         }
@@ -203,17 +204,17 @@ impl Process {
         stage: &mut Stage,
         attempt: AttemptId,
         point: Point,
-        node: Option<u8>,
+        node: Option<NodeId>,
     ) -> bool {
         stage.reach_point(plan, attempt, point, node);
-        can_run(stage, self.place)
+        can_run(stage, self.client)
     }
 
     fn act(&mut self, plan: &Plan, stage: &mut Stage, action: Action) -> bool {
         match action {
             Action::AttemptDue => {
                 let number = self.attempts + 1;
-                let attempt = AttemptId { client: self.place, number };
+                let attempt = AttemptId { client: self.client, number };
                 if !self.reach(plan, stage, attempt, Point::T1, None) {
                     return false;
                 }
@@ -232,7 +233,8 @@ impl Process {
             Action::Decided { attempt, counted, deadline_ns } => {
                 self.action = None;
                 self.to_deliver = Some(attempt);
-                self.decided(plan, stage, attempt, counted.bits(), deadline_ns);
+                let counted = NodeIds::from_bits(counted.bits());
+                self.decided(plan, stage, attempt, counted, deadline_ns);
             }
             Action::AttemptSettled { attempt, outcome } => {
                 self.action = None;
@@ -248,9 +250,9 @@ impl Process {
             }
             Action::Dial(route) => {
                 self.action = None;
-                let server = stage.server_of(plan, self.place, route.node);
-                let host = plan.nodes[usize::from(server)].host.0;
-                let number = stage.network.dial(self.host.0, host, route.lane, route.epoch);
+                let server = stage.server_of(self.client, route.node);
+                let host = plan.servers[server].host;
+                let number = stage.network.dial(self.host, host, route.lane, route.epoch);
                 self.routes.push((route, number));
                 stage.send(plan, number, Direction::Up, Arrival::Handshake);
             }
@@ -281,7 +283,7 @@ impl Process {
         self.attempts = attempt.number;
         self.votes = 0;
         let number = attempt.number;
-        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.place) };
+        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
         let token = token_of(attempt, stage.choices.bits(draw(Label::Token)));
         let jitter = stage.choices.bits(draw(Label::Jitter));
         let now = self.now(stage);
@@ -291,7 +293,7 @@ impl Process {
 
     fn attempt_began(&self, plan: &Plan, attempt: AttemptId, now: Now) -> EventKind {
         let scenario = &plan.scenario;
-        let client = scenario.clients.get(usize::from(self.place)).unwrap_or(&scenario.clients[0]);
+        let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
         let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
@@ -322,7 +324,7 @@ impl Process {
         plan: &Plan,
         stage: &mut Stage,
         attempt: AttemptId,
-        counted: u16,
+        counted: NodeIds,
         deadline_local_ns: u64,
     ) {
         let t2_local_ns = self.now(stage).lease_ns;
@@ -378,7 +380,7 @@ impl Process {
             }
             self.votes += usize::from(yes);
         }
-        stage.clients[usize::from(self.place)].inbox.pop_front();
+        stage.clients[self.client].inbox.pop_front();
         let now = self.now(stage);
         match input {
             Input::Connected(number) => {
@@ -445,7 +447,7 @@ impl Process {
     }
 
     fn arm_timer(&mut self, stage: &mut Stage) {
-        let clocks = &stage.clocks[self.host.get()];
+        let clocks = &stage.clocks[self.host];
         let boot = |at_ns| clocks.true_at(ClockKind::Boot, at_ns);
         let own = match self.waiting {
             Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
@@ -465,18 +467,18 @@ impl Process {
         self.timer_serial += 1;
         self.timer_at_ns = at_ns;
         if at_ns != u64::MAX {
-            let what = QueueEntry::Timer { client: self.place, serial: self.timer_serial };
+            let what = QueueEntry::Timer { client: self.client, serial: self.timer_serial };
             stage.queue.schedule(at_ns.max(stage.now_ns), what);
         }
     }
 
     fn tell_eligibility(&mut self, stage: &mut Stage) {
         let Subject::Redlock(subject) = &self.subject else { return };
-        for node in 0..self.eligible_from_ns.len() {
-            let from_local_ns = subject.eligible_from_ns(node as u8);
+        for node in self.eligible_from_ns.ids() {
+            let from_local_ns = subject.eligible_from_ns(node);
             if core::mem::replace(&mut self.eligible_from_ns[node], from_local_ns) != from_local_ns
             {
-                let (client, node) = (self.place, node as u8);
+                let client = self.client;
                 stage.record(EventKind::Eligible { client, node, from_local_ns });
             }
         }
@@ -488,7 +490,7 @@ impl Process {
     }
 }
 
-pub(super) fn can_run(stage: &Stage, client: u8) -> bool {
-    let ClientHost { dead, stops, .. } = &stage.clients[usize::from(client)];
+pub(super) fn can_run(stage: &Stage, client: ClientId) -> bool {
+    let ClientHost { dead, stops, .. } = &stage.clients[client];
     !dead && *stops == 0
 }

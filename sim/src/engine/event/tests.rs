@@ -2,7 +2,8 @@
 
 use super::Engine;
 use crate::history::{
-    Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Settlement,
+    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, HostId, KeyEnd, NodeId, OpKind,
+    Settlement,
 };
 use crate::scenario::{Case, Scenario};
 
@@ -11,7 +12,7 @@ mod failover;
 mod memory;
 
 const MS: u64 = 1_000_000;
-const C1: AttemptId = AttemptId { client: 0, number: 1 };
+const C1: AttemptId = AttemptId { client: ClientId(0), number: 1 };
 
 /// Runs one client that holds the lock from 0 to 2 s over the nodes A, B and C, with 1 ms of
 /// one-way delay, and `more`.
@@ -60,17 +61,17 @@ fn executed(at_node: u8, of: OpKind) -> impl Fn(&EventKind) -> bool {
     // The probe's commands are excluded.
     move |kind| {
         matches!(kind, EventKind::Executed { node, op, attempt, .. }
-            if (*node, *op, attempt.client) == (at_node, of, 0))
+            if (*node, *op, attempt.client) == (NodeId(at_node), of, ClientId(0)))
     }
 }
 
 fn ended(at_node: u8, why: KeyEnd) -> impl Fn(&EventKind) -> bool {
-    move |kind| matches!(kind, EventKind::KeyEnded { node, cause, .. } if (*node, *cause) == (at_node, why))
+    move |kind| matches!(kind, EventKind::KeyEnded { node, cause, .. } if (*node, *cause) == (NodeId(at_node), why))
 }
 
 fn introduces_itself(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Written { node: 0, op: OpKind::Introduce, attempt, .. }
-        if attempt.client == 0)
+    matches!(kind, EventKind::Written { node: NodeId(0), op: OpKind::Introduce, attempt, .. }
+        if attempt.client == ClientId(0))
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn a_stalled_node_executes_afterwards_in_order() {
     let stall = "at = \"0s\"\nuntil = \"30ms\"\nstall = { host = \"A\" }";
     let events = play(&fault(stall));
     assert_eq!(find(&events, executed(0, OpKind::Set)), Some(30 * MS));
-    let unstalled = |kind: &EventKind| matches!(kind, EventKind::NodeUnstalled { node: 0 });
+    let unstalled = |kind: &EventKind| matches!(kind, EventKind::NodeUnstalled { node: NodeId(0) });
     assert_eq!(find(&events, unstalled), Some(30 * MS));
 }
 
@@ -167,7 +168,10 @@ fn one_way_lets_the_request_through_and_holds_the_reply() {
     let events = play(&fault(partition));
     assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
     let delivered = |kind: &EventKind| {
-        matches!(kind, EventKind::Delivered { node: 0, answer: Answer::Yes, op: OpKind::Set, .. })
+        matches!(
+            kind,
+            EventKind::Delivered { node: NodeId(0), answer: Answer::Yes, op: OpKind::Set, .. }
+        )
     };
     assert!(find(&events, delivered).is_some_and(|at_ns| at_ns >= 300 * MS));
 }
@@ -178,13 +182,14 @@ fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
     for (host, name) in [(0, "A"), (3, "c1")] {
         let usual = format!("[cluster.clocks.{name}]\nrate-ppm = -100");
         let events = play_in(&usual, &fault(&rate.replace("HOST", name)));
-        let rates =
-            events.iter().filter_map(|event| match event.kind {
-                EventKind::Clock {
-                    host: HostIndex(at), clock: ClockKind::Wall, rate_ppb, ..
-                } if at == host => Some((event.at_ns / MS, rate_ppb)),
-                _ => None,
-            });
+        let rates = events.iter().filter_map(|event| match event.kind {
+            EventKind::Clock { host: HostId(at), clock: ClockKind::Wall, rate_ppb, .. }
+                if at == host =>
+            {
+                Some((event.at_ns / MS, rate_ppb))
+            }
+            _ => None,
+        });
         let expected = [(0, -100_000), (500, 200_000), (1_000, -100_000)];
         assert_eq!(rates.collect::<Vec<_>>(), expected, "{name}");
     }
@@ -196,7 +201,7 @@ fn a_slew_moves_all_clocks_by_its_amount() {
     let events = play(&fault(slew));
     let read = |wanted: ClockKind| {
         events.iter().rev().find_map(|event| match event.kind {
-            EventKind::Clock { host: HostIndex(3), clock, local_ns, rate_ppb: 0 }
+            EventKind::Clock { host: HostId(3), clock, local_ns, rate_ppb: 0 }
                 if clock == wanted =>
             {
                 Some(local_ns)
@@ -261,7 +266,11 @@ fn a_cold_client_dials_and_introduces_itself_before_it_locks() {
     let written: Vec<OpKind> = kept
         .iter()
         .filter_map(|event| match event.kind {
-            EventKind::Written { op, node: 0, attempt, .. } if attempt.client == 0 => Some(op),
+            EventKind::Written { op, node: NodeId(0), attempt, .. }
+                if attempt.client == ClientId(0) =>
+            {
+                Some(op)
+            }
             _ => None,
         })
         .collect();
@@ -278,7 +287,7 @@ fn a_subject_of_one_node_minds_only_that_node() {
     let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
     let mut kept = Vec::new();
     Engine::new(&case).unwrap().run(0, Some(&mut kept));
-    let elsewhere = |kind: &EventKind| matches!(kind, EventKind::Written { node: 1.., .. });
+    let elsewhere = |kind: &EventKind| matches!(kind, EventKind::Written { node: NodeId(1..), .. });
     assert_eq!(count(&kept, elsewhere), 0);
 }
 

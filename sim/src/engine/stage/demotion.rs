@@ -3,14 +3,15 @@
 use super::Stage;
 use super::nodes::Role;
 use super::plan::Plan;
-use crate::history::KeyEnd;
+use crate::history::{KeyEnd, NodeId};
+use crate::ids::ServerId;
 use crate::master::server::Server;
 
 /// A server that calls itself a replica although it is its node's master.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demoted {
-    node: u8,
-    server: u8,
+    node: NodeId,
+    server: ServerId,
 }
 
 impl Stage {
@@ -19,13 +20,13 @@ impl Stage {
     pub(in crate::engine) fn demote(
         &mut self,
         plan: &Plan,
-        node: u8,
-        of: Option<u8>,
+        node: NodeId,
+        of: Option<ServerId>,
         keeps_keys: bool,
     ) {
-        let server = self.masters[usize::from(node)];
-        let runs = self.nodes[usize::from(server)].master.is_running();
-        if !runs || plan.nodes[usize::from(node)].ideal {
+        let server = self.masters[node];
+        let runs = self.servers[server].master.is_running();
+        if !runs || plan.servers[node.first_server()].ideal {
             return;
         }
         self.demoted.push(Demoted { node, server });
@@ -33,7 +34,7 @@ impl Stage {
         if let Some(leader) = of {
             self.detach(plan, leader);
         }
-        let leader = of.map(|leader| self.nodes[usize::from(leader)].master.clone());
+        let leader = of.map(|leader| self.servers[leader].master.clone());
         let is_alone = leader.as_ref().is_some_and(|leader| !leader.is_running());
         if !keeps_keys && !is_alone {
             self.change_keys(plan, node, |server| server.resynchronise(leader.as_deref()));
@@ -43,38 +44,48 @@ impl Stage {
     }
 
     /// Promotes the server again; the replica whose keys it got follows it again.
-    pub(in crate::engine) fn end_demotion(&mut self, plan: &Plan, node: u8, of: Option<u8>) {
+    pub(in crate::engine) fn end_demotion(
+        &mut self,
+        plan: &Plan,
+        node: NodeId,
+        of: Option<ServerId>,
+    ) {
         let place = self.demoted.iter().position(|it| it.node == node);
         let Some(place) = place else { return };
         let Demoted { server, .. } = self.demoted.swap_remove(place);
         self.assume_role(server);
         if let Some(leader) = of
-            && self.nodes[usize::from(leader)].replication.role == Role::Replica
+            && self.servers[leader].replication.role == Role::Replica
         {
-            self.follow(plan, leader, self.masters[usize::from(node)]);
+            self.follow(plan, leader, self.masters[node]);
         }
         self.schedule_expiry(plan, server);
     }
 
     /// Removes the demotion of a server whose process is gone: its next process reads its
     /// configuration.
-    pub(super) fn forget_demotion(&mut self, server: u8) {
+    pub(super) fn forget_demotion(&mut self, server: ServerId) {
         self.demoted.retain(|it| it.server != server);
         self.assume_role(server);
     }
 
     /// Sets the role that the process reports.
-    pub(super) fn assume_role(&mut self, server: u8) {
+    pub(super) fn assume_role(&mut self, server: ServerId) {
         let is_demoted = self.demoted.iter().any(|it| it.server == server);
-        let host = &mut self.nodes[usize::from(server)];
+        let host = &mut self.servers[server];
         host.master.set_replica(is_demoted || host.replication.role == Role::Replica);
     }
 
     /// Changes the keys on the server of `node`, and records the end or the return of the lock's
     /// key.
-    pub(super) fn change_keys(&mut self, plan: &Plan, node: u8, change: impl FnOnce(&mut Server)) {
-        let server = self.masters[usize::from(node)];
-        let master = &mut self.nodes[usize::from(server)].master;
+    pub(super) fn change_keys(
+        &mut self,
+        plan: &Plan,
+        node: NodeId,
+        change: impl FnOnce(&mut Server),
+    ) {
+        let server = self.masters[node];
+        let master = &mut self.servers[server].master;
         let before = master.keyspace().clone();
         change(master);
         self.tell_of_keys(plan, (node, server), &before, KeyEnd::Flushed);

@@ -4,59 +4,59 @@ use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
 use super::plan::Plan;
 use super::{Input, Stage};
-use crate::history::{EventKind, KeyEnd};
+use crate::history::{ClientId, ClientIds, EventKind, KeyEnd, NodeId};
+use crate::ids::ServerId;
 use crate::master::Keyspace;
 use crate::world::ConnectionState;
 
 impl Stage {
-    /// Makes `to` the node's master, if it runs. The clients in the bit mask `told` leave the old
-    /// master.
-    pub(in crate::engine) fn fail_over(&mut self, plan: &Plan, node: u8, to: u8, told: u16) {
-        let old = self.masters[usize::from(node)];
-        if old == to || !self.nodes[usize::from(to)].master.is_running() {
+    /// Makes `to` the node's master, if it runs. The clients `told` leave the old master.
+    pub(in crate::engine) fn fail_over(
+        &mut self,
+        plan: &Plan,
+        node: NodeId,
+        to: ServerId,
+        told: ClientIds,
+    ) {
+        let old = self.masters[node];
+        if old == to || !self.servers[to].master.is_running() {
             return;
         }
         self.detach(plan, to);
-        self.masters[usize::from(node)] = to;
-        self.nodes[usize::from(to)].replication.role = Role::Master;
-        let old_runs = self.nodes[usize::from(old)].master.is_running();
+        self.masters[node] = to;
+        self.servers[to].replication.role = Role::Master;
+        let old_runs = self.servers[old].master.is_running();
         let role = if old_runs { Role::Deposed } else { Role::Replica };
-        self.nodes[usize::from(old)].replication.role = role;
+        self.servers[old].replication.role = role;
         self.assume_role(to);
         self.assume_role(old);
-        let host = plan.nodes[usize::from(to)].host;
+        let host = plan.servers[to].host;
         self.record(EventKind::FailedOver { node, host });
-        let before = self.nodes[usize::from(old)].master.keyspace().clone();
+        let before = self.servers[old].master.keyspace().clone();
         self.tell_of_keys(plan, (node, to), &before, KeyEnd::FailedOver);
         if !old_runs {
             self.node_is_up(node);
         }
         self.schedule_expiry(plan, to);
         self.lead_other_replicas(plan, node, to);
-        for client in 0..self.clients.len() as u8 {
-            // The probe is the last client; it starts after all faults.
-            let is_told =
-                usize::from(client) + 1 == self.clients.len() || told & (1 << client) != 0;
-            if is_told {
+        for client in self.clients.ids() {
+            // The probe starts after all faults.
+            if client == plan.probe() || told.contains(client) {
                 self.move_client(plan, client, node, (old, to));
             }
         }
     }
 
     /// Tells every client the present master; former masters of the node step down.
-    pub(in crate::engine) fn end_failover(&mut self, plan: &Plan, node: u8) {
-        let master = self.masters[usize::from(node)];
-        for client in 0..self.clients.len() {
-            self.known[client * plan.node_count + usize::from(node)] = master;
-        }
-        for server in 0..plan.nodes.len() as u8 {
-            let host = &self.nodes[usize::from(server)];
-            if plan.nodes[usize::from(server)].node == node
-                && host.replication.role == Role::Deposed
-            {
+    pub(in crate::engine) fn end_failover(&mut self, plan: &Plan, node: NodeId) {
+        let master = self.masters[node];
+        self.known.values_mut().for_each(|known| known[node] = master);
+        for server in plan.servers.ids() {
+            let host = &self.servers[server];
+            if plan.servers[server].node == node && host.replication.role == Role::Deposed {
                 self.forget_replication(plan, server);
                 self.drop_connections(plan, server, true);
-                self.nodes[usize::from(server)].inbox.clear();
+                self.servers[server].inbox.clear();
                 self.follow(plan, server, master);
             }
         }
@@ -65,13 +65,13 @@ impl Stage {
 
     /// Makes the node's other replicas follow the master, if no partition lies between them in
     /// either direction.
-    fn lead_other_replicas(&mut self, plan: &Plan, node: u8, master: u8) {
-        let leader = plan.nodes[usize::from(master)].host.0;
-        for server in 0..plan.nodes.len() as u8 {
-            let planned = plan.nodes[usize::from(server)];
-            let host = planned.host.0;
+    fn lead_other_replicas(&mut self, plan: &Plan, node: NodeId, master: ServerId) {
+        let leader = plan.servers[master].host;
+        for server in plan.servers.ids() {
+            let planned = plan.servers[server];
+            let host = planned.host;
             let is_cut = self.network.is_cut(leader, host) || self.network.is_cut(host, leader);
-            let replication = &self.nodes[usize::from(server)].replication;
+            let replication = &self.servers[server].replication;
             let follows_another = replication.role == Role::Replica && !replication.follows(master);
             if planned.node == node && server != master && follows_another && !is_cut {
                 self.follow(plan, server, master);
@@ -84,14 +84,14 @@ impl Stage {
     pub(super) fn tell_of_keys(
         &mut self,
         plan: &Plan,
-        (node, server): (u8, u8),
+        (node, server): (NodeId, ServerId),
         before: &Keyspace,
         cause: KeyEnd,
     ) {
-        let wall_ms = self.node_wall_ms(plan, server);
-        let Self { nodes, recorder, now_ns, returned, .. } = self;
+        let wall_ms = self.wall_ms(plan, server);
+        let Self { servers, recorder, now_ns, returned, .. } = self;
         before.compare(
-            nodes[usize::from(server)].master.keyspace(),
+            servers[server].master.keyspace(),
             wall_ms,
             cause,
             |ended| {
@@ -110,10 +110,16 @@ impl Stage {
     }
 
     /// Makes a client leave the old master; it dials the new one from now on.
-    fn move_client(&mut self, plan: &Plan, client: u8, node: u8, (old, to): (u8, u8)) {
-        self.known[usize::from(client) * plan.node_count + usize::from(node)] = to;
-        let old_host = plan.nodes[usize::from(old)].host.0;
-        let client_host = plan.node_count as u8 + client;
+    fn move_client(
+        &mut self,
+        plan: &Plan,
+        client: ClientId,
+        node: NodeId,
+        (old, to): (ServerId, ServerId),
+    ) {
+        self.known[client][node] = to;
+        let old_host = plan.servers[old].host;
+        let client_host = plan.client_host(client);
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
             let ends = (connection.client, connection.server);

@@ -1,9 +1,10 @@
 //! Effects of faults at their beginning and at their end.
 
 use super::nodes::key_ended;
-use super::plan::{Begin, Death, End, FaultEffect, Hosts, Manner, Plan};
+use super::plan::{Begin, Death, End, FaultEffect, Manner, Plan};
 use super::{Input, QueueEntry, Stage};
-use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
+use crate::ids::StrikeId;
 use crate::master::{Ended, Master};
 use crate::scenario::{Lost, Point};
 use crate::world::ConnectionState;
@@ -15,15 +16,15 @@ impl Stage {
         self.set_off.clear();
         self.set_off.resize(plan.faults.len(), false);
         self.faults_open = 0;
-        for (place, fault) in plan.faults.iter().enumerate() {
+        for (strike, fault) in plan.faults.iter() {
             self.faults_open += u32::from(fault.end != End::Never);
             if let Begin::At(at_ns) = fault.begin {
-                self.queue.schedule(at_ns, QueueEntry::FaultBegins(place as u16));
+                self.queue.schedule(at_ns, QueueEntry::FaultBegins(strike));
             }
             if let FaultEffect::Die { death: Death { backup_of_ns: Some(at_ns), .. }, .. } =
                 fault.doing
             {
-                self.queue.schedule(at_ns, QueueEntry::BackUp(place as u16));
+                self.queue.schedule(at_ns, QueueEntry::BackUp(strike));
             }
         }
     }
@@ -34,54 +35,54 @@ impl Stage {
         plan: &Plan,
         attempt: AttemptId,
         point: Point,
-        node: Option<u8>,
+        node: Option<NodeId>,
     ) {
         if !plan.has_points {
             return;
         }
-        for (place, fault) in plan.faults.iter().enumerate() {
+        for (strike, fault) in plan.faults.iter() {
             let Begin::Before { client, attempt: number, point: wanted, node: at } = fault.begin
             else {
                 continue;
             };
             let here = (client, wanted) == (attempt.client, point)
                 && number.is_none_or(|number| number == attempt.number);
-            if here && (at.is_none() || at == node) && !self.set_off[place] {
-                self.set_off[place] = true;
-                self.begin_fault(plan, place as u16);
+            if here && (at.is_none() || at == node) && !self.set_off[strike] {
+                self.set_off[strike] = true;
+                self.begin_fault(plan, strike);
             }
         }
     }
 
-    pub(in crate::engine) fn begin_fault(&mut self, plan: &Plan, place: u16) {
-        let fault = plan.faults[usize::from(place)];
+    pub(in crate::engine) fn begin_fault(&mut self, plan: &Plan, strike: StrikeId) {
+        let fault = plan.faults[strike];
         if fault.opens {
-            self.record(EventKind::FaultBegan { fault: fault.place });
+            self.record(EventKind::FaultBegan { fault: fault.fault });
         }
         match fault.doing {
             FaultEffect::Attach { replica } => self.attach(plan, replica),
             FaultEffect::ClockJump { host, by_ns } => {
-                self.clocks[host.get()].step_wall(by_ns, self.now_ns);
+                self.clocks[host].step_wall(by_ns, self.now_ns);
                 self.clocks_changed(plan, host);
             }
             FaultEffect::ClockRate { host, rate_ppb } => {
-                let (_, usual) = plan.clocks[host.get()];
-                self.clocks[host.get()].set_rate(usual + rate_ppb, self.now_ns);
+                let (_, usual) = plan.clocks[host];
+                self.clocks[host].set_rate(usual + rate_ppb, self.now_ns);
                 self.clocks_changed(plan, host);
             }
             FaultEffect::Delay { .. } => self.active_delays.push(fault.doing),
             FaultEffect::Delete { node } => self.remove(plan, node, Master::delete),
             FaultEffect::Demote { node, of, keeps_keys } => self.demote(plan, node, of, keeps_keys),
-            FaultEffect::Die { host, death } => match plan.server_at(host.0) {
-                Some(server) => self.server_dies(plan, server, place, death),
+            FaultEffect::Die { host, death } => match plan.server_at(host) {
+                Some(server) => self.server_dies(plan, server, strike, death),
                 None => self.client_dies(plan, host, death.manner == Manner::PowerLost),
             },
-            FaultEffect::DiskStall { node } => self.stall_disk(node),
+            FaultEffect::DiskStall { server } => self.stall_disk(server),
             FaultEffect::Evict { node } => self.remove(plan, node, Master::evict),
             FaultEffect::FailOver { node, to, told } => self.fail_over(plan, node, to, told),
             FaultEffect::Flush { node, database } => self.flush(plan, node, database),
-            FaultEffect::MemoryFull { node } => {
-                let host = &mut self.nodes[usize::from(node)];
+            FaultEffect::MemoryFull { server } => {
+                let host = &mut self.servers[server];
                 host.full += 1;
                 host.master.set_full(true);
             }
@@ -91,38 +92,38 @@ impl Stage {
                     self.cut(plan, to, from, lost);
                 }
             }
-            FaultEffect::Snapshot { node } => self.snapshot(node),
-            FaultEffect::Stall { node } => {
-                let host = &mut self.nodes[usize::from(node)];
-                host.stalls += 1;
+            FaultEffect::Snapshot { server } => self.snapshot(server),
+            FaultEffect::Stall { server } => {
+                self.servers[server].stalls += 1;
+                let node = plan.servers[server].node;
                 self.record(EventKind::NodeStalled { node });
             }
             FaultEffect::Stop { host, suspended } => self.stop(plan, host, suspended),
             FaultEffect::Swap { node, databases } => self.swap(plan, node, databases),
         }
         match fault.end {
-            End::At(at_ns) => self.queue.schedule(at_ns, QueueEntry::FaultEnds(place)),
+            End::At(at_ns) => self.queue.schedule(at_ns, QueueEntry::FaultEnds(strike)),
             End::After(after_ns) => {
-                self.queue.schedule(self.now_ns + after_ns, QueueEntry::FaultEnds(place));
+                self.queue.schedule(self.now_ns + after_ns, QueueEntry::FaultEnds(strike));
             }
-            End::Instantly => self.end_fault(plan, place),
+            End::Instantly => self.end_fault(plan, strike),
             End::Measured { clock, after_ns } => {
-                self.measure_restart(fault.doing, place, clock, after_ns);
+                self.measure_restart(fault.doing, strike, clock, after_ns);
             }
             End::Never => {}
         }
     }
 
-    pub(in crate::engine) fn end_fault(&mut self, plan: &Plan, place: u16) {
-        let fault = plan.faults[usize::from(place)];
-        if matches!(fault.end, End::Measured { .. }) && !self.is_restart_due(place) {
+    pub(in crate::engine) fn end_fault(&mut self, plan: &Plan, strike: StrikeId) {
+        let fault = plan.faults[strike];
+        if matches!(fault.end, End::Measured { .. }) && !self.is_restart_due(strike) {
             return;
         }
         self.faults_open -= 1;
         match fault.doing {
             FaultEffect::ClockRate { host, .. } => {
-                let (_, usual) = plan.clocks[host.get()];
-                self.clocks[host.get()].set_rate(usual, self.now_ns);
+                let (_, usual) = plan.clocks[host];
+                self.clocks[host].set_rate(usual, self.now_ns);
                 self.clocks_changed(plan, host);
             }
             FaultEffect::Delay { .. } => {
@@ -131,13 +132,13 @@ impl Stage {
             }
             FaultEffect::Demote { node, of, .. } => self.end_demotion(plan, node, of),
             FaultEffect::Die { host, .. } => {
-                let server = plan.server_at(host.0).expect("only servers restart");
+                let server = plan.server_at(host).expect("only servers restart");
                 self.server_restarts(plan, server);
             }
             FaultEffect::FailOver { node, .. } => self.end_failover(plan, node),
-            FaultEffect::DiskStall { node } => self.unstall_disk(plan, node),
-            FaultEffect::MemoryFull { node } => {
-                let host = &mut self.nodes[usize::from(node)];
+            FaultEffect::DiskStall { server } => self.unstall_disk(plan, server),
+            FaultEffect::MemoryFull { server } => {
+                let host = &mut self.servers[server];
                 host.full -= 1;
                 host.master.set_full(host.full > 0);
             }
@@ -148,13 +149,14 @@ impl Stage {
                 }
                 self.retransmit();
             }
-            FaultEffect::Stall { node } => {
-                let host = &mut self.nodes[usize::from(node)];
+            FaultEffect::Stall { server } => {
+                let host = &mut self.servers[server];
                 host.stalls -= 1;
                 if host.stalls == 0 {
+                    let node = plan.servers[server].node;
                     self.record(EventKind::NodeUnstalled { node });
-                    self.schedule_expiry(plan, node);
-                    self.drain_inbox(plan, node);
+                    self.schedule_expiry(plan, server);
+                    self.drain_inbox(plan, server);
                 }
             }
             FaultEffect::Stop { host, suspended } => self.resume(plan, host, suspended),
@@ -167,60 +169,58 @@ impl Stage {
             | FaultEffect::Swap { .. } => {}
         }
         if fault.closes {
-            self.record(EventKind::FaultEnded { fault: fault.place });
+            self.record(EventKind::FaultEnded { fault: fault.fault });
         }
         // Clients that wait for the end of the faults check again.
         self.wake_all();
     }
 
     fn wake_all(&mut self) {
-        for client in 0..self.clients.len() as u8 {
-            self.wake(client);
-        }
+        self.clients.ids().for_each(|client| self.wake(client));
     }
 
     /// Records the readings of a host's clocks, and reschedules the restarts that depend on them.
-    fn clocks_changed(&mut self, plan: &Plan, host: HostIndex) {
+    fn clocks_changed(&mut self, plan: &Plan, host: HostId) {
         self.record_clocks(plan, host);
         for place in 0..self.restarts.len() {
             if self.restarts[place].host == host {
                 self.schedule_restart(self.restarts[place]);
             }
         }
-        if let Some(server) = plan.server_at(host.0) {
-            self.nodes[usize::from(server)].expiry_scheduled = false;
+        if let Some(server) = plan.server_at(host) {
+            self.servers[server].expiry_scheduled = false;
             self.schedule_expiry(plan, server);
         } else {
-            self.wake((host.get() - plan.node_count) as u8);
+            self.wake(plan.client_at(host));
         }
     }
 
-    pub(in crate::engine) fn record_clocks(&mut self, plan: &Plan, host: HostIndex) {
+    pub(in crate::engine) fn record_clocks(&mut self, plan: &Plan, host: HostId) {
         for clock in ClockKind::ALL {
             // A master uses only its wall clock.
-            if plan.server_at(host.0).is_some() && clock != ClockKind::Wall {
+            if plan.server_at(host).is_some() && clock != ClockKind::Wall {
                 continue;
             }
-            let segment = self.clocks[host.get()].segment(clock);
+            let segment = self.clocks[host].segment(clock);
             let (local_ns, rate_ppb) = (segment.local_at(self.now_ns), segment.rate_ppb);
             self.record(EventKind::Clock { host, clock, local_ns, rate_ppb });
         }
     }
 
-    fn stop(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.node_count;
+    fn stop(&mut self, plan: &Plan, host: HostId, suspended: bool) {
+        let client = plan.client_at(host);
         self.clients[client].stops += 1;
         self.record(EventKind::Stopped { host, suspended });
         if suspended {
-            self.clocks[host.get()].set_asleep(true, self.now_ns);
+            self.clocks[host].set_asleep(true, self.now_ns);
             self.record_clocks(plan, host);
         }
     }
 
-    fn resume(&mut self, plan: &Plan, host: HostIndex, suspended: bool) {
-        let client = host.get() - plan.node_count;
+    fn resume(&mut self, plan: &Plan, host: HostId, suspended: bool) {
+        let client = plan.client_at(host);
         if suspended {
-            self.clocks[host.get()].set_asleep(false, self.now_ns);
+            self.clocks[host].set_asleep(false, self.now_ns);
             self.record_clocks(plan, host);
         }
         self.clients[client].stops -= 1;
@@ -229,8 +229,8 @@ impl Stage {
         }
     }
 
-    fn client_dies(&mut self, plan: &Plan, host: HostIndex, power: bool) {
-        let client = &mut self.clients[host.get() - plan.node_count];
+    fn client_dies(&mut self, plan: &Plan, host: HostId, power: bool) {
+        let client = &mut self.clients[plan.client_at(host)];
         if client.dead {
             return;
         }
@@ -238,17 +238,17 @@ impl Stage {
         client.inbox.clear();
         self.record(EventKind::Killed { host, power });
         for number in self.network.numbers() {
-            if self.network.connection(number).client == host.0 {
+            if self.network.connection(number).client == host {
                 self.network.client_gone(number, power);
             }
         }
     }
 
     /// Removes the lock's key from a node that has a process and is not ideal.
-    fn remove(&mut self, plan: &Plan, node: u8, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
-        let server = self.masters[usize::from(node)];
-        let host = &mut self.nodes[usize::from(server)];
-        if !host.master.is_running() || plan.nodes[usize::from(node)].ideal {
+    fn remove(&mut self, plan: &Plan, node: NodeId, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
+        let server = self.masters[node];
+        let host = &mut self.servers[server];
+        if !host.master.is_running() || plan.servers[node.first_server()].ideal {
             return;
         }
         if let Some(ended) = how(&mut host.master, &plan.key) {
@@ -257,18 +257,18 @@ impl Stage {
         }
     }
 
-    fn flush(&mut self, plan: &Plan, node: u8, database: Option<u8>) {
-        let server = self.masters[usize::from(node)];
+    fn flush(&mut self, plan: &Plan, node: NodeId, database: Option<u8>) {
+        let server = self.masters[node];
         if !self.can_change_keys(plan, node) {
             return;
         }
-        let Self { nodes, recorder, now_ns, .. } = self;
+        let Self { servers, recorder, now_ns, .. } = self;
         let ended = |ended: Ended| {
             if ended.database == 0 && *ended.key == plan.key[..] {
                 recorder.record(*now_ns, key_ended(node, &ended));
             }
         };
-        let master = &mut nodes[usize::from(server)].master;
+        let master = &mut servers[server].master;
         match database {
             None => master.flush(ended),
             Some(database) => master.flush_database(database, ended),
@@ -278,9 +278,9 @@ impl Stage {
     }
 
     /// Swaps two databases. Servers push no notice of a swap, so no client is notified.
-    fn swap(&mut self, plan: &Plan, node: u8, [one, other]: [u8; 2]) {
-        let server = self.masters[usize::from(node)];
-        let wall_ms = self.node_wall_ms(plan, server);
+    fn swap(&mut self, plan: &Plan, node: NodeId, [one, other]: [u8; 2]) {
+        let server = self.masters[node];
+        let wall_ms = self.wall_ms(plan, server);
         if self.can_change_keys(plan, node) {
             self.change_keys(plan, node, |server| server.swap_databases(one, other, wall_ms));
             self.end_turn(plan, server);
@@ -289,13 +289,13 @@ impl Stage {
 
     /// Returns true if an operator can change the keys of a node: the node has a process and is not
     /// ideal.
-    fn can_change_keys(&self, plan: &Plan, node: u8) -> bool {
-        let server = self.masters[usize::from(node)];
-        let runs = self.nodes[usize::from(server)].master.is_running();
-        runs && !plan.nodes[usize::from(node)].ideal
+    fn can_change_keys(&self, plan: &Plan, node: NodeId) -> bool {
+        let server = self.masters[node];
+        let runs = self.servers[server].master.is_running();
+        runs && !plan.servers[node.first_server()].ideal
     }
 
-    fn cut(&mut self, plan: &Plan, from: Hosts, to: Hosts, lost: Lost) {
+    fn cut(&mut self, plan: &Plan, from: HostIds, to: HostIds, lost: Lost) {
         for (from, to) in pairs(from, to) {
             self.network.cut(from, to);
             match lost {
@@ -306,14 +306,14 @@ impl Stage {
         }
     }
 
-    fn uncut(&mut self, from: Hosts, to: Hosts) {
+    fn uncut(&mut self, from: HostIds, to: HostIds) {
         for (from, to) in pairs(from, to) {
             self.network.heal(from, to);
         }
     }
 
     /// Resets every connection between two hosts; both ends see the reset.
-    fn reset_between(&mut self, plan: &Plan, one: u8, other: u8) {
+    fn reset_between(&mut self, plan: &Plan, one: HostId, other: HostId) {
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
             let ends = (connection.client, connection.server);
@@ -326,13 +326,12 @@ impl Stage {
             match plan.server_at(ends.0) {
                 // The replica dials again; the dial takes as long as the partition lasts.
                 Some(replica) => self.attach(plan, replica),
-                None => self.give(ends.0 - plan.node_count as u8, Input::Reset(number)),
+                None => self.give(plan.client_at(ends.0), Input::Reset(number)),
             }
         }
     }
 }
 
-fn pairs(from: Hosts, to: Hosts) -> impl Iterator<Item = (u8, u8)> {
-    let hosts = move |set: Hosts| (0..32_u8).filter(move |host| set & (1 << host) != 0);
-    hosts(from).flat_map(move |from| hosts(to).map(move |to| (from, to)))
+fn pairs(from: HostIds, to: HostIds) -> impl Iterator<Item = (HostId, HostId)> {
+    from.iter().flat_map(move |from| to.iter().map(move |to| (from, to)))
 }

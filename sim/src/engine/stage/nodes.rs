@@ -14,7 +14,8 @@ use self::replication::Replication;
 pub(super) use self::replication::Role;
 use super::plan::Plan;
 use super::{Input, Packet, QueueEntry, Stage};
-use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
+use crate::history::{Answer, ClientId, ClockKind, EventKind, NodeId, OpKind, Writer};
+use crate::ids::{ConnectionId, ServerId};
 use crate::master::profile::Profile;
 use crate::master::server::Server;
 use crate::master::{
@@ -28,7 +29,7 @@ use crate::world::{Arrival, ConnectionState, Direction, WALL_AT_START_MS};
 
 /// One server, with its host.
 #[derive(Clone, Debug)]
-pub(in crate::engine) struct NodeHost {
+pub(in crate::engine) struct ServerHost {
     pub(in crate::engine) master: Server,
     pub(in crate::engine) stalls: u8,
     /// True if the host has no power.
@@ -37,13 +38,13 @@ pub(in crate::engine) struct NodeHost {
     pub(in crate::engine) is_hidden: bool,
     /// Number of faults that fill the memory.
     pub(in crate::engine) full: u8,
-    pub(in crate::engine) inbox: VecDeque<(u16, Request)>,
+    pub(in crate::engine) inbox: VecDeque<(ConnectionId, Request)>,
     pub(in crate::engine) disk: DiskWork,
     pub(in crate::engine) replication: Replication,
     pub(in crate::engine) expiry_scheduled: bool,
 }
 
-impl NodeHost {
+impl ServerHost {
     pub(in crate::engine) fn new(master: Master, profile: &'static Profile) -> Self {
         Self {
             master: Server::new(master, profile),
@@ -70,7 +71,12 @@ impl NodeHost {
 
 impl Stage {
     /// Handles the item at the end of a connection, if one has arrived.
-    pub(in crate::engine) fn arrive(&mut self, plan: &Plan, connection: u16, direction: Direction) {
+    pub(in crate::engine) fn arrive(
+        &mut self,
+        plan: &Plan,
+        connection: ConnectionId,
+        direction: Direction,
+    ) {
         self.arrivals_due -= 1;
         let Some(what) = self.network.arrive(connection, direction, self.now_ns) else { return };
         match direction {
@@ -79,12 +85,12 @@ impl Stage {
         }
     }
 
-    fn arrive_down(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
+    fn arrive_down(&mut self, plan: &Plan, connection: ConnectionId, what: Arrival<Packet>) {
         let client = self.network.connection(connection).client;
         if let Some(replica) = plan.server_at(client) {
             return self.replica_hears(plan, replica, connection, what);
         }
-        let client = client - plan.node_count as u8;
+        let client = plan.client_at(client);
         let input = match what {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
@@ -98,14 +104,14 @@ impl Stage {
         self.give(client, input);
     }
 
-    fn arrive_up(&mut self, plan: &Plan, connection: u16, what: Arrival<Packet>) {
+    fn arrive_up(&mut self, plan: &Plan, connection: ConnectionId, what: Arrival<Packet>) {
         let host = self.network.connection(connection).server;
         if let Arrival::Message(Packet::StoreRequest(request)) = what {
             return self.serve_store(plan, connection, request);
         }
         // The end of a connection to the protected resource has no effect.
         let Some(server) = plan.server_at(host) else { return };
-        let node = &mut self.nodes[usize::from(server)];
+        let node = &mut self.servers[server];
         let running = node.master.is_running();
         match what {
             Arrival::Message(Packet::Request(_))
@@ -129,11 +135,11 @@ impl Stage {
             Arrival::Message(Packet::Request(request))
                 if running && self.network.connection(connection).served =>
             {
-                if self.nodes[usize::from(server)].replication.is_waiting(connection) {
-                    let replication = &mut self.nodes[usize::from(server)].replication;
+                if self.servers[server].replication.is_waiting(connection) {
+                    let replication = &mut self.servers[server].replication;
                     replication.wait_behind(connection, request);
-                } else if self.nodes[usize::from(server)].is_blocked() {
-                    self.nodes[usize::from(server)].inbox.push_back((connection, request));
+                } else if self.servers[server].is_blocked() {
+                    self.servers[server].inbox.push_back((connection, request));
                 } else {
                     self.execute(plan, connection, request);
                     self.end_turn(plan, server);
@@ -148,31 +154,31 @@ impl Stage {
 
     /// Executes the waiting requests after a stall, in one turn and in the order of each
     /// connection.
-    pub(in crate::engine) fn drain_inbox(&mut self, plan: &Plan, node: u8) {
-        while !self.nodes[usize::from(node)].is_blocked()
-            && let Some((connection, request)) = self.nodes[usize::from(node)].inbox.pop_front()
+    pub(in crate::engine) fn drain_inbox(&mut self, plan: &Plan, server: ServerId) {
+        while !self.servers[server].is_blocked()
+            && let Some((connection, request)) = self.servers[server].inbox.pop_front()
         {
             self.execute(plan, connection, request);
         }
-        self.end_turn(plan, node);
+        self.end_turn(plan, server);
     }
 
-    pub(super) fn is_of_replica(&self, plan: &Plan, connection: u16) -> bool {
+    pub(super) fn is_of_replica(&self, plan: &Plan, connection: ConnectionId) -> bool {
         plan.server_at(self.network.connection(connection).client).is_some()
     }
 
     /// Notifies every listening client that the server's keys are gone. Does nothing if clients
     /// speak bytes: the server itself sends the notice then.
-    pub(super) fn tell_listeners(&mut self, plan: &Plan, server: u8) {
+    pub(super) fn tell_listeners(&mut self, plan: &Plan, server: ServerId) {
         if self.wire.is_some() {
             return;
         }
-        let host = plan.nodes[usize::from(server)].host.0;
+        let host = plan.servers[server].host;
         for number in self.network.numbers() {
             let connection = self.network.connection(number);
             let is_open = connection.served && connection.state != ConnectionState::Closed;
-            let client = connection.client.checked_sub(plan.node_count as u8);
-            let client = client.and_then(|place| plan.scenario.clients.get(usize::from(place)));
+            let client = plan.scenario.client_on(connection.client);
+            let client = client.and_then(|client| plan.scenario.client(client));
             let listens = client.is_some_and(Client::is_ours);
             let listens = listens && !self.deaf.contains(&number);
             if connection.server == host && is_open && listens {
@@ -182,36 +188,40 @@ impl Stage {
     }
 
     /// Returns the server that a client takes for the master of a node.
-    pub(in crate::engine) fn server_of(&self, plan: &Plan, client: u8, node: u8) -> u8 {
-        self.known[usize::from(client) * plan.node_count + usize::from(node)]
+    pub(in crate::engine) fn server_of(&self, client: ClientId, node: NodeId) -> ServerId {
+        self.known[client][node]
     }
 
-    /// Returns the node's wall clock, in whole milliseconds.
-    pub(in crate::engine) fn node_wall_ms(&self, plan: &Plan, node: u8) -> u64 {
-        self.node_wall_ns(plan, node) / 1_000_000
+    /// Returns the server's wall clock, in whole milliseconds.
+    pub(in crate::engine) fn wall_ms(&self, plan: &Plan, server: ServerId) -> u64 {
+        self.wall_ns(plan, server) / 1_000_000
     }
 
-    /// Returns the node's wall clock, in nanoseconds.
-    pub(super) fn node_wall_ns(&self, plan: &Plan, node: u8) -> u64 {
-        if plan.nodes[usize::from(node)].ideal {
+    /// Returns the server's wall clock, in nanoseconds.
+    pub(super) fn wall_ns(&self, plan: &Plan, server: ServerId) -> u64 {
+        let planned = &plan.servers[server];
+        if planned.ideal {
             return WALL_AT_START_MS * 1_000_000 + self.now_ns;
         }
-        let clocks = &self.clocks[plan.nodes[usize::from(node)].host.get()];
-        clocks.read(ClockKind::Wall, self.now_ns)
+        self.clocks[planned.host].read(ClockKind::Wall, self.now_ns)
     }
 
     /// Returns true if a client that starts warm has an open connection to `server`: clients leave
     /// a server that is a replica.
-    pub(in crate::engine) fn is_open_at_start(&self, server: u8) -> bool {
-        let master = &self.nodes[usize::from(server)].master;
+    pub(in crate::engine) fn is_open_at_start(&self, server: ServerId) -> bool {
+        let master = &self.servers[server].master;
         master.is_running() && !master.is_replica()
     }
 
     /// Returns the introduction of a server, with its canary.
-    pub(in crate::engine) fn introduction(&mut self, plan: &Plan, server: u8) -> Introduction {
+    pub(in crate::engine) fn introduction(
+        &mut self,
+        plan: &Plan,
+        server: ServerId,
+    ) -> Introduction {
         // Whole milliseconds, so that a fleet begins every run at the same age.
-        let wall_us = self.node_wall_ms(plan, server) * 1_000;
-        let host = &mut self.nodes[usize::from(server)];
+        let wall_us = self.wall_ms(plan, server) * 1_000;
+        let host = &mut self.servers[server];
         let (said, canary) = host.master.introduce(wall_us);
         Introduction {
             run_id: RunId(said.run_id),
@@ -222,13 +232,18 @@ impl Stage {
     }
 
     /// Executes a request and answers it, or postpones it.
-    pub(super) fn execute_request(&mut self, plan: &Plan, connection: u16, request: Request) {
+    pub(super) fn execute_request(
+        &mut self,
+        plan: &Plan,
+        connection: ConnectionId,
+        request: Request,
+    ) {
         let server = plan.server_at(self.network.connection(connection).server);
         let server = server.expect("commands are for servers");
         if request.ask.op() == OpKind::Set {
-            let node = plan.nodes[usize::from(server)].node;
+            let node = plan.servers[server].node;
             self.reach_point(plan, request.attempt, Point::Execute, Some(node));
-            let host = &mut self.nodes[usize::from(server)];
+            let host = &mut self.servers[server];
             if !host.master.is_running() {
                 return;
             }
@@ -237,7 +252,7 @@ impl Stage {
             }
         }
         let Request { command, attempt, ask, .. } = request;
-        let role = self.nodes[usize::from(server)].replication.role;
+        let role = self.servers[server].replication.role;
         let word = match ask {
             Ask::Greet => {
                 self.speak_of_itself(plan, server, connection);
@@ -247,7 +262,7 @@ impl Stage {
                 self.execute_bytes(plan, server, connection, &request).map(|(word, _)| word)
             }
             Ask::Introduce => Some(ReplyValue::Introduction(self.introduction(plan, server))),
-            _ if self.nodes[usize::from(server)].master.is_replica() => {
+            _ if self.servers[server].master.is_replica() => {
                 if let Some(word) = self.refuse_bytes(plan, server, connection, &request) {
                     return self.answer_without_key(plan, server, connection, &request, word);
                 }
@@ -277,8 +292,8 @@ impl Stage {
     fn execute_on_key(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         request: &Request,
     ) -> Option<ReplyValue> {
         if self.wire.is_none() {
@@ -291,8 +306,8 @@ impl Stage {
     }
 
     /// Executes a request on a key if clients do not speak bytes.
-    fn execute_natively(&mut self, plan: &Plan, server: u8, request: &Request) -> Executed {
-        let wall_ms = self.node_wall_ms(plan, server);
+    fn execute_natively(&mut self, plan: &Plan, server: ServerId, request: &Request) -> Executed {
+        let wall_ms = self.wall_ms(plan, server);
         let value = request.token.as_bytes();
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
@@ -327,20 +342,20 @@ impl Stage {
         };
         let writer = Writer::Attempt(request.attempt);
         let command = Command::Key { key: &plan.key, command };
-        self.nodes[usize::from(server)].master.execute(command, wall_ms, writer)
+        self.servers[server].master.execute(command, wall_ms, writer)
     }
 
     /// Records the effect on the key, and returns the reply.
     fn tell_of_key(
         &mut self,
         plan: &Plan,
-        server: u8,
+        server: ServerId,
         request: &Request,
         word: ReplyValue,
         done: &Executed,
     ) -> ReplyValue {
-        let node = plan.nodes[usize::from(server)].node;
-        let tells = self.nodes[usize::from(server)].is_master();
+        let node = plan.servers[server].node;
+        let tells = self.servers[server].is_master();
         if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
             self.record(key_ended(node, expired));
         }
@@ -365,7 +380,7 @@ impl Stage {
         }
         if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
             // The key may now end before the time for which the expiry cycle is scheduled.
-            self.nodes[usize::from(server)].expiry_scheduled = false;
+            self.servers[server].expiry_scheduled = false;
             self.schedule_expiry(plan, server);
         }
         if op == OpKind::Set && answer == Answer::Yes {
@@ -379,10 +394,10 @@ impl Stage {
 
     /// Executes the second half of the script that sets the key and counts. Histories record only
     /// the lock's key, not the counter.
-    fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> ReplyValue {
-        let wall_ms = self.node_wall_ms(plan, node);
+    fn count(&mut self, plan: &Plan, server: ServerId, writer: Writer) -> ReplyValue {
+        let wall_ms = self.wall_ms(plan, server);
         let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
-        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
+        match self.servers[server].master.execute(incr, wall_ms, writer).reply {
             Reply::Integer(count) => ReplyValue::Integer(count),
             _ => ReplyValue::Error,
         }
@@ -390,9 +405,9 @@ impl Stage {
 
     /// Schedules the active expiry cycle for the expiry of the next key, 1 ms later if the
     /// scenario's active expiry is late.
-    pub(in crate::engine) fn schedule_expiry(&mut self, plan: &Plan, server: u8) {
-        let wall_ms = self.node_wall_ms(plan, server);
-        let host = &mut self.nodes[usize::from(server)];
+    pub(in crate::engine) fn schedule_expiry(&mut self, plan: &Plan, server: ServerId) {
+        let wall_ms = self.wall_ms(plan, server);
+        let host = &mut self.servers[server];
         // A replica waits for its master to delete keys.
         if host.master.is_replica() {
             return;
@@ -403,30 +418,30 @@ impl Stage {
         }
         let late_ms = u64::from(plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
         let wall_ns = (when_ms + late_ms).max(wall_ms) * 1_000_000;
-        let at_ns = if plan.nodes[usize::from(server)].ideal {
+        let at_ns = if plan.servers[server].ideal {
             wall_ns - WALL_AT_START_MS * 1_000_000
         } else {
             let clock = ClockKind::Wall;
-            let host = plan.nodes[usize::from(server)].host;
-            let Some(at_ns) = self.clocks[host.get()].true_at(clock, wall_ns) else {
+            let host = plan.servers[server].host;
+            let Some(at_ns) = self.clocks[host].true_at(clock, wall_ns) else {
                 return;
             };
             at_ns
         };
-        self.queue.schedule(at_ns.max(self.now_ns), QueueEntry::ExpireKeys { node: server });
+        self.queue.schedule(at_ns.max(self.now_ns), QueueEntry::ExpireKeys { server });
     }
 
-    pub(in crate::engine) fn expire_keys(&mut self, plan: &Plan, server: u8) {
-        let wall_ms = self.node_wall_ms(plan, server);
-        let host = &mut self.nodes[usize::from(server)];
+    pub(in crate::engine) fn expire_keys(&mut self, plan: &Plan, server: ServerId) {
+        let wall_ms = self.wall_ms(plan, server);
+        let host = &mut self.servers[server];
         host.expiry_scheduled = false;
         let is_replica = host.master.is_replica();
         if !host.master.is_running() || host.is_blocked() || is_replica {
             return;
         }
-        let (tells, of) = (host.is_master(), plan.nodes[usize::from(server)].node);
-        let Self { recorder, now_ns, nodes, .. } = self;
-        nodes[usize::from(server)].master.expire_active(wall_ms, |ended| {
+        let (tells, of) = (host.is_master(), plan.servers[server].node);
+        let Self { recorder, now_ns, servers, .. } = self;
+        servers[server].master.expire_active(wall_ms, |ended| {
             if tells {
                 recorder.record(*now_ns, key_ended(of, &ended));
             }
@@ -435,7 +450,7 @@ impl Stage {
         self.schedule_expiry(plan, server);
     }
 
-    fn serve_store(&mut self, plan: &Plan, connection: u16, request: StoreRequest) {
+    fn serve_store(&mut self, plan: &Plan, connection: ConnectionId, request: StoreRequest) {
         let served = self.store.serve(request);
         let answer = match (request, served) {
             (_, Served::Read { version }) => Packet::StoreVersion(version),
@@ -484,7 +499,7 @@ fn as_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
-pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
+pub(in crate::engine) fn key_returned(node: NodeId, entry: &Entry) -> EventKind {
     EventKind::KeyReturned {
         node,
         writer: entry.writer,
@@ -492,7 +507,7 @@ pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
     }
 }
 
-pub(crate) fn key_ended(node: u8, ended: &Ended) -> EventKind {
+pub(crate) fn key_ended(node: NodeId, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {
         node,
         writer: ended.writer,

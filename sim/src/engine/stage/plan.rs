@@ -7,7 +7,8 @@ use redlock_client::protocol::{self, RetryDelay};
 
 use self::faults::planned_faults;
 use crate::engine::Unsupported;
-use crate::history::{ClockKind, HostIndex};
+use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
+use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::master::Storage;
 use crate::scenario::{
     Acquire, At, Case, Client, Connections, Hold, Lost, Message, Persistence, Point, Scenario,
@@ -56,10 +57,10 @@ pub(crate) enum Begin {
     /// When the first attempt of `client`, or its attempt with the number `attempt`, reaches
     /// `point`.
     Before {
-        client: u8,
+        client: ClientId,
         attempt: Option<u16>,
         point: Point,
-        node: Option<u8>,
+        node: Option<NodeId>,
     },
 }
 
@@ -78,80 +79,77 @@ pub(crate) enum End {
     Instantly,
 }
 
-/// A set of hosts: bit `i` stands for host `i`.
-pub(crate) type Hosts = u32;
-
 /// Effect of a fault, with names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FaultEffect {
     Attach {
-        replica: u8,
+        replica: ServerId,
     },
     ClockJump {
-        host: HostIndex,
+        host: HostId,
         by_ns: i64,
     },
     ClockRate {
-        host: HostIndex,
+        host: HostId,
         rate_ppb: i32,
     },
     Delay {
-        from: Hosts,
-        to: Hosts,
+        from: HostIds,
+        to: HostIds,
         by_ns: u64,
         only: Option<Message>,
     },
     Delete {
-        node: u8,
+        node: NodeId,
     },
     /// `of` is the server whose keys the demoted server gets; `None` if that server is outside the
     /// scenario.
     Demote {
-        node: u8,
-        of: Option<u8>,
+        node: NodeId,
+        of: Option<ServerId>,
         keeps_keys: bool,
     },
     Die {
-        host: HostIndex,
+        host: HostId,
         death: Death,
     },
     DiskStall {
-        node: u8,
+        server: ServerId,
     },
     Evict {
-        node: u8,
+        node: NodeId,
     },
-    /// `told` is the set of clients that are notified at once, as a bit mask.
+    /// `told` are the clients that are notified at once.
     FailOver {
-        node: u8,
-        to: u8,
-        told: u16,
+        node: NodeId,
+        to: ServerId,
+        told: ClientIds,
     },
     Flush {
-        node: u8,
+        node: NodeId,
         database: Option<u8>,
     },
     MemoryFull {
-        node: u8,
+        server: ServerId,
     },
     Partition {
-        from: Hosts,
-        to: Hosts,
+        from: HostIds,
+        to: HostIds,
         one_way: bool,
         lost: Lost,
     },
     Snapshot {
-        node: u8,
+        server: ServerId,
     },
     Stall {
-        node: u8,
+        server: ServerId,
     },
     Stop {
-        host: HostIndex,
+        host: HostId,
         suspended: bool,
     },
     Swap {
-        node: u8,
+        node: NodeId,
         databases: [u8; 2],
     },
 }
@@ -183,8 +181,8 @@ pub(crate) enum Manner {
 /// of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedFault {
-    /// Place of the fault in the scenario's list.
-    pub(crate) place: u16,
+    /// The fault of the scenario.
+    pub(crate) fault: FaultId,
     /// True for the first fault of its group; its beginning is recorded as the group's beginning.
     pub(crate) opens: bool,
     /// True for the last fault of its group.
@@ -196,38 +194,41 @@ pub(crate) struct PlannedFault {
 
 /// A server at the start of the scenario: first the server of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlannedNode {
+pub(crate) struct PlannedServer {
     pub(crate) storage: Storage,
     /// True for a lock service without faults of its own: perfect clock, perfect memory.
     pub(crate) ideal: bool,
     /// Node that the server belongs to; a replica may take over this node.
-    pub(crate) node: u8,
+    pub(crate) node: NodeId,
     /// True for a replica that does not follow its node from the beginning.
     pub(crate) is_new: bool,
-    pub(crate) host: HostIndex,
+    pub(crate) host: HostId,
 }
 
-impl PlannedNode {
+impl PlannedServer {
     /// Returns true if a reply waits for a sync that takes time.
     pub(crate) fn answers_after_sync(&self) -> bool {
         self.storage.slow && self.storage.persistence == Persistence::Always
     }
 }
 
+/// Shortest and longest one-way delay from host to host.
+pub(crate) type Delays = IdVec<HostId, IdVec<HostId, (u64, u64)>>;
+
 /// Everything about a case that does not depend on the seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
-    pub(crate) ops: Vec<Vec<PlannedOp>>,
-    pub(crate) faults: Vec<PlannedFault>,
+    pub(crate) ops: IdVec<ClientId, Vec<PlannedOp>>,
+    pub(crate) faults: IdVec<StrikeId, PlannedFault>,
     /// The servers of the nodes, in their order, followed by the replicas.
-    pub(crate) nodes: Vec<PlannedNode>,
+    pub(crate) servers: IdVec<ServerId, PlannedServer>,
     /// Number of nodes.
     pub(crate) node_count: usize,
     /// Wall-clock offset and rate of each host.
-    pub(crate) clocks: Vec<(i64, i32)>,
+    pub(crate) clocks: IdVec<HostId, (i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
-    pub(crate) delays: Vec<Vec<(u64, u64)>>,
+    pub(crate) delays: Delays,
     pub(crate) sync_takes_ns: u64,
     /// Phase within a second at which nodes begin their syncs; `None` if it is drawn.
     pub(crate) sync_at_ns: Option<u64>,
@@ -254,7 +255,7 @@ impl Plan {
         }
         let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
-        let faults = planned_faults(&scenario)?;
+        let faults = IdVec::from(planned_faults(&scenario)?);
         let last_ns = last_time_named(&scenario);
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
@@ -264,14 +265,14 @@ impl Plan {
                 .iter()
                 .map(|client| planned_ops(client, scenario.lock.ttl))
                 .collect(),
-            nodes: planned_nodes(&scenario, &faults),
+            servers: planned_servers(&scenario, &faults),
             node_count: scenario.cluster.nodes.len(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
             sync_takes_ns: scenario.cluster.disk.sync_takes.0,
             sync_at_ns: scenario.cluster.disk.sync_at.map(|at| at.0),
             has_faults: scenario.faults.iter().any(|fault| fault.enabled),
-            has_points: faults.iter().any(|it| matches!(it.begin, Begin::Before { .. })),
+            has_points: faults.values().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
             key: scenario.lock.resource.clone().into_bytes(),
             counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
@@ -285,19 +286,59 @@ impl Plan {
 
     /// Returns true if the scenario has replicas.
     pub(crate) fn has_replicas(&self) -> bool {
-        self.nodes.len() > self.node_count
+        self.servers.len() > self.node_count
     }
 
     /// Returns the server on this host, if the host has one.
-    pub(crate) fn server_at(&self, host: u8) -> Option<u8> {
-        if usize::from(host) < self.node_count {
-            return Some(host);
+    #[inline]
+    pub(crate) fn server_at(&self, host: HostId) -> Option<ServerId> {
+        if host.index() < self.node_count {
+            return Some(ServerId(host.0));
         }
-        if !self.has_replicas() {
-            return None;
-        }
-        let replica = host.checked_sub(self.nodes[self.node_count].host.0)?;
-        Some(self.node_count as u8 + replica)
+        let first = self.servers.get(ServerId::at(self.node_count))?;
+        let replica = host.0.checked_sub(first.host.0)?;
+        Some(ServerId::at(self.node_count + usize::from(replica)))
+    }
+
+    /// Returns the node that begins with this server; `None` for a replica.
+    pub(crate) fn first_node_of(&self, server: ServerId) -> Option<NodeId> {
+        (server.index() < self.node_count).then_some(NodeId(server.0))
+    }
+
+    /// Returns the name of a fault.
+    pub(crate) fn fault_name(&self, fault: FaultId) -> &str {
+        &self.scenario.faults[fault.index()].id
+    }
+
+    /// Returns true if the scenario has this node.
+    pub(crate) fn has_node(&self, node: NodeId) -> bool {
+        node.index() < self.node_count
+    }
+
+    /// Returns the nodes.
+    pub(crate) fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        NodeId::first(self.node_count)
+    }
+
+    /// Returns the probe.
+    pub(crate) fn probe(&self) -> ClientId {
+        self.scenario.probe()
+    }
+
+    /// Returns the host of a client.
+    #[inline]
+    pub(crate) fn client_host(&self, client: ClientId) -> HostId {
+        HostId::at(self.node_count + client.index())
+    }
+
+    /// Returns the client on this host.
+    ///
+    /// # Panics
+    ///
+    /// If the host is a server's.
+    #[inline]
+    pub(crate) fn client_at(&self, host: HostId) -> ClientId {
+        ClientId::at(host.index() - self.node_count)
     }
 
     /// Returns the node whose server is, or may be, on this host.
@@ -305,16 +346,16 @@ impl Plan {
     /// # Panics
     ///
     /// If the host has no server.
-    pub(crate) fn node_at(&self, host: u8) -> u8 {
+    pub(crate) fn node_at(&self, host: HostId) -> NodeId {
         let server = self.server_at(host).expect("the host of a server");
-        self.nodes[usize::from(server)].node
+        self.servers[server].node
     }
 
-    /// Returns the subject of the client at `place`; the place after the last one is the probe's.
-    pub(crate) fn subject(&self, place: usize) -> Subject {
+    /// Returns the subject of a client. The probe has the first client's.
+    pub(crate) fn subject(&self, id: ClientId) -> Subject {
         let scenario = &self.scenario;
-        let is_probe = place == scenario.clients.len();
-        let client = &scenario.clients[if is_probe { 0 } else { place }];
+        let is_probe = id == self.probe();
+        let client = scenario.client(id).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = scenario.fleet_max_ttl().duration();
         let nodes = scenario.cluster.nodes.len();
@@ -330,8 +371,7 @@ impl Plan {
         match kind_of(client) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
             Kind::Ours => {
-                let (client, lock) = (place as u8, &scenario.lock);
-                let ours = RedlockClient::new(client, lock, ttl, fleet_max_ttl, nodes);
+                let ours = RedlockClient::new(id, &scenario.lock, ttl, fleet_max_ttl, nodes);
                 Subject::Redlock(Box::new(ours))
             }
             Kind::Php { socket_timeout } => {
@@ -417,67 +457,70 @@ fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>
     }
 }
 
-fn planned_nodes(scenario: &Scenario, faults: &[PlannedFault]) -> Vec<PlannedNode> {
+fn planned_servers(
+    scenario: &Scenario,
+    faults: &IdVec<StrikeId, PlannedFault>,
+) -> IdVec<ServerId, PlannedServer> {
     let cluster = &scenario.cluster;
     let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
-    let nodes = cluster.nodes.iter().enumerate();
-    let nodes = nodes.map(|(place, name)| (name, place as u8, scenario.node_host(place)));
+    let nodes = scenario.node_ids().zip(&cluster.nodes);
+    let nodes = nodes.map(|(node, name)| (name, node, node.first_host()));
     let replicas = cluster.replicas.iter().enumerate().map(|(place, replica)| {
-        let node = host_named(scenario, &replica.of).0;
+        let node = node_named(scenario, &replica.of);
         (&replica.id, node, scenario.replica_host(place))
     });
-    let planned = nodes.chain(replicas).enumerate().map(|(place, (name, node, host))| {
-        if service && place == 0 {
+    let servers = nodes.chain(replicas).enumerate();
+    let planned = servers.map(|(index, (name, node, host))| {
+        let server = ServerId::at(index);
+        if service && server == ServerId(0) {
             let storage = Storage::from(Persistence::Always);
-            return PlannedNode { storage, ideal: true, node, is_new: false, host };
+            return PlannedServer { storage, ideal: true, node, is_new: false, host };
         }
-        let of_node = cluster.node.get(&cluster.nodes[usize::from(node)]);
+        let of_node = cluster.node.get(&cluster.nodes[node.index()]);
         let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
-        let stalls =
-            |fault: &PlannedFault| fault.doing == FaultEffect::DiskStall { node: place as u8 };
+        let stalls = |fault: &PlannedFault| fault.doing == FaultEffect::DiskStall { server };
         let storage = Storage {
             persistence: own.unwrap_or(cluster.persistence),
-            slow: cluster.disk.sync_takes.0 > 0 || faults.iter().any(stalls),
+            slow: cluster.disk.sync_takes.0 > 0 || faults.values().any(stalls),
             lies: cluster.disk.lies,
         };
-        let attaches = FaultEffect::Attach { replica: place as u8 };
-        let is_new = faults.iter().any(|fault| fault.doing == attaches);
-        PlannedNode { storage, ideal: false, node, is_new, host }
+        let attaches = FaultEffect::Attach { replica: server };
+        let is_new = faults.values().any(|fault| fault.doing == attaches);
+        PlannedServer { storage, ideal: false, node, is_new, host }
     });
     planned.collect()
 }
 
-fn planned_clocks(scenario: &Scenario) -> Vec<(i64, i32)> {
-    let hosts = 0..scenario.host_count() as u8;
-    let clocks = hosts.map(|host| {
-        let name = scenario.host_name(HostIndex(host));
+fn planned_clocks(scenario: &Scenario) -> IdVec<HostId, (i64, i32)> {
+    let clocks = scenario.host_ids().map(|host| {
+        let name = scenario.host_name(host);
         let spec = scenario.cluster.clocks.get(name).copied().unwrap_or_default();
         (spec.offset.0, spec.rate_ppm * 1_000)
     });
     clocks.collect()
 }
 
-fn planned_delays(scenario: &Scenario) -> Vec<Vec<(u64, u64)>> {
+fn planned_delays(scenario: &Scenario) -> Delays {
     let hosts = scenario.host_count();
     let usual = scenario.cluster.network.delay;
-    let mut delays = vec![vec![(usual.min.0, usual.max.0); hosts]; hosts];
-    let store = scenario.store_host().get();
+    let mut delays = IdVec::filled(hosts, IdVec::filled(hosts, (usual.min.0, usual.max.0)));
+    let store = scenario.store_host();
     let own = (scenario.store.delay.min.0, scenario.store.delay.max.0);
     delays[store].fill(own);
-    delays.iter_mut().for_each(|from| from[store] = own);
+    delays.values_mut().for_each(|from| from[store] = own);
     for (place, replica) in scenario.cluster.replicas.iter().enumerate() {
         let (one, other) = (scenario.replica_host(place), host_named(scenario, &replica.of));
         let range = (replica.delay.min.0, replica.delay.max.0);
-        delays[one.get()][other.get()] = range;
-        delays[other.get()][one.get()] = range;
+        delays[one][other] = range;
+        delays[other][one] = range;
     }
     for link in &scenario.cluster.links {
         let range = (link.delay.min.0, link.delay.max.0);
         for one in &link.between[0] {
             for other in &link.between[1] {
                 let (one, other) = (host_named(scenario, one), host_named(scenario, other));
-                delays[one.get()][other.get()] = range;
-                delays[other.get()][one.get()] = range;
+                delays[one][other] = range;
+                delays[other][one] = range;
             }
         }
     }
@@ -507,13 +550,16 @@ fn last_time_named(scenario: &Scenario) -> u64 {
     steps.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0) + spans.sum::<u64>()
 }
 
-fn host_named(scenario: &Scenario, name: &str) -> HostIndex {
+fn host_named(scenario: &Scenario, name: &str) -> HostId {
     scenario.host_named(name).expect("a valid scenario names hosts that exist")
 }
 
-fn client_named(scenario: &Scenario, name: &str) -> u8 {
-    let place = scenario.clients.iter().position(|client| client.id == name);
-    place.expect("a valid scenario names clients that exist") as u8
+fn client_named(scenario: &Scenario, name: &str) -> ClientId {
+    scenario.client_named(name).expect("a valid scenario names clients that exist")
+}
+
+fn node_named(scenario: &Scenario, name: &str) -> NodeId {
+    scenario.node_named(name).expect("a valid scenario names nodes that exist")
 }
 
 fn unsupported(what: &str) -> Unsupported {

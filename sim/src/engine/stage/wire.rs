@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Stage;
 use super::plan::Plan;
 use crate::history::{AttemptId, OpKind, Writer};
+use crate::ids::{ConnectionId, ServerId};
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 use crate::master::{Change, Effect, Entry, Executed, Reply};
@@ -15,9 +16,9 @@ use crate::subject::{Ask, ReplyValue, Request, Response};
 /// The servers' ends of all connections, by number.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Wire {
-    ends: BTreeMap<u16, End>,
+    ends: BTreeMap<ConnectionId, End>,
     /// Connections with bytes for their host to carry.
-    pub(in crate::engine) spoke: Vec<u16>,
+    pub(in crate::engine) spoke: Vec<ConnectionId>,
 }
 
 /// A server's end of a connection.
@@ -38,21 +39,21 @@ pub(in crate::engine) struct End {
 
 impl Wire {
     /// Returns the server's end of a connection.
-    pub(in crate::engine) fn end(&mut self, connection: u16) -> &mut End {
-        let session = || Session::new(u64::from(connection) + 1);
+    pub(in crate::engine) fn end(&mut self, connection: ConnectionId) -> &mut End {
+        let session = || Session::new(u64::from(connection.0) + 1);
         let end = || End { session: session(), ..End::default() };
         self.ends.entry(connection).or_insert_with(end)
     }
 
     /// Starts a new session: a new process serves the connection.
-    pub(super) fn renew(&mut self, connection: u16) {
+    pub(super) fn renew(&mut self, connection: ConnectionId) {
         let end = self.end(connection);
-        end.session = Session::new(u64::from(connection) + 1);
+        end.session = Session::new(u64::from(connection.0) + 1);
         end.held.clear();
     }
 
     /// Sends the next reply of the connection.
-    pub(super) fn send(&mut self, connection: u16) {
+    pub(super) fn send(&mut self, connection: ConnectionId) {
         let end = self.end(connection);
         let answer = end.held.pop_front().expect("what is sent has been answered");
         end.lengths.push_back(answer.len());
@@ -72,13 +73,23 @@ impl End {
 impl Stage {
     /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
     /// which may write the canary. Returns true if there was such a request.
-    pub(super) fn speak_of_itself(&mut self, plan: &Plan, server: u8, connection: u16) -> bool {
+    pub(super) fn speak_of_itself(
+        &mut self,
+        plan: &Plan,
+        server: ServerId,
+        connection: ConnectionId,
+    ) -> bool {
         self.wire.is_some()
             && self.execute_next(plan, server, connection, Writer::Operator).is_some()
     }
 
     /// Executes a request. Messages that it pushes leave before any other request is answered.
-    pub(in crate::engine) fn execute(&mut self, plan: &Plan, connection: u16, request: Request) {
+    pub(in crate::engine) fn execute(
+        &mut self,
+        plan: &Plan,
+        connection: ConnectionId,
+        request: Request,
+    ) {
         self.execute_request(plan, connection, request);
         if let Some(server) = plan.server_at(self.network.connection(connection).server) {
             self.push(plan, server);
@@ -87,11 +98,11 @@ impl Stage {
 
     /// Sends the messages that a server pushes without a request. A push travels like the reply to
     /// a handshake: histories do not record it.
-    pub(super) fn push(&mut self, plan: &Plan, server: u8) {
+    pub(super) fn push(&mut self, plan: &Plan, server: ServerId) {
         let Some(wire) = &mut self.wire else { return };
         let mut pushed = Vec::new();
-        for (id, message) in self.nodes[usize::from(server)].master.take_pushes() {
-            let connection = (id - 1) as u16;
+        for (id, message) in self.servers[server].master.take_pushes() {
+            let connection = ConnectionId((id - 1) as u16);
             if self.network.connection(connection).served {
                 let end = wire.end(connection);
                 let mut bytes = Vec::new();
@@ -101,7 +112,7 @@ impl Stage {
             }
         }
         for connection in pushed {
-            let client = self.network.connection(connection).client - plan.node_count as u8;
+            let client = plan.client_at(self.network.connection(connection).client);
             let attempt = AttemptId { client, number: 0 };
             let (op, word) = (OpKind::Introduce, ReplyValue::Ok);
             let response = Response { command: u32::MAX, attempt, op, word };
@@ -111,7 +122,12 @@ impl Stage {
 
     /// Answers the part of a handshake that has arrived, without network delay: time stands still
     /// for the client.
-    pub(in crate::engine) fn answer_at_once(&mut self, plan: &Plan, server: u8, connection: u16) {
+    pub(in crate::engine) fn answer_at_once(
+        &mut self,
+        plan: &Plan,
+        server: ServerId,
+        connection: ConnectionId,
+    ) {
         while self.speak_of_itself(plan, server, connection) {
             let wire = self.wire.as_mut().expect("there are bytes");
             wire.send(connection);
@@ -124,8 +140,8 @@ impl Stage {
     pub(super) fn refuse_bytes(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         asked: &Request,
     ) -> Option<ReplyValue> {
         if self.wire.is_none() {
@@ -141,12 +157,12 @@ impl Stage {
     pub(super) fn execute_bytes(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         asked: &Request,
     ) -> Option<(ReplyValue, Executed)> {
         let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
-        let stored = self.nodes[usize::from(server)].master.keyspace().stored(&plan.key);
+        let stored = self.servers[server].master.keyspace().stored(&plan.key);
         let nothing = nothing_done(stored);
         let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
         Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
@@ -156,8 +172,8 @@ impl Stage {
     fn execute_asked(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         asked: &Request,
     ) -> Option<(Value, Vec<Touched>)> {
         let writer = Writer::Attempt(asked.attempt);
@@ -175,15 +191,15 @@ impl Stage {
     fn execute_next(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         writer: Writer,
     ) -> Option<(Value, Vec<Touched>)> {
-        let wall_ns = self.node_wall_ns(plan, server);
-        let Self { wire, nodes, .. } = self;
+        let wall_ns = self.wall_ns(plan, server);
+        let Self { wire, servers, .. } = self;
         let end = wire.as_mut().expect("there are bytes").end(connection);
         let request = end.requests.next_request().expect("clients send requests")?;
-        let host = &mut nodes[usize::from(server)];
+        let host = &mut servers[server];
         let mut touched = Vec::new();
         let turn = Turn { wall_ns, writer, touched: &mut touched };
         let answer = end.session.execute(&mut host.master, &request, turn);

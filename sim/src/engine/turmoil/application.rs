@@ -13,7 +13,7 @@ use super::environment::{HostEnvironment, Sleep};
 use super::world::{Due, World};
 use crate::engine::stage::plan::{Op, PlannedOp};
 use crate::engine::stage::{Input, Packet};
-use crate::history::{AttemptId, EventKind, Refusal};
+use crate::history::{AttemptId, ClientId, EventKind, Refusal};
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::{Acquire, Point};
 use crate::world::{Arrival, Direction};
@@ -30,7 +30,7 @@ struct Held {
 /// One client's application.
 pub(super) struct Application {
     world: Arc<World>,
-    client: u8,
+    client: ClientId,
     redlock: Redlock,
     ops: Vec<PlannedOp>,
     next_op: usize,
@@ -40,7 +40,7 @@ pub(super) struct Application {
 impl Application {
     pub(super) fn new(
         world: Arc<World>,
-        client: u8,
+        client: ClientId,
         redlock: Redlock,
         ops: Vec<PlannedOp>,
     ) -> Self {
@@ -55,7 +55,7 @@ impl Application {
             self.next_op += 1;
             self.perform(op).await;
         }
-        self.world.lock().clients[usize::from(self.client)].done = true;
+        self.world.lock().clients[self.client].done = true;
         pending::<()>().await;
     }
 
@@ -104,7 +104,7 @@ impl Application {
     async fn reach(&self, op: Op) {
         let held = self.held.as_ref().map(|held| held.attempt);
         let next = || {
-            let number = self.world.lock().clients[usize::from(self.client)].draws as u16 + 1;
+            let number = self.world.lock().clients[self.client].draws as u16 + 1;
             AttemptId { client: self.client, number }
         };
         let (attempt, point) = match (op, held) {
@@ -158,7 +158,7 @@ impl Application {
         match outcome {
             Some(lease) => {
                 let (attempt, fencing_token) = {
-                    let host = &self.world.lock().clients[usize::from(self.client)];
+                    let host = &self.world.lock().clients[self.client];
                     (host.attempts[lease.owner().as_bytes()], host.fencing_token)
                 };
                 let (seen_version, in_section) = (BLIND, false);
@@ -189,7 +189,7 @@ impl Application {
 
     /// Returns the number of extensions of the lease that the client has reported.
     fn rounds(&self) -> u16 {
-        self.world.lock().clients[usize::from(self.client)].rounds
+        self.world.lock().clients[self.client].rounds
     }
 
     fn look(&mut self) {
@@ -272,7 +272,7 @@ impl Application {
 
     fn ask_store(&self, request: StoreRequest) {
         let mut state = self.world.lock();
-        let client = &mut state.clients[usize::from(self.client)];
+        let client = &mut state.clients[self.client];
         client.served = None;
         let (store, message) = (client.store, Arrival::Message(Packet::StoreRequest(request)));
         state.stage.send(&self.world.plan, store, Direction::Up, message);
@@ -280,7 +280,7 @@ impl Application {
 
     /// Takes the latest reply of the resource.
     fn served(&self) -> Option<Input> {
-        self.world.lock().clients[usize::from(self.client)].served.take()
+        self.world.lock().clients[self.client].served.take()
     }
 
     /// Skips to the next step that is `wanted`, or to the end.

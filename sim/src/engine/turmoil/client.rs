@@ -16,16 +16,16 @@ use super::names::node_name;
 use super::observer::HistoryObserver;
 use super::world::{Phase, State, World};
 use crate::engine::stage::plan::{Plan, PlannedOp};
+use crate::history::ClientId;
 use crate::scenario::{self, Point};
 
-/// Returns the builder of the client at `place`, without an environment; the place after the last
-/// one is the probe's.
-pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
+/// Returns the builder of a client, without an environment. The probe has the first client's.
+pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
     let scenario = &plan.scenario;
     let lock = &scenario.lock;
     let ttl = |client: &scenario::Client| client.ttl.unwrap_or(lock.ttl);
-    let own = scenario.clients.get(place).unwrap_or(&scenario.clients[0]);
-    let nodes = (0..plan.node_count).map(|node| format!("redis://{}", node_name(node)));
+    let own = scenario.client(client).unwrap_or(&scenario.clients[0]);
+    let nodes = plan.node_ids().map(|node| format!("redis://{}", node_name(node)));
     Redlock::builder()
         .nodes(nodes)
         .ttl(ttl(own).duration())
@@ -40,7 +40,7 @@ pub(super) fn builder(plan: &Plan, place: usize) -> Builder {
 /// Everything that a client process runs. While the process is stopped, none of it is polled.
 pub(super) struct Process {
     world: Arc<World>,
-    client: u8,
+    client: ClientId,
     root: Arc<Root>,
     tasks: Vec<Task>,
 }
@@ -48,10 +48,10 @@ pub(super) struct Process {
 impl Process {
     /// Returns the process of `client`. Its application does `ops` once the process is part of the
     /// world.
-    pub(super) fn new(world: &Arc<World>, client: u8, ops: Vec<PlannedOp>) -> Self {
+    pub(super) fn new(world: &Arc<World>, client: ClientId, ops: Vec<PlannedOp>) -> Self {
         let environment = HostEnvironment { world: Arc::clone(world), client };
         let observer = HistoryObserver { world: Arc::clone(world), client };
-        let redlock = builder(&world.plan, usize::from(client))
+        let redlock = builder(&world.plan, client)
             .environment(Arc::new(environment) as Arc<dyn Environment>)
             .observer(Arc::new(observer) as Arc<dyn Observer>)
             .build()
@@ -73,9 +73,9 @@ impl Process {
 }
 
 /// Waits until the process is in a `wanted` phase.
-async fn in_phase(world: &World, client: u8, wanted: impl Fn(Phase) -> bool) {
+async fn in_phase(world: &World, client: ClientId, wanted: impl Fn(Phase) -> bool) {
     poll_fn(|_| {
-        let is_there = wanted(world.lock().clients[usize::from(client)].phase);
+        let is_there = wanted(world.lock().clients[client].phase);
         if is_there { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
@@ -89,7 +89,7 @@ impl Future for Process {
         loop {
             let mut state = process.world.lock();
             state.active = true;
-            let host = &mut state.clients[usize::from(process.client)];
+            let host = &mut state.clients[process.client];
             host.waker = Some(context.waker().clone());
             let everybody = core::mem::take(&mut host.called);
             let spawned = core::mem::take(&mut host.spawned);
@@ -99,9 +99,7 @@ impl Future for Process {
             process.turn(everybody);
             let state = process.world.lock();
             // A newly spawned task is polled at once.
-            if !state.runs(process.client)
-                || state.clients[usize::from(process.client)].spawned.is_empty()
-            {
+            if !state.runs(process.client) || state.clients[process.client].spawned.is_empty() {
                 return Poll::Pending;
             }
         }
@@ -172,8 +170,8 @@ impl Root {
 impl State {
     /// Returns true if the process takes its next step; a fault may stop it before it delivers a
     /// lease.
-    fn goes_on(&mut self, plan: &Plan, client: u8) -> bool {
-        let to_deliver = self.clients[usize::from(client)].to_deliver;
+    fn goes_on(&mut self, plan: &Plan, client: ClientId) -> bool {
+        let to_deliver = self.clients[client].to_deliver;
         if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {
             self.reach(plan, attempt, Point::Deliver, None);
         }

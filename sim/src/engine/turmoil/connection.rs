@@ -10,6 +10,7 @@ use turmoil::net::TcpStream;
 
 use super::world::Readable;
 use super::world::World;
+use crate::ids::ConnectionId;
 
 /// Largest number of bytes in one read.
 const CHUNK: usize = 4_096;
@@ -19,11 +20,11 @@ const CHUNK: usize = 4_096;
 pub(super) struct ClientStream {
     world: Arc<World>,
     stream: TcpStream,
-    number: u16,
+    number: ConnectionId,
 }
 
 impl ClientStream {
-    pub(super) fn new(world: Arc<World>, stream: TcpStream, number: u16) -> Self {
+    pub(super) fn new(world: Arc<World>, stream: TcpStream, number: ConnectionId) -> Self {
         Self { world, stream, number }
     }
 }

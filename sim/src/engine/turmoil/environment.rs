@@ -14,14 +14,15 @@ use super::connection::ClientStream;
 use super::names::{node_of, server_name};
 use super::server::PORT;
 use super::world::{self, Due, World};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, ClientId};
+use crate::ids::ConnectionId;
 use crate::subject::token_of;
 use crate::world::{Choice, Label};
 
 /// Environment of the client at a place.
 pub(super) struct HostEnvironment {
     pub(super) world: Arc<World>,
-    pub(super) client: u8,
+    pub(super) client: ClientId,
 }
 
 impl Environment for HostEnvironment {
@@ -34,12 +35,11 @@ impl Environment for HostEnvironment {
             let dialing = Dialing { world: Arc::clone(&self.world), number: Some(number) };
             let server = self.world.lock().lines[&number].server;
             // Turmoil connects at once; the world decides whether the connection exists.
-            let stream = TcpStream::connect((server_name(usize::from(server)), PORT)).await?;
+            let stream = TcpStream::connect((server_name(server), PORT)).await?;
             self.world.lock().numbers.insert(stream.local_addr()?, number);
             poll_fn(|_| self.world.lock().poll_opened(number)).await?;
             dialing.done();
-            self.world.lock().clients[usize::from(self.client)].connected[usize::from(node)] =
-                Some(number);
+            self.world.lock().clients[self.client].connected[node] = Some(number);
             let stream = ClientStream::new(Arc::clone(&self.world), stream, number);
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
@@ -64,17 +64,17 @@ impl Environment for HostEnvironment {
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
         let mut state = self.world.lock();
-        state.clients[usize::from(self.client)].spawned.push(task);
+        state.clients[self.client].spawned.push(task);
         state.wake_client(self.client);
     }
 
     /// Draws the random bytes of an attempt: its token, and the jitter of its waits.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut state = self.world.lock();
-        let drawn = &mut state.clients[usize::from(self.client)].draws;
+        let drawn = &mut state.clients[self.client].draws;
         *drawn += 1;
         let number = *drawn as u16;
-        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client) };
+        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
         let attempt = AttemptId { client: self.client, number };
         let token = token_of(attempt, state.stage.choices.bits(draw(Label::Token)));
         let jitter = state.stage.choices.bits(draw(Label::Jitter)).to_le_bytes();
@@ -87,7 +87,7 @@ impl Environment for HostEnvironment {
 /// A connection that is being dialled; it is reset if the dial is abandoned.
 struct Dialing {
     world: Arc<World>,
-    number: Option<u16>,
+    number: Option<ConnectionId>,
 }
 
 impl Dialing {
@@ -107,7 +107,7 @@ impl Drop for Dialing {
 /// A timer of the client at a place.
 struct BootTimer {
     world: Arc<World>,
-    client: u8,
+    client: ClientId,
     sleep: Option<(BootInstant, Sleep)>,
 }
 

@@ -1,17 +1,25 @@
 //! Names of hosts on turmoil's network.
 
-/// Returns the name of the node at `place`, for addresses.
-pub(super) fn node_name(place: usize) -> String {
-    format!("node-{place}")
+use crate::history::{ClientId, NodeId};
+use crate::ids::ServerId;
+
+/// Returns the name of a client, for turmoil.
+pub(super) fn client_name(client: ClientId) -> String {
+    format!("client-{client}")
+}
+
+/// Returns the name of a node, for addresses.
+pub(super) fn node_name(node: NodeId) -> String {
+    format!("node-{node}")
 }
 
 /// Returns the node with this name.
-pub(super) fn node_of(name: &str) -> u8 {
-    let place = name.strip_prefix("node-").and_then(|place| place.parse().ok());
-    place.expect("clients are told the names of nodes")
+pub(super) fn node_of(name: &str) -> NodeId {
+    let number = name.strip_prefix("node-").and_then(|number| number.parse().ok());
+    number.map(NodeId).expect("clients are told the names of nodes")
 }
 
-/// Returns the name of the server at `place`, for turmoil.
-pub(super) fn server_name(place: usize) -> String {
-    format!("server-{place}")
+/// Returns the name of a server, for turmoil.
+pub(super) fn server_name(server: ServerId) -> String {
+    format!("server-{server}")
 }

@@ -9,21 +9,23 @@ use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
 use super::world::Line;
 use super::world::{ClientHost, State, World};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, Settlement};
+use crate::history::{
+    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
+};
 use crate::scenario::{Checks, Point};
 use crate::subject::{Ask, Request, settlement};
 
 /// Observer of the client at a place.
 pub(super) struct HistoryObserver {
     pub(super) world: Arc<World>,
-    pub(super) client: u8,
+    pub(super) client: ClientId,
 }
 
 impl Observer for HistoryObserver {
     fn event(&self, event: &Event<'_>) {
         let mut state = self.world.lock();
         // Events from the destructors of a dead process are ignored.
-        if state.stage.clients[usize::from(self.client)].dead {
+        if state.stage.clients[self.client].dead {
             return;
         }
         if state.is_warming(self.client) {
@@ -41,11 +43,11 @@ impl HistoryObserver {
         let client = self.client(state);
         match *event {
             Event::Answered { node, .. } | Event::ConnectFailed { node, .. } => {
-                client.introduced |= 1 << node;
+                client.introduced.insert(NodeId::at(node));
             }
             Event::Eligible { node, from, .. } => {
                 let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
-                client.eligible_from_ns[node] = from_local_ns;
+                client.eligible_from_ns[NodeId::at(node)] = from_local_ns;
             }
             _ => {}
         }
@@ -57,10 +59,10 @@ impl HistoryObserver {
                 self.attempt_began(state, owner, t1.boot(), ttl);
             }
             Event::Written { node, operation, owner, .. } => {
-                self.written(state, node, operation, owner);
+                self.written(state, NodeId::at(node), operation, owner);
             }
-            Event::Answered { node, answer, .. } => self.answered(state, node, answer),
-            Event::Eligible { node, from, .. } => self.eligible(state, node, from),
+            Event::Answered { node, answer, .. } => self.answered(state, NodeId::at(node), answer),
+            Event::Eligible { node, from, .. } => self.eligible(state, NodeId::at(node), from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
                 self.decided(state, owner, counted, (t2.boot(), deadline.instant()));
             }
@@ -115,7 +117,7 @@ impl HistoryObserver {
     fn written(
         &self,
         state: &mut State,
-        node: usize,
+        node: NodeId,
         operation: Operation,
         owner: Option<OwnerToken>,
     ) {
@@ -128,17 +130,17 @@ impl HistoryObserver {
         line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
     }
 
-    fn answered(&self, state: &mut State, node: usize, answer: observe::Answer) {
+    fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {
         let request = self.line(state, node).and_then(|line| line.asked.pop_front());
         let Some(Request { command, attempt, ask, .. }) = request else { return };
-        let (node, op, answer) = (node as u8, ask.op(), answer_of(answer));
+        let (op, answer) = (ask.op(), answer_of(answer));
         state.record(EventKind::Delivered { command, attempt, node, op, answer });
     }
 
-    fn eligible(&self, state: &mut State, node: usize, from: Option<Instant>) {
+    fn eligible(&self, state: &mut State, node: NodeId, from: Option<Instant>) {
         let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
         self.client(state).eligible_from_ns[node] = from_local_ns;
-        let (client, node) = (self.client, node as u8);
+        let client = self.client;
         state.record(EventKind::Eligible { client, node, from_local_ns });
     }
 
@@ -152,7 +154,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         state.record(EventKind::GrantDecided {
             attempt,
-            counted: counted.bits(),
+            counted: NodeIds::from_bits(counted.bits()),
             t2_local_ns: t2.as_nanos(),
             deadline_local_ns: deadline.as_nanos(),
         });
@@ -199,8 +201,10 @@ impl HistoryObserver {
         extended: Option<(Nodes, BootInstant)>,
     ) {
         let attempt = self.attempt(state, owner);
-        let (counted, deadline_local_ns) =
-            extended.map_or((0, 0), |(counted, deadline)| (counted.bits(), deadline.as_nanos()));
+        let (counted, deadline_local_ns) = extended
+            .map_or((NodeIds::EMPTY, 0), |(counted, deadline)| {
+                (NodeIds::from_bits(counted.bits()), deadline.as_nanos())
+            });
         let extended = extended.is_some();
         let client = self.client(state);
         let (round, hears) = (client.rounds, extended && client.holds == Some(attempt));
@@ -235,11 +239,11 @@ impl HistoryObserver {
     }
 
     fn client<'a>(&self, state: &'a mut State) -> &'a mut ClientHost {
-        &mut state.clients[usize::from(self.client)]
+        &mut state.clients[self.client]
     }
 
     /// Returns the connection to a node, if one is open.
-    fn line<'a>(&self, state: &'a mut State, node: usize) -> Option<&'a mut Line> {
+    fn line<'a>(&self, state: &'a mut State, node: NodeId) -> Option<&'a mut Line> {
         let number = self.client(state).connected[node]?;
         state.lines.get_mut(&number)
     }

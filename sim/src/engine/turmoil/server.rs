@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::world::World;
+use crate::ids::ServerId;
 
 /// Port on which servers listen.
 pub(super) const PORT: u16 = 6_379;
@@ -19,7 +20,7 @@ pub(super) const PORT: u16 = 6_379;
 /// Accepts every connection; no client uses one that the world has refused.
 pub(super) struct Carrier {
     world: Arc<World>,
-    server: u8,
+    server: ServerId,
     accepting: Pin<Box<dyn Future<Output = Accepted>>>,
     ends: Vec<ServerEnd>,
 }
@@ -27,7 +28,7 @@ pub(super) struct Carrier {
 type Accepted = io::Result<(TcpListener, TcpStream, SocketAddr)>;
 
 impl Carrier {
-    pub(super) fn new(world: &Arc<World>, server: u8) -> Self {
+    pub(super) fn new(world: &Arc<World>, server: ServerId) -> Self {
         let bound = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
         let accepting = Box::pin(async move { accept(bound.await?).await });
         Self { world: Arc::clone(world), server, accepting, ends: Vec::new() }
@@ -46,7 +47,7 @@ impl Future for Carrier {
         let carrier = self.get_mut();
         let mut state = carrier.world.lock();
         state.active = true;
-        state.carriers[usize::from(carrier.server)] = Some(context.waker().clone());
+        state.carriers[carrier.server] = Some(context.waker().clone());
         drop(state);
         while let Poll::Ready(accepted) = carrier.accepting.as_mut().poll(context) {
             let (listener, stream, client) = accepted?;
@@ -67,7 +68,7 @@ struct ServerEnd {
 
 impl ServerEnd {
     /// Returns `Ready` when the client has closed the connection.
-    fn poll(&mut self, world: &World, server: u8, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, world: &World, server: ServerId, context: &mut Context<'_>) -> Poll<()> {
         while let Poll::Ready(read) = self.poll_read(world, server, context) {
             if !read {
                 return Poll::Ready(());
@@ -92,7 +93,12 @@ impl ServerEnd {
 
     /// Reads bytes into the kernel of the server, whether or not a process runs. Returns true if
     /// bytes were read.
-    fn poll_read(&mut self, world: &World, server: u8, context: &mut Context<'_>) -> Poll<bool> {
+    fn poll_read(
+        &mut self,
+        world: &World,
+        server: ServerId,
+        context: &mut Context<'_>,
+    ) -> Poll<bool> {
         let mut chunk = [0; 4_096];
         let mut chunk = ReadBuf::new(&mut chunk);
         let read = Pin::new(&mut self.stream).poll_read(context, &mut chunk);

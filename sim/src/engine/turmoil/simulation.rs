@@ -9,12 +9,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use turmoil::{Builder, Sim};
 
 use super::client::Process;
-use super::names::server_name;
+use super::names::{client_name, server_name};
 use super::server::Carrier;
 use super::world::{Line, Phase, State, World};
 use crate::engine::stage::plan::{Op, Plan, PlannedOp};
 use crate::engine::{Kept, Outcome};
-use crate::history::EventKind;
+use crate::history::{ClientId, EventKind, HostId, Id, NodeIds};
+use crate::ids::ConnectionId;
 use crate::scenario::Acquire;
 use crate::world::ConnectionState;
 
@@ -22,11 +23,6 @@ const TICK_NS: u64 = 1_000_000;
 
 /// Bound on the steps while time stands still. More steps are a bug of the engine or of the client.
 const STILL_STEPS_MAX: u32 = 64;
-
-/// Returns the name of the client at `place`; the place after the last one is the probe's.
-fn client_name(place: usize) -> String {
-    format!("client-{place}")
-}
 
 /// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,16 +65,15 @@ impl Simulation {
     /// Registers clients before servers: clients act first in every step, so their bytes arrive
     /// within the step.
     fn register(&mut self) {
-        let clients = self.world.plan.scenario.clients.len();
-        for client in 0..=clients {
+        for client in ClientId::first(self.world.plan.scenario.clients.len() + 1) {
             let world = Arc::clone(&self.world);
             let ops = self.world.plan.ops.get(client).cloned().unwrap_or_else(probing);
-            let process = move || Process::new(&world, client as u8, ops.clone());
+            let process = move || Process::new(&world, client, ops.clone());
             self.sim.host(client_name(client), process);
         }
-        for server in 0..self.world.plan.nodes.len() {
+        for server in self.world.plan.servers.ids() {
             let world = Arc::clone(&self.world);
-            self.sim.host(server_name(server), move || Carrier::new(&world, server as u8));
+            self.sim.host(server_name(server), move || Carrier::new(&world, server));
         }
     }
 
@@ -86,8 +81,8 @@ impl Simulation {
     pub(super) fn run(mut self, kept: Kept<'_>) -> Outcome {
         // Servers must listen before a client dials.
         self.step();
-        for client in 0..self.world.plan.scenario.clients.len() {
-            self.start(client as u8, self.world.plan.warm);
+        for client in self.world.plan.scenario.client_ids() {
+            self.start(client, self.world.plan.warm);
         }
         self.warm_up();
         self.tick(0);
@@ -106,23 +101,23 @@ impl Simulation {
     }
 
     /// Starts a client; with `warm`, its connections are open at its beginning.
-    fn start(&self, client: u8, warm: bool) {
+    fn start(&self, client: ClientId, warm: bool) {
         let mut state = self.world.lock();
         state.open_store(&self.world.plan, client);
         if warm {
             state.open_nodes(&self.world.plan, client);
         }
         let phase = if warm { Phase::Warming } else { Phase::Started };
-        state.clients[usize::from(client)].phase = phase;
+        state.clients[client].phase = phase;
         state.wake_client(client);
     }
 
     /// Lets time stand still until every warming client has an answer from every node.
     fn warm_up(&mut self) {
-        let everybody = (1 << self.world.plan.node_count) - 1;
+        let everybody = NodeIds::first(self.world.plan.node_count);
         for _ in 0..STILL_STEPS_MAX {
             let state = self.world.lock();
-            let mut warming = state.clients.iter().filter(|it| it.phase == Phase::Warming);
+            let mut warming = state.clients.values().filter(|it| it.phase == Phase::Warming);
             if warming.all(|it| it.introduced == everybody) {
                 drop(state);
                 return self.world.lock().warmed_up(&self.world.plan);
@@ -183,13 +178,14 @@ impl Simulation {
     fn stretch(&mut self, current: RunPhase) -> Option<RunPhase> {
         let state = self.world.lock();
         let (now_ns, plan) = (self.now_ns, &self.world.plan);
-        let probe = state.clients.len() - 1;
+        let probe = plan.probe();
         let drain = RunPhase::Drain { until_ns: now_ns + plan.grace_ns };
         match current {
             RunPhase::Clients => {
-                let is_done =
-                    |client: usize| state.clients[client].done || state.stage.clients[client].dead;
-                if !(0..probe).all(is_done) {
+                let is_done = |client: ClientId| {
+                    state.clients[client].done || state.stage.clients[client].dead
+                };
+                if !plan.scenario.client_ids().all(is_done) {
                     return Some(current);
                 }
                 if !plan.has_faults {
@@ -218,8 +214,8 @@ impl Simulation {
     /// Starts the probe: the client that shows that the lock is available again after the faults.
     fn start_probe(&mut self) {
         let mut state = self.world.lock();
-        let probe = state.clients.len() as u8 - 1;
-        let host = State::client_host(&self.world.plan, probe);
+        let probe = self.world.plan.probe();
+        let host = self.world.plan.client_host(probe);
         state.stage.record_clocks(&self.world.plan, host);
         state.record(EventKind::Healed { probe });
         drop(state);
@@ -254,31 +250,28 @@ fn probing() -> Vec<PlannedOp> {
 }
 
 impl State {
-    fn open_store(&mut self, plan: &Plan, client: u8) {
-        let store = plan.scenario.store_host().0;
-        self.clients[usize::from(client)].store = self.open(plan, client, store);
+    fn open_store(&mut self, plan: &Plan, client: ClientId) {
+        self.clients[client].store = self.open(plan, client, plan.scenario.store_host());
     }
 
     /// Opens the connections of a client that warms up.
-    pub(super) fn open_nodes(&mut self, plan: &Plan, client: u8) {
-        for node in 0..plan.node_count as u8 {
-            let server = self.stage.server_of(plan, client, node);
-            if !self.stage.nodes[usize::from(server)].master.is_running() {
+    pub(super) fn open_nodes(&mut self, plan: &Plan, client: ClientId) {
+        for node in plan.node_ids() {
+            let server = self.stage.server_of(client, node);
+            if !self.stage.servers[server].master.is_running() {
                 continue;
             }
-            let host = plan.nodes[usize::from(server)].host.0;
-            let number = self.open(plan, client, host);
+            let number = self.open(plan, client, plan.servers[server].host);
             self.lines.insert(number, Line::new(client, node, server, true));
-            let host = &mut self.clients[usize::from(client)];
-            host.connected[usize::from(node)] = Some(number);
-            host.epochs[usize::from(node)] = 1;
+            let host = &mut self.clients[client];
+            host.connected[node] = Some(number);
+            host.epochs[node] = 1;
         }
     }
 
     /// Opens a connection at once, without a handshake.
-    fn open(&mut self, plan: &Plan, client: u8, to: u8) -> u16 {
-        let from = Self::client_host(plan, client).0;
-        let number = self.stage.network.dial(from, to, 0, 1);
+    fn open(&mut self, plan: &Plan, client: ClientId, to: HostId) -> ConnectionId {
+        let number = self.stage.network.dial(plan.client_host(client), to, 0, 1);
         let connection = self.stage.network.connection_mut(number);
         connection.state = ConnectionState::Open;
         connection.served = true;
@@ -288,15 +281,15 @@ impl State {
     /// Ends the warm-up: time passes for every client again.
     fn warmed_up(&mut self, plan: &Plan) {
         self.lines.values_mut().for_each(|line| line.still = false);
-        for client in 0..self.clients.len() as u8 {
-            let host = &mut self.clients[usize::from(client)];
+        for client in self.clients.ids() {
+            let host = &mut self.clients[client];
             if host.phase == Phase::Idle || host.is_known {
                 continue;
             }
             (host.phase, host.is_known) = (Phase::Started, true);
-            for node in 0..plan.node_count as u8 {
-                let host = &self.clients[usize::from(client)];
-                let from_local_ns = host.eligible_from_ns[usize::from(node)];
+            for node in plan.node_ids() {
+                let host = &self.clients[client];
+                let from_local_ns = host.eligible_from_ns[node];
                 if from_local_ns != 0 {
                     self.record(EventKind::Eligible { client, node, from_local_ns });
                 }
@@ -306,12 +299,12 @@ impl State {
     }
 
     /// Returns the clients that have died since the last call.
-    fn newly_dead(&mut self) -> Vec<usize> {
+    fn newly_dead(&mut self) -> Vec<ClientId> {
         let mut dead = Vec::new();
-        for (place, client) in self.clients.iter_mut().enumerate() {
-            let is_dead = self.stage.clients[place].dead;
+        for (id, client) in self.clients.iter_mut() {
+            let is_dead = self.stage.clients[id].dead;
             if is_dead && !core::mem::replace(&mut client.crashed, true) {
-                dead.push(place);
+                dead.push(id);
             }
         }
         dead

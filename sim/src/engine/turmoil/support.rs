@@ -8,7 +8,6 @@ use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
 use crate::engine::stage::plan::{Begin, FaultEffect, Plan, PlannedFault};
-use crate::history::HostIndex;
 use crate::scenario::{Point, Span};
 
 /// One tick for each direction.
@@ -24,8 +23,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
             return Err(unsupported(format!("the subject `{}`", client.subject)));
         }
     }
-    for (place, client) in scenario.clients.iter().enumerate() {
-        let builder = builder(plan, place).environment(Arc::new(TokioEnvironment::default()));
+    for (id, client) in scenario.client_ids().zip(&scenario.clients) {
+        let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
         }
@@ -37,9 +36,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if scenario.cluster.server.extends_plainly() && !scenario.lock.plain_extensions {
         return Err(unsupported(String::from("`plain-extensions = false` on this server")));
     }
-    for planned in &plan.faults {
+    for planned in plan.faults.values() {
         if stops_before_a_retry(plan, planned) {
-            let id = &scenario.faults[usize::from(planned.place)].id;
+            let id = plan.fault_name(planned.fault);
             let what = "a stop before `t1` of a later attempt";
             return Err(unsupported(format!("{what} (the fault `{id}`)")));
         }
@@ -55,7 +54,7 @@ fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
         FaultEffect::Die { host, .. } | FaultEffect::Stop { host, .. } => host,
         _ => return false,
     };
-    stopped == HostIndex((plan.node_count + usize::from(client)) as u8)
+    stopped == plan.client_host(client)
 }
 
 fn unsupported(what: String) -> Unsupported {

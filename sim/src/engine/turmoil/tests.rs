@@ -6,7 +6,8 @@ use redlock_client::scripts::RELEASE;
 use super::world::Readable;
 use super::world::{State, World};
 use super::*;
-use crate::history::{AttemptId, Event, EventKind, OpKind, Settlement};
+use crate::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
+use crate::ids::{ConnectionId, ServerId};
 use crate::oracle::{Blame, Judgement, Violation};
 use crate::scenario::{Property, Span, embedded};
 use crate::subject::{Ask, Request, token_of};
@@ -60,12 +61,14 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
 fn failover_breaks_a_false_promise_and_not_the_quarantine() {
     let (outcome, _) = play(&case("replica-within-redlock", ""));
     let overlap = violation(&outcome, Property::MutualExclusion);
-    let node = crate::history::HostIndex(2);
+    let node = crate::history::HostId(2);
     assert!(overlap.blamed.iter().eq([Blame::Amnesia(node)]), "{overlap:?}");
     let (outcome, history) = play(&case("restart-without-persistence", "quarantine"));
     assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds);
     let from = history.iter().find_map(|event| match event.kind {
-        EventKind::Eligible { client: 1, node: 2, from_local_ns } => Some(from_local_ns),
+        EventKind::Eligible { client: ClientId(1), node: NodeId(2), from_local_ns } => {
+            Some(from_local_ns)
+        }
         _ => None,
     });
     let boot_ns = crate::world::BOOT_AT_START_NS;
@@ -83,7 +86,7 @@ fn what_an_open_connection_hides_is_found_out() {
         assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds, "{name}");
         let quarantined = |event: &Event| {
             let boot_ns = crate::world::BOOT_AT_START_NS;
-            matches!(event.kind, EventKind::Eligible { client: 1, node: 2, from_local_ns }
+            matches!(event.kind, EventKind::Eligible { client: ClientId(1), node: NodeId(2), from_local_ns }
                 if from_local_ns != u64::MAX && from_local_ns > boot_ns + 11_000_000_000)
         };
         assert!(history.iter().any(quarantined), "{name} {slug}");
@@ -100,7 +103,7 @@ fn nobody_waits_where_nothing_was_lost() {
     ] {
         let (_, history) = play(&case("nothing-was-lost", slug));
         let granted = history.iter().find(|event| {
-            matches!(event.kind, EventKind::GrantDecided { attempt, .. } if attempt.client == 1)
+            matches!(event.kind, EventKind::GrantDecided { attempt, .. } if attempt.client == ClientId(1))
         });
         assert!(granted.is_some_and(|event| event.at_ns < 3_020_000_000), "{slug}");
     }
@@ -112,7 +115,7 @@ fn a_pause_while_the_replies_are_in_flight_is_refused_by_step_3() {
     let (outcome, history) = play(&case("pause-in-flight", ""));
     assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds);
     let settled = history.iter().find_map(|event| match event.kind {
-        EventKind::AttemptSettled { attempt, outcome } if attempt.client == 0 => {
+        EventKind::AttemptSettled { attempt, outcome } if attempt.client == ClientId(0) => {
             Some((event.at_ns, outcome))
         }
         _ => None,
@@ -167,7 +170,7 @@ fn times_ms(history: &[Event], what: impl Fn(&EventKind) -> bool) -> Vec<u64> {
 
 fn is_executed_set(kind: &EventKind, on: u8) -> bool {
     let EventKind::Executed { attempt, node, op, .. } = *kind else { return false };
-    attempt.client == 0 && node == on && op == OpKind::Set
+    attempt.client == ClientId(0) && node.0 == on && op == OpKind::Set
 }
 
 #[test]
@@ -195,14 +198,14 @@ fn resetting_partition_breaks_connections_not_their_effects() {
         partition = { between = [[\"c1\"], [\"A\"]], lost = \"reset\" }";
     let history = history_of("{ acquire = {} }, { at = \"1s\", release = {} }", faults);
     let introduced = |kind: &EventKind| {
-        matches!(kind, EventKind::Written { node: 0, op: OpKind::Introduce, attempt, .. }
-            if attempt.client == 0)
+        matches!(kind, EventKind::Written { node: NodeId(0), op: OpKind::Introduce, attempt, .. }
+            if attempt.client == ClientId(0))
     };
     let again = times_ms(&history, introduced);
     assert!(again.len() == 1 && again[0] >= 200, "a new connection after the heal: {again:?}");
     let released = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Release, changed: true, attempt, .. }
-            if attempt.client == 0)
+        matches!(kind, EventKind::Executed { node: NodeId(0), op: OpKind::Release, changed: true, attempt, .. }
+            if attempt.client == ClientId(0))
     };
     assert_eq!(times_ms(&history, released).len(), 1);
 }
@@ -214,9 +217,9 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
     let world = World::new(Plan::new(&inline("{ acquire = {} }", "")).unwrap(), 0, true);
     let mut guard = world.lock();
     let state = &mut *guard;
-    state.open_nodes(&world.plan, 0);
-    let number = state.clients[0].connected[0].unwrap();
-    let attempt = AttemptId { client: 0, number: 1 };
+    state.open_nodes(&world.plan, ClientId(0));
+    let number = state.clients[ClientId(0)].connected[NodeId(0)].unwrap();
+    let attempt = AttemptId { client: ClientId(0), number: 1 };
     let token = token_of(attempt, 1);
     let mut release = |words: &[&[u8]]| {
         let before = state.stage.recorder.hash.value();
@@ -246,8 +249,8 @@ fn connections_end_in_the_way_that_servers_do() {
         let world = World::new(plan, 0, false);
         let mut guard = world.lock();
         let state = &mut *guard;
-        state.open_nodes(&world.plan, 0);
-        let number = state.clients[0].connected[0].unwrap();
+        state.open_nodes(&world.plan, ClientId(0));
+        let number = state.clients[ClientId(0)].connected[NodeId(0)].unwrap();
         state.lines.get_mut(&number).unwrap().still = false;
         while let Some((at_ns, what)) = state.stage.queue.pop() {
             state.stage.now_ns = at_ns;
@@ -276,7 +279,7 @@ fn a_killed_client_says_nothing_more() {
     let history = history_of("{ acquire = {} }, { hold = \"2s\" }, { release = {} }", faults);
     let own = |kind: &EventKind| match *kind {
         EventKind::Written { attempt, .. } | EventKind::ReleaseCalled { attempt } => {
-            attempt.client == 0
+            attempt.client == ClientId(0)
         }
         _ => false,
     };
@@ -298,7 +301,7 @@ fn a_dead_process_says_goodbye_and_a_dead_host_does_not() {
         let history = history_of("{ at = \"100ms\", acquire = {} }", &faults);
         let failed = |kind: &EventKind| {
             matches!(kind, EventKind::AttemptSettled { outcome: Settlement::TooFewNodes, attempt }
-                if attempt.client == 0)
+                if attempt.client == ClientId(0))
         };
         let failed = times_ms(&history, failed);
         assert!(failed.len() == 1 && settled_ms.contains(&failed[0]), "{kind}: {failed:?}");
@@ -354,24 +357,24 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     let plan = &world.plan;
     let mut guard = world.lock();
     let state = &mut *guard;
-    let connections = [0, 1].map(|client| {
+    let connections = [0, 1].map(ClientId).map(|client| {
         state.open_nodes(plan, client);
-        state.clients[usize::from(client)].connected[0].unwrap()
+        state.clients[client].connected[NodeId(0)].unwrap()
     });
     let [reader, writer] = connections;
-    let requests = |state: &mut State, number: u16, lines: &[u8]| {
+    let requests = |state: &mut State, number: ConnectionId, lines: &[u8]| {
         state.stage.wire.as_mut().unwrap().end(number).requests.push(lines);
     };
     requests(state, reader, b"HELLO 3\r\nCLIENT TRACKING ON\r\nGET res\r\n");
-    state.stage.answer_at_once(plan, 0, reader);
+    state.stage.answer_at_once(plan, ServerId(0), reader);
     state.lines.values_mut().for_each(|line| line.still = false);
-    let sent = |state: &mut State, number: u16| {
+    let sent = |state: &mut State, number: ConnectionId| {
         let end = state.stage.wire.as_mut().unwrap().end(number);
         String::from_utf8(core::mem::take(&mut end.outgoing)).unwrap()
     };
     assert!(sent(state, reader).ends_with("+OK\r\n_\r\n"));
     requests(state, writer, b"SET res v PX 1000\r\n");
-    let attempt = AttemptId { client: 1, number: 1 };
+    let attempt = AttemptId { client: ClientId(1), number: 1 };
     let ask = Ask::Set { ttl_ms: Some(1_000) };
     let request = Request { command: 1, attempt, ask, token: token_of(attempt, 1) };
     state.stage.execute(plan, writer, request);

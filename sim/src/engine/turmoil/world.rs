@@ -14,7 +14,8 @@ pub(super) use self::line::{Ending, Line, Readable};
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::wire::Wire;
 use crate::engine::stage::{Input, Stage};
-use crate::history::{AttemptId, ClockKind, EventKind, HostIndex};
+use crate::history::{AttemptId, ClientId, ClockKind, EventKind, NodeIds};
+use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use crate::world::ConnectionState;
 
 /// The world of one run. Hosts hold it. Its mutex is held only briefly, and never during a call
@@ -28,13 +29,13 @@ pub(super) struct World {
 pub(super) struct State {
     /// Masters, network, clocks, faults and the history.
     pub(super) stage: Stage,
-    pub(super) clients: Vec<ClientHost>,
+    pub(super) clients: IdVec<ClientId, ClientHost>,
     /// Waker of the carrier of each server's bytes.
-    pub(super) carriers: Vec<Option<Waker>>,
+    pub(super) carriers: IdVec<ServerId, Option<Waker>>,
     /// The clients' ends of all connections to servers, by number.
-    pub(super) lines: BTreeMap<u16, Line>,
+    pub(super) lines: BTreeMap<ConnectionId, Line>,
     /// Number of the connection with this client address.
-    pub(super) numbers: BTreeMap<SocketAddr, u16>,
+    pub(super) numbers: BTreeMap<SocketAddr, ConnectionId>,
     pub(super) timers: BTreeMap<u64, Timer>,
     next_timer: u64,
     /// True if a host has done something since the last step.
@@ -82,14 +83,14 @@ pub(super) struct ClientHost {
     pub(super) holds: Option<AttemptId>,
     pub(super) rounds: u16,
     /// Time from which each node's votes count.
-    pub(super) eligible_from_ns: Vec<u64>,
+    pub(super) eligible_from_ns: PerNode<u64>,
     /// Current connection to each node, and the number of connections so far.
-    pub(super) connected: Vec<Option<u16>>,
-    pub(super) epochs: Vec<u32>,
+    pub(super) connected: PerNode<Option<ConnectionId>>,
+    pub(super) epochs: PerNode<u32>,
     /// Nodes that introduced themselves or cannot do so, during the warm-up.
-    pub(super) introduced: u16,
+    pub(super) introduced: NodeIds,
     /// Connection to the protected resource, and its latest reply.
-    pub(super) store: u16,
+    pub(super) store: ConnectionId,
     pub(super) served: Option<Input>,
     pub(super) draws: u32,
 }
@@ -98,9 +99,9 @@ pub(super) struct ClientHost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// A reading of the client's boot clock.
-    Boot { client: u8, at_ns: u64 },
+    Boot { client: ClientId, at_ns: u64 },
     /// A true time, for a client.
-    True { client: u8, at_ns: u64 },
+    True { client: ClientId, at_ns: u64 },
 }
 
 /// A pending timer, with the waker of the sleeper.
@@ -114,18 +115,11 @@ impl World {
         let mut stage = Stage::new(&plan);
         stage.begin(&plan, seed, keep);
         stage.wire = Some(Box::new(Wire::default()));
-        let nodes = plan.node_count;
-        let client = || ClientHost {
-            eligible_from_ns: vec![0; nodes],
-            connected: vec![None; nodes],
-            epochs: vec![0; nodes],
-            ..ClientHost::default()
-        };
-        let clients = (0..=plan.scenario.clients.len()).map(|_| client()).collect();
+        let clients = stage.clients.values().map(|_| ClientHost::default()).collect();
         let state = State {
             stage,
             clients,
-            carriers: plan.nodes.iter().map(|_| None).collect(),
+            carriers: plan.servers.values().map(|_| None).collect(),
             lines: BTreeMap::new(),
             numbers: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -150,14 +144,10 @@ impl State {
         }
     }
 
-    pub(super) fn client_host(plan: &Plan, client: u8) -> HostIndex {
-        HostIndex((plan.node_count + usize::from(client)) as u8)
-    }
-
     /// Returns the reading of a client's boot clock.
-    pub(super) fn boot_ns(&self, plan: &Plan, client: u8) -> u64 {
-        let host = Self::client_host(plan, client);
-        self.stage.clocks[host.get()].read(ClockKind::Boot, self.stage.now_ns)
+    pub(super) fn boot_ns(&self, plan: &Plan, client: ClientId) -> u64 {
+        let host = plan.client_host(client);
+        self.stage.clocks[host].read(ClockKind::Boot, self.stage.now_ns)
     }
 
     pub(super) fn is_due(&self, plan: &Plan, due: Due) -> bool {
@@ -174,25 +164,25 @@ impl State {
         match due {
             _ if !self.runs(client) => None,
             Due::Boot { client, at_ns } => {
-                let host = Self::client_host(plan, client);
-                self.stage.clocks[host.get()].true_at(ClockKind::Boot, at_ns)
+                let host = plan.client_host(client);
+                self.stage.clocks[host].true_at(ClockKind::Boot, at_ns)
             }
             Due::True { at_ns, .. } => Some(at_ns).filter(|&at_ns| at_ns != u64::MAX),
         }
     }
 
     /// Returns true if the client can take steps.
-    pub(super) fn runs(&self, client: u8) -> bool {
-        let host = &self.stage.clients[usize::from(client)];
+    pub(super) fn runs(&self, client: ClientId) -> bool {
+        let host = &self.stage.clients[client];
         !host.dead && host.stops == 0
     }
 
-    pub(super) fn is_warming(&self, client: u8) -> bool {
-        self.clients[usize::from(client)].phase == Phase::Warming
+    pub(super) fn is_warming(&self, client: ClientId) -> bool {
+        self.clients[client].phase == Phase::Warming
     }
 
-    pub(super) fn wake_client(&mut self, client: u8) {
-        let host = &mut self.clients[usize::from(client)];
+    pub(super) fn wake_client(&mut self, client: ClientId) {
+        let host = &mut self.clients[client];
         host.called = true;
         if let Some(waker) = host.waker.take() {
             waker.wake();
@@ -200,8 +190,8 @@ impl State {
     }
 
     /// Wakes the carrier of the server's bytes.
-    pub(super) fn wake_carrier(&mut self, server: u8) {
-        if let Some(waker) = self.carriers[usize::from(server)].take() {
+    pub(super) fn wake_carrier(&mut self, server: ServerId) {
+        if let Some(waker) = self.carriers[server].take() {
             waker.wake();
         }
     }
@@ -215,14 +205,13 @@ impl State {
     /// Moves the world's inputs into the clients' kernels, and wakes the clients that have
     /// something to do.
     pub(super) fn hand_over(&mut self) {
-        for client in 0..self.clients.len() as u8 {
-            while let Some(input) = self.stage.clients[usize::from(client)].inbox.pop_front() {
+        for client in self.clients.ids() {
+            while let Some(input) = self.stage.clients[client].inbox.pop_front() {
                 self.take_in(client, input);
             }
         }
         let to_run = core::mem::take(&mut self.stage.to_run);
-        let clients = 0..self.clients.len() as u8;
-        clients.filter(|client| to_run & (1 << client) != 0).for_each(|it| self.wake_client(it));
+        to_run.iter().for_each(|client| self.wake_client(client));
         let wire = self.stage.wire.as_mut().expect("clients speak bytes");
         for connection in core::mem::take(&mut wire.spoke) {
             if let Some(line) = self.lines.get(&connection) {
@@ -231,13 +220,13 @@ impl State {
         }
     }
 
-    fn end_line(&mut self, number: u16, ending: Ending) {
+    fn end_line(&mut self, number: ConnectionId, ending: Ending) {
         if let Some(line) = self.lines.get_mut(&number) {
             line.ending.get_or_insert(ending);
         }
     }
 
-    fn take_in(&mut self, client: u8, input: Input) {
+    fn take_in(&mut self, client: ClientId, input: Input) {
         match input {
             Input::Closed(number) => self.end_line(number, Ending::Closed),
             Input::Reset(number) => self.end_line(number, Ending::Reset),
@@ -260,7 +249,7 @@ impl State {
                 }
             }
             Input::StoreServed | Input::StoreVersion(_) => {
-                self.clients[usize::from(client)].served = Some(input);
+                self.clients[client].served = Some(input);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! more of each, and faults of one kind in a row reach what a mixture does not.
 
 use super::Sketch;
-use crate::explore::assumptions::{Assumption, longest_key};
+use crate::explore::assumptions::{Assumption, dies, longest_key};
 use crate::explore::limits;
 use crate::scenario::{
     At, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault, FaultKind, Flush, HostAt,
@@ -133,18 +133,15 @@ impl Sketch {
                 let database = self.dice.weighted(&[(2, None), (1, Some(0)), (1, Some(3))]);
                 FaultKind::Flush(Flush { host: self.some_nodes(), database })
             }
-            "kill" => FaultKind::Kill(self.restarting()),
+            "kill" => FaultKind::Kill(self.restarting()?),
             "memory-full" => FaultKind::MemoryFull(one_node(self)),
             "partition" => FaultKind::Partition(self.partition()),
             "pause" => FaultKind::Pause(one_client(self)),
             "power" => {
                 let torn = self.dice.percent(30);
-                FaultKind::Power(Restarting { torn, ..self.restarting() })
+                FaultKind::Power(Restarting { torn, ..self.restarting()? })
             }
-            "shutdown" => {
-                let host = self.some_nodes();
-                FaultKind::Shutdown(Restarting { host, ..self.restarting() })
-            }
+            "shutdown" => FaultKind::Shutdown(self.restarting_node()?),
             "snapshot" => FaultKind::Snapshot(OneHost { host: self.one_with_snapshots()? }),
             "stall" => FaultKind::Stall(one_node(self)),
             "suspend" => FaultKind::Suspend(one_client(self)),
@@ -237,25 +234,43 @@ impl Sketch {
         Some(Failover { node: replica.of, to: replica.id, told: None })
     }
 
-    /// Returns a death of a node, or of a client, and mostly its restart.
-    fn restarting(&mut self) -> Restarting {
-        let strikes_a_client = self.dice.percent(30);
-        let host = if strikes_a_client { self.some_clients() } else { self.some_nodes() };
-        let breaks = self.may_break(Assumption::Memory);
-        let is_promised = self.plan.lock.restart_guard == RestartGuard::DelayedRestart;
-        let least = if is_promised && !breaks { longest_key(&self.plan) } else { Span(10_000) };
-        let longest = self.ttls(20).max(Span(2 * least.0));
-        // Engines restart no clients.
-        let restarts = !strikes_a_client && self.dice.percent(85);
-        let restart_after = restarts.then(|| self.dice.length(least, longest));
-        let behind_a_proxy = breaks && restarts && self.dice.percent(20);
-        Restarting {
-            host,
-            restart_after,
-            measured_on: Stopwatch::True,
-            backup_of: None,
-            torn: false,
-            behind_a_proxy,
+    /// Returns a death of a client, or of a node and mostly its restart.
+    fn restarting(&mut self) -> Option<Restarting> {
+        if self.dice.percent(70) {
+            return self.restarting_node();
         }
+        // Engines restart no clients.
+        let (host, restart_after) = (self.some_clients(), None);
+        Some(Restarting { host, restart_after, ..NO_RESTART })
+    }
+
+    /// Returns the death of nodes and mostly their restart; `None` where a promise about restarts
+    /// leaves no node that may die.
+    fn restarting_node(&mut self) -> Option<Restarting> {
+        let breaks = self.may_break(Assumption::Memory);
+        let is_promised = self.plan.lock.restart_guard == RestartGuard::DelayedRestart && !breaks;
+        let mut nodes = self.names_of_nodes();
+        if is_promised {
+            nodes.retain(|node| !dies(&self.plan, node));
+        }
+        if nodes.is_empty() {
+            return None;
+        }
+        let host = HostNames(self.dice.some(&nodes));
+        let least = if is_promised { longest_key(&self.plan) } else { Span(10_000) };
+        let longest = self.ttls(20).max(Span(2 * least.0));
+        let restart_after = self.dice.percent(85).then(|| self.dice.length(least, longest));
+        let behind_a_proxy = breaks && restart_after.is_some() && self.dice.percent(20);
+        Some(Restarting { host, restart_after, behind_a_proxy, ..NO_RESTART })
     }
 }
+
+/// A death without anything else.
+const NO_RESTART: Restarting = Restarting {
+    host: HostNames(Vec::new()),
+    restart_after: None,
+    measured_on: Stopwatch::True,
+    backup_of: None,
+    torn: false,
+    behind_a_proxy: false,
+};

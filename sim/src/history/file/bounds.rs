@@ -2,10 +2,10 @@
 //! exist or an instant that overflows arithmetic.
 
 use super::EVENTS_MAX;
-use crate::history::{AttemptId, Event, EventKind, HostIndex, Writer};
-use crate::scenario::{CLIENTS_MAX, Scenario};
-
-const NODES_MAX: usize = 9;
+use crate::history::{
+    AttemptId, ClientId, Event, EventKind, FaultId, HostId, Id, NodeId, NodeIds, Writer,
+};
+use crate::scenario::{CLIENTS_MAX, NODES_MAX, Scenario};
 
 /// Maximum true instant and maximum duration: over 36 years. With this bound the fastest clock that
 /// an event can describe stays below 2⁶³ ns.
@@ -166,12 +166,12 @@ impl Bounds<'_> {
         }
     }
 
-    fn counted(&self, counted: u16) -> Result<(), String> {
+    fn counted(&self, counted: NodeIds) -> Result<(), String> {
         let nodes = self.scenario.cluster.nodes.len();
-        match counted >> nodes {
-            0 => Ok(()),
-            _ => Err(format!("`counted` names a node beyond the {nodes} there are")),
+        if (counted - NodeIds::first(nodes)).is_empty() {
+            return Ok(());
         }
+        Err(format!("`counted` names a node beyond the {nodes} there are"))
     }
 
     fn at_most(&self, field: &str, value: u64, most: u64) -> Result<(), String> {
@@ -185,28 +185,29 @@ impl Bounds<'_> {
         if value == u64::MAX { Ok(()) } else { self.at_most(field, value, most) }
     }
 
-    fn place(&self, what: &str, place: usize, count: usize) -> Result<(), String> {
-        if place >= count {
-            return Err(format!("there is no {what} {place}: the scenario has {count}"));
+    fn id(&self, what: &str, id: impl Id, count: usize) -> Result<(), String> {
+        let index = id.index();
+        if index >= count {
+            return Err(format!("there is no {what} {index}: the scenario has {count}"));
         }
         Ok(())
     }
 
-    fn node(&self, node: u8) -> Result<(), String> {
-        self.place("node", node.into(), self.scenario.cluster.nodes.len())
+    fn node(&self, node: NodeId) -> Result<(), String> {
+        self.id("node", node, self.scenario.cluster.nodes.len())
     }
 
-    fn client(&self, client: u8) -> Result<(), String> {
+    fn client(&self, client: ClientId) -> Result<(), String> {
         // The probe comes after the scenario's own clients.
-        self.place("client", client.into(), self.scenario.clients.len() + 1)
+        self.id("client", client, self.scenario.clients.len() + 1)
     }
 
-    fn host(&self, host: HostIndex) -> Result<(), String> {
-        self.place("host", host.get(), self.scenario.host_count())
+    fn host(&self, host: HostId) -> Result<(), String> {
+        self.id("host", host, self.scenario.host_count())
     }
 
-    fn fault(&self, fault: u16) -> Result<(), String> {
-        self.place("fault", fault.into(), self.scenario.faults.len())
+    fn fault(&self, fault: FaultId) -> Result<(), String> {
+        self.id("fault", fault, self.scenario.faults.len())
     }
 
     fn attempt(&self, attempt: AttemptId) -> Result<(), String> {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Refusal, Rejection,
-    Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, EventKind, FaultId, HostId, KeyEnd, NodeId, NodeIds,
+    OpKind, Refusal, Rejection, Settlement, Writer,
 };
 use crate::scenario::Scenario;
 
@@ -29,7 +29,9 @@ pub(crate) fn header() -> Header {
 }
 
 fn kinds() -> impl Strategy<Value = EventKind> {
-    let attempt = (0..3u8, any::<u16>()).prop_map(|(client, number)| AttemptId { client, number });
+    let attempt = (0..3u8, any::<u16>())
+        .prop_map(|(client, number)| AttemptId { client: ClientId(client), number });
+    let node = || (0..5u8).prop_map(NodeId);
     let writer = prop_oneof![
         Just(Writer::Nobody),
         Just(Writer::Operator),
@@ -39,7 +41,7 @@ fn kinds() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         Just(EventKind::Ended),
         (0..9u8, any::<i32>(), 0..1u64 << 60).prop_map(|(host, rate, local_ns)| EventKind::Clock {
-            host: HostIndex(host),
+            host: HostId(host),
             clock: ClockKind::Wall,
             local_ns,
             rate_ppb: rate / 4,
@@ -52,7 +54,7 @@ fn kinds() -> impl Strategy<Value = EventKind> {
             drift_ns: 7,
             needed: 3,
         }),
-        (0..1000u32, attempt.clone(), 0..5u8, writer.clone(), writer.clone()).prop_map(
+        (0..1000u32, attempt.clone(), node(), writer.clone(), writer.clone()).prop_map(
             |(command, attempt, node, before, after)| EventKind::Executed {
                 command,
                 attempt,
@@ -65,10 +67,12 @@ fn kinds() -> impl Strategy<Value = EventKind> {
                 expires_wall_ms: u64::MAX,
             }
         ),
-        (attempt.clone(), 0..32u16, ns).prop_map(|(attempt, counted, deadline_local_ns)| {
-            EventKind::GrantDecided { attempt, counted, t2_local_ns: 9, deadline_local_ns }
-        }),
-        (writer.clone(), writer, 0..5u8).prop_map(|(writer, by, node)| EventKind::KeyEnded {
+        (attempt.clone(), (0..32u16).prop_map(NodeIds::from_bits), ns).prop_map(
+            |(attempt, counted, deadline_local_ns)| {
+                EventKind::GrantDecided { attempt, counted, t2_local_ns: 9, deadline_local_ns }
+            }
+        ),
+        (writer.clone(), writer, node()).prop_map(|(writer, by, node)| EventKind::KeyEnded {
             node,
             writer,
             cause: KeyEnd::Expired,
@@ -84,26 +88,26 @@ fn kinds() -> impl Strategy<Value = EventKind> {
             write: 3,
             why: Rejection::StaleToken
         }),
-        Just(EventKind::FaultBegan { fault: 0 }),
-        (0..5u8, 0..9u8)
-            .prop_map(|(node, host)| { EventKind::FailedOver { node, host: HostIndex(host) } }),
+        Just(EventKind::FaultBegan { fault: FaultId(0) }),
+        (node(), 0..9u8)
+            .prop_map(|(node, host)| { EventKind::FailedOver { node, host: HostId(host) } }),
         extensions(),
     ]
 }
 
 fn extensions() -> impl Strategy<Value = EventKind> {
-    let attempt = (0..3u8, 1..4u16).prop_map(|(client, number)| AttemptId { client, number });
+    let attempt = (0..3u8, 1..4u16)
+        .prop_map(|(client, number)| AttemptId { client: ClientId(client), number });
     let deadline = prop_oneof![0..1u64 << 60, Just(u64::MAX)];
     prop_oneof![
         (attempt.clone(), any::<u16>(), 0..1u64 << 60).prop_map(|(attempt, round, ttl_ns)| {
             EventKind::ExtensionBegan { attempt, round, t1_local_ns: 5, ttl_ns }
         }),
-        (attempt.clone(), any::<bool>(), 0..32u16, deadline.clone()).prop_map(
-            |(attempt, extended, counted, deadline_local_ns)| {
+        (attempt.clone(), any::<bool>(), (0..32u16).prop_map(NodeIds::from_bits), deadline.clone())
+            .prop_map(|(attempt, extended, counted, deadline_local_ns)| {
                 let round = 1;
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
-            }
-        ),
+            }),
         (attempt.clone(), 0..1u64 << 60).prop_map(|(attempt, ttl_ns)| {
             let why = Refusal::WouldShorten;
             EventKind::ExtensionRefused { attempt, ttl_ns, why }

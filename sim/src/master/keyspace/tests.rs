@@ -1,9 +1,9 @@
 use super::*;
-use crate::history::AttemptId;
+use crate::history::{AttemptId, ClientId};
 use crate::master::command::{Change, ErrorReply, ExpireCondition, Reply, SetCondition, SetExpiry};
 
-pub(super) const ONE: Writer = Writer::Attempt(AttemptId { client: 0, number: 1 });
-pub(super) const TWO: Writer = Writer::Attempt(AttemptId { client: 1, number: 1 });
+pub(super) const ONE: Writer = Writer::Attempt(AttemptId { client: ClientId(0), number: 1 });
+pub(super) const TWO: Writer = Writer::Attempt(AttemptId { client: ClientId(1), number: 1 });
 
 pub(super) fn set_nx(value: &[u8], ms: i64) -> KeyCommand<'_> {
     let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ms));

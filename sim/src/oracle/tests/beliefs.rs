@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::tale::{C1, C2, C3, MS, PROBE, Tale, host};
-use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, Writer};
+use crate::history::{AttemptId, ClientId, ClockKind, EventKind, HostId, NodeId, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::MutualExclusion;
 
@@ -138,13 +138,13 @@ fn the_probe_is_exempt() {
 }
 
 /// One step of a random history: time since the step before, client, kind of step, amount.
-type QueueEntry = (u64, u8, u8, i64);
+type TaleStep = (u64, u8, u8, i64);
 
 const CLIENTS: [AttemptId; 3] = [C1, C2, C3];
 
 /// Builds a history from steps: grants on the wall clock, releases, kills, clock jumps and changes
 /// of rate.
-fn play(happenings: &[QueueEntry]) -> (Tale, Vec<AttemptId>) {
+fn play(happenings: &[TaleStep]) -> (Tale, Vec<AttemptId>) {
     let (mut tale, mut ids, mut now_ns) = (Tale::new(), Vec::new(), 0);
     tale.clock = ClockKind::Wall;
     for &(after_ns, who, what, amount) in happenings {
@@ -243,13 +243,13 @@ proptest! {
 
 #[test]
 fn what_cannot_be_is_passed_over() {
-    let nowhere = AttemptId { client: 200, number: 0 };
+    let nowhere = AttemptId { client: ClientId(200), number: 0 };
     let mut tale = Tale::new();
     tale.tell(EventKind::ReleaseCalled { attempt: nowhere });
-    tale.tell(EventKind::Killed { host: HostIndex(250), power: true });
+    tale.tell(EventKind::Killed { host: HostId(250), power: true });
     tale.tell(EventKind::SectionLeft { attempt: nowhere });
     tale.tell(EventKind::KeyEnded {
-        node: 77,
+        node: NodeId(77),
         writer: Writer::Attempt(nowhere),
         cause: crate::history::KeyEnd::Expired,
         by: Writer::Nobody,

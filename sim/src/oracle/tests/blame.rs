@@ -1,10 +1,10 @@
 //! Tests that blame follows the key.
 
 use super::tale::{C1, C1_AGAIN, C2, Tale, host};
-use crate::history::{ClockKind, HostIndex, KeyEnd, Writer};
+use crate::history::{ClockKind, HostId, KeyEnd, Writer};
 use crate::scenario::Property::{ExclusiveSection, MutualExclusion};
 
-const C: HostIndex = HostIndex(2);
+const C: HostId = HostId(2);
 
 #[test]
 fn a_restart_that_lost_the_key_is_amnesia() {

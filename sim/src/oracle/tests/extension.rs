@@ -1,13 +1,15 @@
 //! Tests of extensions: beliefs, soundness, continuity and blame.
 
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
-use crate::history::{Answer, ClockKind, EventKind, HostIndex, KeyEnd, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, ClockKind, EventKind, HostId, KeyEnd, NodeIds, OpKind, Settlement, Writer,
+};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::{
     Continuity, DeadlockFree, ExclusiveSection, MutualExclusion, SoundGrant,
 };
 
-const C: HostIndex = HostIndex(2);
+const C: HostId = HostId(2);
 
 /// C1 believes from 2 ms to 9 898 ms.
 fn c1_holds() -> Tale {
@@ -168,7 +170,7 @@ fn without_an_extension_continuity_is_vacuous() {
         attempt: C1,
         round: 1,
         extended: false,
-        counted: 0,
+        counted: NodeIds::EMPTY,
         deadline_local_ns: 0,
     });
     assert_eq!(tale.at(30_000).finds(Continuity), Judgement::Vacuous);

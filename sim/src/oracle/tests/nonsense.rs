@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::tale::scenario;
 use crate::history::{
-    Answer, AttemptId, ClockKind, Event, EventKind, HostIndex, KeyEnd, OpKind, Rejection,
-    Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
+    NodeIds, OpKind, Rejection, Settlement, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -23,15 +23,19 @@ fn instant_or_never() -> impl Strategy<Value = u64> {
 fn attempt() -> impl Strategy<Value = AttemptId> {
     let number = prop_oneof![9 => 0..4u16, 1 => any::<u16>().prop_map(|it| it % 300)];
     let client = prop_oneof![9 => 0..5u8, 1 => any::<u8>()];
-    (client, number).prop_map(|(client, number)| AttemptId { client, number })
+    (client.prop_map(ClientId), number).prop_map(|(client, number)| AttemptId { client, number })
 }
 
-fn node() -> impl Strategy<Value = u8> {
-    prop_oneof![9 => 0..6u8, 1 => any::<u8>()]
+fn node() -> impl Strategy<Value = NodeId> {
+    prop_oneof![9 => 0..6u8, 1 => any::<u8>()].prop_map(NodeId)
 }
 
-fn host() -> impl Strategy<Value = HostIndex> {
-    prop_oneof![9 => 0..11u8, 1 => any::<u8>()].prop_map(HostIndex)
+fn nodes() -> impl Strategy<Value = NodeIds> {
+    any::<u16>().prop_map(NodeIds::from_bits)
+}
+
+fn host() -> impl Strategy<Value = HostId> {
+    prop_oneof![9 => 0..11u8, 1 => any::<u8>()].prop_map(HostId)
 }
 
 fn writer() -> impl Strategy<Value = Writer> {
@@ -67,15 +71,15 @@ fn of_world() -> BoxedStrategy<EventKind> {
         node().prop_map(|node| EventKind::NodeStalled { node }),
         node().prop_map(|node| EventKind::NodeUnstalled { node }),
         (node(), host()).prop_map(|(node, host)| EventKind::FailedOver { node, host }),
-        (0..6u8, node(), instant_or_never()).prop_map(|(client, node, from_local_ns)| {
-            EventKind::Eligible { client, node, from_local_ns }
-        }),
+        ((0..6u8).prop_map(ClientId), node(), instant_or_never()).prop_map(
+            |(client, node, from_local_ns)| { EventKind::Eligible { client, node, from_local_ns } }
+        ),
         host().prop_map(|host| EventKind::Stopped { host, suspended: true }),
         host().prop_map(|host| EventKind::Continued { host }),
         host().prop_map(|host| EventKind::Killed { host, power: true }),
-        (0..3u16).prop_map(|fault| EventKind::FaultBegan { fault }),
-        (0..3u16).prop_map(|fault| EventKind::FaultEnded { fault }),
-        any::<u8>().prop_map(|probe| EventKind::Healed { probe }),
+        (0..3u16).prop_map(|fault| EventKind::FaultBegan { fault: FaultId(fault) }),
+        (0..3u16).prop_map(|fault| EventKind::FaultEnded { fault: FaultId(fault) }),
+        any::<u8>().prop_map(|probe| EventKind::Healed { probe: ClientId(probe) }),
     ]
     .boxed()
 }
@@ -137,7 +141,7 @@ fn of_attempts() -> BoxedStrategy<EventKind> {
         ),
         1 => (attempt(), outcome)
             .prop_map(|(attempt, outcome)| EventKind::AttemptSettled { attempt, outcome }),
-        2 => (attempt(), any::<u16>(), instant(), instant_or_never()).prop_map(
+        2 => (attempt(), nodes(), instant(), instant_or_never()).prop_map(
             |(attempt, counted, t2_local_ns, deadline_local_ns)| {
                 EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns }
             }
@@ -157,7 +161,7 @@ fn of_extensions() -> impl Strategy<Value = EventKind> {
         (attempt(), instant(), instant()).prop_map(|(attempt, t1_local_ns, ttl_ns)| {
             EventKind::ExtensionBegan { attempt, round: 1, t1_local_ns, ttl_ns }
         }),
-        (attempt(), any::<bool>(), any::<u16>(), instant_or_never()).prop_map(
+        (attempt(), any::<bool>(), nodes(), instant_or_never()).prop_map(
             |(attempt, extended, counted, deadline_local_ns)| {
                 let round = 1;
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }

@@ -2,9 +2,7 @@
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
 use super::tale::{C1, MS, PROBE, Tale, node};
-use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, HostIndex, OpKind, Settlement, Writer,
-};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::DeadlockFree;
 
@@ -158,7 +156,7 @@ fn masters_with_clocks_set_back_beyond_the_drift_are_blamed() {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABCDE").at(500).kills(C1).at(1_000);
         for at in ['A', 'B', 'C'] {
-            tale.steps(HostIndex(node(at)), ClockKind::Wall, by_ms);
+            tale.steps(node(at).first_host(), ClockKind::Wall, by_ms);
         }
         tale.heals().at(10_002).expires(C1, "DE").at(20_000).blame(DeadlockFree)
     };
@@ -171,6 +169,6 @@ fn masters_with_clocks_set_back_beyond_the_drift_are_blamed() {
 fn a_clock_that_would_not_have_helped_is_not_blamed() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABCDE").at(500).kills(C1);
-    tale.steps(HostIndex(node('A')), ClockKind::Wall, -30_000);
+    tale.steps(node('A').first_host(), ClockKind::Wall, -30_000);
     assert_eq!(tale.heals().at(30_000).blame(DeadlockFree), ["none"]);
 }

@@ -1,7 +1,7 @@
 //! Tests of sound-refusal.
 
 use super::tale::{C1, C1_AGAIN, C2, C3, Tale};
-use crate::history::{AttemptId, EventKind, Settlement};
+use crate::history::{AttemptId, EventKind, FaultId, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
 
@@ -42,7 +42,7 @@ fn a_split_vote_and_too_few_nodes_claim_nothing() {
 fn a_taken_lock_that_nobody_gets_needs_a_fault() {
     let tale = || turned_away(["ABC", "DE"], Settlement::Taken);
     assert_eq!(tale().violation(SoundRefusal).first, C1);
-    let excused = tale().tell(EventKind::FaultBegan { fault: 0 }).finds(SoundRefusal);
+    let excused = tale().tell(EventKind::FaultBegan { fault: FaultId(0) }).finds(SoundRefusal);
     assert_eq!(excused, Judgement::Holds);
     for outcome in [Settlement::TooSlow, Settlement::Quarantined, Settlement::Cancelled] {
         let excused = tale().settles(C2, outcome).finds(SoundRefusal);

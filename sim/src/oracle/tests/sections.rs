@@ -1,7 +1,7 @@
 //! Tests of exclusive sections and sound grants.
 
 use super::tale::{C1, C2, MS, Tale, node};
-use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::history::{Answer, EventKind, NodeIds, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{ExclusiveSection, MutualExclusion, SoundGrant};
 
@@ -122,7 +122,7 @@ fn granted(t2_ms: u64, deadline_ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).sets(C1, "ABC").at(2).tell(EventKind::GrantDecided {
         attempt: C1,
-        counted: 0b111,
+        counted: NodeIds::from_bits(0b111),
         t2_local_ns: t2_ms * MS,
         deadline_local_ns: deadline_ms * MS,
     });
@@ -155,7 +155,7 @@ fn a_lease_without_ttl_on_one_node_is_sound() {
     });
     tale.sets(C1, "A").tell(EventKind::GrantDecided {
         attempt: C1,
-        counted: 1,
+        counted: NodeIds::from_bits(1),
         t2_local_ns: 1_000_000 * MS,
         deadline_local_ns: u64::MAX,
     });

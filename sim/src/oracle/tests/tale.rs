@@ -1,8 +1,8 @@
 //! History builder for tests.
 
 use crate::history::{
-    Answer, AttemptId, ClockKind, ClockSegments, Event, EventKind, HostIndex, KeyEnd, OpKind,
-    Segment, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, ClockSegments, Event, EventKind, HostId, KeyEnd,
+    NodeId, NodeIds, OpKind, Segment, Settlement, Writer,
 };
 use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -12,11 +12,11 @@ pub(super) const TTL_MS: u64 = 10_000;
 pub(super) const DRIFT_MS: u64 = 102;
 
 /// First attempts of clients 1, 2 and 3, and the second attempt of client 1.
-pub(super) const C1: AttemptId = AttemptId { client: 0, number: 1 };
-pub(super) const C1_AGAIN: AttemptId = AttemptId { client: 0, number: 2 };
-pub(super) const C2: AttemptId = AttemptId { client: 1, number: 1 };
-pub(super) const C3: AttemptId = AttemptId { client: 2, number: 1 };
-pub(super) const PROBE: AttemptId = AttemptId { client: 3, number: 1 };
+pub(super) const C1: AttemptId = AttemptId { client: ClientId(0), number: 1 };
+pub(super) const C1_AGAIN: AttemptId = AttemptId { client: ClientId(0), number: 2 };
+pub(super) const C2: AttemptId = AttemptId { client: ClientId(1), number: 1 };
+pub(super) const C3: AttemptId = AttemptId { client: ClientId(2), number: 1 };
+pub(super) const PROBE: AttemptId = AttemptId { client: ClientId(3), number: 1 };
 
 /// Five nodes and three clients with the design's numbers: TTL 10 s, drift 102 ms, links of 1 ms.
 pub(super) fn scenario() -> Scenario {
@@ -46,14 +46,14 @@ pub(super) fn scenario() -> Scenario {
     }
 }
 
-/// Returns the index of the node with this letter.
-pub(super) fn node(letter: char) -> u8 {
-    letter as u8 - b'A'
+/// Returns the node with this letter.
+pub(super) fn node(letter: char) -> NodeId {
+    NodeId(letter as u8 - b'A')
 }
 
 /// Returns the host of the client of `id`.
-pub(super) fn host(id: AttemptId) -> HostIndex {
-    HostIndex(5 + id.client)
+pub(super) fn host(id: AttemptId) -> HostId {
+    HostId(5 + id.client.0)
 }
 
 /// History under construction, and the time of the next event.
@@ -82,9 +82,9 @@ impl Tale {
             began: Vec::new(),
             rounds: Vec::new(),
         };
-        for host in 0..tale.scenario.host_count() as u8 {
+        for host in tale.scenario.host_ids() {
             for clock in ClockKind::ALL {
-                tale.sets_clock(HostIndex(host), clock, 1_000_000, 0);
+                tale.sets_clock(host, clock, 1_000_000, 0);
             }
         }
         tale
@@ -106,14 +106,14 @@ impl Tale {
         self
     }
 
-    pub(super) fn reads_ns(&self, host: HostIndex, clock: ClockKind) -> u64 {
+    pub(super) fn reads_ns(&self, host: HostId, clock: ClockKind) -> u64 {
         self.clocks.segment(host, clock).local_at(self.now_ns)
     }
 
     /// Sets the clock to `local_ms` now, with this rate.
     pub(super) fn sets_clock(
         &mut self,
-        host: HostIndex,
+        host: HostId,
         clock: ClockKind,
         local_ms: u64,
         rate_ppb: i32,
@@ -124,19 +124,14 @@ impl Tale {
     }
 
     /// Makes the clock jump by `by_ms` and keep its rate.
-    pub(super) fn steps(&mut self, host: HostIndex, clock: ClockKind, by_ms: i64) -> &mut Self {
+    pub(super) fn steps(&mut self, host: HostId, clock: ClockKind, by_ms: i64) -> &mut Self {
         let reads_ms = (self.reads_ns(host, clock) / MS) as i64;
         let rate_ppb = self.clocks.segment(host, clock).rate_ppb;
         self.sets_clock(host, clock, (reads_ms + by_ms) as u64, rate_ppb)
     }
 
     /// Changes the rate of the clock from now on.
-    pub(super) fn runs_at(
-        &mut self,
-        host: HostIndex,
-        clock: ClockKind,
-        rate_ppb: i32,
-    ) -> &mut Self {
+    pub(super) fn runs_at(&mut self, host: HostId, clock: ClockKind, rate_ppb: i32) -> &mut Self {
         let reads_ms = self.reads_ns(host, clock) / MS;
         self.sets_clock(host, clock, reads_ms, rate_ppb)
     }
@@ -169,7 +164,7 @@ impl Tale {
         (before, after): (Writer, Writer),
     ) -> &mut Self {
         let (node, changed) = (node(at), before != after);
-        let wall_ms = self.reads_ns(HostIndex(node), ClockKind::Wall) / MS;
+        let wall_ms = self.reads_ns(node.first_host(), ClockKind::Wall) / MS;
         let expires_wall_ms = if after == Writer::Nobody { u64::MAX } else { wall_ms + TTL_MS };
         self.tell(EventKind::Executed {
             command,
@@ -227,7 +222,7 @@ impl Tale {
         let deadline_local_ns = self.deadline_ns(id);
         self.tell(EventKind::GrantDecided {
             attempt: id,
-            counted: counted.chars().map(|at| 1 << node(at)).sum(),
+            counted: counted.chars().map(node).collect::<NodeIds>(),
             t2_local_ns,
             deadline_local_ns,
         })
@@ -300,7 +295,7 @@ impl Tale {
             attempt: id,
             round: 1,
             extended: true,
-            counted: counted.chars().map(|at| 1 << node(at)).sum(),
+            counted: counted.chars().map(node).collect::<NodeIds>(),
             deadline_local_ns: until_ns,
         })
     }
@@ -329,7 +324,7 @@ impl Tale {
     ) -> &mut Self {
         for at in nodes.chars() {
             let (node, writer) = (node(at), Writer::Attempt(id));
-            let wall_ms = self.reads_ns(HostIndex(node), ClockKind::Wall) / MS;
+            let wall_ms = self.reads_ns(node.first_host(), ClockKind::Wall) / MS;
             self.tell(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: wall_ms });
         }
         self
@@ -390,7 +385,7 @@ impl Tale {
     }
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
-        let write = u32::from(id.client);
+        let write = u32::from(id.client.0);
         self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
     }
 
@@ -400,7 +395,7 @@ impl Tale {
         (based_on, version): (u32, u32),
         fencing_token: u64,
     ) -> &mut Self {
-        let write = u32::from(id.client);
+        let write = u32::from(id.client.0);
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 

@@ -2,7 +2,7 @@
 //! after a node was unreachable.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
-use crate::history::{Answer, EventKind, OpKind, Settlement, Writer};
+use crate::history::{Answer, EventKind, FaultId, OpKind, Settlement, Writer};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Connections;
 use crate::scenario::Property::Tidy;
@@ -104,9 +104,9 @@ fn node_that_was_down_or_stalled_is_excused_then_bounded() {
 fn left_behind_under(fault: &str, until_ms: u64) -> Judgement {
     let mut tale = Tale::new();
     tale.with_fault(fault).acquires(C1, "ABC");
-    tale.at(50).tell(EventKind::FaultBegan { fault: 0 });
+    tale.at(50).tell(EventKind::FaultBegan { fault: FaultId(0) });
     tale.at(100).releases(C1).unlocks(C1, "AB");
-    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 }).at(until_ms).finds(Tidy)
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) }).at(until_ms).finds(Tidy)
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn answers_that_do_not_pass_excuse_nothing_that_could_be_sent() {
 /// from 0 to 3 s. The lease, which counts A, B and D, is released at `released_ms`.
 fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
     let mut tale = Tale::new();
-    tale.with_fault(fault).tell(EventKind::FaultBegan { fault: 0 });
+    tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
     tale.begins(C1).at(1).sets(C1, "ABD");
     let command = tale.writes(C1, 'C', OpKind::Set);
     let change = (Writer::Nobody, Writer::Attempt(C1));
     tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
     tale.at(2).decides(C1, "ABD").delivers(C1);
     tale.at(released_ms).releases(C1).unlocks(C1, "ABD");
-    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 });
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) });
     tale.at(3_100).answers(command, C1, 'C', Answer::Yes);
     tale.at(until_ms).finds(Tidy)
 }
@@ -176,12 +176,12 @@ fn who_dials_for_every_command_needs_answers() {
     let mut tale = Tale::new();
     tale.scenario.clients[0].connections = Some(Connections::FreshPerCommand);
     tale.with_fault("partition = { between = [['C'], ['c1']], one-way = true }");
-    tale.acquires(C1, "ABD").at(50).tell(EventKind::FaultBegan { fault: 0 });
+    tale.acquires(C1, "ABD").at(50).tell(EventKind::FaultBegan { fault: FaultId(0) });
     let command = tale.writes(C1, 'C', OpKind::Set);
     let change = (Writer::Nobody, Writer::Attempt(C1));
     tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
     tale.at(100).releases(C1).unlocks(C1, "ABD");
-    tale.at(3_000).tell(EventKind::FaultEnded { fault: 0 });
+    tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) });
     assert_eq!(tale.at(3_000 + 3_350 + 2_064).finds(Tidy), Judgement::Vacuous);
 }
 

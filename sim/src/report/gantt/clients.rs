@@ -1,6 +1,7 @@
 //! The rows of the clients: belief, sections, attempts, writes.
 
 use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
+use crate::history::ClientId;
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
@@ -13,16 +14,16 @@ const SECTION: i64 = 9 * PX;
 
 /// Draws the times when a client was stopped, behind everything else.
 pub(super) fn absences(gantt: &mut Gantt<'_, '_>) {
-    for client in 0..gantt.timeline.clients() {
-        let top = gantt.clients_top + i64::from(client) * CLIENT_ROW;
-        let host = gantt.timeline.scenario.client_host(client.into());
+    for client in gantt.timeline.clients() {
+        let top = gantt.clients_top + i64::from(client.0) * CLIENT_ROW;
+        let host = gantt.timeline.scenario.client_host(client);
         gantt.absences(host, top + BAR_TOP - 3 * PX, BAR + 18 * PX);
     }
 }
 
 pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
-    for client in 0..gantt.timeline.clients() {
-        let top = gantt.clients_top + i64::from(client) * CLIENT_ROW;
+    for client in gantt.timeline.clients() {
+        let top = gantt.clients_top + i64::from(client.0) * CLIENT_ROW;
         let name = gantt.timeline.client_name(client).to_owned();
         gantt.svg.text("row", (0, top + BAR_TOP + 18 * PX), &name);
         gantt.svg.line(
@@ -131,7 +132,7 @@ fn refused_extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
 }
 
 /// Draws a small square for each failed attempt. Skips those too close to the square before.
-fn refusals(gantt: &mut Gantt<'_, '_>, client: u8, top: i64) {
+fn refusals(gantt: &mut Gantt<'_, '_>, client: ClientId, top: i64) {
     let timeline = gantt.timeline;
     let mut taken = i64::MIN;
     for attempt in timeline.attempts.iter().filter(|it| it.id.client == client) {

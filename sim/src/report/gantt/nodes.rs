@@ -1,7 +1,7 @@
 //! The rows of the masters and of the protected resource.
 
 use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
-use crate::history::{KeyEnd, Writer};
+use crate::history::{KeyEnd, NodeId, Writer};
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Key, Timeline};
 use crate::text;
@@ -14,13 +14,11 @@ const BAR: i64 = 16 * PX;
 const NOTABLE_NS: u64 = 5_000_000;
 
 pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
-    let nodes = gantt.timeline.scenario.cluster.nodes.len() as u8;
-    for node in 0..nodes {
-        let top = gantt.nodes_top + i64::from(node) * NODE_ROW;
+    for node in gantt.timeline.scenario.node_ids() {
+        let top = gantt.nodes_top + i64::from(node.0) * NODE_ROW;
         let name = gantt.timeline.node_name(node).to_owned();
         gantt.svg.text("row", (0, top + BAR_TOP + 12 * PX), &name);
-        let host = gantt.timeline.scenario.node_host(node.into());
-        gantt.absences(host, top + BAR_TOP - 2 * PX, BAR + 4 * PX);
+        gantt.absences(node.first_host(), top + BAR_TOP - 2 * PX, BAR + 4 * PX);
         keys(gantt, node, top);
     }
     if gantt.timeline.has_writes() {
@@ -28,7 +26,7 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
     }
 }
 
-fn keys(gantt: &mut Gantt<'_, '_>, node: u8, top: i64) {
+fn keys(gantt: &mut Gantt<'_, '_>, node: NodeId, top: i64) {
     let timeline = gantt.timeline;
     let mut narrow_until = i64::MIN;
     let own = timeline.keys.iter().filter(|key| key.node == node && is_drawn(timeline, key));

@@ -1,7 +1,7 @@
 //! State of the hosts along their lifelines: beliefs, keys, absences and faults.
 
 use super::{PX, STEP, Sheet, WIDTH};
-use crate::history::{KeyEnd, Writer};
+use crate::history::{Id, KeyEnd, Writer};
 use crate::report::svg::Area;
 use crate::report::timeline::{Attempt, Timeline};
 
@@ -46,7 +46,7 @@ fn bar(sheet: &mut Sheet<'_, '_>, class: &str, at: (i64, i64), span: (u64, u64),
 fn fault_windows(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
     for trouble in &timeline.fault_windows {
-        let Some(fault) = timeline.scenario.faults.get(trouble.fault) else { continue };
+        let Some(fault) = timeline.scenario.fault(trouble.fault) else { continue };
         let begun = (trouble.began.at_ns, format!("{}: {}", fault.id, fault.kind.summary()));
         let lasted = trouble.ended.filter(|ended| ended.at_ns > trouble.began.at_ns);
         let ended = lasted.map(|at| (at.at_ns, format!("{} ends", fault.id)));
@@ -64,7 +64,7 @@ fn fault_windows(sheet: &mut Sheet<'_, '_>) {
 fn keys(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
     for key in &timeline.keys {
-        let x = sheet.x(timeline.scenario.node_host(key.node.into()).get());
+        let x = sheet.x(key.node.first_host());
         let class = match key.writer {
             Writer::Attempt(id) => timeline.lease_place(id).map(|place| format!("o{}", place % 6)),
             Writer::Nobody | Writer::Operator => None,
@@ -92,12 +92,10 @@ fn keys(sheet: &mut Sheet<'_, '_>) {
 
 fn leases(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
-    let nodes = timeline.scenario.cluster.nodes.len();
-    let left = usize::from(timeline.clients()).div_ceil(2);
+    let left = timeline.clients().len().div_ceil(2);
     for attempt in timeline.leases().filter(|attempt| timeline.is_drawn(attempt.id)) {
-        let host = timeline.scenario.client_host(attempt.id.client.into()).get();
-        let x = sheet.x(host);
-        let is_left = host < nodes + left;
+        let x = sheet.x(timeline.scenario.client_host(attempt.id.client));
+        let is_left = attempt.id.client.index() < left;
         let (class, aside) = if is_left { ("l end", -9 * PX) } else { ("l", 9 * PX) };
         let name = timeline.name(attempt.id);
         let colour = timeline.lease_place(attempt.id).unwrap_or(0) % 6;
@@ -138,7 +136,7 @@ fn settled_extensions(attempt: &Attempt) -> impl Iterator<Item = (u64, &'static 
 fn absences(sheet: &mut Sheet<'_, '_>) {
     let timeline = sheet.timeline;
     for away in &timeline.absences {
-        let x = sheet.x(away.host.get());
+        let x = sheet.x(away.host);
         let to_ns = away.to.map_or(u64::MAX, |to| to.at_ns);
         let word = away.why.word();
         bar(sheet, "away", (x, 18 * PX), (away.from.at_ns, to_ns), word);

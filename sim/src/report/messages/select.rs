@@ -1,6 +1,6 @@
 //! Selection of the messages that a diagram shows.
 
-use crate::history::{AttemptId, Rejection};
+use crate::history::{AttemptId, HostId, Rejection};
 use crate::oracle::Violation;
 use crate::report::timeline::{Command, Timeline, Write};
 use crate::report::words;
@@ -9,8 +9,8 @@ use crate::report::words;
 #[derive(Clone, Debug)]
 pub(in crate::report) struct Flight {
     pub(super) attempt: AttemptId,
-    pub(super) client: usize,
-    pub(super) server: usize,
+    pub(super) client: HostId,
+    pub(super) server: HostId,
     pub(super) label: String,
     pub(super) sent_ns: u64,
     pub(super) arrived_ns: Option<u64>,
@@ -44,8 +44,8 @@ fn command(timeline: &Timeline<'_>, command: &Command) -> Flight {
     let answered_ns = command.delivered.map(|at| at.at_ns);
     Flight {
         attempt: command.attempt,
-        client: timeline.scenario.client_host(command.attempt.client.into()).get(),
-        server: timeline.scenario.node_host(command.node.into()).get(),
+        client: timeline.scenario.client_host(command.attempt.client),
+        server: command.node.first_host(),
         label: format!("{} {}{answer}", words::op(command.op), short(timeline, command.attempt)),
         sent_ns: command.written.at_ns,
         arrived_ns: command.executed.map(|(at, _)| at.at_ns),
@@ -63,8 +63,8 @@ fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
     };
     Flight {
         attempt: write.attempt,
-        client: timeline.scenario.client_host(write.attempt.client.into()).get(),
-        server: timeline.scenario.store_host().get(),
+        client: timeline.scenario.client_host(write.attempt.client),
+        server: timeline.scenario.store_host(),
         label: format!("write {}{verdict}", short(timeline, write.attempt)),
         sent_ns: write.sent.at_ns,
         arrived_ns: write.arrived.map(|(at, _)| at.at_ns),

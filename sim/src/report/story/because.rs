@@ -2,7 +2,7 @@
 //! the earlier lease was believed.
 
 use super::{Clause, stop_before};
-use crate::history::{AttemptId, KeyEnd, OpKind, Writer};
+use crate::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
 use crate::oracle::Violation;
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
@@ -18,12 +18,11 @@ pub(super) fn shared_nodes(
 ) -> Vec<Clause> {
     let (of_first, of_second) = (first.counted_at(at_ns), second.counted_at(at_ns));
     let shared = of_first & of_second;
-    let nodes = timeline.scenario.cluster.nodes.len() as u8;
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
-    if shared == 0 {
-        let votes = |counted: u16| match counted {
-            0 => String::from("no node"),
-            counted => text::list(&timeline.nodes_of(counted)),
+    if shared.is_empty() {
+        let votes = |counted: NodeIds| match timeline.nodes_of(counted).as_slice() {
+            [] => String::from("no node"),
+            names => text::list(names),
         };
         return vec![Clause::new(format!(
             "{l1} was counted on {}, {l2} on {}: no node voted for both, so none could refuse",
@@ -31,7 +30,7 @@ pub(super) fn shared_nodes(
             votes(of_second)
         ))];
     }
-    let voted = (0..nodes).filter(|node| shared >> node & 1 == 1);
+    let voted = (shared & NodeIds::first(timeline.scenario.cluster.nodes.len())).iter();
     let mut told =
         grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, at_ns)));
     let names = text::list(&timeline.nodes_of(shared));
@@ -41,7 +40,7 @@ pub(super) fn shared_nodes(
 
 /// The two votes of one node, and the end of the earlier lease's key there.
 struct TwoVotes {
-    node: u8,
+    node: NodeId,
     granted_ns: Option<u64>,
     ended_ns: Option<u64>,
     due_ns: Option<u64>,
@@ -79,7 +78,7 @@ fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Ve
 fn one_node(
     timeline: &Timeline<'_>,
     (first, second): (&Attempt, &Attempt),
-    node: u8,
+    node: NodeId,
     at_ns: u64,
 ) -> TwoVotes {
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
@@ -115,7 +114,7 @@ fn one_node(
 }
 
 /// Returns the SET of `attempt` on `node`.
-fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: u8) -> Option<&'t Command> {
+fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: NodeId) -> Option<&'t Command> {
     timeline.commands.iter().find(|command| {
         command.attempt == attempt && command.node == node && command.op == OpKind::Set
     })
@@ -137,8 +136,14 @@ const fn how(cause: KeyEnd) -> &'static str {
 }
 
 /// Explains why a key ended before its time.
-fn early(timeline: &Timeline<'_>, first: &Attempt, key: &Key, ended: KeyEnded, node: u8) -> String {
-    let host = timeline.scenario.node_host(node.into());
+fn early(
+    timeline: &Timeline<'_>,
+    first: &Attempt,
+    key: &Key,
+    ended: KeyEnded,
+    node: NodeId,
+) -> String {
+    let host = node.first_host();
     let name = timeline.node_name(node);
     let at = "{ended}";
     let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
@@ -190,7 +195,7 @@ fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u
     if !first.beliefs.iter().any(|it| (it.from_ns..it.to_ns).contains(&at_ns)) {
         return String::new();
     }
-    let host = timeline.scenario.client_host(first.id.client.into());
+    let host = timeline.scenario.client_host(first.id.client);
     let client = timeline.client_name(first.id.client);
     let end_ns = first.beliefs.last().map_or(key.set.at_ns, |belief| belief.to_ns);
     let begin_ns = first.began.at_ns;
@@ -274,7 +279,7 @@ fn end_of_the_lease(
         told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
     }
     if let Some(stop) = stop_before(timeline, lease.id, violation.from_ns) {
-        let host = timeline.scenario.client_host(lease.id.client.into());
+        let host = timeline.scenario.client_host(lease.id.client);
         let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
         let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
             Some(trouble) => faults::because(timeline.scenario, trouble),

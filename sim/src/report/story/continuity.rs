@@ -2,6 +2,7 @@
 //! between.
 
 use super::{Clause, because};
+use crate::history::{NodeId, NodeIds};
 use crate::oracle::Violation;
 use crate::report::timeline::{Attempt, Moment, Timeline};
 use crate::text;
@@ -58,16 +59,15 @@ pub(super) fn made_again(
     timeline: &Timeline<'_>,
     attempt: &Attempt,
     settled: Moment,
-    counted: u16,
+    counted: NodeIds,
 ) -> Option<Clause> {
     let (granted, _) = attempt.decided?;
-    let nodes =
-        (0..timeline.scenario.cluster.nodes.len() as u8).filter(|it| counted >> it & 1 == 1);
-    let young = nodes.filter_map(|node| {
+    let nodes = counted & NodeIds::first(timeline.scenario.cluster.nodes.len());
+    let young = nodes.iter().filter_map(|node| {
         let key = timeline.key_of(attempt.id, node)?;
         (granted.at_ns..=settled.at_ns).contains(&key.set.at_ns).then_some((node, key.set))
     });
-    let young: Vec<(u8, Moment)> = young.filter(|(_, set)| set.at_ns > granted.at_ns).collect();
+    let young: Vec<(NodeId, Moment)> = young.filter(|(_, set)| set.at_ns > granted.at_ns).collect();
     let (_, last) = young.last()?;
     let names: Vec<&str> = young.iter().map(|&(node, _)| timeline.node_name(node)).collect();
     let (names, at) = (text::list(&names), text::instant(last.at_ns));

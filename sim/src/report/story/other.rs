@@ -87,7 +87,7 @@ fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, V
     writes.sort_by_key(|write| write.arrived.map(|(at, _)| at.event));
     let late = writes.last().map_or(violation.first, |write| write.attempt);
     if let Some(stop) = stop_before(timeline, late, violation.from_ns) {
-        let host = timeline.scenario.client_host(late.client.into());
+        let host = timeline.scenario.client_host(late.client);
         let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
         if let Some(trouble) = faults::on(timeline, Family::Process, host, from_ns, to_ns) {
             let because = faults::because(timeline.scenario, trouble);
@@ -153,8 +153,7 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
     let name = timeline.name(id);
     let counted = text::list(&timeline.nodes_of(attempt.counted));
-    let votes = attempt.counted.count_ones();
-    let votes = text::count(votes.into(), "vote");
+    let votes = text::count(attempt.counted.count().into(), "vote");
     let told = format!("{name} counted {counted}: {votes}, {} needed", attempt.needed);
     let mut told = vec![Clause::at(attempt.began, told)];
     let Some((decided, t2_local_ns)) = attempt.decided else { return told };
@@ -181,8 +180,7 @@ fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<V
         |round: &&Extension| round.extended.is_some_and(|(at, _)| at.at_ns == violation.from_ns);
     let round = attempt.extensions.iter().find(is_meant)?;
     let (settled, counted) = round.extended?;
-    let votes = counted.count_ones();
-    let votes = text::count(votes.into(), "vote");
+    let votes = text::count(counted.count().into(), "vote");
     let nodes = match timeline.nodes_of(counted).as_slice() {
         [] => String::from("no node"),
         names => text::list(names),

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Absence, Attempt, Away, Command, Extension, FaultWindow, Interval, Key, KeyEnded, Moment,
-    Timeline, Write, belief,
+    Absence, AbsenceKind, Attempt, Command, Extension, FaultWindow, Interval, Key, KeyEnded,
+    Moment, Timeline, Write, belief,
 };
-use crate::history::{AttemptId, Event, EventKind, HostIndex, OpKind, Segment, Writer};
+use crate::history::{
+    AttemptId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
+};
 use crate::scenario::Scenario;
 
 pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<'a> {
@@ -50,12 +52,12 @@ impl<'a> Reader<'a> {
                 self.timeline.clocks.entry((host, clock)).or_default().push(segment);
             }
             EventKind::FaultBegan { fault } => {
-                let trouble = FaultWindow { fault: fault.into(), began: at, ended: None };
+                let trouble = FaultWindow { fault, began: at, ended: None };
                 self.timeline.fault_windows.push(trouble);
             }
             EventKind::FaultEnded { fault } => {
                 let mut open = self.timeline.fault_windows.iter_mut().rev();
-                if let Some(trouble) = open.find(|it| it.fault == usize::from(fault)) {
+                if let Some(trouble) = open.find(|it| it.fault == fault) {
                     trouble.ended.get_or_insert(at);
                 }
             }
@@ -79,13 +81,13 @@ impl<'a> Reader<'a> {
     }
 
     fn presence(&mut self, at: Moment, kind: EventKind) {
-        let scenario = self.timeline.scenario;
-        let node_host = |node: u8| scenario.node_host(node.into());
         match kind {
-            EventKind::NodeDown { node, power } => self.away(node_host(node), dead(power), at),
-            EventKind::NodeStalled { node } => self.away(node_host(node), Absence::Stalled, at),
+            EventKind::NodeDown { node, power } => self.away(node.first_host(), dead(power), at),
+            EventKind::NodeStalled { node } => {
+                self.away(node.first_host(), AbsenceKind::Stalled, at)
+            }
             EventKind::Stopped { host, suspended } => {
-                let why = if suspended { Absence::Suspended } else { Absence::Stopped };
+                let why = if suspended { AbsenceKind::Suspended } else { AbsenceKind::Stopped };
                 self.away(host, why, at);
             }
             EventKind::Killed { host, power } => {
@@ -93,27 +95,27 @@ impl<'a> Reader<'a> {
                 self.leave_all(host, at.at_ns);
             }
             EventKind::NodeUp { node, .. } | EventKind::NodeUnstalled { node } => {
-                self.back(node_host(node), at);
+                self.back(node.first_host(), at);
             }
             EventKind::Continued { host } => self.back(host, at),
             _ => {}
         }
     }
 
-    fn away(&mut self, host: HostIndex, why: Absence, from: Moment) {
-        self.timeline.absences.push(Away { host, why, from, to: None });
+    fn away(&mut self, host: HostId, why: AbsenceKind, from: Moment) {
+        self.timeline.absences.push(Absence { host, why, from, to: None });
     }
 
-    fn back(&mut self, host: HostIndex, at: Moment) {
+    fn back(&mut self, host: HostId, at: Moment) {
         let mut last = self.timeline.absences.iter_mut().rev();
         if let Some(away) = last.find(|away| away.host == host && away.to.is_none()) {
             away.to = Some(at);
         }
     }
 
-    fn leave_all(&mut self, host: HostIndex, at_ns: u64) {
+    fn leave_all(&mut self, host: HostId, at_ns: u64) {
         let scenario = self.timeline.scenario;
-        let of_host = |id: &AttemptId| scenario.client_host(id.client.into()) == host;
+        let of_host = |id: &AttemptId| scenario.client_host(id.client) == host;
         let gone: Vec<AttemptId> = self.entered.keys().copied().filter(of_host).collect();
         gone.into_iter().for_each(|id| self.leave(id, at_ns));
     }
@@ -171,12 +173,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key_set(&mut self, at: Moment, node: u8, writer: Writer) {
+    fn key_set(&mut self, at: Moment, node: NodeId, writer: Writer) {
         let expected_ns = self.expected_ns(at, writer);
         self.timeline.keys.push(Key { node, writer, set: at, ended: None, expected_ns });
     }
 
-    fn key_retimed(&mut self, at: Moment, node: u8, writer: Writer) {
+    fn key_retimed(&mut self, at: Moment, node: NodeId, writer: Writer) {
         let expected_ns = self.expected_ns(at, writer);
         let mut keys = self.timeline.keys.iter_mut().rev();
         if let Some(key) = keys.find(|key| key.node == node && key.ended.is_none()) {
@@ -310,9 +312,9 @@ impl<'a> Reader<'a> {
 
 fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
     let Some((delivered, deadline_local_ns)) = attempt.delivered else { return Vec::new() };
-    let host = timeline.scenario.client_host(attempt.id.client.into());
+    let host = timeline.scenario.client_host(attempt.id.client);
     let death = timeline.absences.iter().find(|away| {
-        let dead = matches!(away.why, Absence::Killed | Absence::PowerLost);
+        let dead = matches!(away.why, AbsenceKind::Killed | AbsenceKind::PowerLost);
         dead && away.host == host && away.from.event > delivered.event
     });
     let ends = [attempt.released, attempt.lost, death.map(|away| away.from)];
@@ -327,8 +329,8 @@ fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
     belief::growing(segments, &deadlines, until_ns)
 }
 
-fn dead(power: bool) -> Absence {
-    if power { Absence::PowerLost } else { Absence::Killed }
+fn dead(power: bool) -> AbsenceKind {
+    if power { AbsenceKind::PowerLost } else { AbsenceKind::Killed }
 }
 
 fn blank(id: AttemptId, began: Moment) -> Attempt {
@@ -340,7 +342,7 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         ttl_ns: 0,
         drift_ns: 0,
         needed: 0,
-        counted: 0,
+        counted: NodeIds::EMPTY,
         decided: None,
         delivered: None,
         fencing_token: 0,

@@ -1,6 +1,7 @@
 //! Rules about the clients and their steps.
 
-use super::{CLIENTS_MAX, Check, STEPS_MAX};
+use super::{Check, STEPS_MAX};
+use crate::ids::CLIENTS_MAX;
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
 use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS, WORKER};
 

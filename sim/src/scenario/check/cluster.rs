@@ -1,11 +1,9 @@
 //! Rules about the masters and the network.
 
-use super::{Check, Hosts, NODES_MAX, PPM_MAX, PPM_MIN, SHIFT_MAX};
+use super::{Check, Hosts, PPM_MAX, PPM_MIN, SHIFT_MAX};
+use crate::ids::{NODES_MAX, REPLICAS_MAX};
 use crate::scenario::names;
 use crate::scenario::span::SignedSpan;
-
-/// Maximum number of replicas of all masters together.
-const REPLICAS_MAX: usize = 9;
 
 impl Check<'_> {
     pub(super) fn cluster(&mut self) {

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::history::{Answer, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
+use crate::ids::IdVec;
 use crate::serve::recorder::{Log, What, number_of};
 
 /// The attempts and entrances, assigned to workers.
@@ -15,7 +16,7 @@ use crate::serve::recorder::{Log, What, number_of};
 pub(super) struct Owners {
     /// Client of each attempt, by preliminary number. Attempts invented for workers that entered
     /// without one come last.
-    pub(super) clients: Vec<Option<u8>>,
+    pub(super) clients: Vec<Option<ClientId>>,
     /// Attempt of each entrance, in the order of entering.
     pub(super) entrances: Vec<Entrance>,
 }
@@ -24,8 +25,8 @@ pub(super) struct Owners {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entrance {
     pub(super) number: usize,
-    /// Nodes that held the attempt's key and had confirmed it, one bit each.
-    pub(super) counted: u16,
+    /// Nodes that held the attempt's key and had confirmed it.
+    pub(super) counted: NodeIds,
 }
 
 /// State of an attempt while the log is read.
@@ -33,9 +34,9 @@ pub(super) struct Entrance {
 struct Standing {
     has_begun: bool,
     /// Nodes that hold the attempt's key. `confirmed` are the nodes that have replied that they set
-    /// it. One bit each.
-    held: u16,
-    confirmed: u16,
+    /// it.
+    held: NodeIds,
+    confirmed: NodeIds,
     /// Index of the log entry that last gave it a majority.
     majority_at: Option<usize>,
     has_entered: bool,
@@ -48,7 +49,7 @@ impl Owners {
             needed: nodes as u32 / 2 + 1,
             standings: vec![Standing::default(); log.uses.len()],
             clients: log.uses.iter().map(|it| client_named(log, it.name.as_deref())).collect(),
-            holders: vec![None; nodes],
+            holders: IdVec::filled(nodes, None),
             connections: BTreeMap::new(),
             entrances: Vec::new(),
         };
@@ -63,20 +64,20 @@ impl Owners {
     }
 }
 
-fn client_named(log: &Log, name: Option<&str>) -> Option<u8> {
+fn client_named(log: &Log, name: Option<&str>) -> Option<ClientId> {
     let place = log.workers.iter().position(|known| Some(known.as_str()) == name)?;
-    Some(place as u8)
+    Some(ClientId::at(place))
 }
 
 struct Finder<'a> {
     log: &'a Log,
     needed: u32,
     standings: Vec<Standing>,
-    clients: Vec<Option<u8>>,
+    clients: Vec<Option<ClientId>>,
     /// For each node, the attempt whose key it holds.
-    holders: Vec<Option<usize>>,
+    holders: IdVec<NodeId, Option<usize>>,
     /// Worker to which each connection belongs.
-    connections: BTreeMap<(u8, u64), u8>,
+    connections: BTreeMap<(NodeId, u64), ClientId>,
     entrances: Vec<Entrance>,
 }
 
@@ -96,10 +97,10 @@ impl Finder<'_> {
                 answer: Answer::Yes,
                 ..
             } => {
-                self.standings[number_of(attempt)].confirmed |= 1 << node;
+                self.standings[number_of(attempt)].confirmed.insert(node);
             }
             EventKind::KeyEnded { node, writer: Writer::Attempt(id), .. }
-                if self.holders[usize::from(node)] == Some(number_of(id)) =>
+                if self.holders[node] == Some(number_of(id)) =>
             {
                 self.holds(place, node, Writer::Nobody);
             }
@@ -109,25 +110,24 @@ impl Finder<'_> {
     }
 
     /// Notes that the key on `node` belongs to `writer` from now on.
-    fn holds(&mut self, place: usize, node: u8, writer: Writer) {
-        let bit = 1 << node;
+    fn holds(&mut self, place: usize, node: NodeId, writer: Writer) {
         let new = match writer {
             Writer::Attempt(id) => Some(number_of(id)),
             Writer::Nobody | Writer::Operator => None,
         };
-        let old = core::mem::replace(&mut self.holders[usize::from(node)], new);
+        let old = core::mem::replace(&mut self.holders[node], new);
         if let Some(standing) = old.and_then(|number| self.standings.get_mut(number)) {
-            standing.held &= !bit;
+            standing.held.remove(node);
         }
         if let Some(standing) = new.and_then(|number| self.standings.get_mut(number)) {
-            standing.held |= bit;
-            if standing.held.count_ones() >= self.needed {
+            standing.held.insert(node);
+            if standing.held.count() >= self.needed {
                 standing.majority_at = Some(place);
             }
         }
     }
 
-    fn entered(&mut self, worker: u8, by: Option<u32>) {
+    fn entered(&mut self, worker: ClientId, by: Option<u32>) {
         let said = by.map(|number| number as usize);
         let number = said.or_else(|| self.likeliest(worker)).unwrap_or_else(|| {
             self.standings.push(Standing::default());
@@ -144,13 +144,13 @@ impl Finder<'_> {
         self.entrances.push(Entrance { number, counted });
     }
 
-    fn likeliest(&self, worker: u8) -> Option<usize> {
+    fn likeliest(&self, worker: ClientId) -> Option<usize> {
         let candidates = self.standings.iter().zip(&self.log.uses).enumerate();
         let rated = candidates.filter_map(|(number, (standing, it))| {
             let known =
                 self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
             let is_own = known == Some(worker);
-            let majority = standing.held.count_ones() >= self.needed;
+            let majority = standing.held.count() >= self.needed;
             // A worker may enter again by the same lease.
             let possible = standing.has_begun
                 && (known.is_none() || is_own)

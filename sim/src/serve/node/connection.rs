@@ -20,6 +20,7 @@ use self::held::Held;
 use self::replies::Replies;
 use self::waiting::Waiting;
 use super::Node;
+use crate::history::ClientId;
 use crate::master::profile::Feature;
 use crate::master::resp::{ProtocolError, Request, Requests, Value};
 use crate::master::server::{Session, Touched};
@@ -74,8 +75,8 @@ struct Connection<'a> {
     requests: Requests,
     session: Session,
     peer: Peer,
-    /// Index among the scenario's clients, if the connection has given a client's name.
-    client: Option<u8>,
+    /// The client whose name the connection has given itself, if any.
+    client: Option<ClientId>,
     /// Incarnation of the process that accepted the connection.
     incarnation: u32,
     /// Version of the node's link faults when `link` was computed.
@@ -125,7 +126,7 @@ impl<'a> Connection<'a> {
             socket,
             requests,
             session: Session::new(id).from(address),
-            peer: Peer::new(node.place, id),
+            peer: Peer::new(node.id, id),
             client: None,
             incarnation,
             version,

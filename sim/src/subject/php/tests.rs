@@ -3,6 +3,7 @@
 use redlock_client::protocol::RetryDelay;
 
 use super::*;
+use crate::history::ClientId;
 
 const MS: u64 = 1_000_000;
 const SET: Ask = Ask::Set { ttl_ms: Some(10_000) };
@@ -40,7 +41,7 @@ impl Bench {
     fn begin(&mut self) {
         assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
         self.attempts += 1;
-        let attempt = AttemptId { client: 0, number: self.attempts };
+        let attempt = AttemptId { client: ClientId(0), number: self.attempts };
         let token = Token::from_bytes([self.attempts as u8; Token::LENGTH]);
         self.client.begin(FreshAttempt { attempt, token, jitter: 0 }, self.now());
     }
@@ -49,7 +50,7 @@ impl Bench {
     fn asked(&mut self) -> (u8, Ask, Token) {
         self.drain();
         match self.seen.last() {
-            Some(&Action::Write { route, ask, token, .. }) => (route.node, ask, token),
+            Some(&Action::Write { route, ask, token, .. }) => (route.node.0, ask, token),
             other => panic!("{other:?}"),
         }
     }
@@ -62,22 +63,20 @@ impl Bench {
 
     fn answer(&mut self, word: ReplyValue) {
         let (node, ask, _) = self.asked();
-        let attempt = AttemptId { client: 0, number: self.attempts };
-        let route = Route { node, lane: 0, epoch: self.client.instances[usize::from(node)].epoch };
+        let attempt = AttemptId { client: ClientId(0), number: self.attempts };
+        let route = self.client.route(NodeId(node));
         let response = Response { command: 0, attempt, op: ask.op(), word };
         self.client.handle_response(route, response, self.now());
         self.drain();
     }
 
     fn close(&mut self, node: u8) {
-        let epoch = self.client.instances[usize::from(node)].epoch;
-        self.client.handle_closed(Route { node, lane: 0, epoch }, self.now());
+        self.client.handle_closed(self.client.route(NodeId(node)), self.now());
         self.drain();
     }
 
     fn open(&mut self, node: u8) {
-        let epoch = self.client.instances[usize::from(node)].epoch;
-        self.client.handle_connected(Route { node, lane: 0, epoch }, self.now());
+        self.client.handle_connected(self.client.route(NodeId(node)), self.now());
         self.drain();
     }
 
@@ -206,7 +205,7 @@ fn a_connection_that_was_lost_before_is_opened_again() {
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();
     bench.drain();
-    assert!(matches!(bench.seen.last(), Some(Action::Dial(Route { node: 0, epoch: 2, .. }))));
+    assert!(matches!(bench.seen.last(), Some(Action::Dial(Route { node: FIRST, epoch: 2, .. }))));
     bench.open(0);
     assert_eq!(bench.asked().0, 0);
 }

@@ -12,7 +12,8 @@ use super::{
     AfterSet, Clock, Connect, Errors, Expiry, Fencing, LeaseForm, Policy, Quorum, ReleaseTo,
     Settings, TokenFrom, Unlock,
 };
-use crate::history::{AttemptId, OpKind, Settlement};
+use crate::history::{AttemptId, NodeId, OpKind, Settlement};
+use crate::ids::IdVec;
 use crate::subject::transport::Transport;
 use crate::subject::{
     Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
@@ -50,18 +51,18 @@ pub(super) enum Vote {
 pub struct PolicyClient {
     pub(super) policy: Policy,
     pub(super) settings: Settings,
-    pub(super) transports: Vec<Transport>,
+    pub(super) transports: IdVec<NodeId, Transport>,
     pub(super) actions: VecDeque<Action>,
     pub(super) state: State,
     pub(super) patience: Patience,
     pub(super) failures: u32,
     pub(super) fresh: FreshAttempt,
     pub(super) first_token: Option<Token>,
-    pub(super) votes: Vec<Vote>,
+    pub(super) votes: IdVec<NodeId, Vote>,
     /// Number of votes that this attempt needs.
     pub(super) needed: usize,
     /// Reply of each node's counter when the key was set.
-    pub(super) counters: Vec<u64>,
+    pub(super) counters: IdVec<NodeId, u64>,
     pub(super) fencing_token: Option<u64>,
     pub(super) t1_ns: u64,
     pub(super) deadline_ns: u64,
@@ -90,16 +91,16 @@ impl PolicyClient {
         Self {
             policy,
             settings,
-            transports: vec![Transport::default(); settings.nodes],
+            transports: IdVec::filled(settings.nodes, Transport::default()),
             actions: VecDeque::with_capacity(16),
             state: State::Idle,
             patience: Patience::Attempts(1),
             failures: 0,
             fresh: FreshAttempt { attempt, token, jitter: 0 },
             first_token: None,
-            votes: vec![Vote::No; settings.nodes],
+            votes: IdVec::filled(settings.nodes, Vote::No),
             needed: 0,
-            counters: vec![0; settings.nodes],
+            counters: IdVec::filled(settings.nodes, 0),
             fencing_token: None,
             t1_ns: 0,
             deadline_ns: 0,
@@ -110,7 +111,7 @@ impl PolicyClient {
 
     /// Resets to the beginning of a run. With `warm`, the pooled connections are open.
     pub fn reset(&mut self, warm: bool) {
-        for transport in &mut self.transports {
+        for transport in self.transports.values_mut() {
             transport.reset(self.policy.connect, warm);
         }
         self.actions.clear();
@@ -208,11 +209,11 @@ impl PolicyClient {
     }
 
     pub(in crate::subject) fn handle_connected(&mut self, route: Route, _now: Now) {
-        self.transports[usize::from(route.node)].connected(route, &mut self.actions);
+        self.transports[route.node].connected(route, &mut self.actions);
     }
 
     pub(in crate::subject) fn handle_closed(&mut self, route: Route, now: Now) {
-        let node = usize::from(route.node);
+        let node = route.node;
         self.transports[node].closed(route);
         self.rounds.forget(node);
         let awaited = matches!(self.state, State::Trying { .. })
@@ -233,13 +234,13 @@ impl PolicyClient {
         response: Response,
         now: Now,
     ) {
-        let node = usize::from(route.node);
+        let node = route.node;
         let is_current = response.attempt == self.fresh.attempt;
         match (response.op, response.word) {
             (OpKind::Get, ReplyValue::Value { own: true, .. }) => {
                 let command = (response.attempt, Ask::Delete, self.fresh.token);
                 let transport = &mut self.transports[node];
-                transport.send(self.policy.connect, route.node, command, &mut self.actions);
+                transport.send(self.policy.connect, node, command, &mut self.actions);
             }
             (OpKind::Set | OpKind::Extend, word) if is_current && self.rounds.are_under_way() => {
                 self.extension_answered(node, response.op, word, now);
@@ -262,7 +263,7 @@ impl PolicyClient {
     pub(in crate::subject) fn handle_timeout(&mut self, now: Now) {
         match self.state {
             State::Trying { timeout_boot_ns } if timeout_boot_ns <= now.boot_ns => {
-                for vote in self.votes.iter_mut().filter(|vote| **vote == Vote::Pending) {
+                for vote in self.votes.values_mut().filter(|vote| **vote == Vote::Pending) {
                     *vote = Vote::No;
                 }
                 self.settle(Settlement::TooFewNodes, now);
@@ -303,7 +304,7 @@ impl PolicyClient {
             Unlock::Delete => Ask::Delete,
             Unlock::GetThenDelete => Ask::Get,
         };
-        for node in 0..self.settings.nodes {
+        for node in self.votes.ids() {
             let wanted = match whom {
                 ReleaseTo::Acknowledged => self.votes[node] == Vote::Yes,
                 ReleaseTo::Everyone => true,
@@ -315,9 +316,9 @@ impl PolicyClient {
         }
     }
 
-    pub(super) fn send(&mut self, node: usize, ask: Ask) {
+    pub(super) fn send(&mut self, node: NodeId, ask: Ask) {
         let command = (self.fresh.attempt, ask, self.fresh.token);
         let transport = &mut self.transports[node];
-        transport.send(self.policy.connect, node as u8, command, &mut self.actions);
+        transport.send(self.policy.connect, node, command, &mut self.actions);
     }
 }

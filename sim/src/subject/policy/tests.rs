@@ -5,7 +5,7 @@ mod extension;
 use redlock_client::protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
-use crate::history::{AttemptId, Settlement};
+use crate::history::{AttemptId, ClientId, NodeId, Settlement};
 use crate::subject::{
     Action, Ask, FreshAttempt, Kind, Now, Patience, ReplyValue, Response, Route, kind, token_of,
 };
@@ -54,7 +54,7 @@ impl Bench {
     fn begin(&mut self) -> Vec<(u8, Ask, Token)> {
         assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
         self.attempts += 1;
-        let attempt = AttemptId { client: 3, number: self.attempts };
+        let attempt = AttemptId { client: ClientId(3), number: self.attempts };
         let token = token_of(attempt, u64::from(self.attempts));
         self.client.begin(FreshAttempt { attempt, token, jitter: 0 }, self.now());
         self.written()
@@ -66,7 +66,7 @@ impl Bench {
 
     fn written(&mut self) -> Vec<(u8, Ask, Token)> {
         let written = |action| match action {
-            Action::Write { route, ask, token, .. } => (route.node, ask, token),
+            Action::Write { route, ask, token, .. } => (route.node.0, ask, token),
             other => panic!("{other:?}"),
         };
         self.actions().into_iter().map(written).collect()
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     fn answer(&mut self, node: u8, ask: Ask, word: ReplyValue) {
-        let attempt = AttemptId { client: 3, number: self.attempts };
+        let attempt = AttemptId { client: ClientId(3), number: self.attempts };
         let response = Response { command: 0, attempt, op: ask.op(), word };
         self.client.handle_response(route(node), response, self.now());
     }
@@ -123,7 +123,7 @@ const EXPIRE: Ask = Ask::Expire { ttl_ms: TTL_MS };
 const EXTEND: Ask = Ask::Extend { ttl_ms: TTL_MS };
 
 fn route(node: u8) -> Route {
-    Route { node, lane: 0, epoch: 1 }
+    Route { node: NodeId(node), lane: 0, epoch: 1 }
 }
 
 fn outcome(actions: &[Action]) -> Option<Settlement> {

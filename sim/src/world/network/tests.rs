@@ -2,9 +2,12 @@
 
 use super::*;
 
-fn network() -> (Network<u32>, u16) {
+const CLIENT: HostId = HostId(5);
+const SERVER: HostId = HostId(0);
+
+fn network() -> (Network<u32>, ConnectionId) {
     let mut network = Network::default();
-    let number = network.dial(5, 0, 0, 1);
+    let number = network.dial(CLIENT, SERVER, 0, 1);
     (network, number)
 }
 
@@ -26,11 +29,11 @@ fn a_fast_message_does_not_overtake_a_slow_one() {
 #[test]
 fn a_partition_holds_and_the_heal_sends_again_in_order() {
     let (mut network, number) = network();
-    network.cut(5, 0);
+    network.cut(CLIENT, SERVER);
     network.send(number, Direction::Up, message(1), 0, 10);
     assert_eq!(network.arrive(number, Direction::Up, 10), None);
     assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
-    network.heal(5, 0);
+    network.heal(CLIENT, SERVER);
     let mut arrivals = Vec::new();
     network.retransmit(1_000_000_000, &Choices::new(1), |_, _, at_ns| arrivals.push(at_ns));
     assert_eq!(arrivals.len(), 2);
@@ -42,7 +45,7 @@ fn a_partition_holds_and_the_heal_sends_again_in_order() {
 #[test]
 fn one_way_is_one_way() {
     let (mut network, number) = network();
-    network.cut(0, 5);
+    network.cut(SERVER, CLIENT);
     network.send(number, Direction::Up, message(1), 0, 10);
     assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
     network.send(number, Direction::Down, message(2), 10, 10);
@@ -53,11 +56,11 @@ fn one_way_is_one_way() {
 fn what_a_silent_connection_swallows_never_arrives() {
     let (mut network, number) = network();
     network.send(number, Direction::Up, message(1), 0, 10);
-    network.cut(5, 0);
+    network.cut(CLIENT, SERVER);
     assert_eq!(network.arrive(number, Direction::Up, 10), None, "held so far");
-    network.silence(5, 0);
+    network.silence(CLIENT, SERVER);
     assert_eq!(network.send(number, Direction::Up, message(2), 20, 10), None);
-    network.heal(5, 0);
+    network.heal(CLIENT, SERVER);
     network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
     assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
     let after = network.send(number, Direction::Up, message(3), 40, 10);
@@ -90,13 +93,13 @@ fn messages_of_a_host_without_power_arrive_and_are_not_resent() {
         network.send(number, Direction::Up, message(1), 0, 10);
         assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
         network.send(number, Direction::Up, message(2), 10, 10);
-        network.cut(5, 0);
+        network.cut(CLIENT, SERVER);
         if cut_before {
             assert_eq!(network.arrive(number, Direction::Up, 20), None);
         }
         network.client_gone(number, true);
         assert_eq!(network.arrive(number, Direction::Up, 20), None);
-        network.heal(5, 0);
+        network.heal(CLIENT, SERVER);
         network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
         assert_eq!(network.arrive(number, Direction::Up, u64::MAX), None);
     }

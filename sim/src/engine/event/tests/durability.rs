@@ -35,7 +35,7 @@ fn slow_sync_delays_answers_and_later_requests_share_the_next() {
         play_with_disk("always", "at = \"1s\"\nevict = { host = \"B\" }", "sync-takes = \"7ms\"");
     assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
     let answered = |kind: &EventKind| {
-        matches!(kind, EventKind::Delivered { node: 0, op: OpKind::Set, attempt: C1, .. })
+        matches!(kind, EventKind::Delivered { node: NodeId(0), op: OpKind::Set, attempt: C1, .. })
     };
     assert_eq!(find(&events, answered), Some(9 * MS));
 }
@@ -46,7 +46,7 @@ fn answers_that_wait_for_a_sync_die_but_the_key_does_not() {
     let events = play_with_disk("always", kill, "sync-takes = \"7ms\"");
     assert!(!forgets(&events));
     let answered = |kind: &EventKind| {
-        matches!(kind, EventKind::Delivered { node: 0, op: OpKind::Set, attempt: C1, .. })
+        matches!(kind, EventKind::Delivered { node: NodeId(0), op: OpKind::Set, attempt: C1, .. })
     };
     assert_eq!(find(&events, answered), None);
 }
@@ -69,7 +69,8 @@ fn a_backup_from_before_the_release_brings_the_key_back() {
     let restored =
         "at = \"2100ms\"\nkill = { host = \"A\", restart-after = \"50ms\", backup-of = \"1s\" }";
     let events = play_with_disk("always", restored, "");
-    let returned = |kind: &EventKind| matches!(kind, EventKind::KeyReturned { node: 0, .. });
+    let returned =
+        |kind: &EventKind| matches!(kind, EventKind::KeyReturned { node: NodeId(0), .. });
     assert_eq!(find(&events, returned), Some(2_150 * MS));
     let before = "at = \"2100ms\"\nkill = { host = \"A\", restart-after = \"50ms\" }";
     assert_eq!(find(&play_with_disk("always", before, ""), returned), None);
@@ -82,7 +83,7 @@ fn a_hanging_disk_postpones_the_write_for_two_seconds() {
     let client = "[[client]]\nid = \"c2\"\n\
                   steps = [{ at = \"2050ms\", acquire = {} }, { sleep = \"5s\" }]";
     let kill = "kill = { host = \"A\", restart-after = \"50ms\" }";
-    let second = Writer::Attempt(AttemptId { client: 1, number: 1 });
+    let second = Writer::Attempt(AttemptId { client: ClientId(1), number: 1 });
     let lost_at = |at: &str| {
         let more = format!("{hang}\n[[fault]]\nid = \"k\"\nat = \"{at}\"\n{kill}\n{client}");
         let events = play_with_disk("everysec", &more, "");
@@ -102,7 +103,10 @@ fn an_operator_deletes_and_a_full_memory_refuses() {
     let full = "at = \"0s\"\nuntil = \"1s\"\nmemory-full = { host = \"A\" }";
     let events = play(&fault(full));
     let refused = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Set, answer: Answer::Error, .. })
+        matches!(
+            kind,
+            EventKind::Executed { node: NodeId(0), op: OpKind::Set, answer: Answer::Error, .. }
+        )
     };
     assert_eq!(find(&events, refused), Some(MS));
     assert!(find(&events, executed(0, OpKind::Release)).is_some());
@@ -112,7 +116,7 @@ fn an_operator_deletes_and_a_full_memory_refuses() {
 fn a_restart_comes_when_its_own_clock_says_so() {
     let up = |more: &str| {
         let events = play(&fault(more));
-        find(&events, |kind| matches!(kind, EventKind::NodeUp { node: 0, incarnation: 1 }))
+        find(&events, |kind| matches!(kind, EventKind::NodeUp { node: NodeId(0), incarnation: 1 }))
     };
     let kill = |clock: &str| {
         let kill = "at = \"1s\"\nkill = { host = \"A\", restart-after = \"10s\", measured-on = ";
@@ -141,7 +145,10 @@ fn no_grant_while_a_majority_is_away_and_one_soon_after() {
     let mut kept = Vec::new();
     Engine::new(case).unwrap().run(0, Some(&mut kept));
     let second = |kind: &EventKind| {
-        matches!(kind, EventKind::GrantDecided { attempt: AttemptId { client: 1, .. }, .. })
+        matches!(
+            kind,
+            EventKind::GrantDecided { attempt: AttemptId { client: ClientId(1), .. }, .. }
+        )
     };
     let at_ns = find(&kept, second).expect("it is granted in the end");
     // The nodes are back after 10.1 s.

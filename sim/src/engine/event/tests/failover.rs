@@ -20,10 +20,10 @@ fn play_replicated(more: &str) -> Vec<Event> {
 }
 
 /// Host of R: three nodes, a client, the probe and the store come before it.
-const R: HostIndex = HostIndex(6);
+const R: HostId = HostId(6);
 
-fn took_over(host: HostIndex) -> impl Fn(&EventKind) -> bool {
-    move |kind| *kind == EventKind::FailedOver { node: 0, host }
+fn took_over(host: HostId) -> impl Fn(&EventKind) -> bool {
+    move |kind| *kind == EventKind::FailedOver { node: NodeId(0), host }
 }
 
 #[test]
@@ -83,7 +83,8 @@ fn a_failover_makes_a_dead_node_answer_again() {
     let more = "at = \"500ms\"\npower = { host = \"A\", restart-after = \"3s\" }\n\
                 [[fault]]\nid = \"p\"\nat = \"1s\"\nfailover = { node = \"A\", to = \"R\" }";
     let events = play_replicated(more);
-    let up = |kind: &EventKind| matches!(kind, EventKind::NodeUp { node: 0, incarnation: 1.. });
+    let up =
+        |kind: &EventKind| matches!(kind, EventKind::NodeUp { node: NodeId(0), incarnation: 1.. });
     assert_eq!(find(&events, up), Some(1_000 * MS));
     assert_eq!(count(&events, up), 1, "the old master comes back as a replica");
     assert_eq!(count(&events, executed(0, OpKind::Release)), 1);
@@ -94,7 +95,7 @@ fn the_old_master_can_take_its_place_back_with_what_it_was_told() {
     let more = "at = \"500ms\"\nfailover = { node = \"A\", to = \"R\" }\n\
                 [[fault]]\nid = \"b\"\nat = \"1s\"\nfailover = { node = \"A\", to = \"A\" }";
     let events = play_replicated(more);
-    assert_eq!(find(&events, took_over(HostIndex(0))), Some(1_000 * MS));
+    assert_eq!(find(&events, took_over(HostId(0))), Some(1_000 * MS));
     assert_eq!(find(&events, ended(0, KeyEnd::FailedOver)), None);
     assert_eq!(count(&events, executed(0, OpKind::Release)), 1);
 }
@@ -104,7 +105,10 @@ fn what_a_deposed_master_is_told_its_node_does_not_have() {
     let text = include_str!("../../../../../scenarios/failover/isolated-master.toml");
     let events = play_case(text, "isolated-master", "");
     let second = |kind: &EventKind| {
-        matches!(kind, EventKind::GrantDecided { attempt: AttemptId { client: 1, .. }, .. })
+        matches!(
+            kind,
+            EventKind::GrantDecided { attempt: AttemptId { client: ClientId(1), .. }, .. }
+        )
     };
     assert!(find(&events, second).is_some_and(|at_ns| at_ns < 1_200 * MS));
     let of_first = |kind: &EventKind| {

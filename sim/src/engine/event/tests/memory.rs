@@ -28,7 +28,7 @@ fn play_case(name: &str, text: &str, slug: &str) -> Vec<Vec<Event>> {
     (0..SEEDS).map(&mut play).collect()
 }
 
-fn granted_at(events: &[Event], client: u8) -> Option<u64> {
+fn granted_at(events: &[Event], client: ClientId) -> Option<u64> {
     find(
         events,
         |kind| matches!(kind, EventKind::GrantDecided { attempt, .. } if attempt.client == client),
@@ -38,7 +38,7 @@ fn granted_at(events: &[Event], client: u8) -> Option<u64> {
 fn eligible_from(events: &[Event], of_client: u8, of_node: u8) -> Option<u64> {
     let told = events.iter().rev().filter_map(|event| match event.kind {
         EventKind::Eligible { client, node, from_local_ns } => {
-            ((client, node) == (of_client, of_node)).then_some(from_local_ns)
+            ((client.0, node.0) == (of_client, of_node)).then_some(from_local_ns)
         }
         _ => None,
     });
@@ -62,10 +62,16 @@ fn a_server_that_is_a_replica_refuses_and_is_no_new_process() {
         "at = \"1900ms\"\nuntil = \"2100ms\"\ndemote = { host = \"A\", keeps-keys = true }";
     let events = play(&fault(released));
     let refused = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, answer: Answer::Error, changed: false, .. })
+        matches!(
+            kind,
+            EventKind::Executed { node: NodeId(0), answer: Answer::Error, changed: false, .. }
+        )
     };
     let obeyed = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Release, changed: true, .. })
+        matches!(
+            kind,
+            EventKind::Executed { node: NodeId(0), op: OpKind::Release, changed: true, .. }
+        )
     };
     assert!(find(&events, refused).is_some_and(|at_ns| at_ns < 2_100 * MS));
     assert!(find(&events, obeyed).is_some_and(|at_ns| at_ns > 2_100 * MS), "it is still owed");
@@ -80,7 +86,7 @@ fn a_process_that_dies_as_a_replica_comes_back_as_a_master() {
     let until = "at = \"500ms\"\nuntil = \"3s\"\ndemote = { host = \"A\" }";
     let events = play(&format!("{}{kill}", fault(until)));
     let released = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Release, answer, .. }
+        matches!(kind, EventKind::Executed { node: NodeId(0), op: OpKind::Release, answer, .. }
             if *answer != Answer::Error)
     };
     assert!(find(&events, released).is_some_and(|at_ns| at_ns < 3_000 * MS));
@@ -105,7 +111,7 @@ fn a_demotion_keeps_a_node_out_for_a_quarantine_and_no_longer() {
     }
     let slug = "a-majority-is-demoted-and-votes-again-after-a-quarantine";
     for events in play_case("demoted-on-a-live-connection", DEMOTED, slug) {
-        let at_ns = granted_at(&events, 1).expect("before it gives up");
+        let at_ns = granted_at(&events, ClientId(1)).expect("before it gives up");
         assert!(at_ns < promoted_ns + quarantine_ns + 1_200 * MS, "{at_ns}");
     }
 }
@@ -118,8 +124,9 @@ fn a_proxy_keeps_connections_and_an_idle_client_asks_again() {
     };
     for events in play_case("restart-behind-a-proxy", HIDDEN, "") {
         assert_eq!(dialled(&events), 0, "nobody notices");
-        let restarted =
-            |kind: &EventKind| matches!(kind, EventKind::NodeUp { node: 2, incarnation: 1 });
+        let restarted = |kind: &EventKind| {
+            matches!(kind, EventKind::NodeUp { node: NodeId(2), incarnation: 1 })
+        };
         assert_eq!(find(&events, restarted), Some(500 * MS));
         let from_ns = eligible_from(&events, 1, 2).expect("it counts again");
         let from_ns = from_ns - crate::world::BOOT_AT_START_NS;
@@ -131,7 +138,7 @@ fn a_proxy_keeps_connections_and_an_idle_client_asks_again() {
 }
 
 fn introduces_itself_to_c(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Written { node: 2, op: OpKind::Introduce, .. })
+    matches!(kind, EventKind::Written { node: NodeId(2), op: OpKind::Introduce, .. })
 }
 
 #[test]
@@ -140,10 +147,10 @@ fn what_is_sent_while_a_proxy_has_nobody_behind_it_is_lost() {
                 kill = { host = \"A\", restart-after = \"20ms\", behind-a-proxy = true }";
     let events = play(&fault(kill));
     let set_on_a = |kind: &EventKind| {
-        matches!(kind, EventKind::Executed { node: 0, op: OpKind::Set, attempt: C1, .. })
+        matches!(kind, EventKind::Executed { node: NodeId(0), op: OpKind::Set, attempt: C1, .. })
     };
     assert_eq!(find(&events, set_on_a), None);
-    assert!(granted_at(&events, 0).is_some(), "by the others");
+    assert!(granted_at(&events, ClientId(0)).is_some(), "by the others");
 }
 
 #[test]
@@ -164,7 +171,8 @@ fn nobody_waits_where_nothing_was_lost() {
     for case in cases("nothing-was-lost", NOTHING_LOST) {
         let slug = case.slug.as_deref().unwrap_or("");
         for events in play_case("nothing-was-lost", NOTHING_LOST, slug) {
-            let at_ns = granted_at(&events, 1).unwrap_or_else(|| panic!("`{slug}`: never"));
+            let at_ns =
+                granted_at(&events, ClientId(1)).unwrap_or_else(|| panic!("`{slug}`: never"));
             assert!(at_ns < 3_010 * MS, "`{slug}`: {at_ns}");
         }
     }

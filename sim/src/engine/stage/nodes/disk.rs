@@ -6,10 +6,11 @@
 //! `always`: the process syncs before it replies, and does nothing else meanwhile. Requests that
 //! arrive during a sync are executed after it, in one turn, and share the next sync.
 
-use super::NodeHost;
+use super::ServerHost;
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::{Packet, QueueEntry, Stage};
 use crate::history::EventKind;
+use crate::ids::{ConnectionId, ServerId};
 use crate::scenario::Persistence;
 use crate::subject::Response;
 use crate::world::{Arrival, Choice, Direction, Label};
@@ -32,7 +33,7 @@ pub(in crate::engine) struct DiskWork {
     /// Time at which a postponed write is no longer postponed.
     write_due_ns: Option<u64>,
     /// Replies that wait for a sync, each with its connection.
-    held: Vec<(u16, Response)>,
+    held: Vec<(ConnectionId, Response)>,
 }
 
 /// A step of disk work.
@@ -59,7 +60,7 @@ impl DiskWork {
     }
 }
 
-impl NodeHost {
+impl ServerHost {
     /// Returns true if the process executes nothing now.
     pub(in crate::engine) fn is_blocked(&self) -> bool {
         let disk = self.master.disk();
@@ -72,28 +73,28 @@ impl Stage {
     pub(in crate::engine) fn answer(
         &mut self,
         plan: &Plan,
-        connection: u16,
-        server: u8,
+        connection: ConnectionId,
+        server: ServerId,
         response: Response,
     ) {
-        if plan.nodes[usize::from(server)].answers_after_sync() {
-            self.nodes[usize::from(server)].disk.held.push((connection, response));
+        if plan.servers[server].answers_after_sync() {
+            self.servers[server].disk.held.push((connection, response));
         } else {
             self.send_answer(plan, connection, response);
         }
     }
 
     /// Ends a turn: the process has executed all it can, and turns to its replicas and its disk.
-    pub(in crate::engine) fn end_turn(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn end_turn(&mut self, plan: &Plan, server: ServerId) {
         self.push(plan, server);
-        let planned = &plan.nodes[usize::from(server)];
+        let planned = &plan.servers[server];
         if plan.has_replicas() {
             self.tell_replicas(plan, server);
         }
         if planned.storage.persistence == Persistence::Everysec {
             self.schedule_disk(plan, server);
         } else if planned.answers_after_sync() {
-            let host = &self.nodes[usize::from(server)];
+            let host = &self.servers[server];
             if !host.master.is_running() || host.master.disk().is_syncing() {
                 return;
             }
@@ -108,13 +109,13 @@ impl Stage {
     pub(in crate::engine) fn disk_turn(
         &mut self,
         plan: &Plan,
-        server: u8,
+        server: ServerId,
         turn: DiskTurn,
         serial: u32,
     ) {
         let at_ns = self.now_ns;
-        let host = &mut self.nodes[usize::from(server)];
-        if turn == DiskTurn::EndSync && plan.nodes[usize::from(server)].answers_after_sync() {
+        let host = &mut self.servers[server];
+        if turn == DiskTurn::EndSync && plan.servers[server].answers_after_sync() {
             self.arrivals_due -= 1;
         }
         if serial != host.disk.serial || !host.master.is_running() {
@@ -129,7 +130,7 @@ impl Stage {
             }
             DiskTurn::EndSync if host.disk.stalls > 0 => {
                 host.disk.is_late = true;
-                let planned = &plan.nodes[usize::from(server)];
+                let planned = &plan.servers[server];
                 if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
                     self.record(EventKind::NodeStalled { node: planned.node });
                 }
@@ -143,12 +144,12 @@ impl Stage {
         }
     }
 
-    pub(in crate::engine) fn stall_disk(&mut self, server: u8) {
-        self.nodes[usize::from(server)].disk.stalls += 1;
+    pub(in crate::engine) fn stall_disk(&mut self, server: ServerId) {
+        self.servers[server].disk.stalls += 1;
     }
 
-    pub(in crate::engine) fn unstall_disk(&mut self, plan: &Plan, server: u8) {
-        let work = &mut self.nodes[usize::from(server)].disk;
+    pub(in crate::engine) fn unstall_disk(&mut self, plan: &Plan, server: ServerId) {
+        let work = &mut self.servers[server].disk;
         work.stalls -= 1;
         if work.stalls == 0 && core::mem::take(&mut work.is_late) {
             self.hung_disk_returns(plan, server);
@@ -157,24 +158,24 @@ impl Stage {
     }
 
     /// Records that a process that waited for its disk executes again, or is gone.
-    fn hung_disk_returns(&mut self, plan: &Plan, server: u8) {
-        let (host, planned) = (&self.nodes[usize::from(server)], &plan.nodes[usize::from(server)]);
+    fn hung_disk_returns(&mut self, plan: &Plan, server: ServerId) {
+        let (host, planned) = (&self.servers[server], &plan.servers[server]);
         if planned.answers_after_sync() && host.stalls == 0 && host.is_master() {
             self.record(EventKind::NodeUnstalled { node: planned.node });
         }
     }
 
     /// Discards the disk work of a process that is gone.
-    pub(in crate::engine) fn forget_disk_work(&mut self, plan: &Plan, server: u8) {
-        if self.nodes[usize::from(server)].disk.is_late {
+    pub(in crate::engine) fn forget_disk_work(&mut self, plan: &Plan, server: ServerId) {
+        if self.servers[server].disk.is_late {
             self.hung_disk_returns(plan, server);
         }
-        self.nodes[usize::from(server)].disk.forget();
+        self.servers[server].disk.forget();
     }
 
     /// Completes a snapshot, at once.
-    pub(in crate::engine) fn snapshot(&mut self, server: u8) {
-        let host = &mut self.nodes[usize::from(server)];
+    pub(in crate::engine) fn snapshot(&mut self, server: ServerId) {
+        let host = &mut self.servers[server];
         if host.master.is_running() {
             host.master.disk_mut().save();
         }
@@ -182,17 +183,17 @@ impl Stage {
 
     /// Sends the replies that waited for a sync.
     #[cold]
-    pub(in crate::engine) fn send_held(&mut self, plan: &Plan, server: u8) {
-        let mut held = core::mem::take(&mut self.nodes[usize::from(server)].disk.held);
+    pub(in crate::engine) fn send_held(&mut self, plan: &Plan, server: ServerId) {
+        let mut held = core::mem::take(&mut self.servers[server].disk.held);
         for (connection, response) in held.drain(..) {
             if self.network.connection(connection).served {
                 self.send_answer(plan, connection, response);
             }
         }
-        self.nodes[usize::from(server)].disk.held = held;
+        self.servers[server].disk.held = held;
     }
 
-    fn send_answer(&mut self, plan: &Plan, connection: u16, response: Response) {
+    fn send_answer(&mut self, plan: &Plan, connection: ConnectionId, response: Response) {
         if let Some(wire) = &mut self.wire {
             wire.send(connection);
         }
@@ -201,24 +202,24 @@ impl Stage {
     }
 
     #[cold]
-    fn begin_sync(&mut self, plan: &Plan, server: u8) {
-        let host = &mut self.nodes[usize::from(server)];
+    fn begin_sync(&mut self, plan: &Plan, server: ServerId) {
+        let host = &mut self.servers[server];
         host.master.disk_mut().begin_sync();
         if plan.sync_takes_ns == 0 && host.disk.stalls == 0 {
             return self.end_sync(plan, server);
         }
         // Clients wait for the replies, so the end of the sync counts as a due arrival.
-        self.arrivals_due += u32::from(plan.nodes[usize::from(server)].answers_after_sync());
+        self.arrivals_due += u32::from(plan.servers[server].answers_after_sync());
         let serial = host.disk.serial;
         let what = QueueEntry::Disk { server, turn: DiskTurn::EndSync, serial };
         self.queue.schedule(self.now_ns + plan.sync_takes_ns, what);
     }
 
-    fn end_sync(&mut self, plan: &Plan, server: u8) {
-        let host = &mut self.nodes[usize::from(server)];
+    fn end_sync(&mut self, plan: &Plan, server: ServerId) {
+        let host = &mut self.servers[server];
         host.master.disk_mut().end_sync();
         host.disk.write_due_ns = None;
-        if plan.nodes[usize::from(server)].answers_after_sync() {
+        if plan.servers[server].answers_after_sync() {
             self.send_held(plan, server);
             self.drain_inbox(plan, server);
             self.schedule_expiry(plan, server);
@@ -229,9 +230,9 @@ impl Stage {
 
     /// Schedules the next disk work of `everysec`.
     #[cold]
-    fn schedule_disk(&mut self, plan: &Plan, server: u8) {
+    fn schedule_disk(&mut self, plan: &Plan, server: ServerId) {
         let now_ns = self.now_ns;
-        let host = &mut self.nodes[usize::from(server)];
+        let host = &mut self.servers[server];
         if !host.master.is_running() {
             return;
         }
@@ -244,7 +245,7 @@ impl Stage {
         }
         if disk.is_sync_due() && !disk.is_syncing() && !host.disk.is_sync_scheduled {
             host.disk.is_sync_scheduled = true;
-            let drawn = || self.choices.below(Choice::of(Label::SyncPhase, server), SECOND_NS);
+            let drawn = || self.choices.below(Choice::of(Label::SyncPhase, server.0), SECOND_NS);
             let phase_ns = plan.sync_at_ns.unwrap_or_else(drawn);
             let what = QueueEntry::Disk { server, turn: DiskTurn::BeginSync, serial };
             self.queue.schedule(next_ns(phase_ns, now_ns), what);

@@ -3,10 +3,11 @@
 //! A replica dials its master as soon as the master runs. It gets a full copy, and then each
 //! effect. It acknowledges the effects that it has applied. All of this travels over the network.
 
-use super::NodeHost;
+use super::ServerHost;
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::{Packet, QueueEntry, Stage};
-use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::history::{Answer, EventKind, Id, NodeId, OpKind, Writer};
+use crate::ids::{ConnectionId, PerNode, ServerId};
 use crate::master::Entry;
 use crate::subject::{ReplyValue, Request, Response};
 use crate::world::{Arrival, ConnectionState, Direction};
@@ -28,19 +29,19 @@ pub(in crate::engine) enum Role {
 pub(in crate::engine) struct Replication {
     pub(in crate::engine) role: Role,
     /// As a replica: the server that it follows, and the connection to that server.
-    follows: u8,
-    upstream: Option<u16>,
+    follows: ServerId,
+    upstream: Option<ConnectionId>,
     /// As a master: the connections to its replicas.
     links: Vec<Link>,
     /// As a master: clients that wait for replicas.
     waits: Vec<Wait>,
     /// Later requests of those clients.
-    behind: Vec<(u16, Request)>,
+    behind: Vec<(ConnectionId, Request)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    connection: u16,
+    connection: ConnectionId,
     /// Position in the stream up to which this replica was sent data.
     sent: u32,
     acknowledged: u32,
@@ -50,7 +51,7 @@ struct Link {
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     serial: u32,
-    connection: u16,
+    connection: ConnectionId,
     request: Request,
     /// Position in the stream that the replicas must reach.
     target: u32,
@@ -59,7 +60,7 @@ struct Wait {
 
 impl Replication {
     /// Resets to the beginning of a run.
-    pub(in crate::engine) fn reset(&mut self, role: Role, follows: u8) {
+    pub(in crate::engine) fn reset(&mut self, role: Role, follows: ServerId) {
         self.role = role;
         self.follows = follows;
         self.upstream = None;
@@ -74,7 +75,7 @@ impl Replication {
     }
 
     /// Returns true if this server follows `server`.
-    pub(in crate::engine) fn follows(&self, server: u8) -> bool {
+    pub(in crate::engine) fn follows(&self, server: ServerId) -> bool {
         self.follows == server
     }
 
@@ -83,16 +84,16 @@ impl Replication {
     }
 
     /// Returns true if requests on this connection must wait behind an earlier `WAIT`.
-    pub(in crate::engine) fn is_waiting(&self, connection: u16) -> bool {
+    pub(in crate::engine) fn is_waiting(&self, connection: ConnectionId) -> bool {
         self.waits.iter().any(|wait| wait.connection == connection)
     }
 
-    pub(in crate::engine) fn wait_behind(&mut self, connection: u16, request: Request) {
+    pub(in crate::engine) fn wait_behind(&mut self, connection: ConnectionId, request: Request) {
         self.behind.push((connection, request));
     }
 }
 
-impl NodeHost {
+impl ServerHost {
     /// Returns true if this server acts for its node.
     pub(in crate::engine) fn is_master(&self) -> bool {
         self.replication.role == Role::Master
@@ -102,50 +103,49 @@ impl NodeHost {
 impl Stage {
     /// Sets up replication at the start of a run: every replica follows its master.
     pub(in crate::engine) fn begin_replication(&mut self, plan: &Plan) {
-        self.masters = core::array::from_fn(|node| node as u8);
-        self.starts = [0; 9];
+        let first = PerNode::from_fn(NodeId::first_server);
+        self.masters = first;
+        self.starts.fill(0);
         self.demoted.clear();
         self.known.clear();
-        for _ in 0..self.clients.len() {
-            self.known.extend(0..plan.node_count as u8);
-        }
+        self.known.resize(self.clients.len(), first);
         self.wrote.clear();
         (self.waits, self.attachments) = (0, 0);
-        for server in 0..plan.nodes.len() as u8 {
-            let planned = plan.nodes[usize::from(server)];
-            let role =
-                if usize::from(server) < plan.node_count { Role::Master } else { Role::Replica };
-            let host = &mut self.nodes[usize::from(server)];
-            host.replication.reset(role, planned.node);
+        for server in plan.servers.ids() {
+            let planned = plan.servers[server];
+            let master = planned.node.first_server();
+            let role = if server == master { Role::Master } else { Role::Replica };
+            let host = &mut self.servers[server];
+            host.replication.reset(role, master);
             if plan.has_replicas() {
                 host.master.begin_stream();
             }
             self.assume_role(server);
             if role == Role::Replica && !planned.is_new {
-                self.nodes[usize::from(planned.node)].master.begin_backlog();
-                let number = self.dial_master(plan, server, planned.node);
+                self.servers[master].master.begin_backlog();
+                let number = self.dial_master(plan, server, master);
                 let connection = self.network.connection_mut(number);
                 connection.state = ConnectionState::Open;
                 connection.served = true;
                 let link = Link { connection: number, sent: 0, acknowledged: 0 };
-                self.nodes[usize::from(planned.node)].replication.links.push(link);
+                self.servers[master].replication.links.push(link);
             }
         }
     }
 
-    fn dial_master(&mut self, plan: &Plan, replica: u8, master: u8) -> u16 {
-        let host = |server: u8| plan.nodes[usize::from(server)].host.0;
+    fn dial_master(&mut self, plan: &Plan, replica: ServerId, master: ServerId) -> ConnectionId {
+        let host = |server: ServerId| plan.servers[server].host;
         self.attachments += 1;
         let number = self.network.dial(host(replica), host(master), 0, self.attachments);
-        self.nodes[usize::from(replica)].replication.upstream = Some(number);
+        self.servers[replica].replication.upstream = Some(number);
         number
     }
 
     /// Makes the replica dial the server that it follows, if both run.
-    pub(in crate::engine) fn attach(&mut self, plan: &Plan, replica: u8) {
+    pub(in crate::engine) fn attach(&mut self, plan: &Plan, replica: ServerId) {
         self.detach(plan, replica);
-        let master = self.nodes[usize::from(replica)].replication.follows;
-        let runs = |server: u8| self.nodes[usize::from(server)].master.is_running();
+        let master = self.servers[replica].replication.follows;
+        let runs = |server: ServerId| self.servers[server].master.is_running();
         if runs(replica) && runs(master) {
             let number = self.dial_master(plan, replica, master);
             self.send(plan, number, Direction::Up, Arrival::Handshake);
@@ -153,44 +153,44 @@ impl Stage {
     }
 
     /// Closes the replica's connection to its master.
-    pub(in crate::engine) fn detach(&mut self, plan: &Plan, replica: u8) {
-        let upstream = self.nodes[usize::from(replica)].replication.upstream.take();
+    pub(in crate::engine) fn detach(&mut self, plan: &Plan, replica: ServerId) {
+        let upstream = self.servers[replica].replication.upstream.take();
         let Some(number) = upstream else { return };
         self.network.client_gone(number, false);
         let master = plan.server_at(self.network.connection(number).server);
         let master = master.expect("replicas follow servers");
-        let links = &mut self.nodes[usize::from(master)].replication.links;
+        let links = &mut self.servers[master].replication.links;
         links.retain(|link| link.connection != number);
     }
 
     /// Loses the part of the stream that has not reached the replicas: a dead host may not even
     /// have sent it.
-    pub(in crate::engine) fn lose_stream(&mut self, server: u8) {
-        for link in &self.nodes[usize::from(server)].replication.links {
+    pub(in crate::engine) fn lose_stream(&mut self, server: ServerId) {
+        for link in &self.servers[server].replication.links {
             self.network.reset(link.connection);
         }
     }
 
     /// Clears the replication state of a server whose process is gone or that is no master any
     /// more.
-    pub(in crate::engine) fn forget_replication(&mut self, plan: &Plan, server: u8) {
-        self.nodes[usize::from(server)].replication.forget();
+    pub(in crate::engine) fn forget_replication(&mut self, plan: &Plan, server: ServerId) {
+        self.servers[server].replication.forget();
         if plan.has_replicas() {
             self.detach(plan, server);
         }
     }
 
     /// Reconnects a restarted server: it follows the node's master, or the replicas follow it.
-    pub(in crate::engine) fn rejoin(&mut self, plan: &Plan, server: u8) {
+    pub(in crate::engine) fn rejoin(&mut self, plan: &Plan, server: ServerId) {
         if !plan.has_replicas() {
             return;
         }
-        if !self.nodes[usize::from(server)].is_master() {
-            let node = plan.nodes[usize::from(server)].node;
-            self.follow(plan, server, self.masters[usize::from(node)]);
+        if !self.servers[server].is_master() {
+            let node = plan.servers[server].node;
+            self.follow(plan, server, self.masters[node]);
         }
-        for replica in 0..plan.nodes.len() as u8 {
-            let replication = &self.nodes[usize::from(replica)].replication;
+        for replica in plan.servers.ids() {
+            let replication = &self.servers[replica].replication;
             if replication.role == Role::Replica && replication.follows == server {
                 self.attach(plan, replica);
             }
@@ -198,8 +198,8 @@ impl Stage {
     }
 
     /// Makes the server `replica` a replica of `master` from now on.
-    pub(in crate::engine) fn follow(&mut self, plan: &Plan, replica: u8, master: u8) {
-        let replication = &mut self.nodes[usize::from(replica)].replication;
+    pub(in crate::engine) fn follow(&mut self, plan: &Plan, replica: ServerId, master: ServerId) {
+        let replication = &mut self.servers[replica].replication;
         (replication.role, replication.follows) = (Role::Replica, master);
         self.assume_role(replica);
         self.attach(plan, replica);
@@ -207,8 +207,13 @@ impl Stage {
 
     /// Accepts a replica and sends it a full copy.
     #[cold]
-    pub(in crate::engine) fn accept_replica(&mut self, plan: &Plan, server: u8, connection: u16) {
-        let host = &mut self.nodes[usize::from(server)];
+    pub(in crate::engine) fn accept_replica(
+        &mut self,
+        plan: &Plan,
+        server: ServerId,
+        connection: ConnectionId,
+    ) {
+        let host = &mut self.servers[server];
         if host.master.is_replica() {
             return self.send(plan, connection, Direction::Down, Arrival::Closed);
         }
@@ -220,10 +225,10 @@ impl Stage {
 
     /// Sends every replica the part of the stream that it has not been sent.
     #[cold]
-    pub(in crate::engine) fn tell_replicas(&mut self, plan: &Plan, server: u8) {
-        let to = self.nodes[usize::from(server)].master.stream().len();
-        for place in 0..self.nodes[usize::from(server)].replication.links.len() {
-            let link = &mut self.nodes[usize::from(server)].replication.links[place];
+    pub(in crate::engine) fn tell_replicas(&mut self, plan: &Plan, server: ServerId) {
+        let to = self.servers[server].master.stream().len();
+        for place in 0..self.servers[server].replication.links.len() {
+            let link = &mut self.servers[server].replication.links[place];
             let from = core::mem::replace(&mut link.sent, to);
             let connection = link.connection;
             if from < to {
@@ -238,20 +243,18 @@ impl Stage {
     pub(in crate::engine) fn replica_hears(
         &mut self,
         plan: &Plan,
-        replica: u8,
-        number: u16,
+        replica: ServerId,
+        number: ConnectionId,
         what: Arrival<Packet>,
     ) {
-        let place = usize::from(replica);
-        if self.nodes[place].replication.upstream != Some(number) {
+        if self.servers[replica].replication.upstream != Some(number) {
             return;
         }
         match what {
             Arrival::Message(Packet::Effects { from, to }) => {
                 let master = plan.server_at(self.network.connection(number).server);
-                let master = usize::from(master.expect("replicas follow servers"));
-                let [follower, leader] =
-                    self.nodes.get_disjoint_mut([place, master]).expect("nobody follows itself");
+                let master = master.expect("replicas follow servers");
+                let [follower, leader] = self.servers.pair_mut([replica, master]);
                 follower.master.follow(&leader.master, from, to);
                 let done = Arrival::Message(Packet::Acknowledged { to });
                 self.send(plan, number, Direction::Up, done);
@@ -264,12 +267,18 @@ impl Stage {
 
     /// Handles a replica's acknowledgement of the stream up to the position `to`.
     #[cold]
-    pub(in crate::engine) fn acknowledge(&mut self, plan: &Plan, server: u8, number: u16, to: u32) {
-        let replication = &mut self.nodes[usize::from(server)].replication;
+    pub(in crate::engine) fn acknowledge(
+        &mut self,
+        plan: &Plan,
+        server: ServerId,
+        number: ConnectionId,
+        to: u32,
+    ) {
+        let replication = &mut self.servers[server].replication;
         let link = replication.links.iter_mut().find(|link| link.connection == number);
         let Some(link) = link else { return };
         link.acknowledged = link.acknowledged.max(to);
-        while let Some(place) = self.nodes[usize::from(server)].satisfied_wait() {
+        while let Some(place) = self.servers[server].satisfied_wait() {
             self.finish_wait(plan, server, place);
         }
     }
@@ -280,16 +289,16 @@ impl Stage {
     pub(in crate::engine) fn wait_for_replicas(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         request: Request,
         (replicas, timeout_ms): (u8, u32),
     ) {
-        let target = self.wrote.get(usize::from(connection)).copied().unwrap_or(0);
+        let target = self.wrote.get(connection).copied().unwrap_or(0);
         self.waits += 1;
         let serial = self.waits;
         let wait = Wait { serial, connection, request, target, replicas };
-        let host = &mut self.nodes[usize::from(server)];
+        let host = &mut self.servers[server];
         host.replication.waits.push(wait);
         if let Some(place) = host.satisfied_wait() {
             self.finish_wait(plan, server, place);
@@ -300,22 +309,22 @@ impl Stage {
     }
 
     /// Ends a `WAIT` at its timeout, unless it has ended before.
-    pub(in crate::engine) fn end_wait(&mut self, plan: &Plan, server: u8, serial: u32) {
-        let waits = &self.nodes[usize::from(server)].replication.waits;
+    pub(in crate::engine) fn end_wait(&mut self, plan: &Plan, server: ServerId, serial: u32) {
+        let waits = &self.servers[server].replication.waits;
         if let Some(place) = waits.iter().position(|wait| wait.serial == serial) {
             self.finish_wait(plan, server, place);
             self.end_turn(plan, server);
         }
     }
 
-    fn finish_wait(&mut self, plan: &Plan, server: u8, place: usize) {
-        let host = &mut self.nodes[usize::from(server)];
+    fn finish_wait(&mut self, plan: &Plan, server: ServerId, place: usize) {
+        let host = &mut self.servers[server];
         let Wait { connection, request, target, .. } = host.replication.waits.remove(place);
         let count = host.replication.acknowledged(target);
         let answered = ReplyValue::Integer(count as i64);
         self.answer_without_key(plan, server, connection, &request, answered);
         loop {
-            let replication = &mut self.nodes[usize::from(server)].replication;
+            let replication = &mut self.servers[server].replication;
             if replication.is_waiting(connection) {
                 return;
             }
@@ -331,15 +340,15 @@ impl Stage {
     pub(in crate::engine) fn answer_without_key(
         &mut self,
         plan: &Plan,
-        server: u8,
-        connection: u16,
+        server: ServerId,
+        connection: ConnectionId,
         request: &Request,
         word: ReplyValue,
     ) {
         let Request { command, attempt, ask, .. } = *request;
         let op = ask.op();
         let response = Response { command, attempt, op, word };
-        let node = plan.nodes[usize::from(server)].node;
+        let node = plan.servers[server].node;
         let stored = self.stored(plan, node);
         let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
@@ -357,7 +366,7 @@ impl Stage {
         });
         self.answer(plan, connection, server, response);
         let is_vote = op == OpKind::Set && answer == Answer::Yes;
-        if is_vote && self.nodes[usize::from(server)].replication.role == Role::Deposed {
+        if is_vote && self.servers[server].replication.role == Role::Deposed {
             let by = Writer::Nobody;
             let (writer, cause) = (Writer::Attempt(attempt), crate::history::KeyEnd::FailedOver);
             self.record(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: u64::MAX });
@@ -365,23 +374,22 @@ impl Stage {
     }
 
     /// Returns the lock's key as the node's master stores it.
-    fn stored(&self, plan: &Plan, node: u8) -> Option<&Entry> {
-        let server = self.masters[usize::from(node)];
-        self.nodes[usize::from(server)].master.keyspace().stored(&plan.key)
+    fn stored(&self, plan: &Plan, node: NodeId) -> Option<&Entry> {
+        let server = self.masters[node];
+        self.servers[server].master.keyspace().stored(&plan.key)
     }
 
     /// Notes that the connection has written up to the end of the server's stream.
     #[cold]
-    pub(in crate::engine) fn note_written(&mut self, server: u8, connection: u16) {
-        let place = usize::from(connection);
-        if self.wrote.len() <= place {
-            self.wrote.resize(place + 1, 0);
+    pub(in crate::engine) fn note_written(&mut self, server: ServerId, connection: ConnectionId) {
+        if self.wrote.get(connection).is_none() {
+            self.wrote.resize(connection.index() + 1, 0);
         }
-        self.wrote[place] = self.nodes[usize::from(server)].master.stream().len();
+        self.wrote[connection] = self.servers[server].master.stream().len();
     }
 }
 
-impl NodeHost {
+impl ServerHost {
     /// Returns the place of a wait that enough replicas satisfy now.
     fn satisfied_wait(&self) -> Option<usize> {
         let Replication { waits, .. } = &self.replication;

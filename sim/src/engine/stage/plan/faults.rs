@@ -1,10 +1,12 @@
 //! Faults prepared for a run: their effect at each of their hosts, and their times.
 
 use super::{
-    Begin, Death, End, FaultEffect, Manner, PlannedFault, client_named, host_named, unsupported,
+    Begin, Death, End, FaultEffect, Manner, PlannedFault, client_named, host_named, node_named,
+    unsupported,
 };
 use crate::engine::Unsupported;
-use crate::history::{ClockKind, HostIndex};
+use crate::history::{ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
+use crate::ids::ServerId;
 use crate::scenario::{
     At, Demotion, Failover, FaultKind, HostNames, OneHost, Restarting, Scenario, Stopwatch,
     WhichAttempt,
@@ -12,7 +14,7 @@ use crate::scenario::{
 
 pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
     let mut faults = Vec::new();
-    for (place, fault) in scenario.faults.iter().enumerate() {
+    for (id, fault) in FaultId::first(scenario.faults.len()).zip(&scenario.faults) {
         let begin = match &fault.at {
             _ if !fault.enabled => continue,
             At::Time(span) => Begin::At(span.0),
@@ -25,7 +27,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
                     WhichAttempt::Nth(number) => Some(number),
                 },
                 point: point.before,
-                node: point.node.as_deref().map(|name| host_named(scenario, name).0),
+                node: point.node.as_deref().map(|name| node_named(scenario, name)),
             },
         };
         let end = match (fault.until, fault.lasts) {
@@ -37,7 +39,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
         let last = doings.len().saturating_sub(1);
         for (number, doing) in doings.into_iter().enumerate() {
             let (opens, closes) = (number == 0, number == last);
-            faults.push(PlannedFault { place: place as u16, opens, closes, begin, end, doing });
+            faults.push(PlannedFault { fault: id, opens, closes, begin, end, doing });
         }
     }
     Ok(faults)
@@ -50,18 +52,20 @@ fn planned_doings(
     begin: Begin,
     end: End,
 ) -> Result<(Vec<FaultEffect>, End), Unsupported> {
-    let group = |names: &[String]| {
-        names.iter().fold(0, |set, name| set | 1 << host_named(scenario, name).0)
+    let group = |names: &[String]| -> HostIds {
+        names.iter().map(|name| host_named(scenario, name)).collect()
     };
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> FaultEffect| -> Vec<FaultEffect> {
+    let each = |names: &HostNames, doing: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
-    let at_once = |names: &HostNames, doing: &dyn Fn(u8) -> FaultEffect| {
-        (each(names, &|host| doing(host.0)), End::Instantly)
+    let at_once = |names: &HostNames, doing: &dyn Fn(NodeId) -> FaultEffect| {
+        let nodes = names.0.iter().map(|name| node_named(scenario, name));
+        (nodes.map(doing).collect::<Vec<_>>(), End::Instantly)
     };
-    let lasting = |names: &HostNames, doing: &dyn Fn(u8) -> FaultEffect| {
-        (each(names, &|host| doing(host.0)), end)
-    };
+    let servers =
+        |names: &HostNames, doing: &dyn Fn(ServerId) -> FaultEffect| -> Vec<FaultEffect> {
+            names.0.iter().map(|name| doing(node_named(scenario, name).first_server())).collect()
+        };
     Ok(match kind {
         FaultKind::Attach(it) => (planned_attachments(scenario, it), End::Instantly),
         FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
@@ -73,7 +77,9 @@ fn planned_doings(
         }
         FaultKind::Delete(it) => at_once(&it.host, &|node| FaultEffect::Delete { node }),
         FaultKind::Demote(it) => (planned_demotions(scenario, it), end),
-        FaultKind::DiskStall(it) => lasting(&it.host, &|node| FaultEffect::DiskStall { node }),
+        FaultKind::DiskStall(it) => {
+            (servers(&it.host, &|server| FaultEffect::DiskStall { server }), end)
+        }
         FaultKind::Evict(it) => at_once(&it.host, &|node| FaultEffect::Evict { node }),
         FaultKind::Flush(it) => {
             let database = it.database;
@@ -81,10 +87,14 @@ fn planned_doings(
         }
         FaultKind::Failover(it) => planned_failover(scenario, it, end),
         FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
-        FaultKind::MemoryFull(it) => lasting(&it.host, &|node| FaultEffect::MemoryFull { node }),
+        FaultKind::MemoryFull(it) => {
+            (servers(&it.host, &|server| FaultEffect::MemoryFull { server }), end)
+        }
         FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost)?,
         FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown)?,
-        FaultKind::Snapshot(it) => at_once(&it.host, &|node| FaultEffect::Snapshot { node }),
+        FaultKind::Snapshot(it) => {
+            (servers(&it.host, &|server| FaultEffect::Snapshot { server }), End::Instantly)
+        }
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
             let (one_way, lost) = (it.one_way, it.lost);
@@ -96,7 +106,7 @@ fn planned_doings(
         FaultKind::Suspend(it) => {
             (each(&it.host, &|host| FaultEffect::Stop { host, suspended: true }), end)
         }
-        FaultKind::Stall(it) => lasting(&it.host, &|node| FaultEffect::Stall { node }),
+        FaultKind::Stall(it) => (servers(&it.host, &|server| FaultEffect::Stall { server }), end),
         FaultKind::Swap(it) => {
             let databases = it.databases;
             at_once(&it.host, &|node| FaultEffect::Swap { node, databases })
@@ -106,12 +116,13 @@ fn planned_doings(
 
 /// Without an end the old master steps down at once, unless only some clients are notified.
 fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<FaultEffect>, End) {
-    let node = host_named(scenario, &it.node).0;
-    let to = replica_named(scenario, &it.to).unwrap_or(node);
-    let bit = |name: &String| 1 << client_named(scenario, name);
-    let told = it.told.as_ref().map(|names| names.iter().map(bit).fold(0, |set, bit| set | bit));
+    let node = node_named(scenario, &it.node);
+    let to = replica_named(scenario, &it.to).unwrap_or(node.first_server());
+    let told = it.told.as_ref();
+    let told: Option<ClientIds> =
+        told.map(|names| names.iter().map(|name| client_named(scenario, name)).collect());
     let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
-    (vec![FaultEffect::FailOver { node, to, told: told.unwrap_or(u16::MAX) }], end)
+    (vec![FaultEffect::FailOver { node, to, told: told.unwrap_or(ClientIds::ALL) }], end)
 }
 
 /// Returns the effect of a fault on the clocks of each of its hosts, and its end.
@@ -121,7 +132,7 @@ fn planned_clock_fault(
     begin: Begin,
     end: End,
 ) -> Result<(Vec<FaultEffect>, End), Unsupported> {
-    let each = |names: &HostNames, doing: &dyn Fn(HostIndex) -> FaultEffect| -> Vec<FaultEffect> {
+    let each = |names: &HostNames, doing: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
     };
     Ok(match kind {
@@ -148,14 +159,14 @@ fn planned_attachments(scenario: &Scenario, it: &OneHost) -> Vec<FaultEffect> {
 
 fn planned_demotions(scenario: &Scenario, it: &Demotion) -> Vec<FaultEffect> {
     let of = it.of.as_deref().and_then(|name| replica_named(scenario, name));
-    let nodes = it.host.0.iter().map(|name| host_named(scenario, name).0);
+    let nodes = it.host.0.iter().map(|name| node_named(scenario, name));
     nodes.map(|node| FaultEffect::Demote { node, of, keeps_keys: it.keeps_keys }).collect()
 }
 
 /// Returns the server of the replica with this name.
-fn replica_named(scenario: &Scenario, name: &str) -> Option<u8> {
+fn replica_named(scenario: &Scenario, name: &str) -> Option<ServerId> {
     let place = scenario.cluster.replicas.iter().position(|replica| replica.id == name)?;
-    Some((scenario.cluster.nodes.len() + place) as u8)
+    Some(ServerId::at(scenario.cluster.nodes.len() + place))
 }
 
 /// Returns the death of each of the fault's hosts, and the restart.

@@ -7,7 +7,8 @@ use std::task::Poll;
 use super::{Phase, State, World};
 use crate::engine::stage::Packet;
 use crate::engine::stage::plan::Plan;
-use crate::history::{Answer, AttemptId, EventKind, OpKind};
+use crate::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
+use crate::ids::{ConnectionId, ServerId};
 use crate::master::resp::{self, Requests};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response};
@@ -16,9 +17,9 @@ use crate::world::{Arrival, Choice, Direction, Label};
 /// A client's end of a connection.
 #[derive(Debug)]
 pub(in crate::engine::turmoil) struct Line {
-    pub(in crate::engine::turmoil) client: u8,
-    pub(in crate::engine::turmoil) node: u8,
-    pub(in crate::engine::turmoil) server: u8,
+    pub(in crate::engine::turmoil) client: ClientId,
+    pub(in crate::engine::turmoil) node: NodeId,
+    pub(in crate::engine::turmoil) server: ServerId,
     /// True during the warm-up: the connection opens and makes its handshake while time stands
     /// still.
     pub(in crate::engine::turmoil) still: bool,
@@ -60,7 +61,12 @@ pub(in crate::engine::turmoil) enum Readable {
 }
 
 impl Line {
-    pub(in crate::engine::turmoil) fn new(client: u8, node: u8, server: u8, still: bool) -> Self {
+    pub(in crate::engine::turmoil) fn new(
+        client: ClientId,
+        node: NodeId,
+        server: ServerId,
+        still: bool,
+    ) -> Self {
         Self {
             client,
             node,
@@ -107,7 +113,7 @@ impl World {
     /// stopped before the reply.
     pub(in crate::engine::turmoil) fn poll_readable(
         &self,
-        number: u16,
+        number: ConnectionId,
     ) -> Poll<io::Result<Readable>> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -132,7 +138,7 @@ impl World {
     /// `Pending` if the client is stopped before them.
     pub(in crate::engine::turmoil) fn poll_writable(
         &self,
-        number: u16,
+        number: ConnectionId,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut guard = self.lock();
@@ -170,7 +176,7 @@ impl State {
         plan: &Plan,
         attempt: AttemptId,
         point: Point,
-        node: Option<u8>,
+        node: Option<NodeId>,
     ) -> bool {
         self.stage.reach_point(plan, attempt, point, node);
         self.runs(attempt.client)
@@ -178,7 +184,7 @@ impl State {
 
     /// Lets the client read the next reply. With a probability of one half each, the replies after
     /// it that have arrived are readable too.
-    fn take_answers(&mut self, plan: &Plan, number: u16) {
+    fn take_answers(&mut self, plan: &Plan, number: ConnectionId) {
         while let Line { client, node, readable, .. } = &self.lines[&number]
             && let (client, node) = (*client, *node)
             && let Some(&(length, response)) = readable.front()
@@ -195,24 +201,29 @@ impl State {
 
     /// Returns how many of `length` bytes pass at once: a kernel gives no guarantee. With a
     /// probability of one half, all of them pass.
-    fn part_of(&mut self, number: u16, length: usize) -> usize {
+    fn part_of(&mut self, number: ConnectionId, length: usize) -> usize {
         if self.draw_part(number, 2) == 0 {
             return length;
         }
         1 + self.draw_part(number, length as u64) as usize
     }
 
-    fn draw_part(&mut self, number: u16, choices: u64) -> u64 {
+    fn draw_part(&mut self, number: ConnectionId, choices: u64) -> u64 {
         let line = self.lines.get_mut(&number).expect("it is known");
         line.parts += 1;
-        let (attempt, repeat) = (number, line.parts);
-        let choice =
-            Choice { attempt, node: line.node, repeat, ..Choice::of(Label::Part, line.client) };
+        let (attempt, repeat, node) = (number.0, line.parts, line.node.0);
+        let choice = Choice { attempt, node, repeat, ..Choice::of(Label::Part, line.client.0) };
         self.stage.choices.below(choice, choices)
     }
 
-    fn may_take(&mut self, plan: &Plan, client: u8, node: u8, response: &Response) -> bool {
-        let host = &self.clients[usize::from(client)];
+    fn may_take(
+        &mut self,
+        plan: &Plan,
+        client: ClientId,
+        node: NodeId,
+        response: &Response,
+    ) -> bool {
+        let host = &self.clients[client];
         let attempt = response.attempt;
         if attempt.number != host.attempt || response.op != OpKind::Set {
             return true;
@@ -224,12 +235,12 @@ impl State {
         {
             return false;
         }
-        self.clients[usize::from(client)].votes += usize::from(yes);
+        self.clients[client].votes += usize::from(yes);
         true
     }
 
     /// Returns true if the client continues to write; a fault may stop it before a SET.
-    fn may_ask(&mut self, plan: &Plan, number: u16) -> bool {
+    fn may_ask(&mut self, plan: &Plan, number: ConnectionId) -> bool {
         let line = &self.lines[&number];
         let client = line.client;
         let is_set = line.cut.front().is_some_and(|(_, it)| it[0].eq_ignore_ascii_case(b"SET"));
@@ -241,7 +252,7 @@ impl State {
     }
 
     /// Takes the next request that the client writes, as the history knows it.
-    fn next_request(&mut self, number: u16) -> Option<(usize, Request)> {
+    fn next_request(&mut self, number: ConnectionId) -> Option<(usize, Request)> {
         let line = self.lines.get_mut(&number)?;
         let (length, arguments) = line.cut.front()?;
         let length = *length;
@@ -272,7 +283,7 @@ impl State {
     }
 
     /// Sends the request.
-    fn ask(&mut self, plan: &Plan, number: u16, mut request: Request) {
+    fn ask(&mut self, plan: &Plan, number: ConnectionId, mut request: Request) {
         let line = self.lines.get_mut(&number).expect("it is known");
         let (attempt, node, op) = (request.attempt, line.node, request.ask.op());
         if request.ask != Ask::Greet && request.command == u32::MAX {
@@ -290,28 +301,30 @@ impl State {
     pub(in crate::engine::turmoil) fn dial(
         &mut self,
         plan: &Plan,
-        client: u8,
-        node: u8,
-    ) -> Option<u16> {
-        let still = self.clients[usize::from(client)].phase == Phase::Warming;
-        let server = self.stage.server_of(plan, client, node);
-        let known = self.clients[usize::from(client)].connected[usize::from(node)];
+        client: ClientId,
+        node: NodeId,
+    ) -> Option<ConnectionId> {
+        let still = self.clients[client].phase == Phase::Warming;
+        let server = self.stage.server_of(client, node);
+        let known = self.clients[client].connected[node];
         if still {
             // The connection is already open, if a process runs.
             return known;
         }
-        let host = plan.nodes[usize::from(server)].host.0;
-        let epoch = &mut self.clients[usize::from(client)].epochs[usize::from(node)];
+        let host = plan.servers[server].host;
+        let epoch = &mut self.clients[client].epochs[node];
         *epoch += 1;
-        let from = Self::client_host(plan, client).0;
-        let number = self.stage.network.dial(from, host, 0, *epoch);
+        let number = self.stage.network.dial(plan.client_host(client), host, 0, *epoch);
         self.lines.insert(number, Line::new(client, node, server, false));
         self.stage.send(plan, number, Direction::Up, Arrival::Handshake);
         Some(number)
     }
 
     /// Returns `Ready` once the server has accepted, or the dial has failed.
-    pub(in crate::engine::turmoil) fn poll_opened(&self, number: u16) -> Poll<io::Result<()>> {
+    pub(in crate::engine::turmoil) fn poll_opened(
+        &self,
+        number: ConnectionId,
+    ) -> Poll<io::Result<()>> {
         match &self.lines[&number] {
             Line { ending: Some(_), .. } => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into()))
@@ -323,10 +336,10 @@ impl State {
 
     /// Closes a connection from the client's side. A dying process leaves this to its kernel, which
     /// sends the written data.
-    pub(in crate::engine::turmoil) fn let_go(&mut self, number: u16) {
+    pub(in crate::engine::turmoil) fn let_go(&mut self, number: ConnectionId) {
         let Some(line) = self.lines.get_mut(&number) else { return };
         line.ending = Some(Ending::Closed);
-        let (client, node) = (usize::from(line.client), usize::from(line.node));
+        let (client, node) = (line.client, line.node);
         let current = &mut self.clients[client].connected[node];
         if *current == Some(number) {
             *current = None;

@@ -3,7 +3,8 @@
 use redlock_client::protocol::{NodeIndex, NodeMask, Token};
 
 use super::{State, Vote};
-use crate::history::Settlement;
+use crate::history::{Id, NodeId, Settlement};
+use crate::ids::IdVec;
 use crate::subject::policy::{
     AfterSet, Asking, DecisionPoint, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, TokenFrom,
     nanos,
@@ -19,7 +20,7 @@ impl PolicyClient {
             TokenFrom::Client => *self.first_token.get_or_insert(fresh.token),
             TokenFrom::WallClock => Token::from_bytes(stamp),
             TokenFrom::WallClockAndClient => {
-                stamp[8] = fresh.attempt.client;
+                stamp[8] = fresh.attempt.client.0;
                 Token::from_bytes(stamp)
             }
         }
@@ -30,10 +31,10 @@ impl PolicyClient {
         self.votes.fill(Vote::Unasked);
         let mut voters = self.settings.nodes;
         if self.policy.quorum == Quorum::MajorityOfConnected {
-            let connected = self.transports.iter().filter(|it| it.is_open()).count();
+            let connected = self.transports.values().filter(|it| it.is_open()).count();
             if connected > 0 {
                 voters = connected;
-                for (vote, transport) in self.votes.iter_mut().zip(&self.transports) {
+                for (vote, transport) in self.votes.values_mut().zip(self.transports.values()) {
                     *vote = if transport.is_open() { Vote::Unasked } else { Vote::No };
                 }
             }
@@ -47,7 +48,7 @@ impl PolicyClient {
             false => u64::MAX,
         };
         self.state = State::Trying { timeout_boot_ns: timeout_ns };
-        for node in 0..self.settings.nodes {
+        for node in self.votes.ids() {
             if self.votes[node] != Vote::Unasked {
                 continue;
             }
@@ -79,7 +80,7 @@ impl PolicyClient {
 
     pub(in crate::subject::policy) fn set_answered(
         &mut self,
-        node: usize,
+        node: NodeId,
         word: ReplyValue,
         now: Now,
     ) {
@@ -104,7 +105,7 @@ impl PolicyClient {
         }
     }
 
-    pub(in crate::subject::policy) fn vote(&mut self, node: usize, vote: Vote, now: Now) {
+    pub(in crate::subject::policy) fn vote(&mut self, node: NodeId, vote: Vote, now: Now) {
         if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
             return;
         }
@@ -114,7 +115,7 @@ impl PolicyClient {
 
     /// Decides the attempt if the votes allow it; otherwise asks further nodes.
     pub(in crate::subject::policy) fn settle(&mut self, refusal: Settlement, now: Now) {
-        let count = |wanted| self.votes.iter().filter(|&&vote| vote == wanted).count();
+        let count = |wanted| self.votes.values().filter(|&&vote| vote == wanted).count();
         let (yes, pending, unasked) =
             (count(Vote::Yes), count(Vote::Pending), count(Vote::Unasked));
         let open = pending + unasked;
@@ -145,7 +146,7 @@ impl PolicyClient {
         self.fencing_token = match self.policy.fencing {
             Fencing::Nowhere => None,
             Fencing::Counters => {
-                let votes = self.votes.iter().zip(&self.counters);
+                let votes = self.votes.values().zip(self.counters.values());
                 votes.filter(|(vote, _)| **vote == Vote::Yes).map(|(_, &count)| count).max()
             }
             Fencing::WallClock => Some(now.lease_ns / 1_000_000),
@@ -188,10 +189,10 @@ impl PolicyClient {
 }
 
 /// Returns the nodes that voted yes.
-pub(in crate::subject::policy) fn mask(votes: &[Vote]) -> NodeMask {
+pub(in crate::subject::policy) fn mask(votes: &IdVec<NodeId, Vote>) -> NodeMask {
     let mut agreed = NodeMask::EMPTY;
-    for (node, _) in votes.iter().enumerate().filter(|(_, vote)| **vote == Vote::Yes) {
-        agreed.insert(NodeIndex::new(node));
+    for (node, _) in votes.iter().filter(|(_, vote)| **vote == Vote::Yes) {
+        agreed.insert(NodeIndex::new(node.index()));
     }
     agreed
 }

@@ -4,7 +4,8 @@ use redlock_client::protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
 use super::{State, Vote};
-use crate::history::{OpKind, Refusal};
+use crate::history::{Id, NodeId, OpKind, Refusal};
+use crate::ids::IdVec;
 use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
 use crate::subject::{Action, Ask, Now, ReplyValue};
 
@@ -20,10 +21,10 @@ struct Round {
 #[derive(Clone, Debug)]
 pub(in crate::subject::policy) struct Rounds {
     current: Option<Round>,
-    votes: Vec<Vote>,
+    votes: IdVec<NodeId, Vote>,
     /// Number of extensions that each node has not yet answered: only the reply to the last one
     /// counts.
-    unanswered: Vec<u32>,
+    unanswered: IdVec<NodeId, u32>,
     /// Nodes that have not yet answered the SET of a missing key.
     setting_again: NodeMask,
     succeeded: u32,
@@ -31,7 +32,7 @@ pub(in crate::subject::policy) struct Rounds {
 
 impl Rounds {
     pub(in crate::subject::policy) fn new(nodes: usize) -> Self {
-        let (votes, unanswered) = (vec![Vote::No; nodes], vec![0; nodes]);
+        let (votes, unanswered) = (IdVec::filled(nodes, Vote::No), IdVec::filled(nodes, 0));
         Self { current: None, votes, unanswered, setting_again: NodeMask::EMPTY, succeeded: 0 }
     }
 
@@ -58,12 +59,12 @@ impl Rounds {
     }
 
     /// Forgets the pending replies of a node whose connection is closed.
-    pub(in crate::subject::policy) fn forget(&mut self, node: usize) {
+    pub(in crate::subject::policy) fn forget(&mut self, node: NodeId) {
         self.unanswered[node] = 0;
     }
 
     /// Counts the reply to an extension that is over.
-    pub(in crate::subject::policy) fn answered_late(&mut self, node: usize) {
+    pub(in crate::subject::policy) fn answered_late(&mut self, node: NodeId) {
         self.unanswered[node] = self.unanswered[node].saturating_sub(1);
     }
 }
@@ -90,7 +91,7 @@ impl PolicyClient {
             // The client has closed the connections on which no reply came in time.
             self.rounds.unanswered.fill(0);
         }
-        for node in 0..self.settings.nodes {
+        for node in self.votes.ids() {
             self.rounds.unanswered[node] += 1;
             let plain = self.settings.plain_extensions;
             self.send(node, Ask::extend(ttl_ns / 1_000_000, plain));
@@ -101,13 +102,13 @@ impl PolicyClient {
     /// Handles a node's reply to the extension, or to the SET of a missing key.
     pub(in crate::subject::policy) fn extension_answered(
         &mut self,
-        node: usize,
+        node: NodeId,
         op: OpKind,
         word: ReplyValue,
         now: Now,
     ) {
         let Some(round) = self.rounds.current else { return };
-        let index = NodeIndex::new(node);
+        let index = NodeIndex::new(node.index());
         let is_awaited = if op == OpKind::Extend {
             self.rounds.answered_late(node);
             self.rounds.unanswered[node] == 0
@@ -131,7 +132,7 @@ impl PolicyClient {
         if let Some(round) = self.rounds.current
             && round.timeout_boot_ns <= now.boot_ns
         {
-            for vote in self.rounds.votes.iter_mut().filter(|vote| **vote == Vote::Pending) {
+            for vote in self.rounds.votes.values_mut().filter(|vote| **vote == Vote::Pending) {
                 *vote = Vote::No;
             }
             self.settle_extension(round, now);
@@ -157,7 +158,7 @@ impl PolicyClient {
     }
 
     fn settle_extension(&mut self, round: Round, now: Now) {
-        let count = |wanted| self.rounds.votes.iter().filter(|&&vote| vote == wanted).count();
+        let count = |wanted| self.rounds.votes.values().filter(|&&vote| vote == wanted).count();
         let (yes, pending) = (count(Vote::Yes), count(Vote::Pending));
         let needed = if self.policy.extending.by_any { 1 } else { self.needed };
         if yes >= needed {
