@@ -153,9 +153,8 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
                 RestartGuard::Quarantine => true,
                 RestartGuard::Durable => keeps_everything(scenario, host),
                 RestartGuard::DelayedRestart => {
-                    let is_late = |after| {
-                        it.measured_on == Stopwatch::True && after >= longest_key(scenario)
-                    };
+                    let is_late =
+                        |after| it.measured_on == Stopwatch::True && after >= longest_key(scenario);
                     // A second death may be cut short by the restart after the first.
                     it.restart_after.is_none_or(is_late) && deaths(scenario, host) == 1
                 }

@@ -68,12 +68,11 @@ impl fmt::Display for Finding {
 #[must_use]
 pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
     let broken = Assumptions::broken_by(scenario);
-    let judged = Property::ALL.into_iter().filter_map(|property| {
-        match outcome.verdicts.of(property) {
+    let judged =
+        Property::ALL.into_iter().filter_map(|property| match outcome.verdicts.of(property) {
             Judgement::Violated(violation) => Some((property, violation)),
             Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
-        }
-    });
+        });
     let unexplained = judged.filter(|(property, it)| !is_explained(*property, it, broken));
     unexplained.map(|(property, it)| Finding::Violated { property, causes: causes(&it) }).collect()
 }
@@ -139,8 +138,8 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::Blamed;
     use crate::history::{AttemptId, HostId};
+    use crate::oracle::Blamed;
 
     fn is_explained_by(property: Property, causes: &[Blame], broken: &[Assumption]) -> bool {
         let mut blamed = Blamed::NONE;

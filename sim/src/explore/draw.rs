@@ -146,8 +146,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_fault_is_drawn() {
-        let frame =
-            Frame { broken: Assumption::ALL.into_iter().collect(), ..Frame::default() };
+        let frame = Frame { broken: Assumption::ALL.into_iter().collect(), ..Frame::default() };
         let plans = (0..3_000).map(|number| plan(&frame, 3, number));
         let faults = plans.flat_map(|plan| plan.faults);
         let kinds: BTreeSet<&str> = faults.map(|fault| fault.kind.descriptor().name).collect();

@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 
 use super::assumptions::Assumptions;
+use super::case;
 use super::contract::{Finding, findings};
 use super::limits;
-use super::case;
 use crate::engine::event;
 use crate::scenario::{Scenario, SeedRange, Span, complaints};
 
@@ -110,7 +110,9 @@ impl Shrinking<'_> {
             for digits in 1..=3 {
                 let mut tree = self.tree.clone();
                 let Some(time) = at(&mut tree, &path) else { continue };
-                let Some(text) = time.as_str().and_then(|text| rounded(text, digits)) else { continue };
+                let Some(text) = time.as_str().and_then(|text| rounded(text, digits)) else {
+                    continue;
+                };
                 *time = Value::String(text);
                 if self.consider(tree) {
                     break;
@@ -227,8 +229,10 @@ fn collect_times(tree: &Value, path: &mut Path, found: &mut Vec<Path>) {
     let mut parts = Vec::new();
     collect_parts(tree, path, &mut parts);
     let mut tree = tree.clone();
-    let is_time =
-        |path: &Path| at(&mut tree, path).is_some_and(|it| it.as_str().is_some_and(|text| rounded(text, 1).is_some()));
+    let is_time = |path: &Path| {
+        at(&mut tree, path)
+            .is_some_and(|it| it.as_str().is_some_and(|text| rounded(text, 1).is_some()))
+    };
     found.extend(parts.into_iter().filter(is_time));
 }
 

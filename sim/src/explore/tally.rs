@@ -126,7 +126,8 @@ impl Tally {
     }
 
     fn keep_hash(&mut self, hash: u64) {
-        if self.hashes.len() == HASHES && self.hashes.last().is_some_and(|largest| hash > *largest) {
+        if self.hashes.len() == HASHES && self.hashes.last().is_some_and(|largest| hash > *largest)
+        {
             return;
         }
         self.hashes.insert(hash);

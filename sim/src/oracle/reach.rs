@@ -196,6 +196,11 @@ impl Reach {
         self.answered_ns[client][node] >= self.written_ns[client][node]
     }
 
+    /// Returns true if `client` awaits an answer of `node`.
+    pub(super) fn awaits_answer(&self, client: ClientId, node: NodeId) -> bool {
+        self.connections[client][node].let_go_ns != NEVER
+    }
+
     /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
     pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
         !self.too_slow[client].contains(node)

@@ -21,9 +21,9 @@
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
 //! If a node holds a key again that had ended there, the node is to blame: it forgot the release
-//! (amnesia). If the node's wall clock has lost more time since the key was timed than the drift of
-//! its lease, the clock is to blame: the key would have expired. Otherwise only the client is to
-//! blame.
+//! (amnesia). If the bound ends after the key's TTL, and the node's wall clock has lost more time than
+//! the drift of the lease, the clock is to blame: the key would have expired. Otherwise only the
+//! client is to blame.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;
@@ -132,7 +132,7 @@ impl Tidy {
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[node], facts.now_ns);
             let mut blamed = self.forgetful(node);
-            if is_late(facts, first, node) {
+            if outlives_its_ttl(facts, first, node, due_ns) {
                 blamed.add(Blame::Clock(facts.master(node)));
             }
             let second = None;
@@ -143,16 +143,16 @@ impl Tidy {
     }
 }
 
-/// Returns true if the key of `id` on `node` would have expired by a clock within the drift of its
-/// lease.
-fn is_late(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
+/// Returns true if nothing but its expiry had to remove the key of `id` from `node` by `due_ns`, and
+/// the node's clock, which lost more than the drift of the lease, kept the key from expiring.
+fn outlives_its_ttl(facts: &Facts, id: AttemptId, node: NodeId, due_ns: u64) -> bool {
     let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
         return false;
     };
-    let lived_ns = facts.now_ns.saturating_sub(key.timed_ns);
-    let by_its_clock_ns = since(key.timed_wall_ns, facts.node_wall_ns(node));
-    let lost_ns = i128::from(lived_ns) - i128::from(by_its_clock_ns);
-    lost_ns > i128::from(attempt.drift_ns) && lived_ns > attempt.ttl_ns
+    let lived_ns = since(key.timed_ns, facts.now_ns);
+    let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, facts.node_wall_ns(node)));
+    lost_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
+        && due_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns
 }
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing

@@ -10,8 +10,7 @@ const ROUNDS_MAX: u64 = 4;
 
 impl Sketch {
     pub(super) fn clients(&mut self, subject: &str) {
-        let count =
-            self.dice.weighted(&[(4, 2), (3, 3), (1, 1), (1, 4), (1, 5), (1, 8)]);
+        let count = self.dice.weighted(&[(4, 2), (3, 3), (1, 1), (1, 4), (1, 5), (1, 8)]);
         for number in 1..=count {
             let own = Client {
                 id: format!("c{number}"),

@@ -41,26 +41,25 @@ impl Sketch {
             (2, RestartGuard::Durable),
             (2, RestartGuard::DelayedRestart),
         ]);
-        self.horizon = dice.length(self.plan.fleet_max_ttl(), Span(4 * self.plan.fleet_max_ttl().0));
+        self.horizon =
+            dice.length(self.plan.fleet_max_ttl(), Span(4 * self.plan.fleet_max_ttl().0));
     }
 
     pub(super) fn cluster(&mut self) {
         let dice = &mut self.dice;
-        let count = dice.weighted(&[
-            (40_usize, 3_usize),
-            (30, 5),
-            (8, 1),
-            (5, 2),
-            (6, 4),
-            (4, 7),
-            (2, 6),
-            (2, 8),
-            (3, 9),
-        ].map(|(weight, count)| (weight as u64, count)));
+        let count = dice.weighted(
+            &[(40_usize, 3_usize), (30, 5), (8, 1), (5, 2), (6, 4), (4, 7), (2, 6), (2, 8), (3, 9)]
+                .map(|(weight, count)| (weight as u64, count)),
+        );
         let cluster = &mut self.plan.cluster;
         cluster.nodes = NODES[..count].iter().map(|name| String::from(*name)).collect();
-        cluster.server =
-            dice.pick(&[Server::Redis7, Server::Redis7, Server::Redis72, Server::Redis84, Server::Valkey9]);
+        cluster.server = dice.pick(&[
+            Server::Redis7,
+            Server::Redis7,
+            Server::Redis72,
+            Server::Redis84,
+            Server::Valkey9,
+        ]);
         self.plan.lock.plain_extensions = cluster.server.extends_plainly() && dice.percent(50);
         cluster.active_expiry = dice.pick(&[ActiveExpiry::Late, ActiveExpiry::Prompt]);
         if dice.percent(25) {
