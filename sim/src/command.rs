@@ -3,6 +3,7 @@
 
 mod arguments;
 mod exit;
+mod explore;
 mod lines;
 mod list;
 mod master;
@@ -31,6 +32,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
+        Some(Command::Explore(arguments)) => explore::explore(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),

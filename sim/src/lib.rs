@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod engine;
+pub mod explore;
 pub mod history;
 pub mod ids;
 pub mod master;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::explore::Assumption;
 use crate::scenario::{Override, SeedRange, Span};
 use crate::search::Engine;
 
@@ -29,6 +30,8 @@ pub(super) enum Command {
     Replay(Replay),
     /// Judge a stored history again
     Check(Check),
+    /// Play random scenarios, judge each by the assumptions that it keeps, shrink what is found
+    Explore(Explore),
     /// Say which scenarios there are
     List(List),
     /// Serve masters on loopback TCP, for any client
@@ -92,6 +95,27 @@ pub(super) struct Check {
     /// A history that a run has stored
     #[arg(value_name = "HISTORY.jsonl")]
     pub(super) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Explore {
+    /// Lock client that every client of a plan runs
+    #[arg(long, value_name = "NAME", default_value = "redlock")]
+    pub(super) subject: String,
+    /// Number of plans; 100000 if neither a number nor a time is given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) plans: Option<u64>,
+    /// Stop after this time
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Seed from which plans are drawn
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Assumption that plans may break: clock, memory or operator. May be given several times
+    #[arg(long = "break", value_name = "ASSUMPTION")]
+    pub(super) broken: Vec<Assumption>,
+    #[command(flatten)]
+    pub(super) out: Out,
 }
 
 #[derive(Args, Debug)]

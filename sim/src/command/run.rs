@@ -195,6 +195,6 @@ pub(super) fn exit_of(result: &CaseResult) -> Exit {
     }
 }
 
-fn internal(error: impl core::fmt::Display) -> Stop {
+pub(super) fn internal(error: impl core::fmt::Display) -> Stop {
     Stop { exit: Exit::Internal, message: format!("error: {error}") }
 }

@@ -107,6 +107,12 @@ impl Engine {
         self.steps
     }
 
+    /// Returns the true time at which the last run ended, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.stage.now_ns
+    }
+
     fn begin(&mut self, seed: u64, keep: bool) {
         let Self { plan, stage, processes, .. } = self;
         self.steps = 0;

@@ -3,7 +3,7 @@
 //! A failed attempt is a violation if a majority of the configured nodes was *good* from its T1 to
 //! its end. A good node is free of other attempts' keys and commands, and eligible by T1 according
 //! to the client's reports. In addition, it either answered without an error and within the node
-//! timeout; or the attempt ended before the node timeout had passed, and the client could reach the
+//! timeout, and was not cut off while another answer of it was awaited; or the attempt ended before the node timeout had passed, and the client could reach the
 //! node for long enough that a connection is to be expected. Attempts that their caller cancelled
 //! are not judged, nor are attempts during which the process was stopped. Blame: the client's
 //! clock, if it gained more than the drift that the lease allows for; otherwise only the client.
@@ -108,7 +108,10 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         by_clock_of(facts, id, to_ns.saturating_sub(from_ns)) < facts.setting.node_timeout_ns
     };
     if key.answered_ns != NEVER {
-        return !key.failed && is_in_time(key.written_ns, key.answered_ns);
+        // The vote may wait for an introduction behind it, which does not come any more.
+        let is_cut_off = facts.reach.since_ns(id.client, node) == NEVER
+            && facts.reach.awaits_answer(id.client, node);
+        return !key.failed && !is_cut_off && is_in_time(key.written_ns, key.answered_ns);
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks

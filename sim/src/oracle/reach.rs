@@ -196,6 +196,11 @@ impl Reach {
         self.answered_ns[client][node] >= self.written_ns[client][node]
     }
 
+    /// Returns true if `client` awaits an answer of `node`.
+    pub(super) fn awaits_answer(&self, client: ClientId, node: NodeId) -> bool {
+        self.connections[client][node].let_go_ns != NEVER
+    }
+
     /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
     pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
         !self.too_slow[client].contains(node)
@@ -255,7 +260,8 @@ impl Reach {
 
     fn healed(&mut self, node: NodeId, at_ns: u64) {
         if let Some(since_ns) = self.node_since_ns.get_mut(node) {
-            *since_ns = at_ns;
+            // 0 means always.
+            *since_ns = at_ns.max(1);
         }
     }
 }
@@ -291,6 +297,14 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
             let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
             let refused = Nodes::filled(nodes.collect());
             (refused, refused, true, Aftermath::Fixed(0))
+        }
+        // A node with full memory rejects SETs, and one whose disk hangs may answer nothing.
+        FaultKind::DiskStall(it) | FaultKind::MemoryFull(it) => {
+            let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
+            let silent = Nodes::filled(nodes.collect());
+            let is_stall = matches!(kind, FaultKind::DiskStall(_));
+            let requests = if is_stall { silent } else { NOBODY };
+            (requests, silent, false, Aftermath::Fixed(scenario.cluster.disk.sync_takes.0))
         }
         _ => return None,
     };

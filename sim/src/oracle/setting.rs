@@ -85,13 +85,16 @@ impl Setting {
         let drift_ns = u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0);
         let mut steps = scenario.clients.iter().flat_map(|client| &client.steps);
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
+        // A lease that is kept alive is bounded by time, not by the number of extensions.
+        let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);
+        let kept_ns = kept_ns.map(|at_most| at_most.0.saturating_add(ttl_ns)).max();
         Self {
             nodes,
             probe: scenario.probe(),
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
-            hold_max_ns: ttl_ns.saturating_mul(leases_most),
+            hold_max_ns: ttl_ns.saturating_mul(leases_most).max(kept_ns.unwrap_or(0)),
             node_timeout_ns,
             give_up_ns,
             retry_ns,

@@ -21,9 +21,11 @@
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
 //! If a node holds a key again that had ended there, the node is to blame: it forgot the release
-//! (amnesia). Otherwise only the client is to blame.
+//! (amnesia). If the bound ends after the key's TTL, and the node's wall clock has lost more time than
+//! the drift of the lease, the clock is to blame: the key would have expired. Otherwise only the
+//! client is to blame.
 
-use super::facts::Facts;
+use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, NodeId, NodeIds, Writer};
@@ -129,12 +131,28 @@ impl Tidy {
         };
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[node], facts.now_ns);
-            let (second, blamed) = (None, self.forgetful(node));
+            let mut blamed = self.forgetful(node);
+            if outlives_its_ttl(facts, first, node, due_ns) {
+                blamed.add(Blame::Clock(facts.master(node)));
+            }
+            let second = None;
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
             self.found = Judgement::Violated(found);
         }
     }
+}
+
+/// Returns true if nothing but its expiry had to remove the key of `id` from `node` by `due_ns`, and
+/// the node's clock, which lost more than the drift of the lease, kept the key from expiring.
+fn outlives_its_ttl(facts: &Facts, id: AttemptId, node: NodeId, due_ns: u64) -> bool {
+    let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
+        return false;
+    };
+    let lived_ns = since(key.timed_ns, facts.now_ns);
+    let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, facts.node_wall_ns(node)));
+    lost_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
+        && due_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns
 }
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing

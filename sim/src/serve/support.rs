@@ -61,7 +61,9 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Partition { from, to, .. } if (from | to).meets(store) => {
             Some("a partition from the store")
         }
-        FaultEffect::Stop { .. } => Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`"),
+        FaultEffect::Stop { .. } => {
+            Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`")
+        }
         FaultEffect::Swap { .. } => Some("`swap`"),
         _ => None,
     }

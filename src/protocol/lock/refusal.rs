@@ -72,7 +72,7 @@ impl Lock {
         if granted >= quorum {
             return Some(AttemptError::Quarantined);
         }
-        if most + untold + pending < quorum {
+        if most + untold + pending < quorum && granted + pending < quorum {
             return Some(AttemptError::Split);
         }
         let is_open = most.max(granted) + pending >= quorum || most + untold < quorum;

@@ -159,6 +159,22 @@ fn taken_needs_a_majority_of_keys_of_one_token() {
 }
 
 #[test]
+fn quarantine_is_no_split_vote_while_its_nodes_could_be_a_majority() {
+    let [b, c] = [Ok(held_by(2)), Ok(held_by(3))];
+    for (last, reason) in [(A, AttemptError::Quarantined), (b, AttemptError::Split)] {
+        let mut lock = lock(lock_config(5));
+        lock.begin(fresh(1), at_ms(1_000));
+        let sets = sends(&mut lock);
+        let mut settled = Vec::new();
+        for (set, outcome) in sets.into_iter().zip([A, A, b, c, last]) {
+            settled.push(tell_of(&mut lock, set, outcome, None));
+        }
+        let expected = [None, None, None, None, Some(LockOutcome::Settled(Err(reason)))];
+        assert_eq!(settled, expected);
+    }
+}
+
+#[test]
 fn a_split_vote_is_tried_again_and_nothing_else() {
     let limit = Limit::WhileSplit(2);
     let [b, c] = [Ok(held_by(2)), Ok(held_by(3))];

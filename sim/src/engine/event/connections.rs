@@ -13,7 +13,7 @@ impl Process {
         let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in NodeId::first(nodes) {
             let server = stage.server_of(self.client, node);
-            if !stage.servers[server].master.is_running() {
+            if !stage.is_open_at_start(server) {
                 continue;
             }
             for lane in 0..lanes {

@@ -130,8 +130,8 @@ impl Process {
             Subject::Redlock(it) => {
                 let introductions = PerNode::from_fn(|node| {
                     let server = plan.has_node(node).then(|| stage.server_of(self.client, node))?;
-                    let running = stage.servers[server].master.is_running();
-                    running.then(|| stage.introduction(plan, server))
+                    let is_open = stage.is_open_at_start(server);
+                    is_open.then(|| stage.introduction(plan, server))
                 });
                 it.reset(now, Some(&introductions));
             }

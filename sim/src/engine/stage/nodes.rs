@@ -206,6 +206,13 @@ impl Stage {
         self.clocks[planned.host].read(ClockKind::Wall, self.now_ns)
     }
 
+    /// Returns true if a client that starts warm has an open connection to `server`: clients leave
+    /// a server that is a replica.
+    pub(in crate::engine) fn is_open_at_start(&self, server: ServerId) -> bool {
+        let master = &self.servers[server].master;
+        master.is_running() && !master.is_replica()
+    }
+
     /// Returns the introduction of a server, with its canary.
     pub(in crate::engine) fn introduction(
         &mut self,

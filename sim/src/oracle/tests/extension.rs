@@ -348,3 +348,15 @@ fn a_key_left_behind_by_a_failover_is_amnesia() {
     tale.at(1_100).acquires(C3, "CDE").at(20_000);
     assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"]);
 }
+
+#[test]
+fn a_lease_that_is_kept_alive_may_be_held_for_that_long() {
+    let mut kept = keeps_extending(51_000);
+    let acquire = crate::scenario::Acquire {
+        keep_alive: Some(crate::scenario::Span::from_ms(60_000)),
+        ..crate::scenario::Acquire::default()
+    };
+    let step = crate::scenario::Step { acquire: Some(acquire), ..Default::default() };
+    kept.scenario.clients[0].steps.push(step);
+    assert_eq!(kept.finds(DeadlockFree), Judgement::Vacuous);
+}

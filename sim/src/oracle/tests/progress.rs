@@ -2,7 +2,9 @@
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
 use super::tale::{C1, MS, PROBE, Tale, node};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
+};
 use crate::oracle::Judgement;
 use crate::scenario::Property::DeadlockFree;
 
@@ -171,4 +173,18 @@ fn a_clock_that_would_not_have_helped_is_not_blamed() {
     tale.acquires(C1, "ABCDE").at(500).kills(C1);
     tale.steps(node('A').first_host(), ClockKind::Wall, -30_000);
     assert_eq!(tale.heals().at(30_000).blame(DeadlockFree), ["none"]);
+}
+
+#[test]
+fn full_memory_and_hanging_disks_excuse_waiting() {
+    for (fault, is_excused) in [
+        ("memory-full = { host = ['A', 'B', 'C'] }", true),
+        ("disk-stall = { host = ['A', 'B', 'C'] }", true),
+        ("snapshot = { host = ['A', 'B', 'C'] }", false),
+    ] {
+        let mut tale = Tale::new();
+        tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        keeps_failing(&mut tale, C1, (100, 25_000));
+        assert_eq!(!tale.finds(DeadlockFree).is_violated(), is_excused, "{fault}");
+    }
 }

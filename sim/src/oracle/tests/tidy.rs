@@ -2,7 +2,7 @@
 //! after a node was unreachable.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
-use crate::history::{Answer, EventKind, FaultId, OpKind, Settlement, Writer};
+use crate::history::{Answer, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Connections;
 use crate::scenario::Property::Tidy;
@@ -245,4 +245,23 @@ fn what_was_due_before_the_excuse_is_still_a_violation() {
     let mut tale = left_behind();
     tale.at(1_000).kills(C1);
     assert_eq!(tale.at(9_000).violation(Tidy).from_ns, 664 * MS);
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_blamed_for_what_outlives_its_ttl() {
+    let left_on_a_dead_node = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(50);
+        tale.tell(EventKind::NodeDown { node: node('C'), power: false });
+        tale.steps(node('C').first_host(), ClockKind::Wall, by_ms);
+        tale.at(100).releases(C1).unlocks(C1, "AB");
+        tale.at(12_000).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(15_000).blame(Tidy)
+    };
+    assert_eq!(left_on_a_dead_node(-20_000), ["clock(C)"]);
+    assert_eq!(left_on_a_dead_node(-100), ["none"]);
+    // A release that could have been sent at once is the client's matter.
+    let mut tale = left_behind();
+    tale.steps(node('C').first_host(), ClockKind::Wall, -20_000);
+    assert_eq!(tale.at(15_000).blame(Tidy), ["none"]);
 }

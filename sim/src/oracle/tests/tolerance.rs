@@ -1,7 +1,9 @@
 //! Tests of fault-tolerant.
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
+};
 use crate::oracle::Judgement;
 use crate::scenario::Property::FaultTolerant;
 
@@ -287,4 +289,35 @@ fn a_subject_of_one_node_is_judged_by_that_node() {
     begins(&mut tale, C1);
     tale.is_refused(C1, C2, "A").settles(C1, Settlement::Taken);
     assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
+fn a_vote_behind_which_an_introduction_is_cut_off_is_not_good() {
+    let is_violated = |is_cut: bool| {
+        let mut tale = Tale::new();
+        tale.with_fault("partition = { between = [['A', 'B', 'C'], ['c1']] }");
+        tale.at(1_000).begins(C1).at(1_002).sets(C1, "ABC");
+        for at in ['A', 'B', 'C'] {
+            tale.writes(C1, at, OpKind::Introduce);
+        }
+        if is_cut {
+            tale.at(1_005).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        }
+        tale.at(1_010).settles(C1, Settlement::TooFewNodes);
+        tale.finds(FaultTolerant).is_violated()
+    };
+    assert!(is_violated(false));
+    assert!(!is_violated(true));
+}
+
+#[test]
+fn a_failover_at_the_very_beginning_has_to_be_dialled_too() {
+    let mut tale = Tale::new();
+    let replica = toml::from_str("id = 'A2'\nof = 'A'").expect("a replica");
+    tale.scenario.cluster.replicas.push(replica);
+    tale.scenario.cluster.nodes.truncate(1);
+    let new = tale.scenario.replica_host(0);
+    tale.at(0).begins(C1).tell(EventKind::FailedOver { node: node('A'), host: new });
+    tale.writes(C1, 'A', OpKind::Set);
+    assert!(!tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant).is_violated());
 }

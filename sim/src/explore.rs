@@ -1,0 +1,44 @@
+//! Looks for what nobody wrote down: draws random scenarios, judges each by a contract, and shrinks
+//! those that break it.
+//!
+//! A *plan* is a [`Scenario`] drawn from a seed and a number: a cluster, clients with workloads, and
+//! a random subset of the fault kinds. Nothing else happens to be drawn: a run of a plan is a run of
+//! its scenario with the number as its seed, so a finding is a scenario file that `run` and `replay`
+//! play like any other.
+//!
+//! - [`draw`] draws plans that break chosen [`Assumptions`] at most;
+//! - [`Assumptions::broken_by`] says which assumptions a scenario breaks, however it came about;
+//! - [`findings`] compares the verdicts of a run with the contract that follows from that;
+//! - [`shrink`] makes the scenario of a finding as small as it gets;
+//! - [`Exploration`] plays many plans on all cores and adds up what it saw.
+
+mod assumptions;
+mod bound;
+mod campaign;
+mod contract;
+mod dice;
+pub mod draw;
+mod file;
+mod limits;
+mod shrink;
+mod situations;
+mod tally;
+
+pub use assumptions::{Assumption, Assumptions};
+pub use bound::upper_bound_95;
+pub use campaign::{Exploration, Found};
+pub use contract::{Finding, explained, findings};
+pub use draw::Frame;
+pub use file::text;
+pub use shrink::{Shrunk, shrink};
+pub use situations::Situation;
+pub use tally::{PropertySum, Tally};
+
+use crate::scenario::{Case, Scenario};
+
+/// Returns the one case that is `scenario`.
+#[must_use]
+pub fn case(scenario: &Scenario) -> Case {
+    let (slug, name, overrides) = (None, None, Vec::new());
+    Case { slug, name, scenario: scenario.clone(), overrides }
+}

@@ -1,0 +1,286 @@
+//! The assumptions under which a lock is judged, and which of them a scenario breaks.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::oracle::Blame;
+use crate::scenario::{
+    At, Fault, FaultKind, Persistence, RestartGuard, Scenario, Span, Stopwatch, nearest,
+};
+
+/// An assumption on the first page of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// Clocks keep their rates within half the drift that the lease allows for, and no wall clock of
+    /// a node is stepped forward.
+    Clock,
+    /// Nodes delete no single live keys, restore no old ones, and forget nothing in a way that the
+    /// restart guard rules out or that a proxy hides.
+    Memory,
+    /// Nobody but the clients deletes keys of locks.
+    Operator,
+}
+
+impl Assumption {
+    /// All assumptions.
+    pub const ALL: [Self; 3] = [Self::Clock, Self::Memory, Self::Operator];
+
+    /// Returns the name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Memory => "memory",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Returns the assumption that a cause breaks; `None` if no lock prevents that cause (K1, K7,
+    /// K10).
+    #[must_use]
+    pub const fn of(cause: Blame) -> Option<Self> {
+        match cause {
+            Blame::Amnesia(_) => Some(Self::Memory),
+            Blame::Clock(_) => Some(Self::Clock),
+            Blame::Operator => Some(Self::Operator),
+            Blame::Application | Blame::DelayedWrite | Blame::Pause => None,
+        }
+    }
+}
+
+impl FromStr for Assumption {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name);
+        Self::ALL.into_iter().find(|it| it.name() == name).ok_or_else(|| {
+            let help = match nearest(name, names) {
+                Some(other) => format!("did you mean `{other}`?"),
+                None => format!("expected one of {}", names.map(|it| format!("`{it}`")).join(", ")),
+            };
+            format!("`{name}` is no assumption: {help}")
+        })
+    }
+}
+
+/// A set of assumptions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Assumptions(u8);
+
+impl Assumptions {
+    /// No assumption.
+    pub const NONE: Self = Self(0);
+
+    /// Returns true if the set has `assumption`.
+    #[must_use]
+    pub const fn has(self, assumption: Assumption) -> bool {
+        self.0 & (1 << assumption as u8) != 0
+    }
+
+    /// Returns true if every assumption of this set is in `other`.
+    #[must_use]
+    pub const fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Returns the assumptions that `scenario` breaks if all of its faults begin.
+    #[must_use]
+    pub fn broken_by(scenario: &Scenario) -> Self {
+        let mut broken: Self = scenario
+            .faults
+            .iter()
+            .filter(|fault| fault.enabled)
+            .filter_map(|fault| of_fault(scenario, fault))
+            .collect();
+        let rates = scenario.cluster.clocks.values().map(|clock| clock.rate_ppm);
+        if rates.into_iter().any(|ppm| is_too_far(scenario, ppm.into())) {
+            broken.add(Assumption::Clock);
+        }
+        if scenario.cluster.disk.lies {
+            broken.add(Assumption::Memory);
+        }
+        broken
+    }
+
+    fn add(&mut self, assumption: Assumption) {
+        self.0 |= 1 << assumption as u8;
+    }
+}
+
+impl FromIterator<Assumption> for Assumptions {
+    fn from_iter<I: IntoIterator<Item = Assumption>>(assumptions: I) -> Self {
+        let mut set = Self::NONE;
+        assumptions.into_iter().for_each(|it| set.add(it));
+        set
+    }
+}
+
+impl fmt::Display for Assumptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Assumption::ALL.into_iter().filter(|it| self.has(*it)).map(Assumption::name);
+        let names: Vec<_> = names.collect();
+        formatter.write_str(if names.is_empty() { "none" } else { "" })?;
+        formatter.write_str(&names.join(", "))
+    }
+}
+
+fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
+    let is_node = |name: &String| !scenario.clients.iter().any(|client| client.id == *name);
+    let strikes_a_node = fault.kind.hosts().iter().any(is_node);
+    let broken = |is_broken: bool, assumption| is_broken.then_some(assumption);
+    match &fault.kind {
+        FaultKind::ClockJump(it) => broken(strikes_a_node && it.by.0 > 0, Assumption::Clock),
+        FaultKind::ClockRate(it) => broken(is_too_far(scenario, it.ppm.into()), Assumption::Clock),
+        FaultKind::ClockSlew(it) => {
+            let length_ns = match fault.at {
+                At::Time(at) => fault.until.map_or(1, |until| until.0.saturating_sub(at.0)),
+                At::Point(_) => fault.lasts.map_or(1, |lasts| lasts.0),
+            };
+            let ppm = i128::from(it.by.0) * 1_000_000 / i128::from(length_ns.max(1));
+            broken(is_too_far(scenario, ppm), Assumption::Clock)
+        }
+        FaultKind::Delete(_) => Some(Assumption::Operator),
+        FaultKind::Evict(_) | FaultKind::Swap(_) => Some(Assumption::Memory),
+        // The replica is a server that the operator did not promise anything about.
+        FaultKind::Failover(it) => {
+            let promised = scenario.lock.restart_guard != RestartGuard::Quarantine;
+            broken(promised || it.told.is_some(), Assumption::Memory)
+        }
+        FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) if strikes_a_node => {
+            let is_hidden = it.behind_a_proxy || it.backup_of.is_some();
+            let hosts = it.host.0.iter().filter(|name| is_node(name));
+            let promise = hosts.into_iter().all(|host| match scenario.lock.restart_guard {
+                RestartGuard::Quarantine => true,
+                RestartGuard::Durable => keeps_everything(scenario, host),
+                RestartGuard::DelayedRestart => {
+                    let is_late =
+                        |after| it.measured_on == Stopwatch::True && after >= longest_key(scenario);
+                    // A second death may be cut short by the restart after the first.
+                    it.restart_after.is_none_or(is_late) && deaths(scenario, host) == 1
+                }
+            });
+            broken(is_hidden || !promise, Assumption::Memory)
+        }
+        // Who meets the node for the first time afterwards believes the promise.
+        FaultKind::Demote(_) | FaultKind::Flush(_) => {
+            broken(scenario.lock.restart_guard != RestartGuard::Quarantine, Assumption::Memory)
+        }
+        FaultKind::Attach(_)
+        | FaultKind::Delay(_)
+        | FaultKind::DiskStall(_)
+        | FaultKind::Kill(_)
+        | FaultKind::MemoryFull(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Pause(_)
+        | FaultKind::Power(_)
+        | FaultKind::Shutdown(_)
+        | FaultKind::Snapshot(_)
+        | FaultKind::Stall(_)
+        | FaultKind::Suspend(_) => None,
+    }
+}
+
+/// Returns true if a clock of this rate departs from true time by more than half the drift that a
+/// lease allows for.
+fn is_too_far(scenario: &Scenario, ppm: i128) -> bool {
+    ppm.unsigned_abs() > u128::from(scenario.lock.drift.share_ppm / 2)
+}
+
+fn keeps_everything(scenario: &Scenario, host: &str) -> bool {
+    let cluster = &scenario.cluster;
+    let own = cluster.node.get(host).and_then(|node| node.persistence);
+    own.unwrap_or(cluster.persistence) == Persistence::Always
+}
+
+/// Returns true if `host` dies in `scenario`.
+pub(super) fn dies(scenario: &Scenario, host: &str) -> bool {
+    deaths(scenario, host) > 0
+}
+
+fn deaths(scenario: &Scenario, host: &str) -> usize {
+    let faults = scenario.faults.iter().filter(|fault| fault.enabled);
+    let deaths = faults.filter(|fault| {
+        matches!(fault.kind, FaultKind::Kill(_) | FaultKind::Power(_) | FaultKind::Shutdown(_))
+            && fault.kind.hosts().iter().any(|name| name == host)
+    });
+    deaths.count()
+}
+
+/// Returns the time after which every key that was set before is over, on a clock within the drift:
+/// the longest TTL, the drift, and a millisecond for the rounding of clocks.
+pub(super) fn longest_key(scenario: &Scenario) -> Span {
+    let (ttl_ns, drift) = (scenario.fleet_max_ttl().0, scenario.lock.drift);
+    let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
+    Span(ttl_ns + share_ns as u64 + drift.constant.0 + 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::File;
+
+    fn broken(more: &str) -> String {
+        let text = format!(
+            "schema = 1\nname = \"x\"\ntitle = \"x\"\n{more}\n\
+             [[client]]\nid = \"c1\"\nsteps = [{{ acquire = {{}} }}]\n"
+        );
+        let cases = File::parse("x.toml", &text).unwrap().cases(&[]).unwrap();
+        Assumptions::broken_by(&cases[0].scenario).to_string()
+    }
+
+    fn fault(kind: &str) -> String {
+        broken(&format!("[[fault]]\nid = \"f\"\nat = \"1s\"\n{kind}\n"))
+    }
+
+    #[test]
+    fn clocks_are_bounded_by_half_the_drift() {
+        assert_eq!(broken("[cluster.clocks]\nA = { rate-ppm = 5000 }"), "none");
+        assert_eq!(broken("[cluster.clocks]\nA = { rate-ppm = -5001 }"), "clock");
+        assert_eq!(fault("clock-rate = { host = \"c1\", ppm = 6000 }"), "clock");
+        assert_eq!(fault("until = \"2s\"\nclock-slew = { host = \"A\", by = \"5ms\" }"), "none");
+        assert_eq!(fault("until = \"2s\"\nclock-slew = { host = \"A\", by = \"6ms\" }"), "clock");
+    }
+
+    #[test]
+    fn only_a_node_that_jumps_forward_breaks_an_assumption() {
+        assert_eq!(fault("clock-jump = { host = \"A\", by = \"1s\" }"), "clock");
+        assert_eq!(fault("clock-jump = { host = \"A\", by = \"-1s\" }"), "none");
+        assert_eq!(fault("clock-jump = { host = \"c1\", by = \"1s\" }"), "none");
+    }
+
+    #[test]
+    fn a_restart_is_judged_by_what_was_promised() {
+        let restart = |guard: &str, more: &str| {
+            broken(&format!(
+                "[lock]\nrestart-guard = \"{guard}\"\n{more}[[fault]]\nid = \"f\"\nat = \"1s\"\n\
+                 kill = {{ host = \"A\", restart-after = \"2s\" }}\n"
+            ))
+        };
+        assert_eq!(restart("quarantine", ""), "none");
+        assert_eq!(restart("durable", ""), "memory");
+        assert_eq!(restart("durable", "[cluster]\npersistence = \"always\"\n"), "none");
+        assert_eq!(restart("delayed-restart", ""), "memory");
+        assert_eq!(restart("delayed-restart", "ttl = \"1s\"\n"), "none");
+        assert_eq!(fault("kill = { host = \"c1\", restart-after = \"1s\" }"), "none");
+    }
+
+    #[test]
+    fn deletions_and_evictions_have_assumptions_of_their_own() {
+        assert_eq!(fault("delete = { host = \"A\" }"), "operator");
+        assert_eq!(fault("evict = { host = \"A\" }"), "memory");
+        assert_eq!(fault("flush = { host = \"A\" }"), "none");
+        let promised = "[lock]\nrestart-guard = \"durable\"\n\
+                        [[fault]]\nid = \"f\"\nat = \"1s\"\nflush = { host = \"A\" }";
+        assert_eq!(broken(promised), "memory");
+        assert_eq!(fault("enabled = false\nevict = { host = \"A\" }"), "none");
+        assert_eq!(broken("[cluster.disk]\nlies = true"), "memory");
+    }
+
+    #[test]
+    fn a_misspelt_assumption_is_answered_with_the_nearest() {
+        let error = "memroy".parse::<Assumption>().unwrap_err();
+        assert!(error.contains("did you mean `memory`?"), "{error}");
+        let error = "weather".parse::<Assumption>().unwrap_err();
+        assert!(error.contains("`clock`, `memory`, `operator`"), "{error}");
+    }
+}

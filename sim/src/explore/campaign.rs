@@ -1,0 +1,175 @@
+//! Plays many plans on all cores.
+
+use core::fmt;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use super::case;
+use super::contract::{Finding, findings};
+use super::draw::{Frame, plan};
+use super::situations;
+use super::tally::Tally;
+use crate::engine::event;
+use crate::scenario::Scenario;
+
+/// Plans that a thread plays between two looks at the stop flag.
+const AT_ONCE: u64 = 64;
+
+/// One plan in this many is played twice, to detect nondeterminism.
+const TWICE_EVERY: u64 = 64;
+
+/// One plan in this many is watched for situations: its events are kept, which takes longer.
+const WATCHED_EVERY: u64 = 16;
+
+/// A finding and the plan that showed it first.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Number of the plan: the smallest that shows the finding.
+    pub number: u64,
+    /// The plan.
+    pub plan: Scenario,
+}
+
+/// An exploration: what plans are drawn from, which plans, and how to stop and watch it.
+#[derive(Clone)]
+pub struct Exploration<'a> {
+    /// What plans are drawn from.
+    pub frame: Frame,
+    /// Seed from which plans are drawn.
+    pub seed: u64,
+    /// Numbers of the plans.
+    pub plans: Range<u64>,
+    /// Stop flag: once it is set, no further plans are begun.
+    pub stop: &'a AtomicBool,
+    /// Called with the number of newly played plans.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+    /// Called with the first plan that shows a finding, in the order of playing.
+    pub found: &'a (dyn Fn(&Finding, &Found) + Sync),
+}
+
+impl fmt::Debug for Exploration<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frame, seed, plans, .. } = self;
+        write!(formatter, "Exploration({frame:?}, seed {seed}, {plans:?})")
+    }
+}
+
+impl Exploration<'_> {
+    /// Plays the plans on all threads of the current pool. Unless the exploration is stopped, the
+    /// result is the same on any number of threads.
+    #[must_use]
+    pub fn explore(&self) -> (Tally, BTreeMap<Finding, Found>) {
+        let known = Mutex::new(BTreeMap::new());
+        let chunks = (self.plans.end - self.plans.start).div_ceil(AT_ONCE);
+        let tally = (0..chunks)
+            .into_par_iter()
+            .take_any_while(|_| !self.stop.load(Ordering::Relaxed))
+            .map(|chunk| self.chunk(chunk * AT_ONCE, &known))
+            .reduce(Tally::default, Tally::merge);
+        (tally, known.into_inner().expect("no thread panicked with the lock"))
+    }
+
+    fn chunk(&self, offset: u64, known: &Mutex<BTreeMap<Finding, Found>>) -> Tally {
+        let mut tally = Tally::default();
+        let begin = self.plans.start + offset;
+        let end = self.plans.end.min(begin.saturating_add(AT_ONCE));
+        for number in begin..end {
+            let plan = plan(&self.frame, self.seed, number);
+            let played = catch_unwind(AssertUnwindSafe(|| play(&plan, number, &mut tally)));
+            tally.panicked += u64::from(played.is_err());
+            for finding in played.unwrap_or_else(|_| vec![Finding::Panicked]) {
+                self.keep(finding, Found { number, plan: plan.clone() }, known);
+            }
+        }
+        (self.progress)(end - begin);
+        tally
+    }
+
+    fn keep(&self, finding: Finding, found: Found, known: &Mutex<BTreeMap<Finding, Found>>) {
+        let mut known = known.lock().expect("no thread panicked with the lock");
+        match known.get_mut(&finding) {
+            None => {
+                (self.found)(&finding, &found);
+                known.insert(finding, found);
+            }
+            Some(first) if found.number < first.number => *first = found,
+            Some(_) => {}
+        }
+    }
+}
+
+/// Plays one plan and returns what its contract rules out.
+fn play(plan: &Scenario, number: u64, tally: &mut Tally) -> Vec<Finding> {
+    let mut engine = match event::Engine::new(&case(plan)) {
+        Ok(engine) => engine,
+        Err(unsupported) => {
+            *tally.unsupported.entry(unsupported.what).or_default() += 1;
+            return Vec::new();
+        }
+    };
+    let mut events = Vec::new();
+    let is_watched = number.is_multiple_of(WATCHED_EVERY);
+    let outcome = engine.run(number, is_watched.then_some(&mut events));
+    tally.simulated_ns += u128::from(engine.now_ns());
+    let mut findings = findings(plan, &outcome);
+    tally.add(plan, &outcome, &findings);
+    if is_watched {
+        tally.watched(situations::seen(&events));
+    }
+    if number.is_multiple_of(TWICE_EVERY) && engine.run(number, None) != outcome {
+        findings.push(Finding::Differed);
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explore(frame: Frame, plans: Range<u64>, threads: usize) -> (Tally, Vec<(Finding, u64)>) {
+        let stop = AtomicBool::new(false);
+        let (seed, progress, found) = (5, &|_| {}, &|_: &Finding, _: &Found| {});
+        let exploration = Exploration { frame, seed, plans, stop: &stop, progress, found };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (tally, found) = pool.install(|| exploration.explore());
+        (tally, found.into_iter().map(|(finding, it)| (finding, it.number)).collect())
+    }
+
+    #[test]
+    fn the_result_does_not_depend_on_the_number_of_threads() {
+        let frame = Frame { subject: String::from("redlock-no-release"), ..Frame::default() };
+        let alone = explore(frame.clone(), 0..600, 1);
+        assert_eq!(alone, explore(frame, 0..600, 3));
+        assert_eq!(alone.0.plans, 600);
+        assert!(alone.0.distinct_histories() > 550);
+    }
+
+    #[test]
+    fn the_production_client_keeps_its_promises() {
+        let (tally, found) = explore(Frame::default(), 0..2_000, 2);
+        assert_eq!(found, []);
+        assert_eq!((tally.plans, tally.unsupported), (2_000, BTreeMap::new()));
+    }
+
+    #[test]
+    fn a_stopped_exploration_tells_what_was_played() {
+        let stop = AtomicBool::new(false);
+        let progress = |_| stop.store(true, Ordering::Relaxed);
+        let exploration = Exploration {
+            frame: Frame::default(),
+            seed: 0,
+            plans: 0..u64::MAX,
+            stop: &stop,
+            progress: &progress,
+            found: &|_, _| {},
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let (tally, _) = pool.install(|| exploration.explore());
+        assert_eq!(tally.plans, AT_ONCE);
+    }
+}

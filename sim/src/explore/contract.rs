@@ -1,0 +1,183 @@
+//! The contract by which a run of a plan is judged.
+
+use core::fmt;
+
+use crate::engine::Outcome;
+use crate::oracle::{Blame, Judgement, Violation};
+use crate::scenario::{Property, Scenario};
+
+use super::assumptions::{Assumption, Assumptions};
+
+/// Something that the contract rules out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Finding {
+    /// A property was violated.
+    Violated {
+        /// The property.
+        property: Property,
+        /// Causes without their hosts, sorted: `clock`, `amnesia`, …; empty if the client is to
+        /// blame.
+        causes: Vec<&'static str>,
+    },
+    /// Two runs of one plan differed.
+    Differed,
+    /// A run panicked: a bug of the client, or of the simulator.
+    Panicked,
+}
+
+impl Finding {
+    /// Returns a name for files: `PROPERTY-CAUSES`, `differed` or `panicked`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Violated { property, causes } if causes.is_empty() => {
+                format!("{}-none", property.name())
+            }
+            Self::Violated { property, causes } => {
+                format!("{}-{}", property.name(), causes.join("-"))
+            }
+            Self::Differed => String::from("differed"),
+            Self::Panicked => String::from("panicked"),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Violated { property, causes } if causes.is_empty() => {
+                write!(formatter, "`{}` is violated by the client alone", property.name())
+            }
+            Self::Violated { property, causes } => {
+                let causes = causes.join(" and ");
+                let why = "although the scenario keeps that assumption";
+                write!(formatter, "`{}` is violated, blamed on {causes}, {why}", property.name())
+            }
+            Self::Differed => formatter.write_str("two runs differ"),
+            Self::Panicked => formatter.write_str("a run panics"),
+        }
+    }
+}
+
+/// Returns the violations in `outcome`, a run of `scenario`, that the assumptions which the scenario
+/// breaks do not explain.
+///
+/// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
+/// its causes. What a process does after its last look at the lease, or a write in transit, explains
+/// violations about sections and writes alone: no lock prevents them (K1, K7, K10).
+#[must_use]
+pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
+    let broken = Assumptions::broken_by(scenario);
+    let judged =
+        Property::ALL.into_iter().filter_map(|property| match outcome.verdicts.of(property) {
+            Judgement::Violated(violation) => Some((property, violation)),
+            Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
+        });
+    let unexplained = judged.filter(|(property, it)| !is_explained(*property, it, broken));
+    unexplained.map(|(property, it)| Finding::Violated { property, causes: causes(&it) }).collect()
+}
+
+/// Returns the properties that `outcome`, a run of `scenario`, violates for a cause that the
+/// assumptions which the scenario breaks explain.
+#[must_use]
+pub fn explained(scenario: &Scenario, outcome: &Outcome) -> Vec<Property> {
+    let broken = Assumptions::broken_by(scenario);
+    let is_excused = |property: &Property| match outcome.verdicts.of(*property) {
+        Judgement::Violated(violation) => is_explained(*property, &violation, broken),
+        Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => false,
+    };
+    Property::ALL.into_iter().filter(is_excused).collect()
+}
+
+fn is_explained(property: Property, violation: &Violation, broken: Assumptions) -> bool {
+    let excuse = |cause| match Assumption::of(cause) {
+        // A release may be lost with the node's memory; the key that returns expires (D10).
+        Some(Assumption::Memory) if property == Property::Tidy => true,
+        // Keys live longer where a node's clock was set back (C4).
+        Some(Assumption::Clock) if is_about_leftovers(property) => true,
+        Some(assumption) => broken.has(assumption),
+        None => is_about_work(property),
+    };
+    !violation.blamed.is_none() && violation.blamed.iter().all(excuse)
+}
+
+/// Returns true for the properties that a key which stays too long violates.
+const fn is_about_leftovers(property: Property) -> bool {
+    matches!(property, Property::DeadlockFree | Property::Tidy)
+}
+
+/// Returns true for the properties of critical sections and writes. A lock alone cannot keep them.
+const fn is_about_work(property: Property) -> bool {
+    matches!(
+        property,
+        Property::ExclusiveSection
+            | Property::SectionWithinLease
+            | Property::NoLostUpdate
+            | Property::FencedOrder
+    )
+}
+
+fn causes(violation: &Violation) -> Vec<&'static str> {
+    let mut causes: Vec<_> = violation
+        .blamed
+        .iter()
+        .map(|cause| match cause {
+            Blame::Amnesia(_) => "amnesia",
+            Blame::Application => "application",
+            Blame::Clock(_) => "clock",
+            Blame::DelayedWrite => "delayed-write",
+            Blame::Operator => "operator",
+            Blame::Pause => "pause",
+        })
+        .collect();
+    causes.sort_unstable();
+    causes.dedup();
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{AttemptId, HostId};
+    use crate::oracle::Blamed;
+
+    fn is_explained_by(property: Property, causes: &[Blame], broken: &[Assumption]) -> bool {
+        let mut blamed = Blamed::NONE;
+        causes.iter().for_each(|cause| blamed.add(*cause));
+        let (from_ns, to_ns, first) = (0, 0, AttemptId::default());
+        let violation = Violation { from_ns, to_ns, first, second: None, node: None, blamed };
+        is_explained(property, &violation, broken.iter().copied().collect())
+    }
+
+    #[test]
+    fn the_client_alone_is_never_excused() {
+        for property in Property::ALL {
+            assert!(!is_explained_by(property, &[], &Assumption::ALL));
+        }
+    }
+
+    #[test]
+    fn a_cause_excuses_if_its_assumption_is_broken() {
+        let clock = [Blame::Clock(HostId(2))];
+        assert!(!is_explained_by(Property::MutualExclusion, &clock, &[]));
+        assert!(!is_explained_by(Property::MutualExclusion, &clock, &[Assumption::Memory]));
+        assert!(is_explained_by(Property::MutualExclusion, &clock, &[Assumption::Clock]));
+        let both = [Blame::Clock(HostId(2)), Blame::Amnesia(HostId(1))];
+        assert!(!is_explained_by(Property::MutualExclusion, &both, &[Assumption::Clock]));
+    }
+
+    #[test]
+    fn a_node_may_forget_a_release() {
+        let amnesia = [Blame::Amnesia(HostId(0))];
+        assert!(is_explained_by(Property::Tidy, &amnesia, &[]));
+        assert!(!is_explained_by(Property::MutualExclusion, &amnesia, &[]));
+        assert!(is_explained_by(Property::DeadlockFree, &[Blame::Clock(HostId(0))], &[]));
+    }
+
+    #[test]
+    fn a_pause_excuses_sections_and_no_beliefs() {
+        assert!(is_explained_by(Property::ExclusiveSection, &[Blame::Pause], &[]));
+        assert!(is_explained_by(Property::FencedOrder, &[Blame::DelayedWrite], &[]));
+        assert!(!is_explained_by(Property::MutualExclusion, &[Blame::Pause], &[]));
+    }
+}

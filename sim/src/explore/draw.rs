@@ -1,0 +1,156 @@
+//! Draws plans.
+
+mod clients;
+mod cluster;
+mod faults;
+
+use super::assumptions::{Assumption, Assumptions};
+use super::dice::Dice;
+use crate::scenario::{Property, Scenario, SeedRange, Span};
+
+/// What plans are drawn from.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Name of the lock client that every client of a plan runs.
+    pub subject: String,
+    /// Assumptions that a plan may break.
+    pub broken: Assumptions,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self { subject: String::from("redlock"), broken: Assumptions::NONE }
+    }
+}
+
+/// Returns the plan `number` of `seed`. It depends on the three arguments alone, is valid, and breaks
+/// no other assumption than `frame` allows.
+#[must_use]
+pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
+    let mut sketch = Sketch {
+        dice: Dice::new(seed, number),
+        broken: Assumptions::NONE,
+        is_ours: frame.subject == "redlock",
+        horizon: Span(0),
+        plan: empty(number),
+    };
+    // A plan that breaks everything at once says little about each.
+    let allowed = Assumption::ALL.into_iter().filter(|it| frame.broken.has(*it));
+    sketch.broken = allowed.filter(|_| sketch.dice.percent(80)).collect();
+    sketch.lock();
+    sketch.cluster();
+    sketch.clients(&frame.subject);
+    sketch.faults();
+    sketch.plan
+}
+
+fn empty(number: u64) -> Scenario {
+    Scenario {
+        schema: 1,
+        name: format!("plan-{number}"),
+        title: format!("Plan {number}"),
+        tags: Vec::new(),
+        source: String::new(),
+        story: String::new(),
+        cluster: crate::scenario::Cluster::default(),
+        lock: crate::scenario::Lock::default(),
+        store: crate::scenario::Store::default(),
+        clients: Vec::new(),
+        faults: Vec::new(),
+        run: crate::scenario::Run {
+            seeds: SeedRange(number..number.saturating_add(1)),
+            ..crate::scenario::Run::default()
+        },
+        expect: std::collections::BTreeMap::<Property, _>::new(),
+        cases: Vec::new(),
+        sweep: std::collections::BTreeMap::new(),
+    }
+}
+
+/// A plan that is being drawn.
+struct Sketch {
+    dice: Dice,
+    /// Assumptions that this plan may break.
+    broken: Assumptions,
+    /// True if the clients run the production client, which has more ways to acquire.
+    is_ours: bool,
+    /// Latest instant of a fault and of a first step.
+    horizon: Span,
+    plan: Scenario,
+}
+
+impl Sketch {
+    /// Returns the TTL times `tenths` / 10.
+    fn ttls(&self, tenths: u64) -> Span {
+        Span(self.plan.lock.ttl.0 / 10 * tenths)
+    }
+
+    fn may_break(&self, assumption: Assumption) -> bool {
+        self.broken.has(assumption)
+    }
+
+    fn names_of_nodes(&self) -> Vec<String> {
+        self.plan.cluster.nodes.clone()
+    }
+
+    fn names_of_clients(&self) -> Vec<String> {
+        self.plan.clients.iter().map(|client| client.id.clone()).collect()
+    }
+
+    fn names_of_replicas(&self) -> Vec<String> {
+        self.plan.cluster.replicas.iter().map(|replica| replica.id.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::limits;
+    use super::*;
+    use crate::scenario::{FaultKind, complaints};
+
+    fn frames() -> Vec<Frame> {
+        let mut frames = vec![Frame::default()];
+        for assumption in Assumption::ALL {
+            frames.push(Frame { broken: [assumption].into_iter().collect(), ..Frame::default() });
+        }
+        for subject in ["redlock-literal", "setnx", "getset", "php-redlock"] {
+            frames.push(Frame {
+                subject: String::from(subject),
+                broken: Assumption::ALL.into_iter().collect(),
+            });
+        }
+        frames
+    }
+
+    #[test]
+    fn every_plan_is_valid_and_breaks_no_more_than_allowed() {
+        for frame in frames() {
+            for number in 0..1_500 {
+                let plan = plan(&frame, 7, number);
+                assert_eq!(complaints(&plan), [], "plan {number} of {frame:?}");
+                assert!(limits::are_kept(&plan), "plan {number} of {frame:?}");
+                let broken = Assumptions::broken_by(&plan);
+                assert!(broken.is_within(frame.broken), "plan {number} of {frame:?}: {broken}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_depends_on_seed_and_number_alone() {
+        let frame = Frame::default();
+        assert_eq!(plan(&frame, 1, 5), plan(&frame, 1, 5));
+        assert_ne!(plan(&frame, 1, 5).clients, plan(&frame, 2, 5).clients);
+    }
+
+    #[test]
+    fn every_kind_of_fault_is_drawn() {
+        let frame = Frame { broken: Assumption::ALL.into_iter().collect(), ..Frame::default() };
+        let plans = (0..3_000).map(|number| plan(&frame, 3, number));
+        let faults = plans.flat_map(|plan| plan.faults);
+        let kinds: BTreeSet<&str> = faults.map(|fault| fault.kind.descriptor().name).collect();
+        let missing: Vec<_> = FaultKind::NAMES.iter().filter(|it| !kinds.contains(*it)).collect();
+        assert_eq!(missing, [] as [&&str; 0]);
+    }
+}

@@ -1,0 +1,276 @@
+//! Draws the faults. Each plan switches a random subset of the kinds on: a plan with few kinds has
+//! more of each, and faults of one kind in a row reach what a mixture does not.
+
+use super::Sketch;
+use crate::explore::assumptions::{Assumption, dies, longest_key};
+use crate::explore::limits;
+use crate::scenario::{
+    At, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault, FaultKind, Flush, HostAt,
+    HostNames, Lost, Message, OneHost, Partition, Persistence, Point, RestartGuard, Restarting,
+    SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
+};
+
+const FAULTS_MAX: u64 = 8;
+
+/// Kinds that every plan may have.
+const WITHIN: [&str; 17] = [
+    "attach",
+    "clock-jump",
+    "clock-rate",
+    "clock-slew",
+    "delay",
+    "demote",
+    "disk-stall",
+    "failover",
+    "flush",
+    "kill",
+    "memory-full",
+    "partition",
+    "pause",
+    "power",
+    "shutdown",
+    "snapshot",
+    "stall",
+];
+
+const POINTS: [Point; 8] = [
+    Point::T1,
+    Point::Write,
+    Point::Execute,
+    Point::Reply,
+    Point::T2,
+    Point::Deliver,
+    Point::Look,
+    Point::Enter,
+];
+
+impl Sketch {
+    pub(super) fn faults(&mut self) {
+        let mut kinds: Vec<&str> = WITHIN.to_vec();
+        kinds.push("suspend");
+        if self.may_break(Assumption::Memory) {
+            kinds.extend(["evict", "swap"]);
+        } else if self.plan.lock.restart_guard != RestartGuard::Quarantine {
+            kinds.retain(|kind| !["demote", "failover", "flush"].contains(kind));
+        }
+        if self.may_break(Assumption::Operator) {
+            kinds.push("delete");
+        }
+        let on = self.dice.pick(&[15, 30, 60]);
+        kinds.retain(|_| self.dice.percent(on));
+        let count = if kinds.is_empty() { 0 } else { self.dice.below(FAULTS_MAX + 1) };
+        for number in 0..count {
+            let name = self.dice.pick(&kinds);
+            if let Some(kind) = self.kind(name) {
+                self.fault(format!("{name}-{}", number + 1), kind);
+            }
+        }
+    }
+
+    /// Adds a fault at a drawn time or step.
+    fn fault(&mut self, id: String, kind: FaultKind) {
+        let ends = kind.descriptor().ends;
+        let has_end = match ends {
+            Ends::Always => true,
+            Ends::Perhaps => limits::must_end(&kind) || self.dice.percent(95),
+            Ends::Never => false,
+        };
+        let is_slew = matches!(kind, FaultKind::ClockSlew(_));
+        let length = match &kind {
+            // Slow enough that the rate stays within the drift.
+            FaultKind::ClockSlew(it) => Span(it.by.0.unsigned_abs() * 220),
+            _ => self.dice.length(Span::from_ms(1), self.ttls(30)),
+        };
+        let (mut until, mut lasts) = (None, None);
+        let at = if self.dice.percent(50) && !is_slew {
+            lasts = has_end.then_some(length);
+            At::Point(self.point())
+        } else {
+            let at = self.dice.instant(self.horizon);
+            until = has_end.then_some(Span(at.0 + length.0));
+            At::Time(at)
+        };
+        self.plan.faults.push(Fault { id, at, until, lasts, enabled: true, kind });
+    }
+
+    fn point(&mut self) -> HostAt {
+        let before = self.dice.pick(&POINTS);
+        let is_granted = matches!(before, Point::Deliver | Point::Look | Point::Enter);
+        let attempt = match self.dice.below(3) {
+            0 if is_granted => WhichAttempt::Granted,
+            1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),
+            _ => WhichAttempt::Any,
+        };
+        let is_of_a_node = matches!(before, Point::Write | Point::Execute | Point::Reply);
+        let node = is_of_a_node && self.dice.percent(50);
+        let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
+        let node = node.then(|| self.dice.pick(&nodes));
+        HostAt { client: self.dice.pick(&clients), attempt, before, node }
+    }
+
+    /// Returns a fault of the kind `name`; `None` if the plan has nothing that it could strike.
+    fn kind(&mut self, name: &str) -> Option<FaultKind> {
+        let one_client = |sketch: &mut Self| OneHost { host: sketch.some_clients() };
+        let one_node = |sketch: &mut Self| OneHost { host: sketch.some_nodes() };
+        Some(match name {
+            "attach" => FaultKind::Attach(OneHost { host: self.one_replica()? }),
+            "clock-jump" => FaultKind::ClockJump(self.clock_jump()),
+            "clock-rate" => {
+                FaultKind::ClockRate(ClockRate { host: self.some_machines(), ppm: self.rate_ppm() })
+            }
+            "clock-slew" => FaultKind::ClockSlew(self.clock_slew()),
+            "delay" => FaultKind::Delay(self.delay_of_messages()),
+            "delete" => FaultKind::Delete(one_node(self)),
+            "demote" => FaultKind::Demote(Demotion {
+                host: self.some_nodes(),
+                of: None,
+                keeps_keys: self.dice.percent(30),
+            }),
+            "disk-stall" => FaultKind::DiskStall(one_node(self)),
+            "evict" => FaultKind::Evict(one_node(self)),
+            "failover" => FaultKind::Failover(self.failover()?),
+            "flush" => {
+                let database = self.dice.weighted(&[(2, None), (1, Some(0)), (1, Some(3))]);
+                FaultKind::Flush(Flush { host: self.some_nodes(), database })
+            }
+            "kill" => FaultKind::Kill(self.restarting()?),
+            "memory-full" => FaultKind::MemoryFull(one_node(self)),
+            "partition" => FaultKind::Partition(self.partition()),
+            "pause" => FaultKind::Pause(one_client(self)),
+            "power" => {
+                let torn = self.dice.percent(30);
+                FaultKind::Power(Restarting { torn, ..self.restarting()? })
+            }
+            "shutdown" => FaultKind::Shutdown(self.restarting_node()?),
+            "snapshot" => FaultKind::Snapshot(OneHost { host: self.one_with_snapshots()? }),
+            "stall" => FaultKind::Stall(one_node(self)),
+            "suspend" => FaultKind::Suspend(one_client(self)),
+            "swap" => FaultKind::Swap(Swap { host: self.some_nodes(), databases: [0, 1] }),
+            _ => unreachable!("`{name}` is in no list of kinds"),
+        })
+    }
+
+    fn some_nodes(&mut self) -> HostNames {
+        HostNames(self.dice.some(&self.plan.cluster.nodes))
+    }
+
+    fn some_clients(&mut self) -> HostNames {
+        let clients = self.names_of_clients();
+        HostNames(self.dice.some(&clients))
+    }
+
+    fn some_machines(&mut self) -> HostNames {
+        if self.dice.percent(40) { self.some_clients() } else { self.some_nodes() }
+    }
+
+    fn one_replica(&mut self) -> Option<HostNames> {
+        let replicas = self.names_of_replicas();
+        (!replicas.is_empty()).then(|| HostNames(vec![self.dice.pick(&replicas)]))
+    }
+
+    fn one_with_snapshots(&mut self) -> Option<HostNames> {
+        let cluster = &self.plan.cluster;
+        let keeps = |name: &&String| {
+            let own = cluster.node.get(*name).and_then(|node| node.persistence);
+            own.unwrap_or(cluster.persistence) == Persistence::Rdb
+        };
+        let nodes: Vec<String> = cluster.nodes.iter().filter(keeps).cloned().collect();
+        (!nodes.is_empty()).then(|| HostNames(vec![self.dice.pick(&nodes)]))
+    }
+
+    /// Returns a jump: of a client to anywhere, of a node backwards unless the plan may break the
+    /// assumption about clocks.
+    fn clock_jump(&mut self) -> ClockBy {
+        let host = self.some_machines();
+        let is_client = self.plan.clients.iter().any(|client| client.id == host.0[0]);
+        let forward = is_client || self.may_break(Assumption::Clock);
+        let by = self.dice.length(Span::from_ms(1), self.ttls(30)).0 as i64;
+        let by = if forward && self.dice.percent(70) { by } else { -by };
+        ClockBy { host, by: SignedSpan(by) }
+    }
+
+    fn clock_slew(&mut self) -> ClockBy {
+        let by = self.dice.length(Span(100_000), Span(self.plan.lock.ttl.0 / 200)).0 as i64;
+        let by = if self.dice.percent(50) { by } else { -by };
+        ClockBy { host: self.some_machines(), by: SignedSpan(by) }
+    }
+
+    /// Returns two groups of hosts: some clients, and some nodes or the resource.
+    fn groups(&mut self) -> [Vec<String>; 2] {
+        let clients = self.some_clients().0;
+        let others =
+            if self.dice.percent(8) { vec![String::from("store")] } else { self.some_nodes().0 };
+        [clients, others]
+    }
+
+    fn delay_of_messages(&mut self) -> Delay {
+        let [one, other] = self.groups();
+        let (from, to) = if self.dice.percent(50) { (one, other) } else { (other, one) };
+        let only = self.dice.weighted(&[
+            (4, None),
+            (1, Some(Message::Answer)),
+            (1, Some(Message::Extend)),
+            (1, Some(Message::Release)),
+            (2, Some(Message::Set)),
+            (1, Some(Message::Write)),
+        ]);
+        let by = self.dice.length(Span::from_ms(1), self.ttls(20));
+        Delay { from, to, by, only }
+    }
+
+    fn partition(&mut self) -> Partition {
+        let [one, other] = self.groups();
+        let between = if self.dice.percent(50) { [one, other] } else { [other, one] };
+        let one_way = self.dice.percent(40);
+        let lost = self.dice.pick(&[Lost::Hold, Lost::Hold, Lost::Reset, Lost::Silent]);
+        Partition { between, one_way, lost }
+    }
+
+    fn failover(&mut self) -> Option<Failover> {
+        if self.plan.cluster.replicas.is_empty() {
+            return None;
+        }
+        let replica = self.dice.pick(&self.plan.cluster.replicas);
+        Some(Failover { node: replica.of, to: replica.id, told: None })
+    }
+
+    /// Returns a death of a client, or of a node and mostly its restart.
+    fn restarting(&mut self) -> Option<Restarting> {
+        if self.dice.percent(70) {
+            return self.restarting_node();
+        }
+        // Engines restart no clients.
+        let (host, restart_after) = (self.some_clients(), None);
+        Some(Restarting { host, restart_after, ..NO_RESTART })
+    }
+
+    /// Returns the death of nodes and mostly their restart; `None` where a promise about restarts
+    /// leaves no node that may die.
+    fn restarting_node(&mut self) -> Option<Restarting> {
+        let breaks = self.may_break(Assumption::Memory);
+        let is_promised = self.plan.lock.restart_guard == RestartGuard::DelayedRestart && !breaks;
+        let mut nodes = self.names_of_nodes();
+        if is_promised {
+            nodes.retain(|node| !dies(&self.plan, node));
+        }
+        if nodes.is_empty() {
+            return None;
+        }
+        let host = HostNames(self.dice.some(&nodes));
+        let least = if is_promised { longest_key(&self.plan) } else { Span(10_000) };
+        let longest = self.ttls(20).max(Span(2 * least.0));
+        let restart_after = self.dice.percent(85).then(|| self.dice.length(least, longest));
+        let behind_a_proxy = breaks && restart_after.is_some() && self.dice.percent(20);
+        Some(Restarting { host, restart_after, behind_a_proxy, ..NO_RESTART })
+    }
+}
+
+/// A death without anything else.
+const NO_RESTART: Restarting = Restarting {
+    host: HostNames(Vec::new()),
+    restart_after: None,
+    measured_on: Stopwatch::True,
+    backup_of: None,
+    torn: false,
+    behind_a_proxy: false,
+};

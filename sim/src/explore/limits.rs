@@ -1,0 +1,37 @@
+//! Limits within which a client can do what its liveness promises say. What is slower or lasts longer
+//! is drawn as a fault, which a judge sees and excuses; plans keep these limits, and so do the
+//! scenarios that plans are shrunk to.
+
+use crate::scenario::{FaultKind, Scenario, Span};
+
+/// Longest one-way delay: clients wait half a second for a connection to open.
+const DELAY_MAX: Span = Span::from_ms(100);
+
+/// Returns the longest usual one-way delay: a reply comes within the node timeout.
+pub(super) fn longest_delay(scenario: &Scenario) -> Span {
+    Span(scenario.lock.node_timeout.0 * 2 / 5).min(DELAY_MAX)
+}
+
+/// Returns the longest usual time of a sync.
+pub(super) fn longest_sync(scenario: &Scenario) -> Span {
+    Span(scenario.lock.node_timeout.0 / 10)
+}
+
+/// Returns true for a fault that must have an end: no event of a history tells a full memory or a
+/// hanging disk, so a judge cannot excuse one that lasts.
+pub(super) const fn must_end(kind: &FaultKind) -> bool {
+    matches!(kind, FaultKind::DiskStall(_) | FaultKind::MemoryFull(_))
+}
+
+/// Returns true if `scenario` keeps all limits.
+pub(super) fn are_kept(scenario: &Scenario) -> bool {
+    let cluster = &scenario.cluster;
+    let links = cluster.links.iter().map(|link| link.delay);
+    let replicas = cluster.replicas.iter().map(|replica| replica.delay);
+    let usual = [cluster.network.delay, scenario.store.delay];
+    let mut delays = links.chain(replicas).chain(usual);
+    let mut faults = scenario.faults.iter();
+    delays.all(|delay| delay.max <= longest_delay(scenario))
+        && cluster.disk.sync_takes <= longest_sync(scenario)
+        && faults.all(|it| !must_end(&it.kind) || it.until.is_some() || it.lasts.is_some())
+}

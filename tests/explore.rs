@@ -1,0 +1,97 @@
+//! Behaviour of `redlock-sim explore` as its user sees it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use snapbox::cmd::{Command, OutputAssert};
+
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explore").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn redlock_sim(folder: &Path, threads: &str, arguments: &[&str]) -> OutputAssert {
+    let command = Command::new(env!("CARGO_BIN_EXE_redlock-sim"));
+    command.current_dir(folder).env("RAYON_NUM_THREADS", threads).args(arguments).assert()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn production_client_keeps_its_promises_within_the_assumptions() {
+    let folder = folder("ours");
+    redlock_sim(&folder, "2", &["explore", "--plans", "3000", "--seed", "1"]).code(0);
+    let sums = fs::read_to_string(folder.join("reports/explore.json")).unwrap();
+    let sums: serde_json::Value = serde_json::from_str(&sums).unwrap();
+    assert_eq!((&sums["plans"], &sums["findings"]), (&3_000.into(), &serde_json::json!([])));
+    assert!(sums["properties"]["mutual-exclusion"]["tested"].as_u64() > Some(2_500));
+    assert!(fs::read_dir(folder.join("reports/found")).unwrap().next().is_none());
+}
+
+#[test]
+fn a_known_defect_is_found_and_its_small_scenario_is_red() {
+    let folder = folder("defect");
+    let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "600"];
+    let output = redlock_sim(&folder, "2", &explore).code(1);
+    let printed = text(&output.get_output().stdout);
+    assert!(printed.contains("`mutual-exclusion` is violated by the client alone"), "{printed}");
+    let file = "reports/found/mutual-exclusion-none.toml";
+    let scenario = fs::read_to_string(folder.join(file)).unwrap();
+    assert!(scenario.matches("[[fault]]").count() <= 3, "{scenario}");
+    let output = redlock_sim(&folder, "2", &["run", file, "--out", "again"]).code(1);
+    let printed = text(&output.get_output().stdout);
+    assert!(printed.contains("expected to hold, violated by 1 of 1 seeds"), "{printed}");
+}
+
+#[test]
+fn findings_do_not_depend_on_the_number_of_threads() {
+    let folder = folder("threads");
+    let explore = |threads: &str| {
+        let explore = ["explore", "--subject", "redlock-no-release", "--plans", "400"];
+        redlock_sim(&folder, threads, &[&explore[..], &["--out", threads]].concat()).code(1);
+        let found = fs::read_dir(folder.join(threads).join("found")).unwrap();
+        let mut files: Vec<_> = found.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
+        let sums = fs::read_to_string(folder.join(threads).join("explore.json")).unwrap();
+        (files.iter().map(read).collect::<Vec<_>>(), sums)
+    };
+    assert_eq!(explore("1"), explore("4"));
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_nearest_one() {
+    let folder = folder("names");
+    for (arguments, help) in [
+        (["--break", "memroy"], "did you mean `memory`?"),
+        (["--break", "weather"], "expected one of `clock`, `memory`, `operator`"),
+        (["--subject", "redlok"], "did you mean `redlock`?"),
+    ] {
+        let output = redlock_sim(&folder, "1", &[&["explore"], &arguments[..]].concat()).code(2);
+        let printed = text(&output.get_output().stderr);
+        assert!(printed.contains(help), "{printed}");
+    }
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn a_time_limit_ends_the_exploration() {
+    let folder = folder("time");
+    let output = redlock_sim(&folder, "1", &["explore", "--for", "100ms"]).code(0);
+    let printed = text(&output.get_output().stdout);
+    assert!(printed.contains("0 findings"), "{printed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn findings_that_cannot_be_stored_are_an_error() {
+    let folder = folder("unwritable");
+    fs::write(folder.join("reports"), "a file").unwrap();
+    let output = redlock_sim(&folder, "1", &["explore", "--plans", "1"]).code(2);
+    let printed = text(&output.get_output().stderr);
+    assert!(printed.contains("`--out` names another directory"), "{printed}");
+}
