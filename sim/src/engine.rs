@@ -2,7 +2,7 @@
 
 pub mod event;
 pub mod exhaustive;
-pub(crate) mod stage;
+mod run;
 #[cfg(test)]
 mod tests;
 pub mod turmoil;
@@ -11,6 +11,7 @@ use core::fmt;
 
 use crate::history::{Event, FaultIds};
 use crate::oracle::{Counters, Verdicts};
+use crate::plan::Unplannable;
 
 /// The judged result of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,13 @@ pub struct Unsupported {
     pub engine: &'static str,
     /// The unsupported feature, in the words of the scenario file.
     pub what: String,
+}
+
+impl Unsupported {
+    /// Returns the error that `engine` reports for a case that cannot be planned.
+    pub(crate) fn of(engine: &'static str, error: Unplannable) -> Self {
+        Self { engine, what: error.0 }
+    }
 }
 
 impl fmt::Display for Unsupported {

@@ -13,6 +13,7 @@ pub mod history;
 pub mod ids;
 pub mod master;
 pub mod oracle;
+mod plan;
 pub mod report;
 pub mod resource;
 pub mod scenario;

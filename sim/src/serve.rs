@@ -46,12 +46,12 @@ use self::run_clock::RunClock;
 use self::socket::Door;
 use self::world::World;
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::Plan;
 use crate::history::NodeId;
 use crate::ids::IdVec;
 use crate::master::Master;
 use crate::master::profile::Profile;
 use crate::master::server::Server;
+use crate::plan::Plan;
 use crate::scenario::Case;
 use crate::world::Choices;
 
@@ -231,7 +231,7 @@ fn plan(case: &Case) -> Result<Plan, Refusal> {
     if case.scenario.clients.len() > WORKERS_MAX {
         return Err(support::unsupported("more than 7 clients").into());
     }
-    let plan = Plan::new(&case).map_err(|error| support::unsupported(&error.what))?;
+    let plan = Plan::new(&case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;
     Ok(plan)
 }

@@ -1,7 +1,7 @@
 //! Engine that runs the real client on tokio, including RESP bytes, over turmoil's simulated TCP.
 //!
-//! Turmoil only moves bytes. Masters, network, clocks, faults and the history belong to the stage,
-//! as in the engine `event`: a message has arrived when the stage says so, whatever turmoil has
+//! Turmoil only moves bytes. Masters, network, clocks, faults and the history belong to the world,
+//! as in the engine `event`: a message has arrived when the world says so, whatever turmoil has
 //! already carried. Every client runs as one future beneath one gate; otherwise a stop would stop
 //! only a part of the client. Clients act at whole milliseconds; everything else acts at its own
 //! time.
@@ -13,14 +13,14 @@ mod environment;
 mod names;
 mod observer;
 mod server;
+mod shared;
 mod simulation;
 mod support;
 #[cfg(test)]
 mod tests;
-mod world;
 
-use super::stage::plan::Plan;
 use super::{Kept, Outcome, Unsupported};
+use crate::plan::Plan;
 use crate::scenario::Case;
 
 const ENGINE: &str = "turmoil";
@@ -35,7 +35,7 @@ pub fn check(case: &Case) -> Result<(), Unsupported> {
 }
 
 fn plan(case: &Case) -> Result<Plan, Unsupported> {
-    let plan = Plan::new(case).map_err(|it| Unsupported { engine: ENGINE, ..it })?;
+    let plan = Plan::new(case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;
     Ok(plan)
 }

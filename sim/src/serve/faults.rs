@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 use super::node::Node;
 use super::node_faults::{Cut, Life, Slow};
 use super::world::World;
-use crate::engine::stage::plan::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
 use crate::history::{ClientIds, ClockKind, EventKind, HostId, HostIds};
 use crate::ids::{IdVec, StrikeId};
 use crate::master::server::Server;
 use crate::master::{Ended, Master};
+use crate::plan::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
 use crate::scenario::Message;
 
 /// The faults of a run, and when each begins or ends next.
@@ -96,14 +96,14 @@ impl Faults {
 
     /// Returns the end of a fault that begins at `at_ns`.
     fn end_of(&self, strike: StrikeId, at_ns: u64) -> Option<Next> {
-        let PlannedFault { doing, end, .. } = self.world.plan.faults[strike];
+        let PlannedFault { effect, end, .. } = self.world.plan.faults[strike];
         match end {
             End::At(ends_ns) => Some(Next::Ends(ends_ns)),
             End::After(lasts_ns) => Some(Next::Ends(at_ns + lasts_ns)),
             End::Instantly => Some(Next::Ends(at_ns)),
             End::Never => None,
             End::Measured { clock, after_ns } => {
-                let FaultEffect::Die { host, .. } = doing else {
+                let FaultEffect::Die { host, .. } = effect else {
                     unreachable!("only restarts are measured")
                 };
                 let node = self.world.node_on(host);
@@ -131,13 +131,13 @@ struct Strike {
 }
 
 impl Strike {
-    fn doing(&self) -> FaultEffect {
-        self.world.plan.faults[self.id].doing
+    fn effect(&self) -> FaultEffect {
+        self.world.plan.faults[self.id].effect
     }
 
     /// Returns the node whose server the fault strikes; `None` for a delay, a partition or a stall.
     fn victim(&self) -> Option<&Arc<Node>> {
-        match self.doing() {
+        match self.effect() {
             FaultEffect::ClockJump { host, .. }
             | FaultEffect::ClockRate { host, .. }
             | FaultEffect::Die { host, .. } => Some(self.world.node_on(host)),
@@ -160,30 +160,30 @@ impl Strike {
     }
 
     async fn begin(&self) {
-        match (self.victim(), self.doing()) {
+        match (self.victim(), self.effect()) {
             (Some(node), FaultEffect::Die { death, .. }) => {
                 // A script that never ends must not keep its process alive.
                 let server = node.executor.wrest().await;
                 self.world.begins(self.id);
                 self.die(node, server, death).await;
             }
-            (Some(node), doing) => {
+            (Some(node), effect) => {
                 let mut server = node.server().await;
                 self.world.begins(self.id);
-                self.strike(node, &mut server, doing);
+                self.strike(node, &mut server, effect);
             }
-            (None, doing) => {
+            (None, effect) => {
                 self.world.begins(self.id);
-                self.hinder(doing);
+                self.hinder(effect);
             }
         }
         self.world.has_begun(self.id);
     }
 
     /// Applies a fault to a server, which executes nothing meanwhile.
-    fn strike(&self, node: &Node, server: &mut Server, doing: FaultEffect) {
+    fn strike(&self, node: &Node, server: &mut Server, effect: FaultEffect) {
         let world = &self.world;
-        match doing {
+        match effect {
             FaultEffect::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
             FaultEffect::ClockRate { host, rate_ppb } => {
                 let (_, usual) = world.plan.clocks[host];
@@ -206,9 +206,9 @@ impl Strike {
     }
 
     /// Applies a fault to the messages to and from nodes, or stalls a node.
-    fn hinder(&self, doing: FaultEffect) {
+    fn hinder(&self, effect: FaultEffect) {
         let strike = self.id;
-        match doing {
+        match effect {
             FaultEffect::Delay { from, to, by_ns, only } => {
                 for node in self.world.nodes.values() {
                     let (requests, replies) = self.concerned(node, from, to);
@@ -258,7 +258,7 @@ impl Strike {
 
     async fn end(&self) {
         let world = &self.world;
-        match self.doing() {
+        match self.effect() {
             FaultEffect::ClockRate { host, .. } => {
                 let (_, usual) = world.plan.clocks[host];
                 let node = world.node_on(host);

@@ -23,12 +23,12 @@ use super::pushes::Pushes;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::engine::stage::nodes::key_ended;
 use crate::history::{ClientId, ClockKind, NodeId};
 use crate::ids::IdVec;
 use crate::master::Disk;
 use crate::master::resp::Value;
 use crate::master::server::{Server, Session};
+use crate::world::key_ended;
 use crate::world::{Choice, Choices, HostClocks, Label};
 
 /// Interval of the active expiry cycle.

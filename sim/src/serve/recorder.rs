@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 
 use super::meaning::{self, Meaning};
 use super::run_clock::RunClock;
-use crate::engine::stage::nodes::key_ended;
 use crate::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
 use crate::master::Change;
 use crate::master::script::Sha;
 use crate::master::server::Touched;
 use crate::scenario::CLIENTS_MAX;
+use crate::world::key_ended;
 
 /// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
 /// and one entry can become several.

@@ -1,8 +1,8 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::{Begin, Death, FaultEffect, Plan, PlannedFault};
 use crate::history::{HostId, HostIds};
+use crate::plan::{Begin, Death, FaultEffect, Plan, PlannedFault};
 use crate::scenario::{ActiveExpiry, Message};
 
 /// Name of `serve` in histories, reports and errors.
@@ -25,7 +25,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     }
     for planned in plan.faults.values() {
         if let Some(what) = unplayable(plan, planned) {
-            let id = plan.fault_name(planned.fault);
+            let id = plan.fault_name(planned.id);
             return Err(unsupported(&format!("{what} (the fault `{id}`)")));
         }
     }
@@ -38,7 +38,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
     }
     let store = HostIds::just(plan.scenario.store_host());
     let is_node = |host: HostId| plan.server_at(host).is_some();
-    match fault.doing {
+    match fault.effect {
         FaultEffect::Attach { .. } => Some("`attach`"),
         FaultEffect::ClockJump { host, .. } if !is_node(host) => Some("a jump of a client's clock"),
         FaultEffect::ClockRate { host, .. } if !is_node(host) => {

@@ -16,11 +16,11 @@ use super::node::Node;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
-use crate::engine::stage::plan::Plan;
 use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
 use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::master::SmallBytes;
 use crate::master::server::Server;
+use crate::plan::Plan;
 use crate::scenario::{Case, Persistence};
 
 /// The world of one run.
@@ -141,13 +141,13 @@ impl World {
         fault: FaultId,
     ) -> impl Iterator<Item = Stage> {
         let planned = self.plan.faults.values().zip(stages.values());
-        planned.filter(move |(it, _)| it.fault == fault).map(|(_, stage)| *stage)
+        planned.filter(move |(it, _)| it.id == fault).map(|(_, stage)| *stage)
     }
 
     /// Notes that a planned fault is about to strike its host. The event is recorded at the first
     /// host.
     pub(super) fn begins(&self, strike: StrikeId) {
-        let fault = self.plan.faults[strike].fault;
+        let fault = self.plan.faults[strike].id;
         let stages = self.stages();
         if self.stages_of(&stages, fault).all(|stage| stage == Stage::Waiting) {
             self.recorder.tell(EventKind::FaultBegan { fault });
@@ -161,7 +161,7 @@ impl World {
 
     /// Notes that a planned fault is over for its host. The event is recorded at the last host.
     pub(super) fn is_over(&self, strike: StrikeId) {
-        let fault = self.plan.faults[strike].fault;
+        let fault = self.plan.faults[strike].id;
         let mut stages = self.stages();
         stages[strike] = Stage::Over;
         if self.stages_of(&stages, fault).all(|stage| stage == Stage::Over) {

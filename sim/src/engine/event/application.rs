@@ -1,29 +1,28 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
 use super::process::{Held, Process, Waiting};
-use crate::engine::stage::plan::{Op, Plan, PlannedOp};
-use crate::engine::stage::{Packet, Stage};
 use crate::history::EventKind;
+use crate::plan::{Op, PlannedOp};
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::Point;
 use crate::subject::{Now, Patience};
-use crate::world::{Arrival, Direction};
+use crate::world::{Arrival, Direction, Packet, World};
 
 impl Process {
     /// Takes the application's next step, if that is possible now.
-    pub(super) fn use_lock(&mut self, plan: &Plan, stage: &mut Stage) -> bool {
+    pub(super) fn use_lock(&mut self, world: &mut World) -> bool {
         match self.waiting {
             Waiting::Nothing => {}
-            Waiting::UntilTrue(at_ns) if at_ns <= stage.now_ns => {}
+            Waiting::UntilTrue(at_ns) if at_ns <= world.now_ns() => {}
             Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns)
-                if at_ns <= self.now(stage).boot_ns => {}
+                if at_ns <= self.now(world).boot_ns => {}
             Waiting::ForExtension
             | Waiting::ForLoss
             | Waiting::ForWrite
             | Waiting::UntilBootOrLoss(_)
                 if self.held.is_none_or(|held| held.lost) => {}
-            Waiting::ForLease { cancel_at_true_ns: Some(at_ns) } if at_ns <= stage.now_ns => {
-                let now = self.now(stage);
+            Waiting::ForLease { cancel_at_true_ns: Some(at_ns) } if at_ns <= world.now_ns() => {
+                let now = self.now(world);
                 self.to_deliver = None;
                 self.subject.release(now);
                 self.without_lease();
@@ -32,11 +31,11 @@ impl Process {
             _ => return false,
         }
         self.waiting = Waiting::Nothing;
-        let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) else {
+        let Some(PlannedOp { not_before_ns, op }) = self.script.next() else {
             self.done = true;
             return false;
         };
-        if not_before_ns > stage.now_ns {
+        if not_before_ns > world.now_ns() {
             self.waiting = Waiting::UntilTrue(not_before_ns);
             return false;
         }
@@ -46,22 +45,22 @@ impl Process {
             _ => None,
         };
         if let (Some(point), Some(held)) = (before, self.held)
-            && !self.reach(plan, stage, held.attempt, point, None)
+            && !self.reach(world, held.attempt, point, None)
         {
             return false;
         }
-        self.next_op += 1;
-        self.perform(plan, stage, op);
+        self.script.advance();
+        self.perform(world, op);
         true
     }
 
-    fn perform(&mut self, plan: &Plan, stage: &mut Stage, op: Op) {
-        let now = self.now(stage);
+    fn perform(&mut self, world: &mut World, op: Op) {
+        let now = self.now(world);
         match (op, self.held) {
             // An application that holds a live lease does not ask for another.
             (Op::Acquire(_), Some(held)) if !held.lost => {}
             (Op::Acquire(acquire), _) => {
-                self.release(stage, now);
+                self.release(world, now);
                 let patience = match (acquire.wait, acquire.attempts, acquire.until) {
                     (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.0),
                     (_, Some(attempts), _) => Patience::Attempts(attempts),
@@ -82,75 +81,70 @@ impl Process {
             (Op::AwaitLost, Some(_)) => self.waiting = Waiting::ForLoss,
             (Op::Look, Some(Held { attempt, .. })) => {
                 let alive = self.subject.is_alive(now);
-                stage.record(EventKind::Looked { attempt, alive });
+                world.record(EventKind::Looked { attempt, alive });
                 if !alive {
-                    self.go_on_at_release(stage);
+                    self.go_on_at_release(world);
                 }
             }
             (Op::Enter, Some(held)) => {
-                stage.record(EventKind::SectionEntered { attempt: held.attempt });
+                world.record(EventKind::SectionEntered { attempt: held.attempt });
                 self.held = Some(Held { in_section: true, ..held });
             }
-            (Op::Leave, Some(_)) => self.leave(stage),
+            (Op::Leave, Some(_)) => self.leave(world),
             (Op::Extend { ttl_ns }, Some(Held { attempt, .. })) => {
-                self.extend(stage, attempt, ttl_ns);
+                self.extend(world, attempt, ttl_ns);
             }
-            (Op::Release, Some(_)) => self.release(stage, now),
+            (Op::Release, Some(_)) => self.release(world, now),
             (Op::Read, Some(Held { attempt, fencing_token, .. })) => {
                 self.waiting = Waiting::ForVersion;
                 let request = StoreRequest::Read { attempt, fencing_token };
-                self.ask_store(plan, stage, request);
+                self.ask_store(world, request);
             }
-            (Op::Write { blind }, Some(held)) => self.write_store(plan, stage, held, blind),
+            (Op::Write { blind }, Some(held)) => self.write_store(world, held, blind),
         }
     }
 
     /// Releases the lease, if the application holds one.
-    fn release(&mut self, stage: &mut Stage, now: Now) {
-        self.leave(stage);
+    fn release(&mut self, world: &mut World, now: Now) {
+        self.leave(world);
         if let Some(Held { attempt, .. }) = self.held.take() {
-            stage.record(EventKind::ReleaseCalled { attempt });
+            world.record(EventKind::ReleaseCalled { attempt });
             self.subject.release(now);
         }
     }
 
-    fn write_store(&mut self, plan: &Plan, stage: &mut Stage, held: Held, blind: bool) {
+    fn write_store(&mut self, world: &mut World, held: Held, blind: bool) {
         let Held { attempt, fencing_token, seen_version, .. } = held;
         let based_on = if blind { BLIND } else { seen_version };
-        let write = stage.writes;
-        stage.writes += 1;
-        stage.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
+        let write = world.resource.number_write();
+        world.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
         self.waiting = Waiting::ForWrite;
         let request = StoreRequest::Write { attempt, write, based_on, fencing_token };
-        self.ask_store(plan, stage, request);
+        self.ask_store(world, request);
     }
 
-    fn ask_store(&self, plan: &Plan, stage: &mut Stage, request: StoreRequest) {
+    fn ask_store(&self, world: &mut World, request: StoreRequest) {
         let message = Arrival::Message(Packet::StoreRequest(request));
-        stage.send(plan, self.store, Direction::Up, message);
+        world.send(self.store, Direction::Up, message);
     }
 
-    fn leave(&mut self, stage: &mut Stage) {
+    fn leave(&mut self, world: &mut World) {
         if let Some(held) = self.held.as_mut().filter(|held| held.in_section) {
             held.in_section = false;
             let attempt = held.attempt;
-            stage.record(EventKind::SectionLeft { attempt });
+            world.record(EventKind::SectionLeft { attempt });
         }
     }
 
     /// Skips to the next release: the lease is over, and nothing else is left to do with it.
-    fn go_on_at_release(&mut self, stage: &mut Stage) {
-        self.leave(stage);
-        let rest = &self.ops[self.next_op..];
-        let release = rest.iter().position(|planned| planned.op == Op::Release);
-        self.next_op = release.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+    fn go_on_at_release(&mut self, world: &mut World) {
+        self.leave(world);
+        self.script.skip_to_release();
     }
 
     /// Skips to the next acquisition, because there is no lease.
     pub(super) fn without_lease(&mut self) {
         self.waiting = Waiting::Nothing;
-        let rest = &self.ops[self.next_op..];
-        let acquire = rest.iter().position(|planned| matches!(planned.op, Op::Acquire(_)));
-        self.next_op = acquire.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+        self.script.skip_to_acquire();
     }
 }

@@ -1,35 +1,24 @@
 //! A process's connections: maps each route to a connection of the network.
 
 use super::process::Process;
-use crate::engine::stage::Stage;
-use crate::engine::stage::plan::Plan;
-use crate::history::{HostId, Id, NodeId};
+use crate::history::{Id, NodeId};
 use crate::ids::ConnectionId;
 use crate::subject::{Profile, Route};
-use crate::world::ConnectionState;
+use crate::world::World;
 
 impl Process {
-    pub(super) fn open_warm_connections(&mut self, plan: &Plan, stage: &mut Stage) {
+    pub(super) fn open_warm_connections(&mut self, world: &mut World) {
         let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in NodeId::first(nodes) {
-            let server = stage.server_of(self.client, node);
-            if !stage.is_open_at_start(server) {
+            let server = world.cluster.known(self.client, node);
+            if !world.cluster.is_open_at_start(server) {
                 continue;
             }
             for lane in 0..lanes {
-                let number = self.open(stage, plan.servers[server].host, lane);
+                let number = world.open(self.host, world.plan.servers[server].host, lane);
                 self.routes.push((Route { node, lane, epoch: 1 }, number));
             }
         }
-    }
-
-    /// Opens a connection at once, without a handshake.
-    pub(super) fn open(&self, stage: &mut Stage, to: HostId, lane: u16) -> ConnectionId {
-        let number = stage.network.dial(self.host, to, lane, 1);
-        let connection = stage.network.connection_mut(number);
-        connection.state = ConnectionState::Open;
-        connection.served = true;
-        number
     }
 
     pub(super) fn connection(&self, route: Route) -> Option<ConnectionId> {

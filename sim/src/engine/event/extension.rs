@@ -3,19 +3,19 @@
 use redlock_client::protocol::NodeMask;
 
 use super::process::{Process, Waiting};
-use crate::engine::stage::Stage;
 use crate::history::{AttemptId, EventKind, NodeIds};
+use crate::world::World;
 
 impl Process {
     /// Asks for an extension; the application waits until the extension is decided.
-    pub(super) fn extend(&mut self, stage: &mut Stage, attempt: AttemptId, ttl_ns: u64) {
-        let now = self.now(stage);
+    pub(super) fn extend(&mut self, world: &mut World, attempt: AttemptId, ttl_ns: u64) {
+        let now = self.now(world);
         match self.subject.extend(ttl_ns, now) {
             Ok(()) => {
-                self.extension_began(stage, attempt, now.lease_ns, ttl_ns);
+                self.extension_began(world, attempt, now.lease_ns, ttl_ns);
                 self.waiting = Waiting::ForExtension;
             }
-            Err(why) => stage.record(EventKind::ExtensionRefused { attempt, ttl_ns, why }),
+            Err(why) => world.record(EventKind::ExtensionRefused { attempt, ttl_ns, why }),
         }
     }
 
@@ -23,19 +23,19 @@ impl Process {
     /// keep the lease alive.
     pub(super) fn extension_began(
         &mut self,
-        stage: &mut Stage,
+        world: &mut World,
         attempt: AttemptId,
         t1_local_ns: u64,
         ttl_ns: u64,
     ) {
         self.rounds += 1;
         let round = self.rounds;
-        stage.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
+        world.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
 
     pub(super) fn extension_settled(
         &mut self,
-        stage: &mut Stage,
+        world: &mut World,
         attempt: AttemptId,
         extended: Option<(NodeMask, u64)>,
     ) {
@@ -44,7 +44,7 @@ impl Process {
                 (NodeIds::from_bits(counted.bits()), deadline_ns)
             });
         let (round, extended) = (self.rounds, extended.is_some());
-        stage.record(EventKind::ExtensionSettled {
+        world.record(EventKind::ExtensionSettled {
             attempt,
             round,
             extended,
@@ -62,12 +62,12 @@ impl Process {
     /// Delivers the new deadline to the application.
     pub(super) fn prolong(
         &mut self,
-        stage: &mut Stage,
+        world: &mut World,
         attempt: AttemptId,
         deadline_local_ns: u64,
     ) {
         let clock = self.subject.lease_clock();
-        stage.record(EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
+        world.record(EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns });
         if self.waiting == Waiting::ForExtension {
             self.waiting = Waiting::Nothing;
         }

@@ -3,18 +3,15 @@
 //! A process runs in small pieces. Before each piece, the faults that wait for it begin. If one of
 //! them stops the process, the piece runs when the process resumes.
 
-use crate::engine::stage::plan::{Plan, PlannedOp};
-use crate::engine::stage::{ClientHost, Input, Packet, QueueEntry, Stage};
-use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, EventKind, HostId, NodeId, NodeIds, OpKind, Settlement,
-};
+mod actions;
+mod inputs;
+
+use crate::history::{AttemptId, ClientId, HostId, NodeId};
 use crate::ids::{ConnectionId, IdVec, PerNode};
-use crate::resource::BLIND;
-use crate::scenario::{Checks, Point};
-use crate::subject::{
-    Action, Delivered, FreshAttempt, Now, Profile, ReplyValue, Request, Route, Subject, token_of,
-};
-use crate::world::{Arrival, Choice, ConnectionState, Direction, Label};
+use crate::plan::{Plan, PlannedOp, Script};
+use crate::scenario::Point;
+use crate::subject::{Action, Now, Route, Subject};
+use crate::world::World;
 
 /// The event that the application waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +46,7 @@ pub(super) struct Process {
     pub(super) client: ClientId,
     pub(super) host: HostId,
     pub(super) subject: Subject,
-    pub(super) ops: Vec<PlannedOp>,
-    pub(super) next_op: usize,
+    pub(super) script: Script,
     pub(super) waiting: Waiting,
     attempts: u16,
     /// Number of OK replies to the current attempt that the process has read.
@@ -84,8 +80,7 @@ impl Process {
             client,
             host: plan.client_host(client),
             subject,
-            ops,
-            next_op: 0,
+            script: Script::new(ops),
             waiting: Waiting::Nothing,
             attempts: 0,
             votes: 0,
@@ -108,8 +103,8 @@ impl Process {
     }
 
     /// Resets to the beginning of a run; with `warm`, the connections to running nodes are open.
-    pub(super) fn reset(&mut self, plan: &Plan, stage: &mut Stage, warm: bool) {
-        self.next_op = 0;
+    pub(super) fn reset(&mut self, world: &mut World, warm: bool) {
+        self.script.restart();
         self.waiting = Waiting::Nothing;
         self.attempts = 0;
         self.action = None;
@@ -119,9 +114,9 @@ impl Process {
         self.routes.clear();
         self.timer_serial = 0;
         self.timer_at_ns = u64::MAX;
-        self.done = self.ops.is_empty();
+        self.done = self.script.is_empty();
         self.got_lease = false;
-        let now = self.now(stage);
+        let now = self.now(world);
         match &mut self.subject {
             Subject::GetSet(it) => it.reset(warm),
             Subject::Php(it) => it.reset(warm),
@@ -129,32 +124,32 @@ impl Process {
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
                 let introductions = PerNode::from_fn(|node| {
-                    let server = plan.has_node(node).then(|| stage.server_of(self.client, node))?;
-                    let is_open = stage.is_open_at_start(server);
-                    is_open.then(|| stage.introduction(plan, server))
+                    let is_there = world.plan.has_node(node);
+                    let server = is_there.then(|| world.cluster.known(self.client, node))?;
+                    let is_open = world.cluster.is_open_at_start(server);
+                    is_open.then(|| world.introduction(server))
                 });
                 it.reset(now, Some(&introductions));
             }
         }
-        self.store = self.open(stage, plan.scenario.store_host(), 0);
+        self.store = world.open(self.host, world.plan.scenario.store_host(), 0);
         if warm {
-            self.open_warm_connections(plan, stage);
+            self.open_warm_connections(world);
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
-            self.eligible_from_ns.resize(plan.node_count, 0);
-            self.tell_eligibility(stage);
+            self.eligible_from_ns.resize(world.plan.node_count, 0);
+            self.tell_eligibility(world);
         }
     }
 
     /// Takes all steps that are possible now, and sets the timer for the rest.
-    pub(super) fn run(&mut self, plan: &Plan, stage: &mut Stage) {
-        while self.step(plan, stage) {}
-        let host = &stage.clients[self.client];
-        if host.dead {
+    pub(super) fn run(&mut self, world: &mut World) {
+        while self.step(world) {}
+        if world.clients.is_dead(self.client) {
             self.done = true;
-        } else if host.stops == 0 {
-            self.arm_timer(stage);
+        } else if world.clients.can_run(self.client) {
+            self.arm_timer(world);
         }
     }
 
@@ -168,329 +163,49 @@ impl Process {
         serial == self.timer_serial
     }
 
-    fn step(&mut self, plan: &Plan, stage: &mut Stage) -> bool {
-        if !can_run(stage, self.client) {
+    fn step(&mut self, world: &mut World) -> bool {
+        if !world.clients.can_run(self.client) {
             return false;
         }
         self.action = self.action.or_else(|| self.subject.poll_action());
         if let Some(action) = self.action {
-            return self.act(plan, stage, action);
+            return self.act(world, action);
         }
         if let Some(attempt) = self.to_deliver {
-            if self.reach(plan, stage, attempt, Point::Deliver, None) {
+            if self.reach(world, attempt, Point::Deliver, None) {
                 self.to_deliver = None;
-                self.deliver(stage);
+                self.deliver(world);
             }
             return true;
         }
         if let Some((attempt, deadline_local_ns)) = self.to_prolong.take() {
-            self.prolong(stage, attempt, deadline_local_ns);
+            self.prolong(world, attempt, deadline_local_ns);
             return true;
         }
-        if self.use_lock(plan, stage) {
+        if self.use_lock(world) {
             return true;
         }
-        if let Some(&input) = stage.clients[self.client].inbox.front() {
-            self.take_in(plan, stage, input);
+        if let Some(input) = world.clients.first_input(self.client) {
+            self.take_in(world, input);
             return true;
         }
-        self.expire_timer(stage)
+        self.expire_timer(world)
     }
 
     /// Begins the faults that wait for this point; returns true if the process may continue.
     pub(super) fn reach(
         &self,
-        plan: &Plan,
-        stage: &mut Stage,
+        world: &mut World,
         attempt: AttemptId,
         point: Point,
         node: Option<NodeId>,
     ) -> bool {
-        stage.reach_point(plan, attempt, point, node);
-        can_run(stage, self.client)
-    }
-
-    fn act(&mut self, plan: &Plan, stage: &mut Stage, action: Action) -> bool {
-        match action {
-            Action::AttemptDue => {
-                let number = self.attempts + 1;
-                let attempt = AttemptId { client: self.client, number };
-                if !self.reach(plan, stage, attempt, Point::T1, None) {
-                    return false;
-                }
-                self.action = None;
-                self.begin(plan, stage, attempt);
-            }
-            Action::Write { route, attempt, ask, token } => {
-                if ask.op() == OpKind::Set
-                    && !self.reach(plan, stage, attempt, Point::Write, Some(route.node))
-                {
-                    return false;
-                }
-                self.action = None;
-                self.write(plan, stage, route, Request { command: 0, attempt, ask, token });
-            }
-            Action::Decided { attempt, counted, deadline_ns } => {
-                self.action = None;
-                self.to_deliver = Some(attempt);
-                let counted = NodeIds::from_bits(counted.bits());
-                self.decided(plan, stage, attempt, counted, deadline_ns);
-            }
-            Action::AttemptSettled { attempt, outcome } => {
-                self.action = None;
-                stage.record(EventKind::AttemptSettled { attempt, outcome });
-            }
-            Action::Extending { attempt, t1_ns, ttl_ns } => {
-                self.action = None;
-                self.extension_began(stage, attempt, t1_ns, ttl_ns);
-            }
-            Action::ExtensionSettled { attempt, extended } => {
-                self.action = None;
-                self.extension_settled(stage, attempt, extended);
-            }
-            Action::Dial(route) => {
-                self.action = None;
-                let server = stage.server_of(self.client, route.node);
-                let host = plan.servers[server].host;
-                let number = stage.network.dial(self.host, host, route.lane, route.epoch);
-                self.routes.push((route, number));
-                stage.send(plan, number, Direction::Up, Arrival::Handshake);
-            }
-            Action::Reset(route) => {
-                self.action = None;
-                if let Some(number) = self.forget_route(route) {
-                    stage.network.reset(number);
-                }
-            }
-            Action::GaveUp => {
-                self.action = None;
-                if matches!(self.waiting, Waiting::ForLease { .. }) {
-                    self.without_lease();
-                }
-            }
-            Action::Lost { attempt } => {
-                self.action = None;
-                stage.record(EventKind::LostDelivered { attempt });
-                if let Some(held) = self.held.as_mut().filter(|held| held.attempt == attempt) {
-                    held.lost = true;
-                }
-            }
-        }
-        true
-    }
-
-    fn begin(&mut self, plan: &Plan, stage: &mut Stage, attempt: AttemptId) {
-        self.attempts = attempt.number;
-        self.votes = 0;
-        let number = attempt.number;
-        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
-        let token = token_of(attempt, stage.choices.bits(draw(Label::Token)));
-        let jitter = stage.choices.bits(draw(Label::Jitter));
-        let now = self.now(stage);
-        stage.record(self.attempt_began(plan, attempt, now));
-        self.subject.begin(FreshAttempt { attempt, token, jitter }, now);
-    }
-
-    fn attempt_began(&self, plan: &Plan, attempt: AttemptId, now: Now) -> EventKind {
-        let scenario = &plan.scenario;
-        let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
-        let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
-        let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
-        let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
-        let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
-        EventKind::AttemptBegan {
-            attempt,
-            clock: self.subject.lease_clock(),
-            t1_local_ns: now.lease_ns,
-            ttl_ns: if expires { ttl.0 } else { u64::MAX },
-            drift_ns: if gives_up_drift { drift_ns } else { 0 },
-            needed: (nodes / 2 + 1) as u8,
-        }
-    }
-
-    fn write(&mut self, plan: &Plan, stage: &mut Stage, route: Route, request: Request) {
-        let Some(number) = self.connection(route) else { return };
-        let command = stage.commands;
-        stage.commands += 1;
-        let Request { attempt, ask, .. } = request;
-        let (node, op) = (route.node, ask.op());
-        stage.record(EventKind::Written { command, attempt, node, op });
-        let message = Packet::Request(Request { command, ..request });
-        stage.send(plan, number, Direction::Up, Arrival::Message(message));
-    }
-
-    fn decided(
-        &mut self,
-        plan: &Plan,
-        stage: &mut Stage,
-        attempt: AttemptId,
-        counted: NodeIds,
-        deadline_local_ns: u64,
-    ) {
-        let t2_local_ns = self.now(stage).lease_ns;
-        let outcome = Settlement::Granted;
-        stage.record(EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns });
-        stage.record(EventKind::AttemptSettled { attempt, outcome });
-        self.drawn_token = match plan.scenario.store.checks {
-            Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
-                stage.fencing_tokens += 1;
-                stage.fencing_tokens
-            }
-            Checks::CompareAndSetOwner | Checks::Nothing => 0,
-        };
-    }
-
-    fn deliver(&mut self, stage: &mut Stage) {
-        let now = self.now(stage);
-        let Some(Delivered { attempt, clock, deadline_ns, fencing_token }) =
-            self.subject.deliver(now)
-        else {
-            return;
-        };
-        let fencing_token = fencing_token.unwrap_or(self.drawn_token);
-        self.rounds = 0;
-        stage.record(EventKind::GrantDelivered {
-            attempt,
-            clock,
-            deadline_local_ns: deadline_ns,
-            fencing_token,
-        });
-        self.got_lease = true;
-        if matches!(self.waiting, Waiting::ForLease { .. }) {
-            self.waiting = Waiting::Nothing;
-        }
-        let (lost, seen_version, in_section) = (false, BLIND, false);
-        self.held = Some(Held { attempt, fencing_token, lost, seen_version, in_section });
-    }
-
-    fn take_in(&mut self, plan: &Plan, stage: &mut Stage, input: Input) {
-        if let Input::Response(number, response) = input {
-            let attempt = response.attempt;
-            let current = attempt.number == self.attempts && response.op == OpKind::Set;
-            let node = plan.node_at(stage.network.connection(number).server);
-            if current && !self.reach(plan, stage, attempt, Point::Reply, Some(node)) {
-                return;
-            }
-            let yes = current && response.answer() == Answer::Yes;
-            if yes
-                && self.votes + 1 == self.quorum
-                && !self.reach(plan, stage, attempt, Point::T2, None)
-            {
-                return;
-            }
-            self.votes += usize::from(yes);
-        }
-        stage.clients[self.client].inbox.pop_front();
-        let now = self.now(stage);
-        match input {
-            Input::Connected(number) => {
-                let connection = stage.network.connection_mut(number);
-                if connection.state == ConnectionState::Dialing {
-                    connection.state = ConnectionState::Open;
-                    if let Some(route) = self.route(number) {
-                        self.subject.handle_connected(route, now);
-                    }
-                }
-            }
-            Input::Forgot(number) => {
-                if let Some(route) = self.route(number) {
-                    self.subject.handle_keys_lost(route, now);
-                    self.tell_eligibility(stage);
-                }
-            }
-            Input::Closed(number) | Input::Reset(number) => {
-                stage.network.connection_mut(number).state = ConnectionState::Closed;
-                if let Some(route) = self.route(number) {
-                    self.forget_route(route);
-                    self.subject.handle_closed(route, now);
-                }
-            }
-            Input::Response(number, response) => {
-                let node = plan.node_at(stage.network.connection(number).server);
-                let attempt = response.attempt;
-                let (command, op) = (response.command, response.op);
-                let answer = response.answer();
-                stage.record(EventKind::Delivered { command, attempt, node, op, answer });
-                if let Some(route) = self.route(number) {
-                    self.subject.handle_response(route, response, now);
-                }
-                if op == OpKind::Introduce || response.word == ReplyValue::NotServing {
-                    self.tell_eligibility(stage);
-                }
-            }
-            Input::StoreServed if self.waiting == Waiting::ForWrite => {
-                self.waiting = Waiting::Nothing;
-            }
-            Input::StoreServed => {}
-            Input::StoreVersion(version) => {
-                if let Some(held) = &mut self.held
-                    && self.waiting == Waiting::ForVersion
-                {
-                    held.seen_version = version;
-                    let attempt = held.attempt;
-                    self.waiting = Waiting::Nothing;
-                    stage.record(EventKind::ReadDone { attempt, version });
-                }
-            }
-        }
-    }
-
-    fn expire_timer(&mut self, stage: &mut Stage) -> bool {
-        self.subject_due_boot_ns = self.subject.poll_timeout_boot_ns();
-        let Some(due_ns) = self.subject_due_boot_ns else { return false };
-        let now = self.now(stage);
-        if due_ns > now.boot_ns {
-            return false;
-        }
-        self.subject.handle_timeout(now);
-        true
-    }
-
-    fn arm_timer(&mut self, stage: &mut Stage) {
-        let clocks = &stage.clocks[self.host];
-        let boot = |at_ns| clocks.true_at(ClockKind::Boot, at_ns);
-        let own = match self.waiting {
-            Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
-            Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns) => boot(at_ns),
-            Waiting::UntilTrue(at_ns) => Some(at_ns),
-            Waiting::ForExtension
-            | Waiting::ForLoss
-            | Waiting::ForVersion
-            | Waiting::ForWrite
-            | Waiting::Nothing => None,
-        };
-        let subject = self.subject_due_boot_ns.and_then(boot);
-        let at_ns = [own, subject].into_iter().flatten().min().unwrap_or(u64::MAX);
-        if at_ns == self.timer_at_ns && at_ns > stage.now_ns {
-            return;
-        }
-        self.timer_serial += 1;
-        self.timer_at_ns = at_ns;
-        if at_ns != u64::MAX {
-            let what = QueueEntry::Timer { client: self.client, serial: self.timer_serial };
-            stage.queue.schedule(at_ns.max(stage.now_ns), what);
-        }
-    }
-
-    fn tell_eligibility(&mut self, stage: &mut Stage) {
-        let Subject::Redlock(subject) = &self.subject else { return };
-        for node in self.eligible_from_ns.ids() {
-            let from_local_ns = subject.eligible_from_ns(node);
-            if core::mem::replace(&mut self.eligible_from_ns[node], from_local_ns) != from_local_ns
-            {
-                let client = self.client;
-                stage.record(EventKind::Eligible { client, node, from_local_ns });
-            }
-        }
+        world.reach(attempt, point, node);
+        world.clients.can_run(self.client)
     }
 
     #[inline]
-    pub(super) fn now(&self, stage: &Stage) -> Now {
-        stage.read_clocks(self.host, self.subject.lease_clock())
+    pub(super) fn now(&self, world: &World) -> Now {
+        world.read_clocks(self.host, self.subject.lease_clock())
     }
-}
-
-pub(super) fn can_run(stage: &Stage, client: ClientId) -> bool {
-    let ClientHost { dead, stops, .. } = &stage.clients[client];
-    !dead && *stops == 0
 }

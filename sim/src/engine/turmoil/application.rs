@@ -10,13 +10,12 @@ use redlock_client::environment::Environment;
 use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
-use super::world::{Due, World};
-use crate::engine::stage::plan::{Op, PlannedOp};
-use crate::engine::stage::{Input, Packet};
+use super::shared::{Due, Shared};
 use crate::history::{AttemptId, ClientId, EventKind, Refusal};
+use crate::plan::{Op, PlannedOp, Script};
 use crate::resource::{BLIND, StoreRequest};
 use crate::scenario::{Acquire, Point};
-use crate::world::{Arrival, Direction};
+use crate::world::{Arrival, Direction, Input, Packet};
 
 /// The lease that the application holds.
 struct Held {
@@ -29,33 +28,32 @@ struct Held {
 
 /// One client's application.
 pub(super) struct Application {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     client: ClientId,
     redlock: Redlock,
-    ops: Vec<PlannedOp>,
-    next_op: usize,
+    script: Script,
     held: Option<Held>,
 }
 
 impl Application {
     pub(super) fn new(
-        world: Arc<World>,
+        shared: Arc<Shared>,
         client: ClientId,
         redlock: Redlock,
         ops: Vec<PlannedOp>,
     ) -> Self {
-        Self { world, client, redlock, ops, next_op: 0, held: None }
+        Self { shared, client, redlock, script: Script::new(ops), held: None }
     }
 
     /// Takes all steps, then stays: a process with nothing left to do keeps its lease.
     pub(super) async fn run(mut self) {
-        while let Some(&PlannedOp { not_before_ns, op }) = self.ops.get(self.next_op) {
+        while let Some(PlannedOp { not_before_ns, op }) = self.script.next() {
             self.until(not_before_ns).await;
             self.reach(op).await;
-            self.next_op += 1;
+            self.script.advance();
             self.perform(op).await;
         }
-        self.world.lock().clients[self.client].done = true;
+        self.shared.lock().clients[self.client].done = true;
         pending::<()>().await;
     }
 
@@ -80,9 +78,9 @@ impl Application {
     }
 
     fn sleep(&self, ns: u64) -> Sleep {
-        let boot_ns = self.world.lock().boot_ns(&self.world.plan, self.client);
+        let boot_ns = self.shared.lock().boot_ns(self.client);
         let due = Due::Boot { client: self.client, at_ns: boot_ns + ns };
-        Sleep::new(Arc::clone(&self.world), due)
+        Sleep::new(Arc::clone(&self.shared), due)
     }
 
     async fn sleep_or_lost(&self, ns: u64) {
@@ -97,14 +95,14 @@ impl Application {
     }
 
     fn until(&self, at_ns: u64) -> Sleep {
-        Sleep::new(Arc::clone(&self.world), Due::True { client: self.client, at_ns })
+        Sleep::new(Arc::clone(&self.shared), Due::True { client: self.client, at_ns })
     }
 
     /// Begins the faults that wait for this step; if they stop the process, the step waits too.
     async fn reach(&self, op: Op) {
         let held = self.held.as_ref().map(|held| held.attempt);
         let next = || {
-            let number = self.world.lock().clients[self.client].draws as u16 + 1;
+            let number = self.shared.lock().clients[self.client].draws as u16 + 1;
             AttemptId { client: self.client, number }
         };
         let (attempt, point) = match (op, held) {
@@ -114,7 +112,7 @@ impl Application {
             _ => return,
         };
         poll_fn(|_| {
-            let goes_on = self.world.lock().reach(&self.world.plan, attempt, point, None);
+            let goes_on = self.shared.lock().reach(attempt, point, None);
             if goes_on { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -125,7 +123,7 @@ impl Application {
     }
 
     fn record(&self, kind: EventKind) {
-        self.world.lock().record(kind);
+        self.shared.lock().record(kind);
     }
 
     async fn acquire(&mut self, acquire: Acquire) {
@@ -134,7 +132,7 @@ impl Application {
             return;
         }
         self.release().await;
-        let resource = self.world.plan.scenario.lock.resource.as_str();
+        let resource = self.shared.plan.scenario.lock.resource.as_str();
         let wanted = self.redlock.acquire(resource);
         let wanted = match (acquire.wait, acquire.attempts, acquire.until) {
             (Some(wait), _, _) => wanted.wait(wait.duration()),
@@ -158,13 +156,13 @@ impl Application {
         match outcome {
             Some(lease) => {
                 let (attempt, fencing_token) = {
-                    let host = &self.world.lock().clients[self.client];
+                    let host = &self.shared.lock().clients[self.client];
                     (host.attempts[lease.owner().as_bytes()], host.fencing_token)
                 };
                 let (seen_version, in_section) = (BLIND, false);
                 self.held = Some(Held { lease, attempt, fencing_token, seen_version, in_section });
             }
-            None => self.go_on_at(|op| matches!(op, Op::Acquire(_))),
+            None => self.script.skip_to_acquire(),
         }
     }
 
@@ -189,7 +187,7 @@ impl Application {
 
     /// Returns the number of extensions of the lease that the client has reported.
     fn rounds(&self) -> u16 {
-        self.world.lock().clients[self.client].rounds
+        self.shared.lock().clients[self.client].rounds
     }
 
     fn look(&mut self) {
@@ -198,7 +196,7 @@ impl Application {
         self.record(EventKind::Looked { attempt, alive });
         if !alive {
             self.leave();
-            self.go_on_at(|op| *op == Op::Release);
+            self.script.skip_to_release();
         }
     }
 
@@ -227,7 +225,7 @@ impl Application {
         let begun = poll_fn(|context| Poll::Ready(releasing.as_mut().poll(context))).await;
         if begun.is_pending() {
             let environment =
-                HostEnvironment { world: Arc::clone(&self.world), client: self.client };
+                HostEnvironment { shared: Arc::clone(&self.shared), client: self.client };
             environment.spawn(Box::pin(async move { drop(releasing.await) }));
         }
     }
@@ -254,9 +252,8 @@ impl Application {
         let Held { attempt, fencing_token, seen_version, .. } = *held;
         let based_on = if blind { BLIND } else { seen_version };
         let write = {
-            let mut state = self.world.lock();
-            state.stage.writes += 1;
-            let write = state.stage.writes - 1;
+            let mut state = self.shared.lock();
+            let write = state.world.resource.number_write();
             state.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
             write
         };
@@ -271,22 +268,15 @@ impl Application {
     }
 
     fn ask_store(&self, request: StoreRequest) {
-        let mut state = self.world.lock();
+        let mut state = self.shared.lock();
         let client = &mut state.clients[self.client];
         client.served = None;
         let (store, message) = (client.store, Arrival::Message(Packet::StoreRequest(request)));
-        state.stage.send(&self.world.plan, store, Direction::Up, message);
+        state.world.send(store, Direction::Up, message);
     }
 
     /// Takes the latest reply of the resource.
     fn served(&self) -> Option<Input> {
-        self.world.lock().clients[self.client].served.take()
-    }
-
-    /// Skips to the next step that is `wanted`, or to the end.
-    fn go_on_at(&mut self, wanted: impl Fn(&Op) -> bool) {
-        let rest = &self.ops[self.next_op..];
-        let skipped = rest.iter().position(|planned| wanted(&planned.op));
-        self.next_op = skipped.map_or(self.ops.len(), |skipped| self.next_op + skipped);
+        self.shared.lock().clients[self.client].served.take()
     }
 }

@@ -14,9 +14,9 @@ use super::application::Application;
 use super::environment::HostEnvironment;
 use super::names::node_name;
 use super::observer::HistoryObserver;
-use super::world::{Phase, State, World};
-use crate::engine::stage::plan::{Plan, PlannedOp};
+use super::shared::{Phase, Shared, State};
 use crate::history::ClientId;
+use crate::plan::{Plan, PlannedOp};
 use crate::scenario::{self, Point};
 
 /// Returns the builder of a client, without an environment. The probe has the first client's.
@@ -39,7 +39,7 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
 
 /// Everything that a client process runs. While the process is stopped, none of it is polled.
 pub(super) struct Process {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     client: ClientId,
     root: Arc<Root>,
     tasks: Vec<Task>,
@@ -48,34 +48,34 @@ pub(super) struct Process {
 impl Process {
     /// Returns the process of `client`. Its application does `ops` once the process is part of the
     /// world.
-    pub(super) fn new(world: &Arc<World>, client: ClientId, ops: Vec<PlannedOp>) -> Self {
-        let environment = HostEnvironment { world: Arc::clone(world), client };
-        let observer = HistoryObserver { world: Arc::clone(world), client };
-        let redlock = builder(&world.plan, client)
+    pub(super) fn new(shared: &Arc<Shared>, client: ClientId, ops: Vec<PlannedOp>) -> Self {
+        let environment = HostEnvironment { shared: Arc::clone(shared), client };
+        let observer = HistoryObserver { shared: Arc::clone(shared), client };
+        let redlock = builder(&shared.plan, client)
             .environment(Arc::new(environment) as Arc<dyn Environment>)
             .observer(Arc::new(observer) as Arc<dyn Observer>)
             .build()
             .expect("what this engine cannot play has been refused");
-        let shared = Arc::clone(world);
+        let own = Arc::clone(shared);
         let main = Box::pin(async move {
-            in_phase(&shared, client, |phase| phase != Phase::Idle).await;
-            if shared.lock().is_warming(client) {
+            in_phase(&own, client, |phase| phase != Phase::Idle).await;
+            if own.lock().is_warming(client) {
                 // Not awaited: the connections are open when the world says so.
                 let _ = redlock.ready(std::time::Duration::ZERO).await;
             }
-            in_phase(&shared, client, |phase| phase == Phase::Started).await;
-            Application::new(shared, client, redlock, ops).run().await;
+            in_phase(&own, client, |phase| phase == Phase::Started).await;
+            Application::new(own, client, redlock, ops).run().await;
         });
         let root = Arc::new(Root::default());
         let tasks = vec![Task::new(main, &root)];
-        Self { world: Arc::clone(world), client, root, tasks }
+        Self { shared: Arc::clone(shared), client, root, tasks }
     }
 }
 
 /// Waits until the process is in a `wanted` phase.
-async fn in_phase(world: &World, client: ClientId, wanted: impl Fn(Phase) -> bool) {
+async fn in_phase(shared: &Shared, client: ClientId, wanted: impl Fn(Phase) -> bool) {
     poll_fn(|_| {
-        let is_there = wanted(world.lock().clients[client].phase);
+        let is_there = wanted(shared.lock().clients[client].phase);
         if is_there { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
@@ -87,7 +87,7 @@ impl Future for Process {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let process = self.get_mut();
         loop {
-            let mut state = process.world.lock();
+            let mut state = process.shared.lock();
             state.active = true;
             let host = &mut state.clients[process.client];
             host.waker = Some(context.waker().clone());
@@ -97,7 +97,7 @@ impl Future for Process {
             process.root.follow(context.waker());
             process.tasks.extend(spawned.into_iter().map(|it| Task::new(it, &process.root)));
             process.turn(everybody);
-            let state = process.world.lock();
+            let state = process.shared.lock();
             // A newly spawned task is polled at once.
             if !state.runs(process.client) || state.clients[process.client].spawned.is_empty() {
                 return Poll::Pending;
@@ -109,12 +109,12 @@ impl Future for Process {
 impl Process {
     /// Polls every woken task, as long as the process may run.
     fn turn(&mut self, everybody: bool) {
-        let (world, client) = (&self.world, self.client);
+        let (shared, client) = (&self.shared, self.client);
         if everybody {
             self.tasks.iter().for_each(|task| task.wakes.woken.store(true, Ordering::Relaxed));
         }
         self.tasks.retain_mut(|task| {
-            let goes_on = task.is_woken() && world.lock().goes_on(&world.plan, client);
+            let goes_on = task.is_woken() && shared.lock().goes_on(client);
             !goes_on || task.poll().is_pending()
         });
     }
@@ -170,10 +170,10 @@ impl Root {
 impl State {
     /// Returns true if the process takes its next step; a fault may stop it before it delivers a
     /// lease.
-    fn goes_on(&mut self, plan: &Plan, client: ClientId) -> bool {
+    fn goes_on(&mut self, client: ClientId) -> bool {
         let to_deliver = self.clients[client].to_deliver;
         if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {
-            self.reach(plan, attempt, Point::Deliver, None);
+            self.reach(attempt, Point::Deliver, None);
         }
         self.runs(client)
     }

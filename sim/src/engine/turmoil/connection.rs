@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::TcpStream;
 
-use super::world::Readable;
-use super::world::World;
+use super::shared::Readable;
+use super::shared::Shared;
 use crate::ids::ConnectionId;
 
 /// Largest number of bytes in one read.
@@ -18,14 +18,14 @@ const CHUNK: usize = 4_096;
 /// A stream that passes only the bytes that have arrived in the world, and that resets itself when
 /// it is dropped.
 pub(super) struct ClientStream {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     stream: TcpStream,
     number: ConnectionId,
 }
 
 impl ClientStream {
-    pub(super) fn new(world: Arc<World>, stream: TcpStream, number: ConnectionId) -> Self {
-        Self { world, stream, number }
+    pub(super) fn new(shared: Arc<Shared>, stream: TcpStream, number: ConnectionId) -> Self {
+        Self { shared, stream, number }
     }
 }
 
@@ -35,7 +35,7 @@ impl AsyncRead for ClientStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Readable::Bytes(arrived) = ready!(self.world.poll_readable(self.number))? else {
+        let Readable::Bytes(arrived) = ready!(self.shared.poll_readable(self.number))? else {
             return Poll::Ready(Ok(()));
         };
         let mut chunk = [0; CHUNK];
@@ -43,7 +43,7 @@ impl AsyncRead for ClientStream {
         let mut chunk = ReadBuf::new(&mut chunk[..most]);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut chunk))?;
         buffer.put_slice(chunk.filled());
-        let mut state = self.world.lock();
+        let mut state = self.shared.lock();
         if let Some(line) = state.lines.get_mut(&self.number).filter(|line| !line.still) {
             line.read(chunk.filled().len());
         }
@@ -57,7 +57,7 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let may = ready!(self.world.poll_writable(self.number, bytes))?;
+        let may = ready!(self.shared.poll_writable(self.number, bytes))?;
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, &bytes[..may]))?;
         assert_eq!(written, may, "turmoil takes what it is given");
         Poll::Ready(Ok(written))
@@ -74,6 +74,6 @@ impl AsyncWrite for ClientStream {
 
 impl Drop for ClientStream {
     fn drop(&mut self) {
-        self.world.lock().let_go(self.number);
+        self.shared.lock().let_go(self.number);
     }
 }

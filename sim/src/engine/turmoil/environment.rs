@@ -13,7 +13,7 @@ use turmoil::net::TcpStream;
 use super::connection::ClientStream;
 use super::names::{node_of, server_name};
 use super::server::PORT;
-use super::world::{self, Due, World};
+use super::shared::{self, Due, Shared};
 use crate::history::{AttemptId, ClientId};
 use crate::ids::ConnectionId;
 use crate::subject::token_of;
@@ -21,7 +21,7 @@ use crate::world::{Choice, Label};
 
 /// Environment of the client at a place.
 pub(super) struct HostEnvironment {
-    pub(super) world: Arc<World>,
+    pub(super) shared: Arc<Shared>,
     pub(super) client: ClientId,
 }
 
@@ -30,27 +30,27 @@ impl Environment for HostEnvironment {
         Box::pin(async move {
             let (host, _) = to.tcp().ok_or(io::ErrorKind::Unsupported)?;
             let node = node_of(host);
-            let number = self.world.lock().dial(&self.world.plan, self.client, node);
+            let number = self.shared.lock().dial(self.client, node);
             let number = number.ok_or(io::ErrorKind::ConnectionRefused)?;
-            let dialing = Dialing { world: Arc::clone(&self.world), number: Some(number) };
-            let server = self.world.lock().lines[&number].server;
+            let dialing = Dialing { shared: Arc::clone(&self.shared), number: Some(number) };
+            let server = self.shared.lock().lines[&number].server;
             // Turmoil connects at once; the world decides whether the connection exists.
             let stream = TcpStream::connect((server_name(server), PORT)).await?;
-            self.world.lock().numbers.insert(stream.local_addr()?, number);
-            poll_fn(|_| self.world.lock().poll_opened(number)).await?;
+            self.shared.lock().numbers.insert(stream.local_addr()?, number);
+            poll_fn(|_| self.shared.lock().poll_opened(number)).await?;
             dialing.done();
-            self.world.lock().clients[self.client].connected[node] = Some(number);
-            let stream = ClientStream::new(Arc::clone(&self.world), stream, number);
+            self.shared.lock().clients[self.client].connected[node] = Some(number);
+            let stream = ClientStream::new(Arc::clone(&self.shared), stream, number);
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }
 
     fn now(&self) -> BootInstant {
-        BootInstant::from_nanos(self.world.lock().boot_ns(&self.world.plan, self.client))
+        BootInstant::from_nanos(self.shared.lock().boot_ns(self.client))
     }
 
     fn timer(&self) -> Box<dyn environment::Timer> {
-        Box::new(BootTimer { world: Arc::clone(&self.world), client: self.client, sleep: None })
+        Box::new(BootTimer { shared: Arc::clone(&self.shared), client: self.client, sleep: None })
     }
 
     fn can_spawn(&self) -> io::Result<()> {
@@ -63,21 +63,21 @@ impl Environment for HostEnvironment {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        let mut state = self.world.lock();
+        let mut state = self.shared.lock();
         state.clients[self.client].spawned.push(task);
         state.wake_client(self.client);
     }
 
     /// Draws the random bytes of an attempt: its token, and the jitter of its waits.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
-        let mut state = self.world.lock();
+        let mut state = self.shared.lock();
         let drawn = &mut state.clients[self.client].draws;
         *drawn += 1;
         let number = *drawn as u16;
         let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
         let attempt = AttemptId { client: self.client, number };
-        let token = token_of(attempt, state.stage.choices.bits(draw(Label::Token)));
-        let jitter = state.stage.choices.bits(draw(Label::Jitter)).to_le_bytes();
+        let token = token_of(attempt, state.world.choices.bits(draw(Label::Token)));
+        let jitter = state.world.choices.bits(draw(Label::Jitter)).to_le_bytes();
         let drawn = [&token.as_bytes()[..], &jitter].concat();
         bytes.copy_from_slice(&drawn[..bytes.len()]);
         Ok(())
@@ -86,7 +86,7 @@ impl Environment for HostEnvironment {
 
 /// A connection that is being dialled; it is reset if the dial is abandoned.
 struct Dialing {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     number: Option<ConnectionId>,
 }
 
@@ -99,14 +99,14 @@ impl Dialing {
 impl Drop for Dialing {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.world.lock().let_go(number);
+            self.shared.lock().let_go(number);
         }
     }
 }
 
 /// A timer of the client at a place.
 struct BootTimer {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     client: ClientId,
     sleep: Option<(BootInstant, Sleep)>,
 }
@@ -115,7 +115,7 @@ impl environment::Timer for BootTimer {
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()> {
         if self.sleep.as_ref().map(|(set, _)| *set) != Some(at) {
             let due = Due::Boot { client: self.client, at_ns: at.as_nanos() };
-            self.sleep = Some((at, Sleep::new(Arc::clone(&self.world), due)));
+            self.sleep = Some((at, Sleep::new(Arc::clone(&self.shared), due)));
         }
         let sleep = self.sleep.as_mut().map(|(_, sleep)| Pin::new(sleep).poll(context));
         let polled = sleep.unwrap_or(Poll::Ready(()));
@@ -129,14 +129,14 @@ impl environment::Timer for BootTimer {
 /// Waits for a time on one clock. The world wakes the sleeper in the tick in which that clock
 /// reaches the time, even if the clock was changed meanwhile.
 pub(super) struct Sleep {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     due: Due,
     timer: Option<u64>,
 }
 
 impl Sleep {
-    pub(super) fn new(world: Arc<World>, due: Due) -> Self {
-        Self { world, due, timer: None }
+    pub(super) fn new(shared: Arc<Shared>, due: Due) -> Self {
+        Self { shared, due, timer: None }
     }
 }
 
@@ -144,14 +144,14 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let world = Arc::clone(&self.world);
-        let mut state = world.lock();
-        if state.is_due(&world.plan, self.due) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        if state.is_due(self.due) {
             return Poll::Ready(());
         }
         let (due, waker) = (self.due, context.waker().clone());
         let name = *self.timer.get_or_insert_with(|| state.timer());
-        state.timers.insert(name, world::Timer { due, waker });
+        state.timers.insert(name, shared::Timer { due, waker });
         Poll::Pending
     }
 }
@@ -159,7 +159,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(name) = self.timer {
-            self.world.lock().timers.remove(&name);
+            self.shared.lock().timers.remove(&name);
         }
     }
 }

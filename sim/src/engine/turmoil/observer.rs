@@ -7,25 +7,24 @@ use redlock_client::OwnerToken;
 use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_client::protocol::{BootInstant, Drift, NodeCount};
 
-use super::world::Line;
-use super::world::{ClientHost, State, World};
+use super::shared::{ClientHost, Line, Shared, State};
 use crate::history::{
     Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
 };
-use crate::scenario::{Checks, Point};
+use crate::scenario::Point;
 use crate::subject::{Ask, Request, settlement};
 
 /// Observer of the client at a place.
 pub(super) struct HistoryObserver {
-    pub(super) world: Arc<World>,
+    pub(super) shared: Arc<Shared>,
     pub(super) client: ClientId,
 }
 
 impl Observer for HistoryObserver {
     fn event(&self, event: &Event<'_>) {
-        let mut state = self.world.lock();
+        let mut state = self.shared.lock();
         // Events from the destructors of a dead process are ignored.
-        if state.stage.clients[self.client].dead {
+        if state.world.clients.is_dead(self.client) {
             return;
         }
         if state.is_warming(self.client) {
@@ -100,8 +99,8 @@ impl HistoryObserver {
         let attempt = AttemptId { client: self.client, number };
         client.attempts.insert(*owner.as_bytes(), attempt);
         (client.attempt, client.votes) = (number, 0);
-        let plan = &self.world.plan;
-        state.reach(plan, attempt, Point::T1, None);
+        let plan = &self.shared.plan;
+        state.reach(attempt, Point::T1, None);
         let nodes = NodeCount::new(plan.node_count).expect("a valid number of nodes");
         state.record(EventKind::AttemptBegan {
             attempt,
@@ -223,13 +222,7 @@ impl HistoryObserver {
 
     /// Draws the fencing token at the grant, so that tokens have the order of grants.
     fn draw_fencing_token(&self, state: &mut State) {
-        let token = match self.world.plan.scenario.store.checks {
-            Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
-                state.stage.fencing_tokens += 1;
-                state.stage.fencing_tokens
-            }
-            Checks::CompareAndSetOwner | Checks::Nothing => 0,
-        };
+        let token = state.world.resource.draw_fencing_token();
         self.client(state).fencing_token = token;
     }
 

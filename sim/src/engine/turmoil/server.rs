@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::{TcpListener, TcpStream};
 
-use super::world::World;
+use super::shared::Shared;
 use crate::ids::ServerId;
 
 /// Port on which servers listen.
@@ -19,7 +19,7 @@ pub(super) const PORT: u16 = 6_379;
 
 /// Accepts every connection; no client uses one that the world has refused.
 pub(super) struct Carrier {
-    world: Arc<World>,
+    shared: Arc<Shared>,
     server: ServerId,
     accepting: Pin<Box<dyn Future<Output = Accepted>>>,
     ends: Vec<ServerEnd>,
@@ -28,10 +28,10 @@ pub(super) struct Carrier {
 type Accepted = io::Result<(TcpListener, TcpStream, SocketAddr)>;
 
 impl Carrier {
-    pub(super) fn new(world: &Arc<World>, server: ServerId) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, server: ServerId) -> Self {
         let bound = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
         let accepting = Box::pin(async move { accept(bound.await?).await });
-        Self { world: Arc::clone(world), server, accepting, ends: Vec::new() }
+        Self { shared: Arc::clone(shared), server, accepting, ends: Vec::new() }
     }
 }
 
@@ -45,7 +45,7 @@ impl Future for Carrier {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let carrier = self.get_mut();
-        let mut state = carrier.world.lock();
+        let mut state = carrier.shared.lock();
         state.active = true;
         state.carriers[carrier.server] = Some(context.waker().clone());
         drop(state);
@@ -54,8 +54,8 @@ impl Future for Carrier {
             carrier.ends.push(ServerEnd { stream, client });
             carrier.accepting = Box::pin(accept(listener));
         }
-        let (world, server) = (&carrier.world, carrier.server);
-        carrier.ends.retain_mut(|end| end.poll(world, server, context).is_pending());
+        let (shared, server) = (&carrier.shared, carrier.server);
+        carrier.ends.retain_mut(|end| end.poll(shared, server, context).is_pending());
         Poll::Pending
     }
 }
@@ -68,16 +68,16 @@ struct ServerEnd {
 
 impl ServerEnd {
     /// Returns `Ready` when the client has closed the connection.
-    fn poll(&mut self, world: &World, server: ServerId, context: &mut Context<'_>) -> Poll<()> {
-        while let Poll::Ready(read) = self.poll_read(world, server, context) {
+    fn poll(&mut self, shared: &Shared, server: ServerId, context: &mut Context<'_>) -> Poll<()> {
+        while let Poll::Ready(read) = self.poll_read(shared, server, context) {
             if !read {
                 return Poll::Ready(());
             }
         }
-        let mut guard = world.lock();
+        let mut guard = shared.lock();
         let state = &mut *guard;
         let Some(&number) = state.numbers.get(&self.client) else { return Poll::Pending };
-        let wire = state.stage.wire.as_mut().expect("clients speak bytes");
+        let wire = state.world.wire.as_mut().expect("clients speak bytes");
         let outgoing = core::mem::take(&mut wire.end(number).outgoing);
         drop(guard);
         if outgoing.is_empty() {
@@ -95,7 +95,7 @@ impl ServerEnd {
     /// bytes were read.
     fn poll_read(
         &mut self,
-        world: &World,
+        shared: &Shared,
         server: ServerId,
         context: &mut Context<'_>,
     ) -> Poll<bool> {
@@ -106,13 +106,13 @@ impl ServerEnd {
         if read.is_err() || chunk.filled().is_empty() {
             return Poll::Ready(false);
         }
-        let mut guard = world.lock();
+        let mut guard = shared.lock();
         let state = &mut *guard;
         let number = state.numbers[&self.client];
-        let wire = state.stage.wire.as_mut().expect("clients speak bytes");
+        let wire = state.world.wire.as_mut().expect("clients speak bytes");
         wire.end(number).requests.push(chunk.filled());
         if state.lines[&number].still {
-            state.stage.answer_at_once(&world.plan, server, number);
+            state.world.answer_at_once(server, number);
         }
         Poll::Ready(true)
     }

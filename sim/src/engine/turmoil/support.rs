@@ -7,7 +7,7 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::engine::stage::plan::{Begin, FaultEffect, Plan, PlannedFault};
+use crate::plan::{Begin, FaultEffect, Plan, PlannedFault};
 use crate::scenario::{Point, Span};
 
 /// One tick for each direction.
@@ -38,7 +38,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     }
     for planned in plan.faults.values() {
         if stops_before_a_retry(plan, planned) {
-            let id = plan.fault_name(planned.fault);
+            let id = plan.fault_name(planned.id);
             let what = "a stop before `t1` of a later attempt";
             return Err(unsupported(format!("{what} (the fault `{id}`)")));
         }
@@ -50,7 +50,7 @@ fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
     let Begin::Before { client, attempt: Some(2..), point: Point::T1, .. } = fault.begin else {
         return false;
     };
-    let stopped = match fault.doing {
+    let stopped = match fault.effect {
         FaultEffect::Die { host, .. } | FaultEffect::Stop { host, .. } => host,
         _ => return false,
     };

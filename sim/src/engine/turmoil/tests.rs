@@ -3,8 +3,7 @@ use std::task::Poll;
 
 use redlock_client::scripts::RELEASE;
 
-use super::world::Readable;
-use super::world::{State, World};
+use super::shared::{Readable, Shared, State};
 use super::*;
 use crate::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
 use crate::ids::{ConnectionId, ServerId};
@@ -214,24 +213,24 @@ fn resetting_partition_breaks_connections_not_their_effects() {
 /// request again.
 #[test]
 fn a_script_that_the_server_does_not_know_is_asked_for_again() {
-    let world = World::new(Plan::new(&inline("{ acquire = {} }", "")).unwrap(), 0, true);
-    let mut guard = world.lock();
+    let shared = Shared::new(Plan::new(&inline("{ acquire = {} }", "")).unwrap(), 0, true);
+    let mut guard = shared.lock();
     let state = &mut *guard;
-    state.open_nodes(&world.plan, ClientId(0));
+    state.open_nodes(ClientId(0));
     let number = state.clients[ClientId(0)].connected[NodeId(0)].unwrap();
     let attempt = AttemptId { client: ClientId(0), number: 1 };
     let token = token_of(attempt, 1);
     let mut release = |words: &[&[u8]]| {
-        let before = state.stage.recorder.hash.value();
-        let end = state.stage.wire.as_mut().unwrap().end(number);
+        let before = state.world.recorder.hash();
+        let end = state.world.wire.as_mut().unwrap().end(number);
         end.requests.push(format!("*{}\r\n", words.len()).as_bytes());
         for word in words {
             end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
         }
         let request = Request { command: 7, attempt, ask: Ask::CompareAndDelete, token };
-        state.stage.execute(&world.plan, number, request);
-        let again = state.stage.wire.as_mut().unwrap().end(number).again.pop_front();
-        (again.map(|it| it.command), before != state.stage.recorder.hash.value())
+        state.world.execute(number, request);
+        let again = state.world.wire.as_mut().unwrap().end(number).again.pop_front();
+        (again.map(|it| it.command), before != state.world.recorder.hash())
     };
     let sha: &[u8] = b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
     let named: [&[u8]; 5] = [b"EVALSHA", sha, b"1", b"res", token.as_bytes()];
@@ -246,20 +245,20 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
 fn connections_end_in_the_way_that_servers_do() {
     let ended = |fault: &str| {
         let plan = Plan::new(&inline("{ at = \"2s\", acquire = {} }", fault)).unwrap();
-        let world = World::new(plan, 0, false);
-        let mut guard = world.lock();
+        let shared = Shared::new(plan, 0, false);
+        let mut guard = shared.lock();
         let state = &mut *guard;
-        state.open_nodes(&world.plan, ClientId(0));
+        state.open_nodes(ClientId(0));
         let number = state.clients[ClientId(0)].connected[NodeId(0)].unwrap();
         state.lines.get_mut(&number).unwrap().still = false;
-        while let Some((at_ns, what)) = state.stage.queue.pop() {
-            state.stage.now_ns = at_ns;
-            state.stage.happen(&world.plan, what);
+        while let Some((at_ns, what)) = state.world.agenda.pop() {
+            state.world.agenda.advance_to(at_ns);
+            state.world.happen(what);
         }
         state.hand_over();
         drop(guard);
-        let Poll::Ready(read) = world.poll_readable(number) else { panic!("it has ended") };
-        let written = world.poll_writable(number, b"PING\r\n");
+        let Poll::Ready(read) = shared.poll_readable(number) else { panic!("it has ended") };
+        let written = shared.poll_writable(number, b"PING\r\n");
         (read.map(|it| it == Readable::End).map_err(|error| error.kind()), written)
     };
     let (read, written) = ended("[[fault]]\nid = \"f\"\nat = \"1s\"\nkill = { host = \"A\" }");
@@ -353,23 +352,22 @@ fn sleep_ends_in_the_millisecond_its_own_clock_reaches() {
 fn pushes_travel_to_the_connections_that_read_the_key() {
     let faults = "[[client]]\nid = \"c2\"\nsteps = [{ acquire = {} }]\n\
         [[fault]]\nid = \"f\"\nat = \"2s\"\nflush = { host = \"A\" }";
-    let world = World::new(Plan::new(&inline("{ acquire = {} }", faults)).unwrap(), 0, true);
-    let plan = &world.plan;
-    let mut guard = world.lock();
+    let shared = Shared::new(Plan::new(&inline("{ acquire = {} }", faults)).unwrap(), 0, true);
+    let mut guard = shared.lock();
     let state = &mut *guard;
     let connections = [0, 1].map(ClientId).map(|client| {
-        state.open_nodes(plan, client);
+        state.open_nodes(client);
         state.clients[client].connected[NodeId(0)].unwrap()
     });
     let [reader, writer] = connections;
     let requests = |state: &mut State, number: ConnectionId, lines: &[u8]| {
-        state.stage.wire.as_mut().unwrap().end(number).requests.push(lines);
+        state.world.wire.as_mut().unwrap().end(number).requests.push(lines);
     };
     requests(state, reader, b"HELLO 3\r\nCLIENT TRACKING ON\r\nGET res\r\n");
-    state.stage.answer_at_once(plan, ServerId(0), reader);
+    state.world.answer_at_once(ServerId(0), reader);
     state.lines.values_mut().for_each(|line| line.still = false);
     let sent = |state: &mut State, number: ConnectionId| {
-        let end = state.stage.wire.as_mut().unwrap().end(number);
+        let end = state.world.wire.as_mut().unwrap().end(number);
         String::from_utf8(core::mem::take(&mut end.outgoing)).unwrap()
     };
     assert!(sent(state, reader).ends_with("+OK\r\n_\r\n"));
@@ -377,17 +375,17 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     let attempt = AttemptId { client: ClientId(1), number: 1 };
     let ask = Ask::Set { ttl_ms: Some(1_000) };
     let request = Request { command: 1, attempt, ask, token: token_of(attempt, 1) };
-    state.stage.execute(plan, writer, request);
+    state.world.execute(writer, request);
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";
     assert_eq!(sent(state, reader), push, "at once");
     // The key is read again, it expires, and the database is flushed.
     requests(state, reader, b"GET res\r\n");
     let greeting = Request { ask: Ask::Greet, ..request };
-    state.stage.execute(plan, reader, greeting);
-    while let Some((at_ns, what)) = state.stage.queue.pop() {
-        state.stage.now_ns = at_ns;
-        state.stage.happen(plan, what);
+    state.world.execute(reader, greeting);
+    while let Some((at_ns, what)) = state.world.agenda.pop() {
+        state.world.agenda.advance_to(at_ns);
+        state.world.happen(what);
     }
     let null = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
     assert_eq!(sent(state, reader), format!("$1\r\nv\r\n{push}{null}"));
@@ -396,5 +394,5 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     let expected = [push.len(), 7, push.len(), null.len()];
     assert_eq!(lengths.collect::<Vec<_>>(), expected, "in this order");
     drop(guard);
-    assert!(matches!(world.poll_readable(reader), Poll::Ready(Ok(Readable::Bytes(1..)))));
+    assert!(matches!(shared.poll_readable(reader), Poll::Ready(Ok(Readable::Bytes(1..)))));
 }

@@ -1,34 +1,32 @@
-//! The world of one run, shared by all hosts: the stage, and the state of clients on tokio.
+//! State that all hosts of a run share: the world, and the state of the clients on tokio.
 
 mod line;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
 pub(super) use self::line::{Ending, Line, Readable};
-use crate::engine::stage::plan::Plan;
-use crate::engine::stage::wire::Wire;
-use crate::engine::stage::{Input, Stage};
 use crate::history::{AttemptId, ClientId, ClockKind, EventKind, NodeIds};
 use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
-use crate::world::ConnectionState;
+use crate::plan::Plan;
+use crate::world::{ConnectionState, Input, Wire, World};
 
-/// The world of one run. Hosts hold it. Its mutex is held only briefly, and never during a call
-/// into a client.
-pub(super) struct World {
-    pub(super) plan: Plan,
+/// State that all hosts share. Its mutex is held only briefly, and never during a call into a
+/// client.
+pub(super) struct Shared {
+    pub(super) plan: Arc<Plan>,
     state: Mutex<State>,
 }
 
-/// Mutable state of the world.
+/// The mutable part of the shared state.
 pub(super) struct State {
     /// Masters, network, clocks, faults and the history.
-    pub(super) stage: Stage,
+    pub(super) world: World,
     pub(super) clients: IdVec<ClientId, ClientHost>,
     /// Waker of the carrier of each server's bytes.
     pub(super) carriers: IdVec<ServerId, Option<Waker>>,
@@ -110,14 +108,15 @@ pub(super) struct Timer {
     pub(super) waker: Waker,
 }
 
-impl World {
-    pub(super) fn new(plan: Plan, seed: u64, keep: bool) -> Self {
-        let mut stage = Stage::new(&plan);
-        stage.begin(&plan, seed, keep);
-        stage.wire = Some(Box::new(Wire::default()));
-        let clients = stage.clients.values().map(|_| ClientHost::default()).collect();
+impl Shared {
+    pub(super) fn new(plan: Plan, seed: u64, keeps: bool) -> Self {
+        let plan = Arc::new(plan);
+        let mut world = World::new(Arc::clone(&plan));
+        world.begin(seed, keeps);
+        world.wire = Some(Box::new(Wire::default()));
+        let clients = world.clients.ids().map(|_| ClientHost::default()).collect();
         let state = State {
-            stage,
+            world,
             clients,
             carriers: plan.servers.values().map(|_| None).collect(),
             lines: BTreeMap::new(),
@@ -140,32 +139,32 @@ impl State {
     /// Records an event, unless the run has ended.
     pub(super) fn record(&mut self, kind: EventKind) {
         if !self.ended {
-            self.stage.record(kind);
+            self.world.record(kind);
         }
     }
 
     /// Returns the reading of a client's boot clock.
-    pub(super) fn boot_ns(&self, plan: &Plan, client: ClientId) -> u64 {
-        let host = plan.client_host(client);
-        self.stage.clocks[host].read(ClockKind::Boot, self.stage.now_ns)
+    pub(super) fn boot_ns(&self, client: ClientId) -> u64 {
+        let host = self.world.plan.client_host(client);
+        self.world.clocks[host].read(ClockKind::Boot, self.world.now_ns())
     }
 
-    pub(super) fn is_due(&self, plan: &Plan, due: Due) -> bool {
+    pub(super) fn is_due(&self, due: Due) -> bool {
         match due {
-            Due::Boot { client, at_ns } => self.boot_ns(plan, client) >= at_ns,
-            Due::True { at_ns, .. } => self.stage.now_ns >= at_ns,
+            Due::Boot { client, at_ns } => self.boot_ns(client) >= at_ns,
+            Due::True { at_ns, .. } => self.world.now_ns() >= at_ns,
         }
     }
 
     /// Returns the true time at which a timer is due if no clock changes before; `None` if the
     /// client does not run.
-    pub(super) fn due_ns(&self, plan: &Plan, due: Due) -> Option<u64> {
+    pub(super) fn due_ns(&self, due: Due) -> Option<u64> {
         let (Due::Boot { client, .. } | Due::True { client, .. }) = due;
         match due {
             _ if !self.runs(client) => None,
             Due::Boot { client, at_ns } => {
-                let host = plan.client_host(client);
-                self.stage.clocks[host].true_at(ClockKind::Boot, at_ns)
+                let host = self.world.plan.client_host(client);
+                self.world.clocks[host].true_at(ClockKind::Boot, at_ns)
             }
             Due::True { at_ns, .. } => Some(at_ns).filter(|&at_ns| at_ns != u64::MAX),
         }
@@ -173,8 +172,7 @@ impl State {
 
     /// Returns true if the client can take steps.
     pub(super) fn runs(&self, client: ClientId) -> bool {
-        let host = &self.stage.clients[client];
-        !host.dead && host.stops == 0
+        self.world.clients.can_run(client)
     }
 
     pub(super) fn is_warming(&self, client: ClientId) -> bool {
@@ -206,14 +204,15 @@ impl State {
     /// something to do.
     pub(super) fn hand_over(&mut self) {
         for client in self.clients.ids() {
-            while let Some(input) = self.stage.clients[client].inbox.pop_front() {
+            while let Some(input) = self.world.clients.take_input(client) {
                 self.take_in(client, input);
             }
         }
-        let to_run = core::mem::take(&mut self.stage.to_run);
-        to_run.iter().for_each(|client| self.wake_client(client));
-        let wire = self.stage.wire.as_mut().expect("clients speak bytes");
-        for connection in core::mem::take(&mut wire.spoke) {
+        while let Some(client) = self.world.clients.next_to_run() {
+            self.wake_client(client);
+        }
+        let wire = self.world.wire.as_mut().expect("clients speak bytes");
+        for connection in wire.take_spoken() {
             if let Some(line) = self.lines.get(&connection) {
                 self.wake_carrier(line.server);
             }
@@ -232,7 +231,7 @@ impl State {
             Input::Reset(number) => self.end_line(number, Ending::Reset),
             Input::Forgot(_) => unreachable!("where clients speak bytes, servers do"),
             Input::Connected(number) => {
-                let connection = self.stage.network.connection_mut(number);
+                let connection = self.world.network.connection_mut(number);
                 if connection.state == ConnectionState::Dialing {
                     connection.state = ConnectionState::Open;
                     if let Some(line) = self.lines.get_mut(&number) {
@@ -241,7 +240,7 @@ impl State {
                 }
             }
             Input::Response(number, response) => {
-                let wire = self.stage.wire.as_mut().expect("clients speak bytes");
+                let wire = self.world.wire.as_mut().expect("clients speak bytes");
                 let length = wire.end(number).lengths.pop_front();
                 let length = length.expect("what arrives was sent");
                 if let Some(line) = self.lines.get_mut(&number) {

@@ -1,107 +1,27 @@
-//! The bytes on connections, if clients speak bytes: requests as they arrive, replies as they
-//! leave. The world itself carries packets, one for each request and each reply. A connection loses
-//! nothing from its middle, so the next packet stands for the next bytes.
+//! Execution of requests if clients speak bytes: the servers' sessions read the bytes, and decide
+//! what to answer.
 
-use std::collections::{BTreeMap, VecDeque};
-
-use super::Stage;
-use super::plan::Plan;
+use super::World;
 use crate::history::{AttemptId, OpKind, Writer};
 use crate::ids::{ConnectionId, ServerId};
-use crate::master::resp::{Requests, Value};
-use crate::master::server::{Answer, Session, Touched, Turn};
-use crate::master::{Change, Effect, Entry, Executed, Reply};
+use crate::master::resp::Value;
+use crate::master::server::{Answer, Touched, Turn};
+use crate::master::{self, Change, Effect, Entry, Executed};
 use crate::subject::{Ask, ReplyValue, Request, Response};
 
-/// The servers' ends of all connections, by number.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Wire {
-    ends: BTreeMap<ConnectionId, End>,
-    /// Connections with bytes for their host to carry.
-    pub(in crate::engine) spoke: Vec<ConnectionId>,
-}
-
-/// A server's end of a connection.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct End {
-    /// Bytes that the kernel has received and the process has not read.
-    pub(in crate::engine) requests: Requests,
-    session: Session,
-    /// Replies that wait for the disk, oldest first.
-    held: VecDeque<Vec<u8>>,
-    /// Replies for the host to carry.
-    pub(in crate::engine) outgoing: Vec<u8>,
-    /// Length of each reply that was sent and has not arrived.
-    pub(in crate::engine) lengths: VecDeque<usize>,
-    /// Requests whose form the server rejected; the client sends them again in another form.
-    pub(in crate::engine) again: VecDeque<Request>,
-}
-
-impl Wire {
-    /// Returns the server's end of a connection.
-    pub(in crate::engine) fn end(&mut self, connection: ConnectionId) -> &mut End {
-        let session = || Session::new(u64::from(connection.0) + 1);
-        let end = || End { session: session(), ..End::default() };
-        self.ends.entry(connection).or_insert_with(end)
-    }
-
-    /// Starts a new session: a new process serves the connection.
-    pub(super) fn renew(&mut self, connection: ConnectionId) {
-        let end = self.end(connection);
-        end.session = Session::new(u64::from(connection.0) + 1);
-        end.held.clear();
-    }
-
-    /// Sends the next reply of the connection.
-    pub(super) fn send(&mut self, connection: ConnectionId) {
-        let end = self.end(connection);
-        let answer = end.held.pop_front().expect("what is sent has been answered");
-        end.lengths.push_back(answer.len());
-        end.outgoing.extend_from_slice(&answer);
-        self.spoke.push(connection);
-    }
-}
-
-impl End {
-    /// Drops the next request: no process receives it.
-    pub(super) fn drop_request(&mut self) {
-        let request = self.requests.next_request().expect("clients send requests");
-        assert!(request.is_some(), "what has arrived is whole");
-    }
-}
-
-impl Stage {
+impl World {
     /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
     /// which may write the canary. Returns true if there was such a request.
-    pub(super) fn speak_of_itself(
-        &mut self,
-        plan: &Plan,
-        server: ServerId,
-        connection: ConnectionId,
-    ) -> bool {
-        self.wire.is_some()
-            && self.execute_next(plan, server, connection, Writer::Operator).is_some()
-    }
-
-    /// Executes a request. Messages that it pushes leave before any other request is answered.
-    pub(in crate::engine) fn execute(
-        &mut self,
-        plan: &Plan,
-        connection: ConnectionId,
-        request: Request,
-    ) {
-        self.execute_request(plan, connection, request);
-        if let Some(server) = plan.server_at(self.network.connection(connection).server) {
-            self.push(plan, server);
-        }
+    pub(super) fn speak_of_itself(&mut self, server: ServerId, connection: ConnectionId) -> bool {
+        self.wire.is_some() && self.execute_next(server, connection, Writer::Operator).is_some()
     }
 
     /// Sends the messages that a server pushes without a request. A push travels like the reply to
     /// a handshake: histories do not record it.
-    pub(super) fn push(&mut self, plan: &Plan, server: ServerId) {
+    pub(super) fn push(&mut self, server: ServerId) {
         let Some(wire) = &mut self.wire else { return };
         let mut pushed = Vec::new();
-        for (id, message) in self.servers[server].master.take_pushes() {
+        for (id, message) in self.cluster[server].redis.take_pushes() {
             let connection = ConnectionId((id - 1) as u16);
             if self.network.connection(connection).served {
                 let end = wire.end(connection);
@@ -112,23 +32,18 @@ impl Stage {
             }
         }
         for connection in pushed {
-            let client = plan.client_at(self.network.connection(connection).client);
+            let client = self.plan.client_at(self.network.connection(connection).client);
             let attempt = AttemptId { client, number: 0 };
             let (op, word) = (OpKind::Introduce, ReplyValue::Ok);
             let response = Response { command: u32::MAX, attempt, op, word };
-            self.answer(plan, connection, server, response);
+            self.answer(connection, server, response);
         }
     }
 
     /// Answers the part of a handshake that has arrived, without network delay: time stands still
     /// for the client.
-    pub(in crate::engine) fn answer_at_once(
-        &mut self,
-        plan: &Plan,
-        server: ServerId,
-        connection: ConnectionId,
-    ) {
-        while self.speak_of_itself(plan, server, connection) {
+    pub(crate) fn answer_at_once(&mut self, server: ServerId, connection: ConnectionId) {
+        while self.speak_of_itself(server, connection) {
             let wire = self.wire.as_mut().expect("there are bytes");
             wire.send(connection);
             wire.end(connection).lengths.clear();
@@ -136,10 +51,9 @@ impl Stage {
     }
 
     /// Returns a replica's refusal of the request in the bytes. `None` as in
-    /// [`Stage::execute_bytes`].
+    /// [`World::execute_bytes`].
     pub(super) fn refuse_bytes(
         &mut self,
-        plan: &Plan,
         server: ServerId,
         connection: ConnectionId,
         asked: &Request,
@@ -147,7 +61,7 @@ impl Stage {
         if self.wire.is_none() {
             return Some(ReplyValue::NotServing);
         }
-        let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
+        let (value, touched) = self.execute_asked(server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
         Some(word_of(&value, asked))
     }
@@ -156,28 +70,27 @@ impl Stage {
     /// Returns `None` if the server rejects the form of the request.
     pub(super) fn execute_bytes(
         &mut self,
-        plan: &Plan,
         server: ServerId,
         connection: ConnectionId,
         asked: &Request,
     ) -> Option<(ReplyValue, Executed)> {
-        let (value, touched) = self.execute_asked(plan, server, connection, asked)?;
-        let stored = self.servers[server].master.keyspace().stored(&plan.key);
+        let (value, touched) = self.execute_asked(server, connection, asked)?;
+        let stored = self.cluster[server].redis.keyspace().stored(&self.plan.key);
         let nothing = nothing_done(stored);
-        let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == plan.key[..]);
+        let ours =
+            touched.into_iter().filter(|it| it.database == 0 && *it.key == self.plan.key[..]);
         Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
     }
 
     /// Executes the request `asked`. If the server rejects its form, the client asks again.
     fn execute_asked(
         &mut self,
-        plan: &Plan,
         server: ServerId,
         connection: ConnectionId,
         asked: &Request,
     ) -> Option<(Value, Vec<Touched>)> {
         let writer = Writer::Attempt(asked.attempt);
-        let executed = self.execute_next(plan, server, connection, writer);
+        let executed = self.execute_next(server, connection, writer);
         let executed = executed.expect("what has arrived is whole");
         if is_form_refused(&executed.0) {
             self.wire.as_mut().expect("there are bytes").end(connection).again.push_back(*asked);
@@ -190,19 +103,18 @@ impl Stage {
     /// held until it is sent.
     fn execute_next(
         &mut self,
-        plan: &Plan,
         server: ServerId,
         connection: ConnectionId,
         writer: Writer,
     ) -> Option<(Value, Vec<Touched>)> {
-        let wall_ns = self.wall_ns(plan, server);
-        let Self { wire, servers, .. } = self;
+        let wall_ns = self.wall_ns(server);
+        let Self { wire, cluster, .. } = self;
         let end = wire.as_mut().expect("there are bytes").end(connection);
         let request = end.requests.next_request().expect("clients send requests")?;
-        let host = &mut servers[server];
+        let redis = &mut cluster[server].redis;
         let mut touched = Vec::new();
         let turn = Turn { wall_ns, writer, touched: &mut touched };
-        let answer = end.session.execute(&mut host.master, &request, turn);
+        let answer = end.session.execute(redis, &request, turn);
         let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
             unreachable!("this client wants an answer to everything, at once")
         };
@@ -242,7 +154,7 @@ fn nothing_done(stored: Option<&Entry>) -> Executed {
     let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
     let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
-    Executed { reply: Reply::Nil, expired: None, effect, ended: None }
+    Executed { reply: master::Reply::Nil, expired: None, effect, ended: None }
 }
 
 /// Combines the results of two consecutive steps on a key.

@@ -4,15 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Poll;
 
-use super::{Phase, State, World};
-use crate::engine::stage::Packet;
-use crate::engine::stage::plan::Plan;
+use super::{Phase, Shared, State};
 use crate::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
 use crate::ids::{ConnectionId, ServerId};
 use crate::master::resp::{self, Requests};
 use crate::scenario::Point;
 use crate::subject::{Ask, Request, Response};
-use crate::world::{Arrival, Choice, Direction, Label};
+use crate::world::{Arrival, Choice, Direction, Label, Packet};
 
 /// A client's end of a connection.
 #[derive(Debug)]
@@ -108,7 +106,7 @@ fn length_of(request: &resp::Request) -> usize {
     line(request.len()) + arguments.sum::<usize>()
 }
 
-impl World {
+impl Shared {
     /// Returns what the client may read; `Pending` if nothing has arrived, or if the client is
     /// stopped before the reply.
     pub(in crate::engine::turmoil) fn poll_readable(
@@ -122,7 +120,7 @@ impl World {
             return Poll::Ready(Ok(Readable::Bytes(usize::MAX)));
         }
         if line.unread == 0 {
-            state.take_answers(&self.plan, number);
+            state.take_answers(number);
         }
         let line = &state.lines[&number];
         match (line.unread, line.ending) {
@@ -152,11 +150,11 @@ impl World {
         }
         if line.unwritten == 0 {
             line.cut_up(bytes);
-            while state.may_ask(&self.plan, number)
+            while state.may_ask(number)
                 && let Some((length, request)) = state.next_request(number)
             {
                 state.lines.get_mut(&number).expect("it is known").unwritten += length;
-                state.ask(&self.plan, number, request);
+                state.ask(number, request);
             }
         }
         let unwritten = state.lines[&number].unwritten;
@@ -173,22 +171,21 @@ impl State {
     /// Begins the faults that wait for this point; returns true if the client may continue.
     pub(in crate::engine::turmoil) fn reach(
         &mut self,
-        plan: &Plan,
         attempt: AttemptId,
         point: Point,
         node: Option<NodeId>,
     ) -> bool {
-        self.stage.reach_point(plan, attempt, point, node);
+        self.world.reach(attempt, point, node);
         self.runs(attempt.client)
     }
 
     /// Lets the client read the next reply. With a probability of one half each, the replies after
     /// it that have arrived are readable too.
-    fn take_answers(&mut self, plan: &Plan, number: ConnectionId) {
+    fn take_answers(&mut self, number: ConnectionId) {
         while let Line { client, node, readable, .. } = &self.lines[&number]
             && let (client, node) = (*client, *node)
             && let Some(&(length, response)) = readable.front()
-            && self.may_take(plan, client, node, &response)
+            && self.may_take(client, node, &response)
         {
             let line = self.lines.get_mut(&number).expect("it is known");
             line.readable.pop_front();
@@ -213,25 +210,19 @@ impl State {
         line.parts += 1;
         let (attempt, repeat, node) = (number.0, line.parts, line.node.0);
         let choice = Choice { attempt, node, repeat, ..Choice::of(Label::Part, line.client.0) };
-        self.stage.choices.below(choice, choices)
+        self.world.choices.below(choice, choices)
     }
 
-    fn may_take(
-        &mut self,
-        plan: &Plan,
-        client: ClientId,
-        node: NodeId,
-        response: &Response,
-    ) -> bool {
+    fn may_take(&mut self, client: ClientId, node: NodeId, response: &Response) -> bool {
         let host = &self.clients[client];
         let attempt = response.attempt;
         if attempt.number != host.attempt || response.op != OpKind::Set {
             return true;
         }
-        let quorum = plan.node_count / 2 + 1;
+        let quorum = self.world.plan.node_count / 2 + 1;
         let (yes, votes) = (response.answer() == Answer::Yes, host.votes + 1);
-        if !self.reach(plan, attempt, Point::Reply, Some(node))
-            || (yes && votes == quorum && !self.reach(plan, attempt, Point::T2, None))
+        if !self.reach(attempt, Point::Reply, Some(node))
+            || (yes && votes == quorum && !self.reach(attempt, Point::T2, None))
         {
             return false;
         }
@@ -240,13 +231,13 @@ impl State {
     }
 
     /// Returns true if the client continues to write; a fault may stop it before a SET.
-    fn may_ask(&mut self, plan: &Plan, number: ConnectionId) -> bool {
+    fn may_ask(&mut self, number: ConnectionId) -> bool {
         let line = &self.lines[&number];
         let client = line.client;
         let is_set = line.cut.front().is_some_and(|(_, it)| it[0].eq_ignore_ascii_case(b"SET"));
         let next = line.announced.front().filter(|it| is_set && it.ask.op() == OpKind::Set);
         match next.map(|request| (request.attempt, line.node)) {
-            Some((attempt, node)) => self.reach(plan, attempt, Point::Write, Some(node)),
+            Some((attempt, node)) => self.reach(attempt, Point::Write, Some(node)),
             None => self.runs(client),
         }
     }
@@ -270,7 +261,7 @@ impl State {
         let is_plain = name == b"SET" && arguments.len() > 4 && arguments[3] == "IFEQ";
         let shows = name == b"SET" && arguments.last().is_some_and(|it| it == "GET");
         let again = name == b"EVAL" || line.announced.is_empty();
-        let wire = self.stage.wire.as_mut().expect("clients speak bytes");
+        let wire = self.world.wire.as_mut().expect("clients speak bytes");
         let repeated = again.then(|| wire.end(number).again.pop_front()).flatten();
         let mut request = repeated.or_else(|| line.announced.pop_front())?;
         if let (Ask::Extend { ttl_ms }, true) = (request.ask, is_plain) {
@@ -283,40 +274,39 @@ impl State {
     }
 
     /// Sends the request.
-    fn ask(&mut self, plan: &Plan, number: ConnectionId, mut request: Request) {
+    fn ask(&mut self, number: ConnectionId, mut request: Request) {
         let line = self.lines.get_mut(&number).expect("it is known");
         let (attempt, node, op) = (request.attempt, line.node, request.ask.op());
         if request.ask != Ask::Greet && request.command == u32::MAX {
-            request.command = self.stage.commands;
-            self.stage.commands += 1;
+            request.command = self.world.clients.number_command();
             line.asked.push_back(request);
             let command = request.command;
             self.record(EventKind::Written { command, attempt, node, op });
         }
         let message = Arrival::Message(Packet::Request(request));
-        self.stage.send(plan, number, Direction::Up, message);
+        self.world.send(number, Direction::Up, message);
     }
 
     /// Dials a node; returns the number of the connection.
     pub(in crate::engine::turmoil) fn dial(
         &mut self,
-        plan: &Plan,
         client: ClientId,
         node: NodeId,
     ) -> Option<ConnectionId> {
         let still = self.clients[client].phase == Phase::Warming;
-        let server = self.stage.server_of(client, node);
+        let server = self.world.cluster.known(client, node);
         let known = self.clients[client].connected[node];
         if still {
             // The connection is already open, if a process runs.
             return known;
         }
-        let host = plan.servers[server].host;
+        let plan = &self.world.plan;
+        let (from, host) = (plan.client_host(client), plan.servers[server].host);
         let epoch = &mut self.clients[client].epochs[node];
         *epoch += 1;
-        let number = self.stage.network.dial(plan.client_host(client), host, 0, *epoch);
+        let number = self.world.network.dial(from, host, 0, *epoch);
         self.lines.insert(number, Line::new(client, node, server, false));
-        self.stage.send(plan, number, Direction::Up, Arrival::Handshake);
+        self.world.send(number, Direction::Up, Arrival::Handshake);
         Some(number)
     }
 
@@ -344,8 +334,8 @@ impl State {
         if *current == Some(number) {
             *current = None;
         }
-        if !self.stage.clients[client].dead && !self.ended {
-            self.stage.network.reset(number);
+        if !self.world.clients.is_dead(client) && !self.ended {
+            self.world.network.reset(number);
         }
     }
 }

@@ -1,18 +1,15 @@
 //! Faults prepared for a run: their effect at each of their hosts, and their times.
 
-use super::{
-    Begin, Death, End, FaultEffect, Manner, PlannedFault, client_named, host_named, node_named,
-    unsupported,
-};
-use crate::engine::Unsupported;
-use crate::history::{ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
+use super::Unplannable;
+use super::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
+use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
 use crate::ids::ServerId;
 use crate::scenario::{
     At, Demotion, Failover, FaultKind, HostNames, OneHost, Restarting, Scenario, Stopwatch,
     WhichAttempt,
 };
 
-pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unsupported> {
+pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unplannable> {
     let mut faults = Vec::new();
     for (id, fault) in FaultId::first(scenario.faults.len()).zip(&scenario.faults) {
         let begin = match &fault.at {
@@ -35,36 +32,36 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
             (None, Some(lasts)) => End::After(lasts.0),
             (None, None) => End::Never,
         };
-        let (doings, end) = planned_doings(scenario, &fault.kind, begin, end)?;
-        let last = doings.len().saturating_sub(1);
-        for (number, doing) in doings.into_iter().enumerate() {
+        let (effects, end) = planned_effects(scenario, &fault.kind, begin, end)?;
+        let last = effects.len().saturating_sub(1);
+        for (number, effect) in effects.into_iter().enumerate() {
             let (opens, closes) = (number == 0, number == last);
-            faults.push(PlannedFault { fault: id, opens, closes, begin, end, doing });
+            faults.push(PlannedFault { id, opens, closes, begin, end, effect });
         }
     }
     Ok(faults)
 }
 
 /// Returns the effect of a fault at each of its hosts, and its end.
-fn planned_doings(
+fn planned_effects(
     scenario: &Scenario,
     kind: &FaultKind,
     begin: Begin,
     end: End,
-) -> Result<(Vec<FaultEffect>, End), Unsupported> {
+) -> Result<(Vec<FaultEffect>, End), Unplannable> {
     let group = |names: &[String]| -> HostIds {
         names.iter().map(|name| host_named(scenario, name)).collect()
     };
-    let each = |names: &HostNames, doing: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
-        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
+    let each = |names: &HostNames, effect: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
+        names.0.iter().map(|name| effect(host_named(scenario, name))).collect()
     };
-    let at_once = |names: &HostNames, doing: &dyn Fn(NodeId) -> FaultEffect| {
+    let at_once = |names: &HostNames, effect: &dyn Fn(NodeId) -> FaultEffect| {
         let nodes = names.0.iter().map(|name| node_named(scenario, name));
-        (nodes.map(doing).collect::<Vec<_>>(), End::Instantly)
+        (nodes.map(effect).collect::<Vec<_>>(), End::Instantly)
     };
     let servers =
-        |names: &HostNames, doing: &dyn Fn(ServerId) -> FaultEffect| -> Vec<FaultEffect> {
-            names.0.iter().map(|name| doing(node_named(scenario, name).first_server())).collect()
+        |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| -> Vec<FaultEffect> {
+            names.0.iter().map(|name| effect(node_named(scenario, name).first_server())).collect()
         };
     Ok(match kind {
         FaultKind::Attach(it) => (planned_attachments(scenario, it), End::Instantly),
@@ -131,9 +128,9 @@ fn planned_clock_fault(
     kind: &FaultKind,
     begin: Begin,
     end: End,
-) -> Result<(Vec<FaultEffect>, End), Unsupported> {
-    let each = |names: &HostNames, doing: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
-        names.0.iter().map(|name| doing(host_named(scenario, name))).collect()
+) -> Result<(Vec<FaultEffect>, End), Unplannable> {
+    let each = |names: &HostNames, effect: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
+        names.0.iter().map(|name| effect(host_named(scenario, name))).collect()
     };
     Ok(match kind {
         FaultKind::ClockJump(it) => {
@@ -174,14 +171,14 @@ fn planned_death(
     scenario: &Scenario,
     it: &Restarting,
     manner: Manner,
-) -> Result<(Vec<FaultEffect>, End), Unsupported> {
+) -> Result<(Vec<FaultEffect>, End), Unplannable> {
     let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
     let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
     let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
     let end = match (it.restart_after, it.measured_on) {
         (None, _) => End::Never,
         (Some(_), _) if it.host.0.iter().any(is_client) => {
-            return Err(unsupported("restart-after of a client"));
+            return Err(Unplannable(String::from("restart-after of a client")));
         }
         (Some(after), Stopwatch::True) => End::After(after.0),
         (Some(after), Stopwatch::Boot) => {
@@ -196,13 +193,25 @@ fn planned_death(
 }
 
 /// Returns the extra clock rate that gains `by_ns` between beginning and end.
-fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unsupported> {
+fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unplannable> {
     let length_ns = match (begin, end) {
         (Begin::At(begin), End::At(end)) => end.saturating_sub(begin),
         (_, End::After(length)) => length,
-        _ => return Err(unsupported("clock-slew without an end")),
+        _ => return Err(Unplannable(String::from("clock-slew without an end"))),
     };
     let ppb = i128::from(by_ns) * 1_000_000_000 / i128::from(length_ns.max(1));
     let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
-    rate_ppb.ok_or_else(|| unsupported("a slew as steep as that"))
+    rate_ppb.ok_or_else(|| Unplannable(String::from("a slew as steep as that")))
+}
+
+fn host_named(scenario: &Scenario, name: &str) -> HostId {
+    scenario.host_named(name).expect("a valid scenario names hosts that exist")
+}
+
+fn client_named(scenario: &Scenario, name: &str) -> ClientId {
+    scenario.client_named(name).expect("a valid scenario names clients that exist")
+}
+
+fn node_named(scenario: &Scenario, name: &str) -> NodeId {
+    scenario.node_named(name).expect("a valid scenario names nodes that exist")
 }

@@ -1,0 +1,157 @@
+//! What a process does for its lock client: the actions that the client asks for.
+
+use super::{Held, Process, Waiting};
+use crate::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
+use crate::plan::Plan;
+use crate::resource::BLIND;
+use crate::scenario::Point;
+use crate::subject::{Action, Delivered, FreshAttempt, Now, Profile, Request, Route, token_of};
+use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
+
+impl Process {
+    pub(super) fn act(&mut self, world: &mut World, action: Action) -> bool {
+        match action {
+            Action::AttemptDue => {
+                let number = self.attempts + 1;
+                let attempt = AttemptId { client: self.client, number };
+                if !self.reach(world, attempt, Point::T1, None) {
+                    return false;
+                }
+                self.action = None;
+                self.begin(world, attempt);
+            }
+            Action::Write { route, attempt, ask, token } => {
+                if ask.op() == OpKind::Set
+                    && !self.reach(world, attempt, Point::Write, Some(route.node))
+                {
+                    return false;
+                }
+                self.action = None;
+                self.write(world, route, Request { command: 0, attempt, ask, token });
+            }
+            Action::Decided { attempt, counted, deadline_ns } => {
+                self.action = None;
+                self.to_deliver = Some(attempt);
+                let counted = NodeIds::from_bits(counted.bits());
+                self.decided(world, attempt, counted, deadline_ns);
+            }
+            Action::AttemptSettled { attempt, outcome } => {
+                self.action = None;
+                world.record(EventKind::AttemptSettled { attempt, outcome });
+            }
+            Action::Extending { attempt, t1_ns, ttl_ns } => {
+                self.action = None;
+                self.extension_began(world, attempt, t1_ns, ttl_ns);
+            }
+            Action::ExtensionSettled { attempt, extended } => {
+                self.action = None;
+                self.extension_settled(world, attempt, extended);
+            }
+            Action::Dial(route) => {
+                self.action = None;
+                let server = world.cluster.known(self.client, route.node);
+                let host = world.plan.servers[server].host;
+                let number = world.network.dial(self.host, host, route.lane, route.epoch);
+                self.routes.push((route, number));
+                world.send(number, Direction::Up, Arrival::Handshake);
+            }
+            Action::Reset(route) => {
+                self.action = None;
+                if let Some(number) = self.forget_route(route) {
+                    world.network.reset(number);
+                }
+            }
+            Action::GaveUp => {
+                self.action = None;
+                if matches!(self.waiting, Waiting::ForLease { .. }) {
+                    self.without_lease();
+                }
+            }
+            Action::Lost { attempt } => {
+                self.action = None;
+                world.record(EventKind::LostDelivered { attempt });
+                if let Some(held) = self.held.as_mut().filter(|held| held.attempt == attempt) {
+                    held.lost = true;
+                }
+            }
+        }
+        true
+    }
+
+    fn begin(&mut self, world: &mut World, attempt: AttemptId) {
+        self.attempts = attempt.number;
+        self.votes = 0;
+        let number = attempt.number;
+        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
+        let token = token_of(attempt, world.choices.bits(draw(Label::Token)));
+        let jitter = world.choices.bits(draw(Label::Jitter));
+        let now = self.now(world);
+        world.record(self.attempt_began(&world.plan, attempt, now));
+        self.subject.begin(FreshAttempt { attempt, token, jitter }, now);
+    }
+
+    fn attempt_began(&self, plan: &Plan, attempt: AttemptId, now: Now) -> EventKind {
+        let scenario = &plan.scenario;
+        let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
+        let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
+        let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
+        let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
+        let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
+        EventKind::AttemptBegan {
+            attempt,
+            clock: self.subject.lease_clock(),
+            t1_local_ns: now.lease_ns,
+            ttl_ns: if expires { ttl.0 } else { u64::MAX },
+            drift_ns: if gives_up_drift { drift_ns } else { 0 },
+            needed: (nodes / 2 + 1) as u8,
+        }
+    }
+
+    fn write(&mut self, world: &mut World, route: Route, request: Request) {
+        let Some(number) = self.connection(route) else { return };
+        let command = world.clients.number_command();
+        let Request { attempt, ask, .. } = request;
+        let (node, op) = (route.node, ask.op());
+        world.record(EventKind::Written { command, attempt, node, op });
+        let message = Packet::Request(Request { command, ..request });
+        world.send(number, Direction::Up, Arrival::Message(message));
+    }
+
+    fn decided(
+        &mut self,
+        world: &mut World,
+        attempt: AttemptId,
+        counted: NodeIds,
+        deadline_local_ns: u64,
+    ) {
+        let t2_local_ns = self.now(world).lease_ns;
+        let outcome = Settlement::Granted;
+        world.record(EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns });
+        world.record(EventKind::AttemptSettled { attempt, outcome });
+        self.drawn_token = world.resource.draw_fencing_token();
+    }
+
+    /// Delivers the lease to the application.
+    pub(super) fn deliver(&mut self, world: &mut World) {
+        let now = self.now(world);
+        let Some(Delivered { attempt, clock, deadline_ns, fencing_token }) =
+            self.subject.deliver(now)
+        else {
+            return;
+        };
+        let fencing_token = fencing_token.unwrap_or(self.drawn_token);
+        self.rounds = 0;
+        world.record(EventKind::GrantDelivered {
+            attempt,
+            clock,
+            deadline_local_ns: deadline_ns,
+            fencing_token,
+        });
+        self.got_lease = true;
+        if matches!(self.waiting, Waiting::ForLease { .. }) {
+            self.waiting = Waiting::Nothing;
+        }
+        let (lost, seen_version, in_section) = (false, BLIND, false);
+        self.held = Some(Held { attempt, fencing_token, lost, seen_version, in_section });
+    }
+}

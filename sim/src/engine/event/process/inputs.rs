@@ -1,0 +1,129 @@
+//! What reaches a process: messages, the ends of connections, and timers.
+
+use super::{Process, Waiting};
+use crate::history::{Answer, ClockKind, EventKind, OpKind};
+use crate::scenario::Point;
+use crate::subject::{ReplyValue, Subject};
+use crate::world::{ConnectionState, Due, Input, World};
+
+impl Process {
+    pub(super) fn take_in(&mut self, world: &mut World, input: Input) {
+        if let Input::Response(number, response) = input {
+            let attempt = response.attempt;
+            let current = attempt.number == self.attempts && response.op == OpKind::Set;
+            let node = world.plan.node_at(world.network.connection(number).server);
+            if current && !self.reach(world, attempt, Point::Reply, Some(node)) {
+                return;
+            }
+            let yes = current && response.answer() == Answer::Yes;
+            if yes && self.votes + 1 == self.quorum && !self.reach(world, attempt, Point::T2, None)
+            {
+                return;
+            }
+            self.votes += usize::from(yes);
+        }
+        world.clients.take_input(self.client);
+        let now = self.now(world);
+        match input {
+            Input::Connected(number) => {
+                let connection = world.network.connection_mut(number);
+                if connection.state == ConnectionState::Dialing {
+                    connection.state = ConnectionState::Open;
+                    if let Some(route) = self.route(number) {
+                        self.subject.handle_connected(route, now);
+                    }
+                }
+            }
+            Input::Forgot(number) => {
+                if let Some(route) = self.route(number) {
+                    self.subject.handle_keys_lost(route, now);
+                    self.tell_eligibility(world);
+                }
+            }
+            Input::Closed(number) | Input::Reset(number) => {
+                world.network.connection_mut(number).state = ConnectionState::Closed;
+                if let Some(route) = self.route(number) {
+                    self.forget_route(route);
+                    self.subject.handle_closed(route, now);
+                }
+            }
+            Input::Response(number, response) => {
+                let node = world.plan.node_at(world.network.connection(number).server);
+                let attempt = response.attempt;
+                let (command, op) = (response.command, response.op);
+                let answer = response.answer();
+                world.record(EventKind::Delivered { command, attempt, node, op, answer });
+                if let Some(route) = self.route(number) {
+                    self.subject.handle_response(route, response, now);
+                }
+                if op == OpKind::Introduce || response.word == ReplyValue::NotServing {
+                    self.tell_eligibility(world);
+                }
+            }
+            Input::StoreServed if self.waiting == Waiting::ForWrite => {
+                self.waiting = Waiting::Nothing;
+            }
+            Input::StoreServed => {}
+            Input::StoreVersion(version) => {
+                if let Some(held) = &mut self.held
+                    && self.waiting == Waiting::ForVersion
+                {
+                    held.seen_version = version;
+                    let attempt = held.attempt;
+                    self.waiting = Waiting::Nothing;
+                    world.record(EventKind::ReadDone { attempt, version });
+                }
+            }
+        }
+    }
+
+    pub(super) fn expire_timer(&mut self, world: &mut World) -> bool {
+        self.subject_due_boot_ns = self.subject.poll_timeout_boot_ns();
+        let Some(due_ns) = self.subject_due_boot_ns else { return false };
+        let now = self.now(world);
+        if due_ns > now.boot_ns {
+            return false;
+        }
+        self.subject.handle_timeout(now);
+        true
+    }
+
+    pub(super) fn arm_timer(&mut self, world: &mut World) {
+        let clocks = &world.clocks[self.host];
+        let boot = |at_ns| clocks.true_at(ClockKind::Boot, at_ns);
+        let own = match self.waiting {
+            Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
+            Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns) => boot(at_ns),
+            Waiting::UntilTrue(at_ns) => Some(at_ns),
+            Waiting::ForExtension
+            | Waiting::ForLoss
+            | Waiting::ForVersion
+            | Waiting::ForWrite
+            | Waiting::Nothing => None,
+        };
+        let subject = self.subject_due_boot_ns.and_then(boot);
+        let at_ns = [own, subject].into_iter().flatten().min().unwrap_or(u64::MAX);
+        if at_ns == self.timer_at_ns && at_ns > world.now_ns() {
+            return;
+        }
+        self.timer_serial += 1;
+        self.timer_at_ns = at_ns;
+        if at_ns != u64::MAX {
+            let what = Due::Timer { client: self.client, serial: self.timer_serial };
+            world.agenda.schedule(at_ns.max(world.now_ns()), what);
+        }
+    }
+
+    /// Records the nodes whose votes begin or cease to count for the client.
+    pub(super) fn tell_eligibility(&mut self, world: &mut World) {
+        let Subject::Redlock(subject) = &self.subject else { return };
+        for node in self.eligible_from_ns.ids() {
+            let from_local_ns = subject.eligible_from_ns(node);
+            if core::mem::replace(&mut self.eligible_from_ns[node], from_local_ns) != from_local_ns
+            {
+                let client = self.client;
+                world.record(EventKind::Eligible { client, node, from_local_ns });
+            }
+        }
+    }
+}

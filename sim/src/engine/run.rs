@@ -1,0 +1,95 @@
+//! The course of a run: the clients, then the probe, then the remaining messages.
+
+use super::{Kept, Outcome};
+use crate::world::World;
+
+/// An engine in the middle of a run, as its course needs it.
+pub(super) trait Run {
+    /// Looks at the world.
+    fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T;
+
+    /// Returns true if every client but the probe has done all its steps, or is dead.
+    fn are_clients_done(&self) -> bool;
+
+    /// Starts the probe: the client that shows that the lock is available again after the faults.
+    fn start_probe(&mut self);
+
+    /// Returns true if the probe has been granted a lease.
+    fn has_probe_lease(&self) -> bool;
+
+    /// Returns true if a client has a timer that will fire.
+    fn has_timers(&self) -> bool;
+
+    /// Lets the next thing happen, if it is due by `limit_ns`; returns false if nothing is.
+    fn step(&mut self, limit_ns: u64) -> bool;
+}
+
+/// Part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The clients run.
+    Clients,
+    /// The probe may try until `until_ns`.
+    Probe { until_ns: u64 },
+    /// The remaining messages may arrive until `until_ns`.
+    Drain { until_ns: u64 },
+}
+
+/// Runs to the end.
+pub(super) fn run(run: &mut impl Run) {
+    let mut phase = Phase::Clients;
+    while let Some(next) = phase.next(run) {
+        phase = next;
+        let limit_ns = match phase {
+            Phase::Clients => run.look(|world| world.plan.end_ns),
+            Phase::Drain { until_ns } | Phase::Probe { until_ns } => until_ns,
+        };
+        if !run.step(limit_ns) {
+            break;
+        }
+    }
+}
+
+impl Phase {
+    /// Returns the present phase; `None` if the run is over.
+    fn next(self, run: &mut impl Run) -> Option<Self> {
+        match self {
+            Self::Clients if !run.are_clients_done() => Some(self),
+            Self::Clients if !run.look(|world| world.plan.has_faults) => Some(Self::drain(run)),
+            Self::Clients if run.look(|world| world.faults.has_open()) => Some(self),
+            Self::Clients => {
+                let until_ns = run.look(|world| world.now_ns() + world.plan.probe_patience_ns);
+                run.start_probe();
+                Some(Self::Probe { until_ns })
+            }
+            Self::Probe { .. } if run.has_probe_lease() => Some(Self::drain(run)),
+            Self::Probe { .. } => Some(self),
+            Self::Drain { .. } => {
+                let is_quiet = run.look(|world| {
+                    let waiting = world.recorder.oracle().must_last_until_ns();
+                    waiting.is_none_or(|until_ns| until_ns <= world.now_ns())
+                        && !world.agenda.awaits_arrivals()
+                });
+                (!is_quiet || run.has_timers()).then_some(self)
+            }
+        }
+    }
+
+    fn drain(run: &impl Run) -> Self {
+        Self::Drain { until_ns: run.look(|world| world.now_ns() + world.plan.grace_ns) }
+    }
+}
+
+/// Ends the history of a run and judges it; moves the events to `kept` if it is given.
+pub(super) fn judge(world: &mut World, seed: u64, kept: Kept<'_>) -> Outcome {
+    world.end();
+    let recorder = &mut world.recorder;
+    if let Some(kept) = kept {
+        *kept = recorder.take_kept();
+    }
+    let hash = recorder.hash();
+    let oracle = recorder.oracle_mut();
+    let verdicts = oracle.finish();
+    let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
+    Outcome { seed, hash, verdicts, counters, faults_begun }
+}

@@ -1,0 +1,181 @@
+//! A scenario prepared for a run: names resolved, times in nanoseconds, steps split into
+//! operations. It depends neither on the seed nor on who runs it.
+
+mod clients;
+mod cluster;
+mod faults;
+mod script;
+mod strike;
+
+pub(crate) use self::clients::{Op, PlannedOp, probe_ops};
+pub(crate) use self::cluster::PlannedServer;
+use self::cluster::{Delays, planned_clocks, planned_delays, planned_servers};
+use self::faults::planned_faults;
+pub(crate) use self::script::Script;
+pub(crate) use self::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
+use crate::history::{ClientId, FaultId, HostId, Id, NodeId};
+use crate::ids::{IdVec, ServerId, StrikeId};
+use crate::scenario::{At, Case, Hold, Scenario, Start, WORKER};
+
+/// Error: the scenario asks for something that cannot be planned, in the words of the scenario
+/// file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unplannable(pub(crate) String);
+
+/// Everything about a case that does not depend on the seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) scenario: Scenario,
+    pub(crate) ops: IdVec<ClientId, Vec<PlannedOp>>,
+    pub(crate) faults: IdVec<StrikeId, PlannedFault>,
+    /// The servers of the nodes, in their order, followed by the replicas.
+    pub(crate) servers: IdVec<ServerId, PlannedServer>,
+    /// Number of nodes.
+    pub(crate) node_count: usize,
+    /// Wall-clock offset and rate of each host.
+    pub(crate) clocks: IdVec<HostId, (i64, i32)>,
+    /// Shortest and longest one-way delay from host to host.
+    pub(crate) delays: Delays,
+    pub(crate) sync_takes_ns: u64,
+    /// Phase within a second at which nodes begin their syncs; `None` if it is drawn.
+    pub(crate) sync_at_ns: Option<u64>,
+    pub(crate) has_faults: bool,
+    pub(crate) has_points: bool,
+    pub(crate) warm: bool,
+    /// The lock's key, the same on every node.
+    pub(crate) key: Vec<u8>,
+    /// Key of the fencing counter beside it.
+    pub(crate) counter_key: Vec<u8>,
+    /// Longest time after the end of the last client in which its remaining messages may arrive.
+    pub(crate) grace_ns: u64,
+    /// Longest time that the probe may try.
+    pub(crate) probe_patience_ns: u64,
+    /// Latest end of a run.
+    pub(crate) end_ns: u64,
+}
+
+impl Plan {
+    pub(crate) fn new(case: &Case) -> Result<Self, Unplannable> {
+        let scenario = case.scenario.clone();
+        if scenario.clients.iter().any(|client| client.subject == WORKER) {
+            let what = "the subject `worker`: `serve` puts such clients under test";
+            return Err(Unplannable(String::from(what)));
+        }
+        let fleet_ns = scenario.fleet_max_ttl().0;
+        let timeout_ns = scenario.lock.node_timeout.0;
+        let faults = IdVec::from(planned_faults(&scenario)?);
+        let last_ns = last_time_named(&scenario);
+        let end_ns =
+            scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
+        Ok(Self {
+            ops: clients::planned_ops(&scenario),
+            servers: planned_servers(&scenario, &faults),
+            node_count: scenario.cluster.nodes.len(),
+            clocks: planned_clocks(&scenario),
+            delays: planned_delays(&scenario),
+            sync_takes_ns: scenario.cluster.disk.sync_takes.0,
+            sync_at_ns: scenario.cluster.disk.sync_at.map(|at| at.0),
+            has_faults: scenario.faults.iter().any(|fault| fault.enabled),
+            has_points: faults.values().any(|it| matches!(it.begin, Begin::Before { .. })),
+            warm: scenario.cluster.connections == Start::Warm,
+            key: scenario.lock.resource.clone().into_bytes(),
+            counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
+            grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
+            probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
+            end_ns,
+            faults,
+            scenario,
+        })
+    }
+
+    /// Returns true if the scenario has replicas.
+    pub(crate) fn has_replicas(&self) -> bool {
+        self.servers.len() > self.node_count
+    }
+
+    /// Returns the server on this host, if the host has one.
+    #[inline]
+    pub(crate) fn server_at(&self, host: HostId) -> Option<ServerId> {
+        if host.index() < self.node_count {
+            return Some(ServerId(host.0));
+        }
+        let first = self.servers.get(ServerId::at(self.node_count))?;
+        let replica = host.0.checked_sub(first.host.0)?;
+        Some(ServerId::at(self.node_count + usize::from(replica)))
+    }
+
+    /// Returns the node that begins with this server; `None` for a replica.
+    pub(crate) fn first_node_of(&self, server: ServerId) -> Option<NodeId> {
+        (server.index() < self.node_count).then_some(NodeId(server.0))
+    }
+
+    /// Returns the name of a fault.
+    pub(crate) fn fault_name(&self, fault: FaultId) -> &str {
+        &self.scenario.faults[fault.index()].id
+    }
+
+    /// Returns true if the scenario has this node.
+    pub(crate) fn has_node(&self, node: NodeId) -> bool {
+        node.index() < self.node_count
+    }
+
+    /// Returns the nodes.
+    pub(crate) fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        NodeId::first(self.node_count)
+    }
+
+    /// Returns the probe.
+    pub(crate) fn probe(&self) -> ClientId {
+        self.scenario.probe()
+    }
+
+    /// Returns the host of a client.
+    #[inline]
+    pub(crate) fn client_host(&self, client: ClientId) -> HostId {
+        HostId::at(self.node_count + client.index())
+    }
+
+    /// Returns the client on this host.
+    ///
+    /// # Panics
+    ///
+    /// If the host is a server's.
+    #[inline]
+    pub(crate) fn client_at(&self, host: HostId) -> ClientId {
+        ClientId::at(host.index() - self.node_count)
+    }
+
+    /// Returns the node whose server is, or may be, on this host.
+    ///
+    /// # Panics
+    ///
+    /// If the host has no server.
+    pub(crate) fn node_at(&self, host: HostId) -> NodeId {
+        let server = self.server_at(host).expect("the host of a server");
+        self.servers[server].node
+    }
+}
+
+fn last_time_named(scenario: &Scenario) -> u64 {
+    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
+    let steps = steps.flat_map(|step| [step.at, step.acquire.and_then(|acquire| acquire.until)]);
+    let faults = scenario.faults.iter().flat_map(|fault| {
+        let at = match fault.at {
+            At::Time(span) => Some(span),
+            At::Point(_) => None,
+        };
+        [at, fault.until, fault.lasts]
+    });
+    let spans = scenario.clients.iter().flat_map(|client| &client.steps).map(|step| {
+        let held = match step.hold {
+            Some(Hold::For { length, .. }) => length.0,
+            _ => 0,
+        };
+        let extending = step.extend.map_or(0, |extend| {
+            extend.every.map_or(0, |every| every.0) * u64::from(extend.times.unwrap_or(1))
+        });
+        held + step.sleep.map_or(0, |span| span.0) + extending
+    });
+    steps.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0) + spans.sum::<u64>()
+}

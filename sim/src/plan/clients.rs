@@ -1,0 +1,161 @@
+//! The operations of the applications, and the subjects that they use.
+
+use redlock_client::protocol::{self, RetryDelay};
+
+use super::Plan;
+use crate::history::ClientId;
+use crate::ids::IdVec;
+use crate::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step};
+use crate::subject::{
+    Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
+};
+
+/// One operation of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Acquire(Acquire),
+    AwaitLost,
+    Enter,
+    Leave,
+    Look,
+    Read,
+    Extend {
+        ttl_ns: u64,
+    },
+    Release,
+    Sleep {
+        ns: u64,
+    },
+    /// Sleeps until `ns` have passed or the lease is over.
+    SleepOrLost {
+        ns: u64,
+    },
+    Write {
+        blind: bool,
+    },
+}
+
+/// An [`Op`] and the earliest true time at which it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedOp {
+    pub(crate) not_before_ns: u64,
+    pub(crate) op: Op,
+}
+
+impl Plan {
+    /// Returns the subject of a client. The probe has the first client's.
+    pub(crate) fn subject(&self, id: ClientId) -> Subject {
+        let scenario = &self.scenario;
+        let is_probe = id == self.probe();
+        let client = scenario.client(id).unwrap_or(&scenario.clients[0]);
+        let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
+        let fleet_max_ttl = scenario.fleet_max_ttl().duration();
+        let nodes = scenario.cluster.nodes.len();
+        let settings = Settings {
+            nodes,
+            ttl,
+            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            node_timeout: scenario.lock.node_timeout.duration(),
+            retry: RetryDelay::from(scenario.lock.retry),
+            extensions_max: scenario.lock.extensions_max,
+            plain_extensions: scenario.lock.plain_extensions,
+        };
+        match kind_of(client) {
+            Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
+            Kind::Ours => {
+                let ours = RedlockClient::new(id, &scenario.lock, ttl, fleet_max_ttl, nodes);
+                Subject::Redlock(Box::new(ours))
+            }
+            Kind::Php { socket_timeout } => {
+                Subject::Php(Box::new(PhpClient::new(settings, socket_timeout)))
+            }
+            Kind::Policy(mut policy) => {
+                if is_probe {
+                    policy.fixed_retry = None;
+                }
+                policy.connect = match client.connections {
+                    Some(Connections::FreshPerCommand) => Connect::FreshPerCommand,
+                    Some(Connections::Pooled) => Connect::Pooled,
+                    Some(Connections::SecondForRelease) => Connect::SecondForRelease,
+                    None => policy.connect,
+                };
+                Subject::Policy(Box::new(PolicyClient::new(policy, settings)))
+            }
+        }
+    }
+}
+
+/// Returns the operations of the probe.
+pub(crate) fn probe_ops() -> Vec<PlannedOp> {
+    let patient = Acquire { attempts: Some(u32::MAX), ..Acquire::default() };
+    [Op::Acquire(patient), Op::Release].map(|op| PlannedOp { not_before_ns: 0, op }).to_vec()
+}
+
+/// Returns the operations of every client.
+pub(super) fn planned_ops(scenario: &Scenario) -> IdVec<ClientId, Vec<PlannedOp>> {
+    scenario.clients.iter().map(|client| ops_of(client, scenario.lock.ttl)).collect()
+}
+
+fn kind_of(client: &Client) -> Kind {
+    kind(&client.subject).expect("a valid scenario names a known subject")
+}
+
+fn ops_of(client: &Client, ttl: Span) -> Vec<PlannedOp> {
+    let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
+    let looks = kind_of(client).looks_before_section();
+    let mut ops = Vec::new();
+    for step in &client.steps {
+        let first = ops.len();
+        plan_step(step, (looks, own_ttl_ns), &mut ops);
+        if let (Some(at), Some(planned)) = (step.at, ops.get_mut(first)) {
+            planned.not_before_ns = at.0;
+        }
+    }
+    ops
+}
+
+fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>) {
+    let mut push = |op| ops.push(PlannedOp { not_before_ns: 0, op });
+    if let Some(acquire) = step.acquire {
+        push(Op::Acquire(acquire));
+    }
+    if step.look.is_some() {
+        push(Op::Look);
+    }
+    let enters = step.enter.map(|enter| enter.unchecked);
+    if let Some(unchecked) = enters.or(step.hold.map(|_| false)) {
+        if looks && !unchecked {
+            push(Op::Look);
+        }
+        push(Op::Enter);
+    }
+    match step.hold {
+        Some(Hold::For { length, or_lost: false }) => push(Op::Sleep { ns: length.0 }),
+        Some(Hold::For { length, or_lost: true }) => push(Op::SleepOrLost { ns: length.0 }),
+        Some(Hold::UntilDeadline) => push(Op::AwaitLost),
+        None => {}
+    }
+    if step.read.is_some() {
+        push(Op::Read);
+    }
+    if let Some(write) = step.write {
+        push(Op::Write { blind: write.blind });
+    }
+    if let Some(extend) = step.extend {
+        for _ in 0..extend.times.unwrap_or(1) {
+            if let Some(every) = extend.every {
+                push(Op::Sleep { ns: every.0 });
+            }
+            push(Op::Extend { ttl_ns: extend.ttl.map_or(ttl_ns, |ttl| ttl.0) });
+        }
+    }
+    if step.leave.is_some() || step.hold.is_some() {
+        push(Op::Leave);
+    }
+    if step.release.is_some() {
+        push(Op::Release);
+    }
+    if let Some(span) = step.sleep {
+        push(Op::Sleep { ns: span.0 });
+    }
+}

@@ -1,0 +1,281 @@
+//! Execution of requests by servers.
+
+use core::time::Duration;
+
+use redlock_client::protocol::{Introduction, RunId, Token};
+
+use super::World;
+use super::cluster::Role;
+use super::key_events::key_ended;
+use crate::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
+use crate::ids::{ConnectionId, ServerId};
+use crate::master::{
+    self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
+};
+use crate::scenario::Point;
+use crate::subject::{Ask, ReplyValue, Request, Response};
+
+impl World {
+    /// Executes a request. Messages that it pushes leave before any other request is answered.
+    pub(crate) fn execute(&mut self, connection: ConnectionId, request: Request) {
+        let server = self.plan.server_at(self.network.connection(connection).server);
+        let server = server.expect("commands are for servers");
+        self.execute_request(server, connection, request);
+        self.push(server);
+    }
+
+    /// Executes the waiting requests after a stall, in one turn and in the order of each
+    /// connection.
+    pub(super) fn drain_inbox(&mut self, server: ServerId) {
+        while !self.cluster[server].is_blocked()
+            && let Some((connection, request)) = self.cluster[server].inbox.pop_front()
+        {
+            self.execute(connection, request);
+        }
+        self.end_turn(server);
+    }
+
+    /// Returns the introduction of a server, with its canary.
+    pub(crate) fn introduction(&mut self, server: ServerId) -> Introduction {
+        // Whole milliseconds, so that a fleet begins every run at the same age.
+        let wall_us = self.wall_ms(server) * 1_000;
+        let (said, canary) = self.cluster[server].redis.introduce(wall_us);
+        Introduction {
+            run_id: RunId(said.run_id),
+            uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
+            is_master: said.is_master,
+            canary,
+        }
+    }
+
+    /// Executes a request and answers it, or postpones it.
+    fn execute_request(&mut self, server: ServerId, connection: ConnectionId, request: Request) {
+        if request.ask.op() == OpKind::Set {
+            let node = self.plan.servers[server].node;
+            self.reach(request.attempt, Point::Execute, Some(node));
+            let host = &mut self.cluster[server];
+            if !host.redis.is_running() {
+                return;
+            }
+            if host.stalls > 0 {
+                return host.inbox.push_front((connection, request));
+            }
+        }
+        let Request { command, attempt, ask, .. } = request;
+        let role = self.cluster[server].replication.role;
+        let word = match ask {
+            Ask::Greet => {
+                self.speak_of_itself(server, connection);
+                Some(ReplyValue::Ok)
+            }
+            Ask::Introduce if self.wire.is_some() => {
+                self.execute_bytes(server, connection, &request).map(|(word, _)| word)
+            }
+            Ask::Introduce => Some(ReplyValue::Introduction(self.introduction(server))),
+            _ if self.cluster[server].redis.is_replica() => {
+                if let Some(word) = self.refuse_bytes(server, connection, &request) {
+                    return self.answer_without_key(server, connection, &request, word);
+                }
+                None
+            }
+            Ask::Wait { replicas, timeout_ms } => {
+                let wanted = (replicas, timeout_ms);
+                return self.wait_for_replicas(server, connection, request, wanted);
+            }
+            _ => self.execute_on_key(server, connection, &request),
+        };
+        if self.plan.has_replicas() {
+            self.cluster.note_written(server, connection);
+        }
+        if let Some(word) = word.filter(|_| role == Role::Deposed && ask.op() != OpKind::Introduce)
+        {
+            // The commands of a deposed master do not count as the node's.
+            return self.answer_without_key(server, connection, &request, word);
+        }
+        let response =
+            Response { command, attempt, op: ask.op(), word: word.unwrap_or(ReplyValue::Error) };
+        self.answer(connection, server, response);
+    }
+
+    /// Executes a request on a key; returns `None` if the server must be asked in another form.
+    /// Histories record only the actions of the node's master.
+    fn execute_on_key(
+        &mut self,
+        server: ServerId,
+        connection: ConnectionId,
+        request: &Request,
+    ) -> Option<ReplyValue> {
+        if self.wire.is_none() {
+            let done = self.execute_natively(server, request);
+            let word = word_of(&done.reply, request);
+            return Some(self.tell_of_key(server, request, word, &done));
+        }
+        let (word, done) = self.execute_bytes(server, connection, request)?;
+        Some(self.tell_of_key(server, request, word, &done))
+    }
+
+    /// Executes a request on a key if clients do not speak bytes.
+    fn execute_natively(&mut self, server: ServerId, request: &Request) -> Executed {
+        let wall_ms = self.wall_ms(server);
+        let value = request.token.as_bytes();
+        let extends_plainly = self.plan.scenario.cluster.server.extends_plainly();
+        let command = match request.ask {
+            Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
+            Ask::Delete => KeyCommand::Del,
+            Ask::Expire { ttl_ms } => {
+                KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
+            }
+            Ask::ExtendPlainly { ttl_ms } if extends_plainly => {
+                KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
+            }
+            Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
+                KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
+            }
+            Ask::Get => KeyCommand::Get,
+            Ask::TimeLeft => KeyCommand::Pttl,
+            Ask::GetSet => KeyCommand::Set {
+                value,
+                condition: SetCondition::Always,
+                expiry: SetExpiry::Never,
+                get: true,
+            },
+            Ask::Greet | Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
+            Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
+            Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
+                set_if_missing(value, as_ms(ms), false)
+            }
+            Ask::SetOrShow { ttl_ms } => set_if_missing(value, as_ms(ttl_ms), true),
+            // A time in the past leaves no key. A key that lives for 1 ms has the same effect.
+            Ask::SetUntil { wall_ms: until_ms } => {
+                set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
+            }
+        };
+        let writer = Writer::Attempt(request.attempt);
+        let command = Command::Key { key: &self.plan.key, command };
+        self.cluster[server].redis.execute(command, wall_ms, writer)
+    }
+
+    /// Records the effect on the key, and returns the reply.
+    fn tell_of_key(
+        &mut self,
+        server: ServerId,
+        request: &Request,
+        word: ReplyValue,
+        done: &Executed,
+    ) -> ReplyValue {
+        let node = self.plan.servers[server].node;
+        let tells = self.cluster[server].is_master();
+        if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, expired));
+        }
+        let Request { command, attempt, ask, .. } = *request;
+        let op = ask.op();
+        let answer = Response { command, attempt, op, word }.answer();
+        if tells {
+            self.record(EventKind::Executed {
+                command,
+                attempt,
+                node,
+                op,
+                answer,
+                changed: done.effect.change != Change::Nothing,
+                before: done.effect.before,
+                after: done.effect.after,
+                expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
+            });
+        }
+        if let Some(ended) = done.ended.as_ref().filter(|_| tells) {
+            self.record(key_ended(node, ended));
+        }
+        if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
+            // The key may now end before the time for which the expiry cycle is scheduled.
+            self.reschedule_expiry(server);
+        }
+        if op == OpKind::Set && answer == Answer::Yes {
+            self.schedule_expiry(server);
+        }
+        if word == ReplyValue::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+            return self.count(server, Writer::Attempt(attempt));
+        }
+        word
+    }
+
+    /// Executes the second half of the script that sets the key and counts. Histories record only
+    /// the lock's key, not the counter.
+    fn count(&mut self, server: ServerId, writer: Writer) -> ReplyValue {
+        let wall_ms = self.wall_ms(server);
+        let incr = Command::Key { key: &self.plan.counter_key, command: KeyCommand::Incr };
+        match self.cluster[server].redis.execute(incr, wall_ms, writer).reply {
+            master::Reply::Integer(count) => ReplyValue::Integer(count),
+            _ => ReplyValue::Error,
+        }
+    }
+
+    /// Records and sends the reply to a request that leaves the key unchanged.
+    #[cold]
+    pub(super) fn answer_without_key(
+        &mut self,
+        server: ServerId,
+        connection: ConnectionId,
+        request: &Request,
+        word: ReplyValue,
+    ) {
+        let Request { command, attempt, ask, .. } = *request;
+        let op = ask.op();
+        let response = Response { command, attempt, op, word };
+        let node = self.plan.servers[server].node;
+        let stored = self.stored(node);
+        let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
+        let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
+        let answer = response.answer();
+        self.record(EventKind::Executed {
+            command,
+            attempt,
+            node,
+            op,
+            answer,
+            changed: false,
+            before: writer,
+            after: writer,
+            expires_wall_ms,
+        });
+        self.answer(connection, server, response);
+        let is_vote = op == OpKind::Set && answer == Answer::Yes;
+        if is_vote && self.cluster[server].replication.role == Role::Deposed {
+            let by = Writer::Nobody;
+            let (writer, cause) = (Writer::Attempt(attempt), KeyEnd::FailedOver);
+            self.record(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: u64::MAX });
+        }
+    }
+
+    /// Returns the lock's key as the node's master stores it.
+    fn stored(&self, node: NodeId) -> Option<&Entry> {
+        self.cluster[self.cluster.master(node)].redis.keyspace().stored(&self.plan.key)
+    }
+}
+
+fn word_of(reply: &master::Reply, request: &Request) -> ReplyValue {
+    match reply {
+        // With `NX … GET` a nil reply means that the key was missing and was set.
+        master::Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => ReplyValue::Ok,
+        master::Reply::Bulk(held) => {
+            let own = held[..] == request.token.as_bytes()[..];
+            let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
+            token.map_or(ReplyValue::Error, |token| ReplyValue::Value { token, own })
+        }
+        master::Reply::Error(_) => ReplyValue::Error,
+        master::Reply::Integer(value) => ReplyValue::Integer(*value),
+        master::Reply::Introduction(_) => unreachable!("INFO was not asked"),
+        master::Reply::Nil => ReplyValue::Nil,
+        master::Reply::Ok => ReplyValue::Ok,
+    }
+}
+
+fn set_if_missing(value: &[u8], ttl_ms: i64, get: bool) -> KeyCommand<'_> {
+    let (condition, expiry) = (SetCondition::Missing, SetExpiry::Px(ttl_ms));
+    KeyCommand::Set { value, condition, expiry, get }
+}
+
+fn as_ms(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,53 @@
+//! The active expiry cycles of the servers.
+
+use super::key_events::key_ended;
+use super::{Due, World};
+use crate::ids::ServerId;
+use crate::scenario::ActiveExpiry;
+
+impl World {
+    /// Schedules the active expiry cycle for the expiry of the next key, 1 ms later if the
+    /// scenario's active expiry is late.
+    pub(super) fn schedule_expiry(&mut self, server: ServerId) {
+        let wall_ms = self.wall_ms(server);
+        let host = &mut self.cluster[server];
+        // A replica waits for its master to delete keys.
+        if host.redis.is_replica() {
+            return;
+        }
+        let Some(when_ms) = host.redis.keyspace().next_expiry() else { return };
+        if core::mem::replace(&mut host.is_expiry_scheduled, true) {
+            return;
+        }
+        let late_ms = u64::from(self.plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
+        let wall_ns = (when_ms + late_ms).max(wall_ms) * 1_000_000;
+        if let Some(at_ns) = self.clocks.wall_at(&self.plan.servers[server], wall_ns) {
+            let at_ns = at_ns.max(self.now_ns());
+            self.agenda.schedule(at_ns, Due::Expiry { server });
+        }
+    }
+
+    /// Schedules the cycle again: the next expiry, or the clock, has changed.
+    pub(super) fn reschedule_expiry(&mut self, server: ServerId) {
+        self.cluster[server].is_expiry_scheduled = false;
+        self.schedule_expiry(server);
+    }
+
+    pub(super) fn expire_keys(&mut self, server: ServerId) {
+        let wall_ms = self.wall_ms(server);
+        let Self { cluster, recorder, agenda, plan, .. } = self;
+        let host = &mut cluster[server];
+        host.is_expiry_scheduled = false;
+        if !host.redis.is_running() || host.is_blocked() || host.redis.is_replica() {
+            return;
+        }
+        let (tells, node) = (host.is_master(), plan.servers[server].node);
+        host.redis.expire_active(wall_ms, |ended| {
+            if tells {
+                recorder.record(agenda.now_ns(), key_ended(node, &ended));
+            }
+        });
+        self.end_turn(server);
+        self.schedule_expiry(server);
+    }
+}
