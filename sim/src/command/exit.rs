@@ -1,8 +1,9 @@
 //! Exit codes of the command, and errors that end it.
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+
+use crate::report::OutError;
 
 /// Exit code of the command. The variants are in order of severity, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,7 @@ impl Stop {
     }
 
     /// An error for a directory `out` into which reports cannot be written.
-    pub(super) fn unwritable(out: &Path, error: &io::Error) -> Self {
+    pub(super) fn unwritable(out: &Path, error: &OutError) -> Self {
         let message = format!("error: reports cannot be written to {}: {error}", out.display());
         Self::usage(message + "\n  = help: `--out` names another directory")
     }

@@ -177,6 +177,9 @@ pub(super) struct Timeline<'a> {
     pub(super) end_ns: u64,
     /// Granted attempts, ordered by beginning. The first is called L1.
     granted: Vec<AttemptId>,
+    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
+    /// was delivered.
+    clients: u8,
 }
 
 impl<'a> Timeline<'a> {
@@ -254,13 +257,9 @@ impl<'a> Timeline<'a> {
         !self.writes.is_empty()
     }
 
-    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
-    /// was delivered.
+    /// Returns the number of clients that are drawn.
     pub(super) fn clients(&self) -> u8 {
-        let own = self.scenario.clients.len() as u8;
-        let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == own);
-        let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
-        own + u8::from(in_vain)
+        self.clients
     }
 
     /// Returns true if the client of the attempt is drawn.
