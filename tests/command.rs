@@ -34,15 +34,15 @@ fn a_run_says_what_was_expected_and_what_happened() {
     let folder = folder("run", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "--seeds", "0..40", "--jobs", "2"]).code(0).stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-met     clock-jump  event 0..40  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), as expected
-met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..40  everything holds
-met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everything holds
+met     clock-jump  event 0..40  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), as expected  (40 distinct runs, 120 of 120 attempts granted)
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..40  everything holds  (40 distinct runs, 120 of 9999 attempts granted)
+met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everything holds  (40 distinct runs, 120 of 10268 attempts granted)
 
-3 cases met, 0 failed; 120 runs; reports: reports/index.html
+3 cases met, 0 failed; 120 runs, 360 leases in 1.6 s; reports: reports/index.html
 
 "#]]);
     assert!(folder.join("reports/results.json").is_file());
-    assert!(folder.join("reports/clock-jump/base.0.jsonl").is_file());
+    assert!(folder.join("reports/clock-jump/base.0.jsonl.gz").is_file());
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn the_same_run_writes_the_same_reports() {
     let folder = folder("same", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "--jobs", "1", "--out", "one"]).code(0);
     redlock_sim(&folder, &["run", "--jobs", "3", "--out", "two"]).code(0);
-    for file in ["results.json", "index.html", "clock-jump.html", "clock-jump/base.0.jsonl"] {
+    for file in ["results.json", "index.html", "clock-jump.html", "clock-jump/base.0.jsonl.gz"] {
         let read = |out: &str| fs::read(folder.join(out).join(file)).unwrap();
         assert!(read("one") == read("two"), "{file} differs");
     }
@@ -63,7 +63,7 @@ fn unexpected_violation_is_explained_and_can_be_replayed() {
     let told = redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..9"]).code(1);
     told.stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-FAILED  clock-jump  event 7..9  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), expected to hold
+FAILED  clock-jump  event 7..9  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), expected to hold  (2 distinct runs, 6 of 6 attempts granted)
         exclusive-section: expected to hold, violated by 2 of 2 seeds
 
 VIOLATION exclusive-section  clock-jump  seed 7
@@ -71,20 +71,20 @@ VIOLATION exclusive-section  clock-jump  seed 7
   blame   clock(C)
   replay  redlock-sim replay clock-jump --seed 7
 
-met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 7..9  everything holds
-met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everything holds
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 7..9  everything holds  (2 distinct runs, 6 of 506 attempts granted)
+met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everything holds  (2 distinct runs, 6 of 518 attempts granted)
 
-2 cases met, 1 failed; 6 runs; reports: reports/index.html
+2 cases met, 1 failed; 6 runs, 18 leases in 0.5 s; reports: reports/index.html
 
 "#]]);
     redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
-hash    [..], as in reports/clock-jump/base.7.jsonl
+hash    [..], as in reports/clock-jump/base.7.jsonl.gz
   mutual-exclusion     violated (clock(C))              expected violated (clock(C))
 ! exclusive-section    violated (clock(C))              expected to hold
 ...
 "#]]);
-    let stored = "reports/clock-jump/base.7.jsonl";
+    let stored = "reports/clock-jump/base.7.jsonl.gz";
     redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
 hash    [..], equal to that of its events
@@ -146,6 +146,125 @@ error: reports cannot be written to reports: File too large (os error 27)
     assert!(files(&folder) == before, "the reports have changed");
 }
 
+#[test]
+fn a_run_replaces_the_reports_of_the_run_before_and_nothing_else() {
+    let other = GOOD.replace("\"clock-jump\"", "\"other\"");
+    let folder = folder("replaced", &[("clock-jump.toml", GOOD), ("other.toml", &other)]);
+    redlock_sim(&folder, &["run", "--seeds", "0..2"]).code(0);
+    fs::write(folder.join("reports/notes.html"), "mine").unwrap();
+    fs::write(folder.join("reports/other/notes.txt"), "mine").unwrap();
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "1..2"]).code(0);
+    let left: Vec<PathBuf> = files(&folder.join("reports")).into_keys().collect();
+    let left = left.iter().map(|it| it.strip_prefix(folder.join("reports")).unwrap());
+    let left: Vec<&str> = left.map(|it| it.to_str().unwrap()).collect();
+    assert_eq!(
+        left,
+        [
+            "clock-jump/a-jump-inside-the-drift-allowance-is-harmless.1.jsonl.gz",
+            "clock-jump/base.1.jsonl.gz",
+            "clock-jump/five-votes-survive-one-forgetful-node.1.jsonl.gz",
+            "clock-jump.html",
+            "index.html",
+            "notes.html",
+            "other/notes.txt",
+            "results.json",
+        ]
+    );
+}
+
+#[test]
+fn a_directory_with_an_index_of_others_is_refused() {
+    let folder = folder("foreign", &[("clock-jump.toml", GOOD)]);
+    fs::create_dir(folder.join("site")).unwrap();
+    for name in ["index.html", "results.json"] {
+        fs::write(folder.join("site").join(name), "{}").unwrap();
+        let said = redlock_sim(&folder, &["run", "--out", "site"]).code(2).stdout_eq("");
+        said.stderr_eq(format!(
+            "error: reports cannot be written to site: site/{name} was not written by redlock-sim\n  \
+             = help: `--out` names another directory\n"
+        ));
+    }
+}
+
+#[test]
+fn quiet_says_only_what_is_not_as_expected() {
+    let bad = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
+    let bad = bad.replace("\"clock-jump\"", "\"bad\"");
+    let folder = folder("quiet", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2", "-q"]).code(0).stdout_eq("");
+    redlock_sim(&folder, &["replay", "clock-jump", "--seed", "1", "-q"]).code(0).stdout_eq("");
+    redlock_sim(&folder, &["run", "--seeds", "0..2", "--quiet"]).code(1).stdout_eq(str![[r#"
+FAILED  bad  event 0..2 [..]
+...
+5 cases met, 1 failed; 12 runs, [..] leases in [..] s; reports: reports/index.html
+
+"#]]);
+}
+
+#[test]
+fn verbose_says_every_verdict_story_and_event() {
+    let folder = folder("verbose", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2", "-v"]).code(0).stdout_eq(str![
+        [r#"
+scenarios: ./scenarios, 3 cases
+met     clock-jump  event 0..2 [..]
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+...
+VIOLATION mutual-exclusion  clock-jump  seed 0
+...
+"#]
+    ]);
+    redlock_sim(&folder, &["replay", "clock-jump", "--seed", "0", "-v"]).code(0).stdout_eq(str![[
+        r#"
+...
+     0     0.000 000 000  A         wall clock is set or runs true from here
+...
+ [..]  —         the run is over
+
+"#
+    ]]);
+}
+
+#[test]
+fn colours_are_for_terminals_or_for_those_who_ask() {
+    let folder = folder("colours", &[("clock-jump.toml", GOOD)]);
+    let said = |color: &str| {
+        let run = ["run", "clock-jump", "--seeds", "0..2", "--color", color];
+        let run = redlock_sim(&folder, &run).code(0);
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    assert!(!said("auto").contains('\u{1b}') && !said("never").contains('\u{1b}'));
+    assert!(said("always").contains("\u{1b}[32mmet\u{1b}[0m     clock-jump  event"));
+}
+
+#[test]
+fn a_typo_is_answered_with_the_nearest_word() {
+    let folder = folder("typos", &[("clock-jump.toml", GOOD)]);
+    for (arguments, tip) in [
+        (&["rnu"][..], "'run'"),
+        (&["run", "--engine", "turmoul"], "'turmoil'"),
+        (&["run", "--sed", "1"], "'--seeds'"),
+        (&["serve", "--profile", "redis-7.1"], "'redis-7.0'"),
+        (&["list", "--format", "jsn"], "'json'"),
+    ] {
+        let said = redlock_sim(&folder, arguments).code(2);
+        let said = String::from_utf8(said.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("tip: ") && said.contains(tip), "{said}");
+    }
+}
+
+#[test]
+fn help_of_each_command_has_examples() {
+    let folder = folder("help", &[("clock-jump.toml", GOOD)]);
+    for command in ["run", "replay", "check", "list", "serve", "master"] {
+        let said = redlock_sim(&folder, &[command, "--help"]).code(0);
+        let said = String::from_utf8(said.get_output().stdout.clone()).unwrap();
+        let (_, examples) = said.split_once("Examples:\n").expect(command);
+        let all = format!("  redlock-sim {command}");
+        assert!(examples.lines().all(|line| line.starts_with(&all)), "{examples}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_played_if_reports_cannot_be_written() {
@@ -181,13 +300,13 @@ fn replay_that_differs_from_the_stored_history_is_inconclusive() {
     let folder = folder("stale", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
     // Simulate a change of the code: the same case, another history.
-    let at = |seed: u64| folder.join(format!("reports/clock-jump/base.{seed}.jsonl"));
+    let at = |seed: u64| folder.join(format!("reports/clock-jump/base.{seed}.jsonl.gz"));
     fs::write(at(5), fs::read(at(0)).unwrap()).unwrap();
     let replay = ["replay", "clock-jump", "--seed", "5"];
     redlock_sim(&folder, &replay).code(3).stdout_eq(str![[r#"
 clock-jump  event  seed 5
 hash    [..], expected [..]
-        the code has changed since reports/clock-jump/base.5.jsonl was stored
+        the code has changed since reports/clock-jump/base.5.jsonl.gz was stored
 ...
 "#]]);
 }
@@ -303,7 +422,10 @@ skipped clock-jump  the engine `turmoil` does not support [..]
 fn a_truncated_or_foreign_history_is_refused_with_its_line() {
     let folder = folder("history", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "clock-jump", "--seeds", "0..2"]).code(0);
-    let text = fs::read_to_string(folder.join("reports/clock-jump/base.0.jsonl")).unwrap();
+    let stored = fs::File::open(folder.join("reports/clock-jump/base.0.jsonl.gz")).unwrap();
+    let text = std::io::read_to_string(flate2::read::GzDecoder::new(stored)).unwrap();
+    fs::write(folder.join("plain.jsonl"), &text).unwrap();
+    redlock_sim(&folder, &["check", "plain.jsonl"]).code(0);
     let (head, _) = text.trim_end().rsplit_once('\n').unwrap();
     fs::write(folder.join("truncated.jsonl"), head).unwrap();
     fs::write(folder.join("foreign.jsonl"), GOOD).unwrap();
@@ -348,7 +470,7 @@ fn without_a_folder_the_scenarios_of_the_build_are_played() {
     fs::remove_dir(folder.join("scenarios")).unwrap();
     redlock_sim(&folder, &["run", "canonical", "--seeds", "0..2"]).code(0).stdout_eq(str![[r#"
 scenarios: built in, [..] cases
-met     canonical  event 0..2  everything holds
+met     canonical  event 0..2  everything holds  (2 distinct runs, 4 of 94 attempts granted)
 ...
 "#]]);
 }

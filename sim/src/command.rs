@@ -7,10 +7,12 @@ mod explore;
 mod lines;
 mod list;
 mod master;
+mod paint;
 mod replay;
 mod run;
 mod select;
 mod serve;
+mod suggest;
 
 use std::ffi::OsString;
 
@@ -26,7 +28,9 @@ use arguments::{Arguments, Command};
 ///
 /// Errors go to standard error. Invalid arguments and requests for help end the process.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments = Arguments::parse_from(arguments);
+    let arguments = Arguments::try_parse_from(arguments)
+        .unwrap_or_else(|error| suggest::with_nearest(error).exit());
+    paint::use_colors(arguments.color);
     let done = match &arguments.command {
         None => run::run(&arguments::Run::default()),
         Some(Command::Run(arguments)) => run::run(arguments),
@@ -38,7 +42,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
     let exit = done.unwrap_or_else(|stop| {
-        eprintln!("{stop}");
+        anstream::eprintln!("{}", paint::paint(&stop.message));
         stop.exit
     });
     let Some(error) = lines::unwritten() else { return exit };

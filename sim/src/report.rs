@@ -4,7 +4,6 @@
 //! Every report is a function of its input alone: no date, no path and no float in a text. The same
 //! runs give the same bytes.
 
-use std::io;
 use std::path::Path;
 
 use crate::history::Event;
@@ -16,6 +15,8 @@ use crate::search::CaseResult;
 mod block;
 mod clocks;
 pub mod drift;
+mod earlier;
+mod events;
 mod faults;
 #[cfg(test)]
 mod fixture;
@@ -36,13 +37,22 @@ mod versions;
 mod words;
 
 pub use block::violation_block;
+pub use earlier::OutError;
+pub use events::events_table;
 pub use readme::readme_table;
 pub use versions::versions_page;
 
+use earlier::Earlier;
 use staged::Staged;
 
 /// Build of the harness, as reports name it.
 pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
+
+/// Name of the file with the results for programs.
+const RESULTS: &str = "results.json";
+
+/// Name of the page that leads to all others.
+const INDEX: &str = "index.html";
 
 /// A case after its runs, with the histories that were kept.
 #[derive(Clone, Debug)]
@@ -51,6 +61,8 @@ pub struct Played {
     pub result: CaseResult,
     /// Seeds and their histories, ordered by seed.
     pub kept: Vec<(u64, Vec<Event>)>,
+    /// Family of the scenario: the folder of its file. Empty if there is none.
+    pub family: String,
 }
 
 impl Played {
@@ -76,41 +88,54 @@ impl Played {
             seeds.clone().filter(|&seed| !self.violations(seed).is_empty()).collect();
         if shown.is_empty() { seeds.take(1).collect() } else { shown }
     }
+}
 
-    /// Path of the history of `seed`, relative to the directory of the reports.
-    #[must_use]
-    pub fn history_file(&self, seed: u64) -> String {
-        format!("{}/{}.{seed}.jsonl", self.result.case.scenario.name, page::anchor(self))
-    }
+/// Path of the history of `seed`, relative to the directory of the reports.
+#[must_use]
+pub fn history_file(result: &CaseResult, seed: u64) -> String {
+    let name = &result.case.scenario.name;
+    format!("{name}/{}.{seed}.{}", page::anchor(result), file::EXTENSION)
+}
+
+/// Path of the page of the scenario `name`, relative to the directory of the reports.
+fn page_file(name: &str) -> String {
+    format!("{name}.html")
 }
 
 /// Writes all reports into the directory `out`: `results.json`, `index.html`, `NAME.html` for each
-/// scenario, and `NAME/slug.SEED.jsonl` for each history that was kept.
+/// scenario, and `NAME/slug.SEED.jsonl.gz` for each history that was kept. Removes the files of an
+/// earlier run, as its `results.json` lists them, and nothing else.
 ///
 /// # Errors
 ///
-/// If a file cannot be written; then all files are as they were before.
-pub fn write(out: &Path, played: &[Played]) -> io::Result<()> {
+/// If a file cannot be written, or if there are reports that this command did not write; then all
+/// files are as they were before.
+pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
+    let earlier = Earlier::read(out)?;
     let mut staged = Staged::default();
-    let results = results::Results::new(played.iter().map(|one| &one.result));
-    staged.write(out.join("results.json"), &results.to_json())?;
-    staged.write(out.join("index.html"), &index::draw(played))?;
+    let results = results::Results::new(played);
+    staged.write(out.join(RESULTS), &results.to_json())?;
+    staged.write(out.join(INDEX), &index::draw(played))?;
     for (name, cases) in scenarios(played) {
-        staged.write(out.join(format!("{name}.html")), &page::draw(&cases, true))?;
+        staged.write(out.join(page_file(name)), &page::draw(&cases, true))?;
     }
     for one in played {
         write_histories(&mut staged, out, one)?;
     }
-    staged.commit()
+    let written = staged.commit()?;
+    earlier.remove_except(&written)?;
+    Ok(())
 }
 
-/// Creates the directory `out`, and checks that files can be written there.
+/// Creates the directory `out`, and checks that reports can be written there.
 ///
 /// # Errors
 ///
-/// If the directory cannot be created, or a file cannot be written there.
-pub fn check_writable(out: &Path) -> io::Result<()> {
-    Staged::default().create(out.join("results.json")).map(drop)
+/// If the directory cannot be created, if a file cannot be written there, or if there are reports
+/// that this command did not write.
+pub fn check_writable(out: &Path) -> Result<(), OutError> {
+    Staged::default().create(out.join(RESULTS))?;
+    Earlier::read(out).map(drop)
 }
 
 /// Groups the cases by scenario, in the order in which each scenario first appears.
@@ -126,7 +151,7 @@ fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
     found
 }
 
-fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> io::Result<()> {
+fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> std::io::Result<()> {
     for (seed, events) in &played.kept {
         let header = Header {
             schema: crate::history::SCHEMA,
@@ -135,9 +160,9 @@ fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> io::Resu
             seed: *seed,
             case: played.result.case.clone(),
         };
-        let mut to = staged.create(out.join(played.history_file(*seed)))?;
-        file::write(&mut to, &header, events)?;
-        io::Write::flush(&mut to)?;
+        let mut to = staged.create(out.join(history_file(&played.result, *seed)))?;
+        file::write_compressed(&mut to, &header, events)?;
+        std::io::Write::flush(&mut to)?;
     }
     Ok(())
 }

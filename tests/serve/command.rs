@@ -51,7 +51,7 @@ reports: OUT/index.html
 "#]]
     );
     assert_eq!(process.wait().unwrap().code(), Some(0));
-    let history = format!("{out}/serve/base.serve.0.jsonl");
+    let history = format!("{out}/serve/base.serve.0.jsonl.gz");
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
     check.assert().code(0);
 }
@@ -75,7 +75,7 @@ fn a_termination_ends_with_verdict_and_files() {
         assert!(kill.success());
         assert!(lines.any(|line| line.contains("mutual-exclusion")), "{signal}");
         assert_eq!(process.wait().unwrap().code(), Some(0), "{signal}");
-        for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl"] {
+        for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl.gz"] {
             assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
         }
     }
@@ -98,8 +98,12 @@ fn a_command_line_that_makes_no_sense_serves_nothing() {
         Command::new(env!("CARGO_BIN_EXE_redlock-sim")).current_dir(folder).args(arguments).assert()
     };
     run(&["serve", "--profile", "redis-7.1", "--base-port", "0"]).code(2).stderr_eq(str![[r#"
-error: there is no profile `redis-7.1`
-  = help: did you mean `redis-7.0`?
+error: invalid value 'redis-7.1' for '--profile <NAME>'
+  [possible values: redis-7.0, redis-7.2, redis-8.4, valkey-9]
+
+  tip: a similar value exists: 'redis-7.0'
+
+For more information, try '--help'.
 
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);

@@ -2,62 +2,120 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::explore::Assumption;
+use crate::master::profile::{PROFILES, Profile};
 use crate::scenario::{Override, SeedRange, Span};
 use crate::search::Engine;
 
-/// Plays Redis locks against what goes wrong, judges what happened, and explains it.
+/// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every
+/// violation.
 ///
-/// Without a command every scenario is played: those in `./scenarios`, or else those built in.
+/// Without a command, runs every scenario: those in `./scenarios`, or else the built-in ones.
 #[derive(Debug, Parser)]
-#[command(name = "redlock-sim", version, after_help = EXIT_CODES)]
+#[command(name = "redlock-sim", version, after_help = AFTER_HELP)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
+    /// Use of colours; `auto` heeds the terminal and the variable NO_COLOR
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(super) color: Color,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 every expectation met, 1 an expectation failed, 2 usage, \
-                          invalid file or no place for reports, 3 inconclusive, 4 nothing \
-                          selected, 5 nondeterminism, 70 internal error";
+const AFTER_HELP: &str = "\
+Examples:
+  redlock-sim                                    run every scenario
+  redlock-sim run node-clock-jump                run one scenario, with all of its cases
+  redlock-sim replay node-clock-jump --seed 0    explain one run
+
+Exit codes:
+  0 every expectation met, 1 an expectation failed, 2 usage, invalid file or no place for reports,
+  3 inconclusive, 4 nothing selected, 5 nondeterminism, 70 internal error";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  redlock-sim run tag:counterexample --seeds 0..10
+  redlock-sim run pause-in-flight --engine turmoil -v
+  redlock-sim run node-clock-jump --set fault.jump.clock-jump.by=90ms --out /tmp/jump
+  redlock-sim run ./my-scenarios/ -q && echo as expected";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  redlock-sim replay node-clock-jump --seed 0
+  redlock-sim replay pause-sweep::deliver --seed 7 -v";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  redlock-sim check reports/node-clock-jump/base.0.jsonl.gz";
+
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  redlock-sim explore --for 60s
+  redlock-sim explore --subject redlock-no-step-3 --plans 10000
+  redlock-sim explore --break clock --break memory --seed 7";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  redlock-sim list
+  redlock-sim list --format json | jq -r '.[].cases[].name'";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  redlock-sim serve --nodes 3 --for 60s
+  redlock-sim serve ./three-clocks-jump.toml --profile valkey-9";
+
+const MASTER_EXAMPLES: &str = "\
+Examples:
+  redlock-sim master --port 7000
+  redlock-sim master --profile valkey-9 --port 7000 --requirepass secret";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Play scenarios by many seeds, compare with what they expect, write reports
+    /// Run scenarios with many seeds, compare with their expectations, write reports
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Play one run again and tell what happened
+    /// Repeat one run and explain it
+    #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
     /// Judge a stored history again
+    #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// Play random scenarios, judge each by the assumptions that it keeps, shrink what is found
+    /// Run random scenarios, judge each by the assumptions that it keeps, shrink what is found
+    #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Explore),
-    /// Say which scenarios there are
+    /// List scenarios and their cases
+    #[command(after_help = LIST_EXAMPLES)]
     List(List),
-    /// Serve masters on loopback TCP, for any client
+    /// Serve simulated masters on loopback TCP, for any client
+    #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
-    /// Be one master, in the place of `redis-server` and with its options
+    /// Run one simulated server that accepts `redis-server`'s options
+    #[command(after_help = MASTER_EXAMPLES)]
     Master(Master),
 }
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Run {
-    /// Scenarios (NAME), cases (NAME::CASE), files or folders, tags (tag:TAG); all if not given
+    /// Scenarios (NAME), cases (NAME::CASE), files, folders, tags (tag:TAG); all if not given
     #[arg(value_name = "NAME|PATH|tag:TAG")]
     pub(super) which: Vec<String>,
-    /// What plays: `event` or `turmoil`
-    #[arg(long, default_value_t)]
+    /// Engine of the runs
+    #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Engine,
-    /// The seeds, the end excluded, instead of the scenario's own
+    /// Seeds, the end excluded, instead of the scenario's own
     #[arg(long, value_name = "A..B")]
     pub(super) seeds: Option<SeedRange>,
-    /// How many threads; one a core if not given
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Number of threads; one per core if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) jobs: Option<u16>,
     #[command(flatten)]
     pub(super) settings: Settings,
     #[command(flatten)]
     pub(super) out: Out,
+    #[command(flatten)]
+    pub(super) amount: Amount,
 }
 
 impl Default for Run {
@@ -69,32 +127,38 @@ impl Default for Run {
             jobs: None,
             settings: Settings::default(),
             out: Out { out: PathBuf::from(OUT) },
+            amount: Amount::default(),
         }
     }
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Replay {
-    /// The scenario (NAME), case (NAME::CASE) or file
+    /// Scenario (NAME), case (NAME::CASE) or file
     #[arg(value_name = "NAME[::CASE]")]
     pub(super) which: String,
-    /// The seed
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..u64::MAX))]
+    /// Seed of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..u64::MAX))]
     pub(super) seed: u64,
-    /// What plays: `event` or `turmoil`
-    #[arg(long, default_value_t)]
+    /// Engine of the runs
+    #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Engine,
     #[command(flatten)]
     pub(super) settings: Settings,
+    /// Directory of the reports, with whose histories the run is compared
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    pub(super) out: PathBuf,
     #[command(flatten)]
-    pub(super) out: Out,
+    pub(super) amount: Amount,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// A history that a run has stored
-    #[arg(value_name = "HISTORY.jsonl")]
+    /// History that a run has stored, compressed or not
+    #[arg(value_name = "HISTORY.jsonl.gz")]
     pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) amount: Amount,
 }
 
 #[derive(Args, Debug)]
@@ -120,39 +184,39 @@ pub(super) struct Explore {
 
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// How
+    /// Format of the list
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
-    /// The scenario (NAME), case (NAME::CASE) or file whose faults happen; none if not given
+    /// Scenario (NAME), case (NAME::CASE) or file whose faults happen; no faults if not given
     #[arg(value_name = "NAME[::CASE]|PATH")]
     pub(super) which: Option<String>,
-    /// How many masters; 5 if not given. A scenario has its own
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    /// Number of masters, 5 if not given; not for a scenario, which has its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(super) nodes: Option<u8>,
-    /// The port of the first master, those of the others follow; 0: any that are free
+    /// Port of the first master, followed by those of the others; 0 for any free ports
     #[arg(long, value_name = "PORT", default_value_t = 17_000)]
     pub(super) base_port: u16,
-    /// The port of the observer; a hundred above the first master's if not given
+    /// Port of the observer; a hundred above the first master's if not given
     #[arg(long, value_name = "PORT")]
     pub(super) observer_port: Option<u16>,
-    /// Which server the masters are; what the scenario says if not given
-    #[arg(long, value_name = "NAME")]
-    pub(super) profile: Option<String>,
-    /// What is locked: the name of the key, perhaps behind a prefix; the scenario's if not given
+    /// Server that the masters simulate; the scenario's if not given
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    pub(super) profile: Option<&'static Profile>,
+    /// Name of the lock's key, which may follow a prefix; the scenario's if not given
     #[arg(long, value_name = "NAME")]
     pub(super) resource: Option<String>,
-    /// End so long after time 0, and not only when the observer says END
+    /// Stop this long after the run starts, or earlier if the observer says END
     #[arg(long = "for", value_name = "DURATION")]
     pub(super) limit: Option<Span>,
-    /// Let time 0 be when the observer says START, not the first command about the resource
+    /// Start the run when the observer says START, not with the first command about the resource
     #[arg(long)]
     pub(super) wait_for_start: bool,
-    /// The seed by which the lengths of ways are drawn
-    #[arg(long, default_value_t = 0)]
+    /// Seed for message delays
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) settings: Settings,
@@ -162,9 +226,9 @@ pub(super) struct Serve {
 
 #[derive(Args, Debug)]
 pub(super) struct Master {
-    /// Which server it is: redis-7.0, redis-7.2, redis-8.4 or valkey-9
-    #[arg(long, value_name = "NAME")]
-    pub(super) profile: Option<String>,
+    /// Server to simulate; redis-7.0 if not given
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    pub(super) profile: Option<&'static Profile>,
     /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
     #[arg(value_name = "REDIS-OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(super) options: Vec<String>,
@@ -172,13 +236,52 @@ pub(super) struct Master {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
+    /// For people
     Text,
+    /// For programs
     Json,
+}
+
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Amount of output.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct Amount {
+    /// Print only what is not as expected
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Print more: every verdict and story of a case, every event of a replay
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+}
+
+/// Parser of an engine's name.
+fn engines() -> impl TypedValueParser<Value = Engine> {
+    let event = PossibleValue::new("event").help("Protocol machines and a model of the masters");
+    let turmoil = PossibleValue::new("turmoil").help("The real client over simulated TCP");
+    PossibleValuesParser::new([event, turmoil]).try_map(|name| name.parse::<Engine>())
+}
+
+/// Parser of a server's name.
+fn profiles() -> impl TypedValueParser<Value = &'static Profile> {
+    let names = PROFILES.iter().map(|profile| profile.name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| Profile::named(&name).ok_or("there is no such profile"))
 }
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Settings {
-    /// Give a value of the scenario another one: `lock.ttl=5s`, `fault.jump.clock-jump.by=90ms`
+    /// Override a field of the scenario: `lock.ttl=5s`, `fault.jump.clock-jump.by=90ms`
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) overrides: Vec<Override>,
 }
@@ -188,7 +291,7 @@ const OUT: &str = "reports";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Out {
-    /// Where the reports and the histories are
+    /// Directory for pages, results and histories; replaces those of an earlier run there
     #[arg(long, value_name = "DIR", default_value = OUT)]
     pub(super) out: PathBuf,
 }

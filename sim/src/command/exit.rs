@@ -1,6 +1,6 @@
 //! Exit codes of the command, and errors that end it.
 
-use std::io;
+use core::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -63,7 +63,7 @@ impl Stop {
     }
 
     /// An error for a directory `out` into which reports cannot be written.
-    pub(super) fn unwritable(out: &Path, error: &io::Error) -> Self {
+    pub(super) fn unwritable(out: &Path, error: &impl Display) -> Self {
         let message = format!("error: reports cannot be written to {}: {error}", out.display());
         Self::usage(message + "\n  = help: `--out` names another directory")
     }

@@ -18,7 +18,6 @@ use crate::explore::{
     Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
     shrink, text, upper_bound_95,
 };
-use crate::report;
 use crate::scenario::{Property, SUBJECTS, nearest};
 use crate::search::{Engine, replay_checked};
 
@@ -35,7 +34,6 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let frame = frame(arguments)?;
     let folder = arguments.out.out.join("found");
     fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
-    report::check_writable(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
     ctrlc::set_handler(interrupted).map_err(super::run::internal)?;
     let limit = arguments.limit.map(|limit| limit.duration());
     if let Some(limit) = limit {

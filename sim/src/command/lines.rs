@@ -3,10 +3,13 @@
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-use crate::report::{Played, replay_command, results, violation_block};
+use super::paint::paint;
+use crate::history::Event;
+use crate::oracle::{Counters, Violation};
+use crate::report::{Played, history_file, replay_command, results, violation_block};
 use crate::scenario::{Expectation, Property, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
-use crate::{history::Event, oracle::Violation};
+use crate::text;
 
 /// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
 /// away.
@@ -14,7 +17,8 @@ static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes a line to standard output.
 pub(super) fn say(text: impl core::fmt::Display) {
-    if let Err(error) = writeln!(io::stdout().lock(), "{text}")
+    let text = paint(&text.to_string());
+    if let Err(error) = writeln!(anstream::stdout().lock(), "{text}")
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         let _ = UNWRITTEN.set(error);
@@ -30,12 +34,25 @@ pub(super) fn unwritten() -> Option<&'static io::Error> {
 /// not expected. `which` is the selector of the case on the command line.
 #[must_use]
 pub fn told(played: &Played, which: &str) -> String {
+    let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
+    case(&played.result) + &stories(played, which, unexpected)
+}
+
+/// Returns one line for a case, one for each property and each failure, and the story of the first
+/// violation of each property, expected or not.
+pub(super) fn told_in_full(played: &Played, which: &str) -> String {
+    let verdicts = verdicts(&played.result);
+    format!("{}\n{verdicts}{}", case(&played.result), stories(played, which, |_| true))
+}
+
+/// Returns the story of the first violation of each property that `is_told`.
+fn stories(played: &Played, which: &str, is_told: impl Fn(&&PropertyResult) -> bool) -> String {
     let result = &played.result;
-    let mut text = case(result);
-    for found in result.properties.iter().filter(|it| !it.failures.is_empty()) {
+    let mut text = String::new();
+    for found in result.properties.iter().filter(is_told) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
-            let history = played.history_file(*seed);
+            let history = history_file(result, *seed);
             let again = replay_command(&result.case, which, result.engine, *seed, &history);
             let block = block(result, found.property, (*seed, violation), (events, &again));
             text += &format!("\n\n{block}");
@@ -52,7 +69,9 @@ fn case(result: &CaseResult) -> String {
     let asked = seeds.end - seeds.start;
     let done = if *runs == asked { String::new() } else { format!(" ({runs} of {asked} done)") };
     let name = result.name();
-    let mut text = format!("{head}{name}  {engine} {}..{}{done}  {told}", seeds.start, seeds.end);
+    let figures = figures(result);
+    let mut text =
+        format!("{head}{name}  {engine} {}..{}{done}  {told}  {figures}", seeds.start, seeds.end);
     for found in &result.properties {
         for failure in &found.failures {
             text += &format!("\n        {}: {failure}", found.property.name());
@@ -62,6 +81,17 @@ fn case(result: &CaseResult) -> String {
         text += &format!("\n        {}", results::failure(&result.case, failure));
     }
     text
+}
+
+/// Formats how much happened in the runs of a case.
+fn figures(result: &CaseResult) -> String {
+    let Counters { attempts, granted, extended, .. } = result.counters;
+    let mut figures = text::count(result.distinct_histories, "distinct run");
+    figures += &format!(", {granted} of {} granted", text::count(attempts, "attempt"));
+    if extended > 0 {
+        figures += &format!(", {}", text::count(extended, "extension"));
+    }
+    format!("({figures})")
 }
 
 /// Returns true if the line of a case mentions the property. A property that was expected to hold

@@ -10,14 +10,14 @@ use crate::serve::Alone;
 /// Serves until the process ends.
 pub(super) fn master(arguments: &Master) -> Result<Exit, Stop> {
     let mut options = arguments.options.clone();
-    let mut which = arguments.profile.clone();
+    let mut which = arguments.profile;
     if let Some(place) = options.iter().position(|option| option == "--profile") {
         if place + 1 == options.len() {
             return Err(Stop::usage("error: `--profile` needs a value"));
         }
-        which = options.drain(place..place + 2).nth(1);
+        which = options.drain(place..place + 2).nth(1).map(|name| profile(&name)).transpose()?;
     }
-    let profile = which.map_or(Ok(&REDIS_7_0), |name| profile(&name))?;
+    let profile = which.unwrap_or(&REDIS_7_0);
     if options.iter().any(|option| option == "--version" || option == "-v") {
         let Profile { server, version, .. } = profile;
         say(format_args!(

@@ -11,14 +11,14 @@ use crate::engine::Outcome;
 use crate::history::Event;
 use crate::history::file;
 use crate::oracle::Oracle;
-use crate::report::{self, Played};
+use crate::report;
 use crate::scenario;
 use crate::search::{self, CaseResult, Engine};
 use crate::serve;
 
 /// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
-    let Replay { which, seed, engine, settings, out } = arguments;
+    let Replay { which, seed, engine, settings, out, amount } = arguments;
     let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
     let Selected { case, which, .. } = the_one(which, cases)?;
     let unsupported = |error: crate::engine::Unsupported| Stop {
@@ -28,19 +28,27 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let (outcome, events) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
     let (again, _) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
     let result = search::judge_one(&case, engine.name(), &outcome);
+    let (told, mut exit) = hash_lines(&result, &outcome, out);
+    exit = exit.max(exit_of(&result));
+    let is_same = again == outcome;
+    if amount.quiet && exit == Exit::Met && is_same {
+        return Ok(exit);
+    }
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
-    let mut exit = hash_lines(&result, &outcome, &out.out);
-    let stored = Played { result, kept: Vec::new() };
-    let (history, result) = (stored.history_file(*seed), stored.result);
-    tell(&result, &which, &events, &out.out.join(history));
-    if again != outcome {
+    say(told);
+    let history = out.join(report::history_file(&result, *seed));
+    tell(&result, &which, &events, &history);
+    if amount.verbose {
+        say(format_args!("\n{}", report::events_table(&case, &events)));
+    }
+    if !is_same {
         say(format_args!(
             "hash    {:016x} when repeated: one seed gave two different runs",
             again.hash
         ));
         exit = exit.max(Exit::Nondeterminism);
     }
-    Ok(exit.max(exit_of(&result)))
+    Ok(exit)
 }
 
 /// Judges a stored history again.
@@ -66,10 +74,17 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
     let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters, faults_begun };
     let result = search::judge_one(case, engine, &outcome);
+    let exit = exit_of(&result);
+    if arguments.amount.quiet && exit == Exit::Met {
+        return Ok(exit);
+    }
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
     tell(&result, &case.full_name(), &stored.events, path);
-    Ok(exit_of(&result))
+    if arguments.amount.verbose {
+        say(format_args!("\n{}", report::events_table(case, &stored.events)));
+    }
+    Ok(exit)
 }
 
 /// Prints all verdicts, and the story of each violation. `history` is the path of the run's
@@ -90,30 +105,25 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
     }
 }
 
-/// Prints the hash of the run, and compares it with the stored history of an earlier run, if there
-/// is one.
-fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
+/// Compares the hash of the run with the stored history of an earlier run, if there is one. Returns
+/// what is to be said.
+fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Exit) {
     let actual = outcome.hash;
-    let played = Played { result: result.clone(), kept: Vec::new() };
-    let path = out.join(played.history_file(outcome.seed));
+    let path = out.join(report::history_file(result, outcome.seed));
     match file::read_path(&path) {
         Ok(stored) if stored.header.case != result.case => {
-            say(format_args!("hash    {actual:016x}; {} is of another setting", path.display()));
-            Exit::Met
+            let other = format!("{} is of another setting", path.display());
+            (format!("hash    {actual:016x}; {other}"), Exit::Met)
         }
         Ok(stored) if stored.hash == actual => {
-            say(format_args!("hash    {actual:016x}, as in {}", path.display()));
-            Exit::Met
+            (format!("hash    {actual:016x}, as in {}", path.display()), Exit::Met)
         }
         Ok(stored) => {
-            say(format_args!("hash    {actual:016x}, expected {:016x}", stored.hash));
-            say(format_args!("        the code has changed since {} was stored", path.display()));
-            Exit::Inconclusive
+            let changed = format!("the code has changed since {} was stored", path.display());
+            let expected = format!("hash    {actual:016x}, expected {:016x}", stored.hash);
+            (format!("{expected}\n        {changed}"), Exit::Inconclusive)
         }
-        Err(_) => {
-            say(format_args!("hash    {actual:016x}; no history of this run is stored"));
-            Exit::Met
-        }
+        Err(_) => (format!("hash    {actual:016x}; no history of this run is stored"), Exit::Met),
     }
 }
 
@@ -130,6 +140,6 @@ pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected,
         return Ok(cases.remove(0));
     }
     let names: Vec<String> = cases.iter().take(20).map(|it| it.case.full_name()).collect();
-    let message = format!("error: `{which}` is {} cases, and one is played again", cases.len());
-    Err(Stop::usage(format!("{message}\n  = help: say which: {}", names.join(", "))))
+    let message = format!("error: `{which}` has {} cases; name one", cases.len());
+    Err(Stop::usage(format!("{message}\n  = help: {}", names.join(", "))))
 }

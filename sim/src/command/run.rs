@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::arguments::Run;
+use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::select::{self, Selected};
@@ -31,7 +31,9 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
         pool.build_global().map_err(internal)?;
     }
     ctrlc::set_handler(interrupted).map_err(internal)?;
-    say(format_args!("scenarios: {origin}, {} cases", cases.len()));
+    if !arguments.amount.quiet {
+        say(format_args!("scenarios: {origin}, {} cases", cases.len()));
+    }
     let mut session = Session::new(arguments, &cases);
     for selected in &cases {
         if STOPPED.load(Ordering::Relaxed) {
@@ -66,7 +68,7 @@ impl<'a> Session<'a> {
             seeds.end - seeds.start
         };
         let total = cases.iter().map(seeds).fold(0, u64::saturating_add);
-        let target = if io::stderr().is_terminal() {
+        let target = if io::stderr().is_terminal() && !arguments.amount.quiet {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -100,13 +102,17 @@ impl<'a> Session<'a> {
         };
         // A panic in one case must not keep the other cases from being played.
         match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
-            Ok(Ok(played)) => self.add(played, &selected.which),
+            Ok(Ok(played)) => {
+                self.add(Played { family: selected.family.clone(), ..played }, &selected.which)
+            }
             Ok(Err(unsupported)) => {
                 self.unsupported += 1;
                 if selected.by_name {
                     self.exit(Exit::Inconclusive);
                 }
-                self.say(&format!("skipped {name}  {unsupported}"));
+                if selected.by_name || !self.arguments.amount.quiet {
+                    self.say(&format!("skipped {name}  {unsupported}"));
+                }
             }
             Err(_) => {
                 self.exit(Exit::Internal);
@@ -123,7 +129,12 @@ impl<'a> Session<'a> {
             return;
         }
         self.exit(exit_of(result));
-        self.say(&lines::told(&played, which));
+        let Amount { quiet, verbose } = self.arguments.amount;
+        if verbose {
+            self.say(&lines::told_in_full(&played, which));
+        } else if !quiet || exit_of(result) != Exit::Met {
+            self.say(&lines::told(&played, which));
+        }
         self.played.push(played);
     }
 
@@ -147,7 +158,12 @@ impl<'a> Session<'a> {
             self.exit(Exit::Inconclusive);
             summary += ", stopped before the end";
         }
-        say(format_args!("{summary}; {runs} runs; reports: {}", out.join("index.html").display()));
+        let granted: u64 = self.played.iter().map(|it| it.result.counters.granted).sum();
+        summary += &format!("; {runs} runs, {granted} leases");
+        summary += &format!(" in {:.1} s", self.bar.elapsed().as_secs_f64());
+        if !self.arguments.amount.quiet || self.exit != Exit::Met {
+            say(format_args!("{summary}; reports: {}", out.join("index.html").display()));
+        }
         Ok(self.exit)
     }
 }
@@ -170,7 +186,7 @@ pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupporte
             kept.push((seed, search::replay_checked(campaign.case, campaign.engine, seed)?.1));
         }
     }
-    Ok(Played { result, kept })
+    Ok(Played { result, kept, family: String::new() })
 }
 
 /// Returns the exit code for the result of one case.

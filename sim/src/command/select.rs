@@ -17,6 +17,8 @@ pub(super) struct Selected {
     pub(super) by_name: bool,
     /// Selector that matches this case alone.
     pub(super) which: String,
+    /// Family of the scenario.
+    pub(super) family: String,
 }
 
 /// The scenarios in which names and tags are looked up, and their origin.
@@ -161,7 +163,8 @@ impl Selection<'_> {
                         By::Folder | By::File => word(file.path(), &case),
                     };
                     let by_name = matches!(by, By::Name | By::File);
-                    self.cases.push(Selected { case, by_name, which });
+                    let family = file.family().to_owned();
+                    self.cases.push(Selected { case, by_name, which, family });
                 }
             }
             if let (Some(slug), false) = (slug, found) {

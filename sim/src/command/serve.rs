@@ -6,7 +6,6 @@ use super::lines::{self, say};
 use super::replay::the_one;
 use super::run::exit_of;
 use super::select;
-use crate::master::profile::Profile;
 use crate::report;
 use crate::scenario::Case;
 use crate::search::{CaseResult, Observed};
@@ -20,7 +19,7 @@ const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without fau
 /// Serves until asked to end, then judges the run.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
-    let profile = profile(arguments, &case)?;
+    let profile = arguments.profile.unwrap_or_else(|| case.scenario.cluster.server.into());
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {
@@ -83,12 +82,6 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
         scenario.lock.resource.clone_from(resource);
     }
     Ok(case)
-}
-
-/// Returns the profile of the masters: the one named on the command line, or else the scenario's.
-fn profile(arguments: &Serve, case: &Case) -> Result<&'static Profile, Stop> {
-    let server = case.scenario.cluster.server;
-    arguments.profile.as_deref().map_or_else(|| Ok(server.into()), select::profile)
 }
 
 fn refused(refusal: Refusal) -> Stop {

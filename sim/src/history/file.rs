@@ -1,4 +1,5 @@
-//! Stored histories: files of JSON lines, which [`read`] validates before use.
+//! Stored histories: files of JSON lines, which [`read`] validates before use. Runs store them
+//! compressed with gzip; a reader takes both forms.
 //!
 //! The first line is the [`Header`], each further line is one [`Event`], and the last line is the
 //! hash of the history; without the hash, a truncated file could pass for a short run. The header
@@ -6,9 +7,12 @@
 //! reason this is the only file of `history` that imports the neighbouring module `scenario`.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _};
 use std::path::Path;
 
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +20,12 @@ use super::{Event, HistoryHash, SCHEMA};
 use crate::scenario::Case;
 
 mod bounds;
+
+/// Extension of a compressed history.
+pub const EXTENSION: &str = "jsonl.gz";
+
+/// First bytes of a gzip file. No line of JSON begins with them.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Maximum length of a line, in bytes. A header holds a whole scenario; events are far shorter.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
@@ -127,6 +137,23 @@ pub fn write<'a>(
     Ok(hash.value())
 }
 
+/// Writes a history like [`write`], compressed. The same history always gives the same bytes.
+///
+/// # Errors
+///
+/// If `to` cannot be written.
+pub fn write_compressed<'a>(
+    to: &mut impl io::Write,
+    header: &Header,
+    events: impl IntoIterator<Item = &'a Event>,
+) -> io::Result<u64> {
+    // The encoder is slow with many short writes.
+    let mut lines = BufWriter::new(GzEncoder::new(to, Compression::default()));
+    let hash = write(&mut lines, header, events)?;
+    lines.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+    Ok(hash)
+}
+
 fn write_line(to: &mut impl io::Write, line: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *to, line)?;
     to.write_all(b"\n")
@@ -145,12 +172,22 @@ pub fn read_path(path: &Path) -> Result<Stored, ReadError> {
     }
 }
 
-/// Reads a history; errors name it `name`.
+/// Reads a history, compressed or not; errors name it `name`.
 ///
 /// # Errors
 ///
 /// If `source` cannot be read, or is not a complete history of a scenario; see [`Problem`].
-pub fn read(source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
+pub fn read(mut source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
+    match source.fill_buf() {
+        Ok(begin) if begin.starts_with(&GZIP) => {
+            read_text(BufReader::new(MultiGzDecoder::new(source)), name)
+        }
+        Ok(_) => read_text(source, name),
+        Err(error) => Err(ReadError { file: name.to_owned(), line: 1, problem: error.into() }),
+    }
+}
+
+fn read_text(source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
     let mut lines = Lines { source, line: 0, bytes: Vec::new() };
     read_lines(&mut lines).map_err(|problem| ReadError {
         file: name.to_owned(),
@@ -240,7 +277,12 @@ impl<R: BufRead> Lines<R> {
         self.bytes.clear();
         self.line += 1;
         let limit = LINE_BYTES_MAX as u64 + 1;
-        let taken = (&mut self.source).take(limit).read_until(b'\n', &mut self.bytes)?;
+        let mut rest = (&mut self.source).take(limit);
+        let taken =
+            rest.read_until(b'\n', &mut self.bytes).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => Problem::Truncated,
+                _ => Problem::Io(error),
+            })?;
         if taken == 0 {
             return Ok(None);
         }

@@ -435,5 +435,5 @@ fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) 
         counters,
         failures: Vec::new(),
     };
-    Played { result, kept: vec![(0, events)] }
+    Played { result, kept: vec![(0, events)], family: String::from("exchange") }
 }

@@ -1,82 +1,161 @@
-//! The index page: a table of every case against every property.
+//! The index page: the cases that failed, then one line for each scenario, by family.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
-use super::{Played, page};
+use super::{Played, page, page_file, results, scenarios};
 use crate::scenario::Property;
 use crate::search::Observed;
 use crate::text;
 
+/// Filters the lines. The page is complete without it.
+const SCRIPT: &str = include_str!("index.js");
+
+/// Up to this number of scenarios, no family is folded.
+const UNFOLDED_MAX: usize = 12;
+
+/// The cases of one scenario.
+type Group<'a> = (&'a str, Vec<&'a Played>);
+
 pub(super) fn draw(played: &[Played]) -> String {
-    let met = played.iter().filter(|one| one.result.is_met()).count();
+    let groups = scenarios(played);
+    let unfolded = groups.len() <= UNFOLDED_MAX;
     let runs: u64 = played.iter().map(|one| one.result.runs).sum();
+    let failed: Vec<&Played> = played.iter().filter(|one| !one.result.is_met()).collect();
     let body = html! {
         h1 { "Redis locks under faults" }
         p.verdict {
-            @if met == played.len() {
-                span.met { "✓ everything as expected" }
+            @if failed.is_empty() {
+                span.met { "✓ every case as expected" }
             } @else {
-                span.unmet { "✗ " (text::count((played.len() - met) as u64, "case")) " not as expected" }
+                span.unmet { "✗ " (text::count(failed.len() as u64, "case")) " not as expected" }
             }
+            " · " (text::count(groups.len() as u64, "scenario"))
             " · " (text::count(played.len() as u64, "case")) " · " (text::count(runs, "run"))
         }
+        @if !failed.is_empty() { (failures(&failed)) }
         p.note {
-            "✓ held in every run · ✗ violated in every run · ◐ violated in some · – not put to the test · "
-            "? the engine cannot tell. A frame marks what was not expected. "
-            a href="results.json" { "results.json" } " has it for programs."
+            "A line is a scenario with all of its cases: ✓\u{a0}held in every run · ✗\u{a0}violated in every run · "
+            "◐\u{a0}violated in some runs · –\u{a0}not put to the test · ?\u{a0}not judged. "
+            "A violation is an expected one unless it is framed. "
+            a href="results.json" { "results.json" } " has every case for programs."
         }
-        div.wide { table.grid {
-            thead { tr {
-                th { "case" } th { "as expected" }
-                @for property in Property::ALL { th { (property.name().replace('-', " ")) } }
-            } }
-            @for group in played.chunk_by(same_scenario) { (scenario(group)) }
-        } }
+        input #filter type="search" hidden autocomplete="off" aria-label="Filter"
+            placeholder="Filter: words of a title, a name, a tag, a violated property";
+        @for (family, groups) in families(&groups) { (section(family, &groups, unfolded)) }
+        script { (PreEscaped(SCRIPT)) }
     };
-    page::document("Redis locks under faults", &body)
+    page::document("Redis locks under faults", "index", &body)
 }
 
-fn same_scenario(one: &Played, other: &Played) -> bool {
-    one.result.case.scenario.name == other.result.case.scenario.name
-}
-
-fn scenario(group: &[Played]) -> Markup {
-    let scenario = &group[0].result.case.scenario;
-    let file = format!("{}.html", scenario.name);
+/// Lists each case that did not meet its expectations, with the reasons.
+fn failures(failed: &[&Played]) -> Markup {
     html! {
-        tbody {
-            tr.scenario {
-                th colspan=(Property::ALL.len() + 2) {
-                    a href=(file) { (scenario.title) } " " code { (scenario.name) }
+        section.failures {
+            h2 { "Not as expected" }
+            ul {
+                @for one in failed {
+                    @let result = &one.result;
+                    li {
+                        a href=(format!("{}#{}", page_file(&result.case.scenario.name), page::anchor(result))) {
+                            (result.case.scenario.title) ": " (page::heading(result))
+                        }
+                        " " code { (result.name()) }
+                        @for found in &result.properties {
+                            @for failure in &found.failures {
+                                p.failure { (found.property.name()) ": " (failure) }
+                            }
+                        }
+                        @for failure in &result.failures {
+                            p.failure { (results::failure(&result.case, failure)) }
+                        }
+                    }
                 }
             }
-            @for one in group { (case(one, &file)) }
         }
     }
 }
 
-fn case(played: &Played, file: &str) -> Markup {
-    let result = &played.result;
-    let name = result.case.name.as_ref().or(result.case.slug.as_ref());
-    let name = name.map_or("as told", String::as_str);
+/// Groups the scenarios by family, in the order in which each family first appears.
+fn families<'g, 'a>(groups: &'g [Group<'a>]) -> Vec<(&'a str, Vec<&'g Group<'a>>)> {
+    let mut found: Vec<(&str, Vec<&Group<'_>>)> = Vec::new();
+    for group in groups {
+        let family = group.1[0].family.as_str();
+        match found.iter_mut().find(|(known, _)| *known == family) {
+            Some((_, groups)) => groups.push(group),
+            None => found.push((family, vec![group])),
+        }
+    }
+    found
+}
+
+fn section(family: &str, groups: &[&Group<'_>], unfolded: bool) -> Markup {
+    let cases = || groups.iter().flat_map(|(_, cases)| cases);
+    let failed = cases().filter(|one| !one.result.is_met()).count();
     html! {
-        tr {
-            td.case {
-                a href=(format!("{file}#{}", page::anchor(played))) { (name) }
-                @if result.engine != "event" { " (" (result.engine) ")" }
+        details open[unfolded || failed > 0] {
+            summary {
+                span.family { @if family.is_empty() { "scenarios" } @else { (family) } } " "
+                (badge(failed)) " "
+                (text::count(groups.len() as u64, "scenario")) " · "
+                (text::count(cases().count() as u64, "case"))
             }
-            td {
-                @if result.is_met() { span.met { "✓ yes" } } @else { span.unmet { "✗ no" } }
+            table.grid {
+                thead { tr {
+                    th { "scenario" } th { "cases" }
+                    @for property in Property::ALL { th { span { (property.name()) } } }
+                } }
+                tbody { @for (name, cases) in groups { (line(name, cases)) } }
             }
-            @for property in Property::ALL {
-                @match result.properties.iter().find(|it| it.property == property) {
-                    Some(it) => td class=[(!it.failures.is_empty()).then_some("failed")] {
-                        @if it.observed == Observed::Vacuous { span.vacuous { "–" } }
-                        @else { (page::finding(it)) }
-                    }
-                    None => td {}
-                }
-            }
+        }
+    }
+}
+
+/// Says whether all cases met their expectations, or how many did not.
+fn badge(failed: usize) -> Markup {
+    html! {
+        @if failed == 0 { span.met { "✓" } } @else { span.unmet { "✗ " (failed) } }
+    }
+}
+
+fn line(name: &str, cases: &[&Played]) -> Markup {
+    let scenario = &cases[0].result.case.scenario;
+    let failed = cases.iter().filter(|one| !one.result.is_met()).count();
+    html! {
+        tr data-tags=(scenario.tags.join(" ")) {
+            td { a href=(page_file(name)) { (scenario.title) } " " code { (name) } }
+            td { (badge(failed)) " " (cases.len()) }
+            @for property in Property::ALL { (cell(cases, property)) }
+        }
+    }
+}
+
+/// Sums up the verdicts on one property over all cases of a scenario.
+fn cell(cases: &[&Played], property: Property) -> Markup {
+    let results = cases.iter().map(|one| &one.result);
+    let found = results.filter_map(|it| it.properties.iter().find(|it| it.property == property));
+    let found: Vec<_> = found.collect();
+    let all = |observed| found.iter().all(|it| it.observed == observed);
+    let any = |observed| found.iter().any(|it| it.observed == observed);
+    let observed = if all(Observed::Vacuous) {
+        Observed::Vacuous
+    } else if all(Observed::Violated) {
+        Observed::Violated
+    } else if found.iter().any(|it| it.violating_seeds > 0) {
+        Observed::Sometimes
+    } else if any(Observed::Unjudged) {
+        Observed::Unjudged
+    } else {
+        Observed::Holds
+    };
+    let word = results::word(observed);
+    let failed = found.iter().any(|it| !it.failures.is_empty());
+    let class = if failed { format!("{word} failed") } else { word.to_owned() };
+    // Names the property where the columns have no heads: on small screens, to screen readers and
+    // to the filter.
+    let is_named = failed || matches!(observed, Observed::Violated | Observed::Sometimes);
+    html! {
+        td class=(class) {
+            (page::glyph(observed)) @if is_named { span { " " (property.name()) } }
         }
     }
 }

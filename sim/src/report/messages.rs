@@ -64,8 +64,9 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(timeline: &Timeline<'_>, drawn: &[Flight], left_out: &[Flight]) -> Self {
-        let mut instants: Vec<u64> = drawn.iter().flat_map(Flight::instants).collect();
+    /// Both lists are in the order of sending.
+    fn new(timeline: &Timeline<'_>, drawn: &[Flight<'_>], left_out: &[Flight<'_>]) -> Self {
+        let mut instants: Vec<u64> = drawn.iter().flat_map(|flight| flight.instants()).collect();
         let window = instants.iter().copied().min().zip(instants.iter().copied().max());
         let (from_ns, to_ns) = window.unwrap_or((0, 0));
         instants.extend(lifelines::instants(timeline, from_ns, to_ns));
@@ -77,10 +78,8 @@ impl Rows {
         let mut previous: Option<u64> = None;
         for at_ns in instants {
             if let Some(previous) = previous {
-                let omitted = left_out
-                    .iter()
-                    .filter(|flight| (previous..at_ns).contains(&flight.sent_ns))
-                    .count();
+                let before = |at_ns: u64| left_out.partition_point(|flight| flight.sent_ns < at_ns);
+                let omitted = before(at_ns) - before(previous);
                 if omitted > 0 {
                     let messages = text::count(omitted as u64, "message");
                     rows.gaps.push((y + 4 * PX, format!("⋮ {messages} of other attempts")));
@@ -171,7 +170,8 @@ impl Sheet<'_, '_> {
         }
     }
 
-    fn flight(&mut self, flight: &Flight) {
+    fn flight(&mut self, flight: &Flight<'_>) {
+        let label = flight.label(self.timeline);
         let (near, far) = (self.x(flight.client), self.x(flight.server));
         let sent = (near, self.rows.y(flight.sent_ns));
         let class = self.class(flight);
@@ -180,14 +180,14 @@ impl Sheet<'_, '_> {
             let end = (far - side.1 * 3, sent.1 + STEP);
             self.svg.line(&format!("{class} lost"), sent, end);
             self.labels.push(("cross", (end.0, end.1 + 4 * PX), String::from("✕")));
-            self.labels.push((side.0, (far + side.1, end.1 + 3 * PX), flight.label.clone()));
+            self.labels.push((side.0, (far + side.1, end.1 + 3 * PX), label));
             return;
         };
         let arrived = (far, self.rows.y(arrived_ns));
         let late = if flight.is_late { " late" } else { "" };
         self.svg.line(&format!("{class}{late} tip"), sent, arrived);
         let suffix = if flight.is_late { ", late" } else { "" };
-        let label = format!("{}{suffix}", flight.label);
+        let label = format!("{label}{suffix}");
         self.labels.push((side.0, (far + side.1, arrived.1 + 3 * PX), label));
         match flight.answered_ns {
             Some(Some(answered_ns)) => {
@@ -203,7 +203,7 @@ impl Sheet<'_, '_> {
         }
     }
 
-    fn class(&self, flight: &Flight) -> String {
+    fn class(&self, flight: &Flight<'_>) -> String {
         match self.timeline.lease_place(flight.attempt) {
             Some(place) => format!("w o{}", place % 6),
             None => String::from("w stray"),

@@ -2,9 +2,9 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Played, results};
-use crate::scenario::{Scenario, Verdict};
-use crate::search::{Observed, PropertyResult};
+use super::{INDEX, Played, results};
+use crate::scenario::{Client, RestartGuard, Scenario, Verdict};
+use crate::search::{CaseResult, Observed, PropertyResult};
 use crate::text;
 
 mod fit;
@@ -24,21 +24,21 @@ pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
     let Some(first) = played.first() else { return String::new() };
     let scenario = &first.result.case.scenario;
     let body = html! {
-        @if has_index { p.up { a href="index.html" { "all scenarios" } } }
+        @if has_index { p.up { a href=(INDEX) { "all scenarios" } } }
         h1 { (scenario.title) }
         p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
         @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
         @if !scenario.story.is_empty() { p.story { (scenario.story) } }
-        (setting(scenario))
+        p.setting { (setting(scenario)) }
+        (legend())
         @if played.len() > 1 { (contents(played)) }
         @for case in fit::cases(played) { (case) }
-        (legend())
     };
-    document(&scenario.title, &body)
+    document(&scenario.title, "scenario", &body)
 }
 
-/// Returns a complete HTML document that needs no other file.
-pub(super) fn document(title: &str, body: &Markup) -> String {
+/// Returns a complete HTML document that needs no other file. `class` is the CSS class of its body.
+pub(super) fn document(title: &str, class: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,7 +49,7 @@ pub(super) fn document(title: &str, body: &Markup) -> String {
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
+            body class=(class) {
                 (PreEscaped(PATTERNS.trim_end()))
                 main { (body) }
                 footer { "Written by " (super::BUILD) ". Times are true time unless a clock is named." }
@@ -61,8 +61,8 @@ pub(super) fn document(title: &str, body: &Markup) -> String {
     page
 }
 
-/// Describes the set-up of the scenario in a sentence: masters, TTL, delays, clients.
-fn setting(scenario: &Scenario) -> Markup {
+/// Describes the set-up of a case in sentences: masters, TTL, delays, guard, clients.
+fn setting(scenario: &Scenario) -> String {
     let nodes = &scenario.cluster.nodes;
     let masters = text::count(nodes.len() as u64, "master");
     let clients: Vec<String> = scenario
@@ -70,12 +70,26 @@ fn setting(scenario: &Scenario) -> Markup {
         .iter()
         .map(|client| format!("{} ({})", client.id, client.subject))
         .collect();
-    html! {
-        p.setting {
-            (masters) " (" (nodes.join(", ")) "), TTL " (text::length(scenario.lock.ttl.0))
-            ", messages take " (delay(scenario)) ", node timeout "
-            (text::length(scenario.lock.node_timeout.0)) ". Clients: " (text::list(&clients)) "."
-        }
+    let mut setting = format!(
+        "{masters} ({}), TTL {}, messages take {}, node timeout {}",
+        nodes.join(", "),
+        text::length(scenario.lock.ttl.0),
+        delay(scenario),
+        text::length(scenario.lock.node_timeout.0),
+    );
+    // Other subjects have no guard.
+    if scenario.clients.iter().any(Client::is_ours) {
+        setting += &format!(", restart guard {}", guard(scenario.lock.restart_guard));
+    }
+    setting + &format!(". Clients: {}.", text::list(&clients))
+}
+
+/// Describes what the clients are told about the memory of masters.
+const fn guard(guard: RestartGuard) -> &'static str {
+    match guard {
+        RestartGuard::DelayedRestart => "“delayed restart”: a crashed master stays down for a TTL",
+        RestartGuard::Durable => "“durable”: a restart loses nothing",
+        RestartGuard::Quarantine => "“quarantine”: a restarted master does not vote for a TTL",
     }
 }
 
@@ -92,8 +106,8 @@ fn contents(played: &[&Played]) -> Markup {
             ol {
                 @for one in played {
                     li {
-                        (badge(one.result.is_met())) " "
-                        a href=(format!("#{}", anchor(one))) { (heading(one)) }
+                        (badge(&one.result)) " "
+                        a href=(format!("#{}", anchor(&one.result))) { (heading(&one.result)) }
                     }
                 }
             }
@@ -102,42 +116,50 @@ fn contents(played: &[&Played]) -> Markup {
 }
 
 /// HTML anchor of a case on its page.
-pub(super) fn anchor(played: &Played) -> String {
-    let slug = played.result.case.slug.as_deref().unwrap_or("base");
-    match played.result.engine {
+pub(super) fn anchor(result: &CaseResult) -> String {
+    let slug = result.case.slug.as_deref().unwrap_or("base");
+    match result.engine {
         "event" => slug.to_owned(),
         engine => format!("{slug}.{engine}"),
     }
 }
 
-fn heading(played: &Played) -> String {
-    let case = &played.result.case;
+/// Name of a case for readers.
+pub(super) fn heading(result: &CaseResult) -> String {
+    let case = &result.case;
     let name = case.name.as_ref().or(case.slug.as_ref());
     let name = name.map_or("As the scenario tells it", String::as_str);
-    match played.result.engine {
+    match result.engine {
         "event" => name.to_owned(),
         engine => format!("{name} (on {engine})"),
     }
 }
 
-fn badge(met: bool) -> Markup {
+/// Says whether a case met its expectations, and whether violations are among what was expected.
+fn badge(result: &CaseResult) -> Markup {
+    let violated = result.properties.iter().any(|it| it.violating_seeds > 0);
     html! {
-        @if met { span.met { "✓ as expected" } } @else { span.unmet { "✗ not as expected" } }
+        @if !result.is_met() { span.unmet { "✗ not as expected" } }
+        @else if violated { span.met { "✓ violated, as expected" } }
+        @else { span.met { "✓ as expected" } }
     }
 }
 
-fn case(played: &Played, detail: Detail) -> Markup {
+/// Draws a case with its `runs`. `usual` is the setting at the head of the page.
+fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> Markup {
     let result = &played.result;
+    let own = setting(&result.case.scenario);
     html! {
-        section.case id=(anchor(played)) {
-            h2 { (heading(played)) }
+        section.case id=(anchor(result)) {
+            h2 { (heading(result)) }
             p.verdict {
-                (badge(result.is_met())) " · " (text::count(result.runs, "seed")) " · "
+                (badge(result)) " · " (text::count(result.runs, "seed")) " · "
                 (text::count(result.distinct_histories, "distinct run"))
                 @for failure in &result.failures { " · " strong { (results::failure(&result.case, failure)) } }
             }
+            @if own != usual { p.setting { (own) } }
             (findings(played))
-            @for seed in played.shown_seeds() { (run::draw(played, seed, detail)) }
+            @for run in runs { (run::draw(played, run, detail)) }
         }
     }
 }
@@ -188,16 +210,20 @@ fn expected(it: &PropertyResult) -> String {
 }
 
 /// Formats a verdict as glyph, word and colour.
-pub(super) fn finding(it: &PropertyResult) -> Markup {
-    let glyph = match it.observed {
+fn finding(it: &PropertyResult) -> Markup {
+    let word = results::word(it.observed);
+    html! { span class=(format!("found {word}")) { (glyph(it.observed)) " " (word) } }
+}
+
+/// Sign of a verdict.
+pub(super) const fn glyph(observed: Observed) -> &'static str {
+    match observed {
         Observed::Holds => "✓",
         Observed::Sometimes => "◐",
         Observed::Unjudged => "?",
         Observed::Vacuous => "–",
         Observed::Violated => "✗",
-    };
-    let word = results::word(it.observed);
-    html! { span class=(format!("found {word}")) { (glyph) " " (word) } }
+    }
 }
 
 fn share(it: &PropertyResult, runs: u64) -> String {
@@ -212,8 +238,8 @@ fn share(it: &PropertyResult, runs: u64) -> String {
 
 fn legend() -> Markup {
     html! {
-        aside.legend {
-            h2 { "How to read the pictures" }
+        details.legend {
+            summary { "How to read the pictures" }
             p {
                 "A client’s tall bar is its " em { "belief" } ": from the delivery of the lease until its release, "
                 "its loss, or the deadline on the client’s own clock. "

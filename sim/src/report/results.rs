@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Played;
 use crate::oracle::Counters;
 use crate::scenario::{Case, Expectation, Property};
-use crate::search::{CaseResult, Failure, Observed, PropertyResult};
+use crate::search::{Failure, Observed, PropertyResult};
 
 /// Version of the format.
 pub const SCHEMA: u32 = 1;
@@ -51,6 +52,10 @@ pub struct CaseReport {
     pub properties: BTreeMap<Property, PropertyReport>,
     /// Counters, summed over all runs.
     pub counters: Counters,
+    /// Page of the scenario, relative to the directory of this file.
+    pub page: String,
+    /// Stored histories, relative to the directory of this file.
+    pub histories: Vec<String>,
 }
 
 /// One property of one case.
@@ -83,10 +88,10 @@ pub struct PropertyReport {
 }
 
 impl Results {
-    /// Builds the file's content from `results`.
+    /// Builds the file's content from the cases of a run.
     #[must_use]
-    pub fn new<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
-        let cases: Vec<CaseReport> = results.into_iter().map(CaseReport::new).collect();
+    pub fn new<'a>(played: impl IntoIterator<Item = &'a Played>) -> Self {
+        let cases: Vec<CaseReport> = played.into_iter().map(CaseReport::new).collect();
         let met = cases.iter().all(|case| case.met);
         Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
     }
@@ -101,7 +106,8 @@ impl Results {
 }
 
 impl CaseReport {
-    fn new(result: &CaseResult) -> Self {
+    fn new(played: &Played) -> Self {
+        let Played { result, kept, .. } = played;
         let property = |it: &PropertyResult| (it.property, PropertyReport::new(it, result.runs));
         Self {
             scenario: result.case.scenario.name.clone(),
@@ -115,6 +121,8 @@ impl CaseReport {
             failures: result.failures.iter().map(|it| failure(&result.case, it)).collect(),
             properties: result.properties.iter().map(property).collect(),
             counters: result.counters,
+            page: super::page_file(&result.case.scenario.name),
+            histories: kept.iter().map(|(seed, _)| super::history_file(result, *seed)).collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes several files so that they appear complete and together, or not at all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -33,13 +34,14 @@ impl Staged {
         file.flush()
     }
 
-    /// Moves every file to its final path.
-    pub(super) fn commit(mut self) -> io::Result<()> {
+    /// Moves every file to its final path, the first one last. Returns the final paths.
+    pub(super) fn commit(mut self) -> io::Result<BTreeSet<PathBuf>> {
+        let mut written = BTreeSet::new();
         while let Some(path) = self.paths.last() {
             fs::rename(part(path), path)?;
-            self.paths.pop();
+            written.extend(self.paths.pop());
         }
-        Ok(())
+        Ok(written)
     }
 }
 

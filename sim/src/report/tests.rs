@@ -10,12 +10,12 @@ use crate::search::{Observed, PropertyResult};
 #[test]
 fn the_results_of_the_fixture() {
     let played = fixture::jump();
-    insta::assert_snapshot!(results::Results::new([&played.result]).to_json());
+    insta::assert_snapshot!(results::Results::new([&played]).to_json());
 }
 
 #[test]
 fn results_read_as_they_were_written() {
-    let results = results::Results::new([&fixture::jump().result, &fixture::pause().result]);
+    let results = results::Results::new(&[fixture::jump(), fixture::pause()]);
     let back: results::Results = serde_json::from_str(&results.to_json()).unwrap();
     assert_eq!(back, results);
 }
@@ -63,11 +63,31 @@ fn an_extension_prolongs_the_belief_and_has_a_mark_of_its_own() {
 }
 
 #[test]
+fn an_index_has_failures_first_and_a_line_a_scenario() {
+    let (mut jump, pause) = (fixture::jump(), fixture::pause());
+    jump.result.properties[0].failures.push(String::from("expected to hold"));
+    let mut again = jump.clone();
+    again.result.case.slug = Some(String::from("again"));
+    again.result.properties[0].observed = Observed::Holds;
+    let page = index::draw(&[jump, again, pause]);
+    let (head, families) = page.split_once("<details").expect("a family");
+    assert!(head.contains("✗ 2 cases not as expected"), "{head}");
+    assert!(head.contains(r##"href="kleppmann-clock-jump.html#again""##), "{head}");
+    assert!(head.contains("mutual-exclusion: expected to hold"), "{head}");
+    assert_eq!(families.matches("<tr data-tags=").count(), 2);
+    let cell = r#"<td class="sometimes failed">◐<span> mutual-exclusion</span></td>"#;
+    assert!(families.contains(cell), "{families}");
+}
+
+#[test]
 fn a_page_needs_no_script_and_no_network() {
     let (jump, pause) = (fixture::jump(), fixture::pause());
-    for page in
-        [page::draw(&[&jump], true), page::draw(&[&pause], true), index::draw(&[jump, pause])]
-    {
+    let index = index::draw(&[jump.clone(), pause.clone()]);
+    // The script of the index filters lines, and nothing else.
+    let (before, rest) = index.split_once("<script>").expect("a filter");
+    let (_, after) = rest.split_once("</script>").expect("its end");
+    let index = format!("{before}{after}");
+    for page in [page::draw(&[&jump], true), page::draw(&[&pause], true), index] {
         assert!(!page.contains("<script") && !page.contains("src="));
         // Plotters writes the SVG namespace, which no browser fetches.
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"));
@@ -178,7 +198,7 @@ fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
         counters: Counters::default(),
         failures: Vec::new(),
     };
-    Played { result, kept: vec![(7, events)] }
+    Played { result, kept: vec![(7, events)], family: String::new() }
 }
 
 proptest! {

@@ -177,6 +177,9 @@ pub(super) struct Timeline<'a> {
     pub(super) end_ns: u64,
     /// Granted attempts, ordered by beginning. The first is called L1.
     granted: Vec<AttemptId>,
+    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
+    /// was delivered.
+    clients: usize,
 }
 
 impl<'a> Timeline<'a> {
@@ -254,13 +257,9 @@ impl<'a> Timeline<'a> {
         !self.writes.is_empty()
     }
 
-    /// Returns the clients that are drawn: the scenario's own, and the probe if none of its
-    /// attempts was delivered.
+    /// Returns the clients that are drawn.
     pub(super) fn clients(&self) -> impl ExactSizeIterator<Item = ClientId> + use<> {
-        let probe = self.scenario.probe();
-        let mut probes = self.attempts.iter().filter(|attempt| attempt.id.client == probe);
-        let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
-        ClientId::first(self.scenario.clients.len() + usize::from(in_vain))
+        ClientId::first(self.clients)
     }
 
     /// Returns true if the client of the attempt is drawn.

@@ -51,6 +51,14 @@ impl File {
         &self.path
     }
 
+    /// Returns the family of the scenario: the name of the file's folder. Empty if the path names no
+    /// folder.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        let folder = Path::new(&self.path).parent().and_then(Path::file_name);
+        folder.and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// Returns the scenario as written in the file, without cases and sweeps applied.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {

@@ -117,6 +117,13 @@ impl CaseResult {
         self.failures.is_empty() && self.properties.iter().all(|it| it.failures.is_empty())
     }
 
+    /// Returns true if violations of `property` are what the scenario expects.
+    #[must_use]
+    pub fn expects_violation(&self, property: Property) -> bool {
+        let mut found = self.properties.iter().filter(|it| it.property == property);
+        found.any(|it| it.expected.verdict != Verdict::Holds && it.failures.is_empty())
+    }
+
     /// Drops the failures that fewer seeds than the scenario specifies cannot prove: that no seed
     /// violated a property expected to be violated by *some* seed, and that a fault began in no
     /// seed.

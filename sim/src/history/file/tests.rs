@@ -141,6 +141,12 @@ fn stored(events: &[Event]) -> Vec<u8> {
     bytes
 }
 
+fn compressed(events: &[Event]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_compressed(&mut bytes, &header(), events).unwrap();
+    bytes
+}
+
 fn error(bytes: &[u8]) -> String {
     read(bytes, "h.jsonl").unwrap_err().to_string()
 }
@@ -151,6 +157,34 @@ proptest! {
         let back = read(stored(&events).as_slice(), "h.jsonl").unwrap();
         prop_assert_eq!(back.header, header());
         prop_assert_eq!(back.events, events);
+    }
+
+    #[test]
+    fn a_compressed_history_is_read_and_shorter(events in histories()) {
+        let bytes = compressed(&events);
+        let back = read(bytes.as_slice(), "h.jsonl.gz").unwrap();
+        prop_assert!(bytes.len() < stored(&events).len());
+        prop_assert_eq!(back.events, events);
+    }
+
+    #[test]
+    fn a_compressed_history_cut_anywhere_is_refused(
+        events in histories(), place in any::<prop::sample::Index>(),
+    ) {
+        let whole = compressed(&events);
+        prop_assert!(read(&whole[..place.index(whole.len())], "h.jsonl.gz").is_err());
+    }
+
+    #[test]
+    fn no_changed_byte_of_a_compressed_history_alters_an_event(
+        events in histories(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = compressed(&events);
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        if let Ok(back) = read(bytes.as_slice(), "h.jsonl.gz") {
+            prop_assert_eq!(back.events, events);
+        }
     }
 
     #[test]
@@ -232,6 +266,17 @@ fn each_fault_of_a_file_has_its_own_message() {
     let told: Vec<String> =
         cases.iter().map(|(what, text)| format!("{what}: {}", error(text.as_bytes()))).collect();
     insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn a_compressed_history_that_was_cut_or_continued_says_so() {
+    let whole = compressed(&[Event { at_ns: 1, kind: EventKind::Ended }]);
+    let cut = error(&whole[..whole.len() - 4]);
+    assert!(cut.ends_with("the file is truncated"), "{cut}");
+    let twice = error(&[whole.clone(), whole.clone()].concat());
+    assert_eq!(twice, "h.jsonl:4: expected the end of the file after the line with the hash");
+    let foreign = error(&[whole.as_slice(), b"{\"at_ns\":1,\"event\":\"ended\"}\n"].concat());
+    assert!(foreign.starts_with("h.jsonl:4: cannot be read: "), "{foreign}");
 }
 
 #[test]

@@ -7,11 +7,11 @@ use crate::report::words;
 
 /// A request from a client to a master or to the resource, and its reply.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Flight {
+pub(in crate::report) struct Flight<'t> {
     pub(super) attempt: AttemptId,
     pub(super) client: HostId,
     pub(super) server: HostId,
-    pub(super) label: String,
+    request: Request<'t>,
     pub(super) sent_ns: u64,
     pub(super) arrived_ns: Option<u64>,
     /// `None` for a request without a reply, `Some(None)` for a reply that never arrived.
@@ -19,34 +19,49 @@ pub(in crate::report) struct Flight {
     pub(super) is_late: bool,
 }
 
-impl Flight {
+#[derive(Clone, Copy, Debug)]
+enum Request<'t> {
+    Command(&'t Command),
+    Write(&'t Write),
+}
+
+impl Flight<'_> {
     /// Returns the instants at which the diagram needs a row for this message.
     pub(super) fn instants(&self) -> impl Iterator<Item = u64> + use<> {
         [Some(self.sent_ns), self.arrived_ns, self.answered_ns.flatten()].into_iter().flatten()
     }
+
+    /// Describes the request and its answer in a few words.
+    pub(super) fn label(&self, timeline: &Timeline<'_>) -> String {
+        let (what, answer) = match self.request {
+            Request::Command(command) => {
+                let answer = command.executed.map(|(_, told)| words::answer(command.op, told));
+                let answer = answer.map_or_else(String::new, |answer| format!(" → {answer}"));
+                (words::op(command.op), answer)
+            }
+            Request::Write(write) => ("write", verdict(write)),
+        };
+        format!("{what} {}{answer}", short(timeline, self.attempt))
+    }
 }
 
 /// Returns every message, in the order of sending.
-pub(super) fn flights(timeline: &Timeline<'_>) -> Vec<Flight> {
+pub(super) fn flights<'t>(timeline: &'t Timeline<'_>) -> Vec<Flight<'t>> {
     let commands = timeline.commands.iter().filter(|it| timeline.is_drawn(it.attempt));
-    let mut flights: Vec<Flight> = commands.map(|it| command(timeline, it)).collect();
+    let mut flights: Vec<Flight<'_>> = commands.map(|it| command(timeline, it)).collect();
     flights.extend(timeline.writes.iter().map(|it| write(timeline, it)));
     flights.sort_by_key(|flight| flight.sent_ns);
     flights
 }
 
-fn command(timeline: &Timeline<'_>, command: &Command) -> Flight {
+fn command<'t>(timeline: &Timeline<'_>, command: &'t Command) -> Flight<'t> {
     let timeout_ns = timeline.scenario.lock.node_timeout.0;
-    let answer = match command.executed {
-        Some((_, answer)) => format!(" → {}", words::answer(command.op, answer)),
-        None => String::new(),
-    };
     let answered_ns = command.delivered.map(|at| at.at_ns);
     Flight {
         attempt: command.attempt,
         client: timeline.scenario.client_host(command.attempt.client),
         server: command.node.first_host(),
-        label: format!("{} {}{answer}", words::op(command.op), short(timeline, command.attempt)),
+        request: Request::Command(command),
         sent_ns: command.written.at_ns,
         arrived_ns: command.executed.map(|(at, _)| at.at_ns),
         answered_ns: Some(answered_ns),
@@ -54,22 +69,25 @@ fn command(timeline: &Timeline<'_>, command: &Command) -> Flight {
     }
 }
 
-fn write(timeline: &Timeline<'_>, write: &Write) -> Flight {
-    let verdict = match write.arrived {
-        Some((_, Ok(version))) => format!(" ✓ version {version}"),
-        Some((_, Err(Rejection::StaleToken))) => String::from(" ✗ stale token"),
-        Some((_, Err(Rejection::NotOwner))) => String::from(" ✗ not the owner"),
-        None => String::new(),
-    };
+fn write<'t>(timeline: &Timeline<'_>, write: &'t Write) -> Flight<'t> {
     Flight {
         attempt: write.attempt,
         client: timeline.scenario.client_host(write.attempt.client),
         server: timeline.scenario.store_host(),
-        label: format!("write {}{verdict}", short(timeline, write.attempt)),
+        request: Request::Write(write),
         sent_ns: write.sent.at_ns,
         arrived_ns: write.arrived.map(|(at, _)| at.at_ns),
         answered_ns: None,
         is_late: false,
+    }
+}
+
+fn verdict(write: &Write) -> String {
+    match write.arrived {
+        Some((_, Ok(version))) => format!(" ✓ version {version}"),
+        Some((_, Err(Rejection::StaleToken))) => String::from(" ✗ stale token"),
+        Some((_, Err(Rejection::NotOwner))) => String::from(" ✗ not the owner"),
+        None => String::new(),
     }
 }
 
@@ -85,12 +103,12 @@ fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
 /// Splits the messages into at most `most` to draw, and the rest. Prefers the attempts of the
 /// violation, then messages sent nearest to its beginning. Without a violation, prefers the first
 /// two leases, then the earliest messages.
-pub(super) fn choose(
+pub(super) fn choose<'t>(
     timeline: &Timeline<'_>,
-    flights: Vec<Flight>,
+    flights: Vec<Flight<'t>>,
     violation: Option<&Violation>,
     most: usize,
-) -> (Vec<Flight>, Vec<Flight>) {
+) -> (Vec<Flight<'t>>, Vec<Flight<'t>>) {
     let focus: Vec<AttemptId> = match violation {
         Some(violation) => {
             [Some(violation.first), violation.second].into_iter().flatten().collect()
@@ -100,7 +118,7 @@ pub(super) fn choose(
     let around_ns = violation.map_or(0, |violation| violation.from_ns);
     let mut places: Vec<usize> = (0..flights.len()).collect();
     places.sort_by_key(|&place| {
-        let flight: &Flight = &flights[place];
+        let flight = &flights[place];
         (!focus.contains(&flight.attempt), flight.sent_ns.abs_diff(around_ns), place)
     });
     places.truncate(most);

@@ -3,7 +3,8 @@
 
 use maud::{Markup, PreEscaped};
 
-use super::case;
+use super::run::{self, Run};
+use super::{case, setting};
 use crate::report::Played;
 use crate::scenario::Property;
 use crate::search::Observed;
@@ -34,7 +35,11 @@ impl Detail {
 
 /// Draws the cases of a page, in order.
 pub(super) fn cases(played: &[&Played]) -> Vec<Markup> {
-    let draw = |place: usize, detail: Detail| case(played[place], detail).into_string();
+    let usual = played.first().map(|one| setting(&one.result.case.scenario)).unwrap_or_default();
+    let runs: Vec<Vec<Run<'_>>> = played.iter().map(|one| run::read(one)).collect();
+    let draw = |place: usize, detail: Detail| {
+        case(played[place], &runs[place], detail, &usual).into_string()
+    };
     let mut drawn: Vec<String> = (0..played.len()).map(|it| draw(it, Detail::WORDS)).collect();
     let mut total: usize = drawn.iter().map(String::len).sum();
     for place in order(played) {

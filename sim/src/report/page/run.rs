@@ -7,49 +7,64 @@ use crate::oracle::Violation;
 use crate::report::story::{self, Clause, Story};
 use crate::report::table::{self, Window};
 use crate::report::timeline::Timeline;
-use crate::report::{Played, clocks, gantt, messages, replay_command};
+use crate::report::{Played, clocks, gantt, history_file, messages, replay_command};
 use crate::scenario::Property;
+use crate::search::CaseResult;
 use crate::text;
 
-/// Draws the run of `seed`. Draws nothing if its history was not kept.
-pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
-    let Some(events) = played.history(seed) else { return html! {} };
-    let scenario = &played.result.case.scenario;
-    let timeline = Timeline::new(scenario, events);
+/// A run that a page shows.
+pub(super) struct Run<'p> {
+    seed: u64,
+    timeline: Timeline<'p>,
+}
+
+/// Reads the histories of the runs of `played` that a page shows.
+pub(super) fn read(played: &Played) -> Vec<Run<'_>> {
+    let read = |seed| {
+        let timeline = Timeline::new(&played.result.case.scenario, played.history(seed)?);
+        Some(Run { seed, timeline })
+    };
+    played.shown_seeds().into_iter().filter_map(read).collect()
+}
+
+/// Draws a run of `played`.
+pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
+    let Run { seed, timeline } = run;
+    let seed = *seed;
     let violations = played.violations(seed);
     let main = main_violation(&violations);
-    let anchor = anchor(played);
+    let anchor = anchor(&played.result);
     let prefix = format!("{anchor}.{seed}.");
-    let history = played.history_file(seed);
     let result = &played.result;
+    let history = history_file(result, seed);
     let name = result.case.full_name();
     let again = replay_command(&result.case, &name, result.engine, seed, &history);
     let around_ns = main.map(|violation| violation.from_ns);
-    let window = table::window(&timeline, around_ns, detail.events);
+    let window = table::window(timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
     html! {
         h3 { "Seed " (seed) }
         p.replay { code { (again) } }
-        (stories(&timeline, &violations, &links))
+        (stories(timeline, result, &violations, &links))
         @if violations.is_empty() && detail.ownership {
-            div.run { @for clause in story::of_run(&timeline) { p { (links.clause(&clause)) } } }
+            div.run { @for clause in story::of_run(timeline) { p { (links.clause(&clause)) } } }
         }
         @if detail.ownership {
             h4 { "Who held what" }
-            figure { (PreEscaped(gantt::draw(&timeline, main))) }
+            figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
         } @else {
             p.note {
                 "This page has no room for the pictures of all its cases; "
                 code { (history) } " has the run."
             }
         }
-        @if detail.messages > 0 { (message_figure(&timeline, main, detail.messages, &history)) }
+        @if detail.messages > 0 { (message_figure(timeline, main, detail.messages, &history)) }
         @if detail.events > 0 {
-            (clock_figure(&timeline))
+            (clock_figure(timeline))
             details {
                 summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
                     " of " (window.all) }
-                (table::draw(&timeline, &window, &prefix, &history))
+                div.wide { (table::draw(timeline, &window, &prefix, &history)) }
             }
         }
     }
@@ -82,6 +97,7 @@ impl Links<'_> {
 /// Draws the stories of the violations. Leaves out what the story before has already told.
 fn stories(
     timeline: &Timeline<'_>,
+    result: &CaseResult,
     violations: &[(Property, &Violation)],
     links: &Links<'_>,
 ) -> Markup {
@@ -104,13 +120,22 @@ fn stories(
         stories.push((*property, rest));
         told = Some(story);
     }
-    html! { @for (property, story) in &stories { (tell(*property, story, links)) } }
+    html! {
+        @for (property, story) in &stories {
+            @let is_expected = result.expects_violation(*property);
+            (tell(*property, is_expected, story, links))
+        }
+    }
 }
 
-fn tell(property: Property, story: &Story, links: &Links<'_>) -> Markup {
+fn tell(property: Property, is_expected: bool, story: &Story, links: &Links<'_>) -> Markup {
     html! {
         div.violation {
-            p.headline { span.what { "✗ " (property.name()) } " " (text::tied(&story.headline)) "." }
+            p.headline {
+                span.what { "✗ " (property.name()) }
+                @if is_expected { " " span.tag { "expected" } }
+                " " (text::tied(&story.headline)) "."
+            }
             dl {
                 @if !story.lets.is_empty() {
                     dt { "Let" }
@@ -138,7 +163,7 @@ fn message_figure(
     html! {
         details open[violation.is_some()] {
             summary { "Messages" }
-            figure { (PreEscaped(diagram.svg)) }
+            figure tabindex="0" { (PreEscaped(diagram.svg)) }
             @if diagram.drawn < diagram.all {
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
@@ -154,7 +179,7 @@ fn clock_figure(timeline: &Timeline<'_>) -> Markup {
         @match clocks::draw(timeline) {
             Some(svg) => {
                 h4 { "Clocks, as far as they depart from true time" }
-                figure { (PreEscaped(svg)) }
+                figure tabindex="0" { (PreEscaped(svg)) }
             }
             None => p.note { "No clock departs from true time by 2 ms or more." }
         }

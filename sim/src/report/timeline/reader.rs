@@ -27,6 +27,7 @@ pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<
             clocks: BTreeMap::new(),
             end_ns: events.last().map_or(0, |event| event.at_ns),
             granted: Vec::new(),
+            clients: 0,
         },
     };
     for (place, event) in events.iter().enumerate() {
@@ -303,11 +304,19 @@ impl<'a> Reader<'a> {
         let mut timeline = self.timeline;
         let leases = timeline.attempts.iter().filter(|attempt| attempt.delivered.is_some());
         timeline.granted = leases.map(|attempt| attempt.id).collect();
+        timeline.clients = drawn_clients(&timeline);
         for place in 0..timeline.attempts.len() {
             timeline.attempts[place].beliefs = beliefs_of(&timeline, &timeline.attempts[place]);
         }
         timeline
     }
+}
+
+fn drawn_clients(timeline: &Timeline<'_>) -> usize {
+    let probe = timeline.scenario.probe();
+    let mut probes = timeline.attempts.iter().filter(|attempt| attempt.id.client == probe);
+    let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
+    timeline.scenario.clients.len() + usize::from(in_vain)
 }
 
 fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {

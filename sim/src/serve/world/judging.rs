@@ -4,7 +4,7 @@ use super::World;
 use crate::engine::Outcome;
 use crate::history::HistoryHash;
 use crate::oracle::Oracle;
-use crate::report::Played;
+use crate::report::{Played, history_file};
 use crate::search;
 use crate::serve::history_builder::{self, BuiltHistory};
 use crate::serve::support::ENGINE;
@@ -30,8 +30,8 @@ impl World {
         let (seed, hash) = (self.seed, hash.value());
         let outcome = Outcome { seed, hash, verdicts, counters, faults_begun };
         let result = search::judge_one(&case, ENGINE, &outcome);
-        let played = Played { result, kept: vec![(seed, events)] };
-        let history = self.out.join(played.history_file(seed));
+        let history = self.out.join(history_file(&result, seed));
+        let played = Played { result, kept: vec![(seed, events)], family: String::new() };
         Verdict { played, is_cut_short, history }
     }
 }
