@@ -6,11 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+pub use redis_sim as master;
+
 pub mod command;
 pub mod engine;
 pub mod history;
 mod ids;
-pub mod master;
+mod keys;
+mod native;
 pub mod oracle;
 pub mod report;
 pub mod resource;

@@ -19,7 +19,8 @@ use self::plan::{FaultEffect, Hosts, Plan};
 use self::recorder::Recorder;
 use self::wire::Wire;
 use crate::history::{AttemptId, ClockKind, EventKind, HostIndex, OpKind};
-use crate::master::{Master, SeededCanary, run_id};
+use crate::master::{Master, run_id};
+use crate::native::SeededCanary;
 use crate::oracle::Oracle;
 use crate::resource::{Store, StoreRequest};
 use crate::scenario::Message;
@@ -270,8 +271,7 @@ impl Stage {
                     self.canaries[usize::from(node)] = canary;
                 }
             }
-            let master = &mut self.nodes[server].master;
-            master.seed_canary(&self.canaries[usize::from(node)]);
+            self.canaries[usize::from(node)].seed(&mut self.nodes[server].master);
         }
     }
 

@@ -18,11 +18,10 @@ use super::node::Process;
 use super::node::{MessageDelays, Node};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::Writer;
 use crate::master::profile::Profile;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Server, Session, Turn};
-use crate::master::{Master, Storage};
+use crate::master::{Master, Storage, Writer};
 use crate::world::Choices;
 
 /// The default port of Redis.

@@ -3,7 +3,7 @@
 use super::Stage;
 use super::nodes::Role;
 use super::plan::Plan;
-use crate::history::KeyEnd;
+use crate::master::KeyEnd;
 use crate::master::server::Server;
 
 /// A server that calls itself a replica although it is its node's master.

@@ -4,8 +4,8 @@ use super::nodes::Role;
 use super::nodes::{key_ended, key_returned};
 use super::plan::Plan;
 use super::{Input, Stage};
-use crate::history::{EventKind, KeyEnd};
-use crate::master::Keyspace;
+use crate::history::EventKind;
+use crate::master::{KeyEnd, Keyspace};
 use crate::world::ConnectionState;
 
 impl Stage {

@@ -15,12 +15,14 @@ pub(super) use self::replication::Role;
 use super::plan::Plan;
 use super::{Input, Packet, QueueEntry, Stage};
 use crate::history::{Answer, ClockKind, EventKind, OpKind, Writer};
+use crate::keys::{cause_of, tag_of, writer_of};
 use crate::master::profile::Profile;
 use crate::master::server::Server;
 use crate::master::{
     Change, Command, Ended, Entry, Executed, ExpireCondition, KeyCommand, Master, Reply,
     SetCondition, SetExpiry,
 };
+use crate::native;
 use crate::resource::{Served, StoreRequest};
 use crate::scenario::{ActiveExpiry, Client, Point};
 use crate::subject::{Ask, ReplyValue, Request, Response};
@@ -205,7 +207,7 @@ impl Stage {
         // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.node_wall_ms(plan, server) * 1_000;
         let host = &mut self.nodes[usize::from(server)];
-        let (said, canary) = host.master.introduce(wall_us);
+        let (said, canary) = native::introduce(&mut host.master, wall_us);
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
@@ -287,6 +289,8 @@ impl Stage {
     fn execute_natively(&mut self, plan: &Plan, server: u8, request: &Request) -> Executed {
         let wall_ms = self.node_wall_ms(plan, server);
         let value = request.token.as_bytes();
+        let writer = tag_of(Writer::Attempt(request.attempt));
+        let master = &mut self.nodes[usize::from(server)].master;
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
             Ask::Delete => KeyCommand::Del,
@@ -297,7 +301,10 @@ impl Stage {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
-                KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
+                let ttl_ms = as_ms(ttl_ms);
+                return master.run_in(0, &plan.key, wall_ms, writer, |key| {
+                    native::extend(key, value, ttl_ms)
+                });
             }
             Ask::Get => KeyCommand::Get,
             Ask::TimeLeft => KeyCommand::Pttl,
@@ -318,9 +325,7 @@ impl Stage {
                 set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
         };
-        let writer = Writer::Attempt(request.attempt);
-        let command = Command::Key { key: &plan.key, command };
-        self.nodes[usize::from(server)].master.execute(command, wall_ms, writer)
+        master.execute(Command::Key { key: &plan.key, command }, wall_ms, writer)
     }
 
     /// Records the effect on the key, and returns the reply.
@@ -348,8 +353,8 @@ impl Stage {
                 op,
                 answer,
                 changed: done.effect.change != Change::Nothing,
-                before: done.effect.before,
-                after: done.effect.after,
+                before: writer_of(done.effect.before),
+                after: writer_of(done.effect.after),
                 expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
             });
         }
@@ -375,7 +380,7 @@ impl Stage {
     fn count(&mut self, plan: &Plan, node: u8, writer: Writer) -> ReplyValue {
         let wall_ms = self.node_wall_ms(plan, node);
         let incr = Command::Key { key: &plan.counter_key, command: KeyCommand::Incr };
-        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, writer).reply {
+        match self.nodes[usize::from(node)].master.execute(incr, wall_ms, tag_of(writer)).reply {
             Reply::Integer(count) => ReplyValue::Integer(count),
             _ => ReplyValue::Error,
         }
@@ -480,7 +485,7 @@ fn as_ms(ms: u64) -> i64 {
 pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
     EventKind::KeyReturned {
         node,
-        writer: entry.writer,
+        writer: writer_of(entry.writer),
         expires_wall_ms: entry.expires_wall_ms.unwrap_or(u64::MAX),
     }
 }
@@ -488,9 +493,9 @@ pub(in crate::engine) fn key_returned(node: u8, entry: &Entry) -> EventKind {
 pub(crate) fn key_ended(node: u8, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {
         node,
-        writer: ended.writer,
-        cause: ended.cause,
-        by: ended.by,
+        writer: writer_of(ended.writer),
+        cause: cause_of(ended.cause),
+        by: writer_of(ended.by),
         expires_wall_ms: ended.expires_wall_ms.unwrap_or(u64::MAX),
     }
 }

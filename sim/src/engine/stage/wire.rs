@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Stage;
 use super::plan::Plan;
 use crate::history::{AttemptId, OpKind, Writer};
+use crate::keys::tag_of;
+use crate::master;
 use crate::master::resp::{Requests, Value};
 use crate::master::server::{Answer, Session, Touched, Turn};
 use crate::master::{Change, Effect, Entry, Executed, Reply};
@@ -185,7 +187,7 @@ impl Stage {
         let request = end.requests.next_request().expect("clients send requests")?;
         let host = &mut nodes[usize::from(server)];
         let mut touched = Vec::new();
-        let turn = Turn { wall_ns, writer, touched: &mut touched };
+        let turn = Turn { wall_ns, writer: tag_of(writer), touched: &mut touched };
         let answer = end.session.execute(&mut host.master, &request, turn);
         let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
             unreachable!("this client wants an answer to everything, at once")
@@ -223,7 +225,7 @@ fn is_not_serving(text: &[u8]) -> bool {
 
 /// Returns the result of a request that left the key unchanged; `stored` is the key.
 fn nothing_done(stored: Option<&Entry>) -> Executed {
-    let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
+    let before = stored.map_or(master::Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
     let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
     Executed { reply: Reply::Nil, expired: None, effect, ended: None }

@@ -7,6 +7,7 @@ use super::NodeHost;
 use crate::engine::stage::plan::Plan;
 use crate::engine::stage::{Packet, QueueEntry, Stage};
 use crate::history::{Answer, EventKind, OpKind, Writer};
+use crate::keys::writer_of;
 use crate::master::Entry;
 use crate::subject::{ReplyValue, Request, Response};
 use crate::world::{Arrival, ConnectionState, Direction};
@@ -341,7 +342,7 @@ impl Stage {
         let response = Response { command, attempt, op, word };
         let node = plan.nodes[usize::from(server)].node;
         let stored = self.stored(plan, node);
-        let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
+        let writer = stored.map_or(Writer::Nobody, |entry| writer_of(entry.writer));
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
         let answer = response.answer();
         self.record(EventKind::Executed {
