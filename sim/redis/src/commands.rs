@@ -8,7 +8,9 @@ mod connection;
 mod dispatch;
 mod execution;
 mod expiry;
+mod facts;
 mod info;
+mod introspection;
 mod keys;
 mod scripting;
 mod set;
@@ -20,7 +22,7 @@ use std::sync::LazyLock;
 
 pub(crate) use call::{Call, Ending, Outcome};
 
-use crate::integer::parse_integer;
+use crate::integer::leading_integer;
 use crate::profile::Feature;
 use crate::refusal::Refusal;
 use crate::server::Server;
@@ -99,9 +101,25 @@ impl Keys {
             Self::All => Box::new(arguments),
             Self::EveryOther => Box::new(arguments.step_by(2)),
             Self::Counted => {
-                let count = words.get(2).and_then(|word| parse_integer(word)).unwrap_or(0);
-                Box::new(arguments.skip(2).take(usize::try_from(count).unwrap_or(0)))
+                let count = words.get(2).map_or(0, |word| leading_integer(word));
+                let count = usize::try_from(count).unwrap_or(0);
+                // A request with fewer words than keys is invalid and names no key.
+                let is_whole = words.len().saturating_sub(3) >= count;
+                Box::new(arguments.skip(2).take(if is_whole { count } else { 0 }))
             }
+        }
+    }
+
+    /// Returns the first key, the last key (from the end if negative) and the step between keys;
+    /// zeros if no fixed words are keys.
+    const fn range(self) -> [i64; 3] {
+        match self {
+            Self::None | Self::Counted => [0, 0, 0],
+            Self::First => [1, 1, 1],
+            Self::Second => [2, 2, 1],
+            Self::FirstTwo => [1, 2, 1],
+            Self::All => [1, -1, 1],
+            Self::EveryOther => [1, -1, 2],
         }
     }
 }
@@ -159,6 +177,7 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
         connection::COMMANDS,
         expiry::COMMANDS,
         info::COMMANDS,
+        introspection::COMMANDS,
         keys::COMMANDS,
         scripting::COMMANDS,
         strings::COMMANDS,
@@ -181,13 +200,6 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     lower.make_ascii_lowercase();
     let place = SORTED.binary_search_by(|spec| spec.name.as_bytes().cmp(lower)).ok()?;
     Some(SORTED[place])
-}
-
-/// Returns true if there is a command of this name or a subcommand (`client|id`).
-pub(crate) fn is_command(name: &str) -> bool {
-    let container = name.split('|').next().and_then(|name| find(name.as_bytes()));
-    let mut subcommands = container.iter().flat_map(|spec| spec.subcommands);
-    container.is_some_and(|spec| spec.name == name) || subcommands.any(|spec| spec.name == name)
 }
 
 #[cfg(test)]

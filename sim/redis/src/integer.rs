@@ -22,11 +22,34 @@ pub(crate) fn parse_integer(bytes: &[u8]) -> Option<i64> {
     Some(value)
 }
 
+/// Parses the integer at the beginning of a word as C's `atoi` does: 0 if there is none.
+pub(crate) fn leading_integer(word: &[u8]) -> i32 {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let start = word.iter().position(|byte| !is_space(byte)).unwrap_or(word.len());
+    let (sign, digits) = match &word[start..] {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] | digits => (1, digits),
+    };
+    let digits = digits.iter().map_while(|byte| char::from(*byte).to_digit(10));
+    let number = digits.fold(0_i64, |number, digit| {
+        number.saturating_mul(10).saturating_add(sign * i64::from(digit))
+    });
+    // Cut like C's conversion from `long` to `int`.
+    number as i32
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_leading_integer_ends_at_the_first_other_byte() {
+        let words = ["1e3", " 12 ", "-7x", "+5", "", "x", "9223372036854775808", "4294967297"];
+        let read = words.map(|word| leading_integer(word.as_bytes()));
+        assert_eq!(read, [1, 12, -7, 5, 0, 0, -1, 1]);
+    }
 
     proptest! {
         #[test]

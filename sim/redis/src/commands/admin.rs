@@ -3,7 +3,7 @@
 use super::call::{count, integer, is};
 use super::{
     Call, Ending, Keys, LOADING, NO_MULTI, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ, Refusal,
-    SORTED, STALE, Spec, text,
+    STALE, Spec, text,
 };
 use crate::profile::Feature;
 use crate::resp::Value;
@@ -19,7 +19,6 @@ pub(super) const COMMANDS: &[Spec] = &[
     }),
     Spec::new("bgsave", -1, NO_SCRIPT, Keys::None, save_in_background),
     Spec::container("cluster", CLUSTER),
-    Spec::group("command", LOADING | STALE, COMMAND, |_| Ok(Value::Array(Vec::new()))),
     Spec::container("config", CONFIG),
     Spec::new("debug", -2, ADMIN, Keys::None, no_debugging),
     Spec::new("lastsave", 1, LOADING | STALE, Keys::None, |call| {
@@ -54,17 +53,6 @@ const CLUSTER: &[Spec] = &[
     Spec::new("cluster|nodes", 2, STALE, Keys::None, no_cluster),
     Spec::new("cluster|shards", 2, STALE, Keys::None, no_cluster),
     Spec::new("cluster|slots", 2, STALE, Keys::None, no_cluster),
-];
-
-const COMMAND: &[Spec] = &[
-    Spec::new("command|count", 2, LOADING | STALE, Keys::None, |_| Ok(count(SORTED.len()))),
-    Spec::new("command|docs", -2, LOADING | STALE, Keys::None, |_| Ok(Value::Map(Vec::new()))),
-    Spec::new("command|info", -2, LOADING | STALE, Keys::None, |call| {
-        Ok(Value::Array(call.words[2..].iter().map(|_| Value::NullArray).collect()))
-    }),
-    Spec::new("command|list", -2, LOADING | STALE, Keys::None, |_| {
-        Ok(Value::Array(SORTED.iter().map(|it| Value::bulk(it.name.as_bytes())).collect()))
-    }),
 ];
 
 const CONFIG: &[Spec] = &[
@@ -123,7 +111,7 @@ fn refused(name: &[u8], why: &str) -> Refusal {
 
 fn set_user(call: &mut Call<'_>) -> Outcome {
     let (name, rules) = (call.words[2], &call.words[3..]);
-    match call.server.users_mut().set(name, rules, super::is_command) {
+    match call.server.users_mut().set(name, rules, super::introspection::meant_by) {
         Ok(()) => Ok(Value::ok()),
         Err((rule, why)) => {
             let after = format!("': {why}");
@@ -132,12 +120,22 @@ fn set_user(call: &mut Call<'_>) -> Outcome {
     }
 }
 
+/// Removes users, and closes their connections.
 fn delete_users(call: &mut Call<'_>) -> Outcome {
     if call.words[2..].contains(&b"default".as_slice()) {
         return Err(Refusal::new("ERR The 'default' user cannot be removed"));
     }
-    let removed = call.words[2..].iter().filter(|name| call.server.users_mut().remove(name));
-    Ok(count(removed.count()))
+    let mut removed = 0;
+    for name in &call.words[2..] {
+        if call.server.users_mut().remove(name) {
+            removed += 1;
+            let clients = call.server.clients().iter();
+            let theirs = clients.filter(|(_, client)| *client.user == **name);
+            let theirs: Vec<u64> = theirs.map(|(id, _)| id).collect();
+            theirs.into_iter().for_each(|id| call.kill(id));
+        }
+    }
+    Ok(count(removed))
 }
 
 fn no_cluster(_: &mut Call<'_>) -> Outcome {

@@ -95,6 +95,16 @@ impl<'a> Call<'a> {
         Some(database.stored(key)?.expires_wall_ms)
     }
 
+    /// Closes a connection: another one at once, this one behind its reply.
+    pub(super) fn kill(&mut self, id: u64) {
+        if id == self.session.id() {
+            self.ending = Some(Ending::Close);
+        } else {
+            self.server.clients_mut().kill(id);
+            self.server.tracked.close(id);
+        }
+    }
+
     /// Returns the error for a wrong number of arguments.
     pub(super) fn arity(&self) -> Refusal {
         text::arity(self.name)

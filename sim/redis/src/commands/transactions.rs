@@ -1,11 +1,22 @@
 //! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 
-use super::dispatch::{execute_and_remember, look_up};
+use super::dispatch::{check_rights, execute_and_remember, look_up};
 use super::{
     AT_ONCE, BUSY, Call, Keys, LOADING, NO_MULTI, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
 };
+use crate::profile::Rights;
 use crate::resp::Value;
 use crate::server::Turn;
+
+/// A user may have lost a permission since the command was queued.
+const RIGHTS: Rights = Rights {
+    no_command: "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
+        EXEC call. This command is no longer allowed for the following reason: no permission to \
+        execute the command or subcommand",
+    no_key: "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
+        EXEC call. This command is no longer allowed for the following reason: no permission to \
+        touch the specified keys",
+};
 
 const FLAGS: u16 = NO_SCRIPT | LOADING | STALE | BUSY | AT_ONCE;
 
@@ -72,7 +83,10 @@ fn exec(call: &mut Call<'_>) -> Outcome {
             is_inner: true,
             ending: None,
         };
-        let outcome = execute_and_remember(spec, &mut inner);
+        let outcome = match check_rights(spec, &words, inner.server, inner.session, &RIGHTS) {
+            Ok(()) => execute_and_remember(spec, &mut inner),
+            Err(refusal) => Err(refusal),
+        };
         call.ending = call.ending.or(inner.ending);
         (call.session.protocol(), outcome.unwrap_or_else(Value::from))
     });

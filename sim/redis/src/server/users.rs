@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::SmallBytes;
 use crate::glob::matches;
 
+/// Returns the commands that a rule means (`get`, `client|id`, `@read`); `None` if there are none.
+type MeantBy = fn(&[u8]) -> Option<Vec<&'static str>>;
+
 /// User of a connection that has not authenticated.
 const DEFAULT: &[u8] = b"default";
 
@@ -24,7 +27,7 @@ pub(crate) struct User {
     /// All commands are allowed except as stated in `commands`.
     may_all: bool,
     /// Permission for single commands or subcommands; overrides `may_all`.
-    commands: BTreeMap<String, bool>,
+    commands: BTreeMap<&'static str, bool>,
     /// Patterns of the keys that the user may use.
     patterns: Vec<SmallBytes>,
 }
@@ -60,8 +63,8 @@ impl Users {
         }
     }
 
-    /// Changes or creates a user (`ACL SETUSER`); applies all of the rules or none. `is_command`
-    /// returns true for the names of known commands.
+    /// Changes or creates a user (`ACL SETUSER`); applies all of the rules or none. `meant_by` returns
+    /// the names of the commands that a rule means.
     ///
     /// # Errors
     ///
@@ -70,11 +73,11 @@ impl Users {
         &mut self,
         name: &[u8],
         rules: &[&'a [u8]],
-        is_command: fn(&str) -> bool,
+        meant_by: MeantBy,
     ) -> Result<(), (&'a [u8], &'static str)> {
         let mut user = self.users.get(name).cloned().unwrap_or_default();
         for rule in rules {
-            user.apply(rule, is_command).map_err(|why| (*rule, why))?;
+            user.apply(rule, meant_by).map_err(|why| (*rule, why))?;
         }
         self.users.insert(SmallBytes::new(name), user);
         Ok(())
@@ -118,7 +121,7 @@ impl User {
         self.patterns.iter().any(|pattern| matches(pattern, key))
     }
 
-    fn apply(&mut self, rule: &[u8], is_command: fn(&str) -> bool) -> Result<(), &'static str> {
+    fn apply(&mut self, rule: &[u8], meant_by: MeantBy) -> Result<(), &'static str> {
         let lower = rule.to_ascii_lowercase();
         match (lower.as_slice(), rule) {
             (b"on", _) => self.is_on = true,
@@ -148,17 +151,20 @@ impl User {
             }
             (_, [b'<', password @ ..]) => self.passwords.retain(|it| **it != *password),
             (_, [b'~', pattern @ ..]) => self.patterns.push(SmallBytes::new(pattern)),
-            ([sign @ (b'+' | b'-'), name @ ..], _) => {
-                let name = core::str::from_utf8(name).ok().filter(|name| is_command(name));
-                let name = name.ok_or("Unknown command or category name in ACL")?;
-                // A rule about a command replaces the rules about its subcommands.
-                let within = format!("{name}|");
-                self.commands.retain(|known, _| !known.starts_with(&within));
-                self.commands.insert(name.to_owned(), *sign == b'+');
+            ([sign @ (b'+' | b'-'), subject @ ..], _) => {
+                let names = meant_by(subject).ok_or("Unknown command or category name in ACL")?;
+                names.into_iter().for_each(|name| self.permit(name, *sign == b'+'));
             }
             _ => return Err("Syntax error"),
         }
         Ok(())
+    }
+
+    /// Permits or forbids a command. For a command with subcommands this includes all of these.
+    fn permit(&mut self, name: &'static str, may: bool) {
+        self.commands
+            .retain(|known, _| known.strip_prefix(name).is_none_or(|rest| !rest.starts_with('|')));
+        self.commands.insert(name, may);
     }
 
     fn set_all(&mut self, may: bool) {

@@ -35,7 +35,7 @@ const KEYED: [(usize, Make); 18] = [
 ];
 
 /// Weights and generators of commands on the connection and the server.
-const OTHERS: [(usize, Make); 15] = [
+const OTHERS: [(usize, Make); 17] = [
     (6, |dice| pick_words(dice, &["PING", "DBSIZE", "TIME"], &[])),
     (2, |dice| words(dice, "PING", &[anything])),
     (2, |dice| words(dice, "ECHO", &[anything])),
@@ -60,6 +60,8 @@ const OTHERS: [(usize, Make); 15] = [
     (2, elsewhere),
     (3, config),
     (1, users),
+    (1, restricted),
+    (2, described),
     (1, |dice| words(dice, "RESET", &[])),
 ];
 
@@ -110,11 +112,12 @@ fn spoiled(dice: &mut Dice, mut command: Words) -> Words {
     command
 }
 
-/// Returns true for commands that must not be varied. The meaning of a cursor other than 0, the
+/// Returns true for commands that must not be varied. A list of all commands is longer on a real
+/// server. The meaning of a cursor other than 0, the
 /// order of keys and unusual parameters differ between servers; WAIT blocks if its numbers change.
 fn is_delicate(name: &Word) -> bool {
     let Word::Is(name) = name else { return false };
-    ["ACL", "CONFIG", "KEYS", "SCAN", "WAIT"]
+    ["ACL", "COMMAND", "CONFIG", "KEYS", "SCAN", "WAIT"]
         .iter()
         .any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
 }
@@ -339,6 +342,117 @@ fn users(dice: &mut Dice) -> Words {
         1 => words(dice, "ACL", &[|_| Word::text("NOSUCH")]),
         _ => words(dice, "ACL", &[|dice| in_some_case(dice, "WHOAMI")]),
     }
+}
+
+/// Categories of commands, and the commands and subcommands that rules name.
+const SUBJECTS: &[&str] = &[
+    "@all",
+    "@read",
+    "@write",
+    "@keyspace",
+    "@string",
+    "@fast",
+    "@slow",
+    "@dangerous",
+    "@admin",
+    "@connection",
+    "@scripting",
+    "@transaction",
+    "@Blocking",
+    "@list",
+    "@nosuch",
+    "get",
+    "SET",
+    "client",
+    "client|id",
+    "config|get",
+    "nosuch",
+];
+
+/// Draws a command that restricts a user, or becomes that user. The user may always read the clock,
+/// as this test does.
+fn restricted(dice: &mut Dice) -> Words {
+    if dice.once_in(2) {
+        return words(dice, "AUTH", &[|_| Word::text("judge"), |_| Word::text("any")]);
+    }
+    let mut command = words(dice, "ACL", &[|dice| in_some_case(dice, "SETUSER")]);
+    command.push(Word::text("judge"));
+    for rule in ["on", "nopass", "~*", "+@all"] {
+        command.push(Word::text(rule));
+    }
+    for _ in 0..1 + dice.below(3) {
+        let (sign, subject) = (dice.pick(&["+", "-", "-"]), dice.pick(SUBJECTS));
+        command.push(Word::text(&format!("{sign}{subject}")));
+    }
+    command.push(Word::text("+time"));
+    command
+}
+
+/// Commands without subcommands, which are described in the same words everywhere.
+const DESCRIBED: &[&str] = &[
+    "get",
+    "SET",
+    "mset",
+    "copy",
+    "eval",
+    "evalsha_ro",
+    "getex",
+    "object|encoding",
+    "client|ID",
+    "config|set",
+    "scan",
+    "watch",
+    "wait",
+    "info",
+    "ping",
+    "acl|setuser",
+    "nosuch",
+    "get|x",
+    "client|nosuch",
+];
+
+/// Filters of a list of commands that leave the same on every server.
+const FILTERS: &[(&str, &str)] = &[
+    ("ACLCAT", "nosuch"),
+    ("MODULE", "nosuch"),
+    ("NOSUCH", "get"),
+    ("PATTERN", "CLIENT|ID"),
+    ("PATTERN", "pttl"),
+];
+
+/// Draws a command about commands.
+fn described(dice: &mut Dice) -> Words {
+    let mut command = words(dice, "COMMAND", &[]);
+    match dice.below(6) {
+        0..=2 => {
+            command.push(in_some_case(dice, "INFO"));
+            for _ in 0..1 + dice.below(2) {
+                let name = dice.pick(DESCRIBED);
+                command.push(in_some_case(dice, name));
+            }
+        }
+        3 => {
+            command.push(in_some_case(dice, "GETKEYS"));
+            let asked = keyed(dice);
+            command.extend(asked);
+        }
+        4 => {
+            command.push(in_some_case(dice, "GETKEYS"));
+            let asked = match dice.below(4) {
+                0 => words(dice, "EVAL", &[anything, integer, key, value]),
+                1 => words(dice, "OBJECT", &[|dice| in_some_case(dice, "ENCODING"), key]),
+                2 => words(dice, "WATCH", &[key, key]),
+                _ => words(dice, "CLIENT", &[|dice| in_some_case(dice, "ID")]),
+            };
+            command.extend(asked);
+        }
+        _ => {
+            command.extend(words(dice, "LIST", &[|dice| in_some_case(dice, "FILTERBY")]));
+            let (kind, name) = FILTERS[dice.below(FILTERS.len())];
+            command.extend([in_some_case(dice, kind), Word::text(name)]);
+        }
+    }
+    command
 }
 
 fn elsewhere(dice: &mut Dice) -> Words {

@@ -106,6 +106,10 @@ fn streams(name: &str, program: &str) -> Result<(), Failed> {
     for number in only.unwrap_or(0).. {
         let mut round = generator::round(seed, number);
         round.leave_out(&left_out);
+        // Commands are described as by Redis 7.0, in every profile.
+        if profile.server != "redis" {
+            round.leave_out("COMMAND");
+        }
         let (played, difference) = judge.play(&round).map_err(|error| {
             format!("{name}: seed {seed}, round {number}: the server is gone: {error}")
         })?;
