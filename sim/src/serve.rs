@@ -256,7 +256,8 @@ fn parts(
     let started_wall_ms = clocks.wall_ms(clock.now_ns()).saturating_sub(uptime_ms);
     let run_id = identity::run_id(place as u8, 0);
     let master = Master::new(plan.nodes[place].storage, run_id, started_wall_ms);
-    let server = Server::new(master, setup.profile);
+    let mut server = Server::new(master, setup.profile);
+    server.set_seed(setup.seed ^ place as u64);
     let clients = plan.scenario.clients.iter().enumerate().map(|(client, it)| {
         let HostIndex(host) = plan.scenario.client_host(client);
         (it.id.clone(), plan.delays[usize::from(host)][place])

@@ -8,6 +8,7 @@ mod clients;
 mod config;
 mod control;
 mod pushes;
+mod random;
 mod refusals;
 mod session;
 mod statistics;
@@ -23,6 +24,7 @@ pub(crate) use clients::Client;
 pub use clients::Clients;
 pub use config::Config;
 pub use control::ScriptControl;
+use random::Random;
 pub(crate) use session::Replies;
 pub use session::Session;
 pub use statistics::{Calls, Statistics};
@@ -63,6 +65,7 @@ pub struct Server {
     pub(crate) lacking: BTreeSet<&'static str>,
     saved_wall_ms: u64,
     process_id: u32,
+    random: Random,
 }
 
 /// Context of one request: the time and the writer.
@@ -130,6 +133,7 @@ impl Server {
             lacking: BTreeSet::new(),
             process_id: 1,
             saved_wall_ms: master.started_wall_ms,
+            random: Random::default(),
             master,
         }
     }
@@ -283,6 +287,16 @@ impl Server {
     /// Sets the process number that `INFO` reports.
     pub fn set_process_id(&mut self, process_id: u32) {
         self.process_id = process_id;
+    }
+
+    /// Seeds the numbers that commands draw (`RANDOMKEY`). Without a seed of its own each server draws
+    /// the same.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.random = Random::new(seed);
+    }
+
+    pub(crate) fn random_mut(&mut self) -> &mut Random {
+        &mut self.random
     }
 
     /// Sets the control through which another thread observes and ends a running script.

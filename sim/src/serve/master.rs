@@ -116,8 +116,11 @@ impl Alone {
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
         let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
-        let master = Master::new(Storage::default(), identity::run_id(0, 0), wall_ns / 1_000_000);
-        let mut server = Server::new(master, profile);
+        let run_id = identity::run_id(0, 0);
+        let mut server =
+            Server::new(Master::new(Storage::default(), run_id, wall_ns / 1_000_000), profile);
+        // No two processes have the same id, so that no two draw the same numbers.
+        server.set_seed(run_id.iter().fold(0, |seed, byte| seed << 8 ^ u64::from(*byte)));
         server.set_process_id(std::process::id());
         for command in options.without {
             if !server.lack(&command) {

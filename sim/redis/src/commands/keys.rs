@@ -8,7 +8,7 @@ use crate::glob;
 use crate::profile::{Feature, Profile};
 use crate::resp::Value;
 use crate::server::Touched;
-use crate::{Ended, Executed, KeyCommand, Reply, SetExpiry, SmallBytes};
+use crate::{Ended, Executed, KeyCommand, Keyspace, Reply, SetExpiry, SmallBytes};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("copy", -3, WRITE | DENY_OOM, Keys::FirstTwo, copy),
@@ -68,7 +68,7 @@ fn kind(call: &mut Call<'_>) -> Outcome {
 
 fn size(call: &mut Call<'_>) -> Outcome {
     let database = call.server.databases().get(call.session.database());
-    Ok(count(database.map_or(0, crate::Keyspace::len)))
+    Ok(count(database.map_or(0, Keyspace::len)))
 }
 
 /// Returns the names of the existing keys that match `pattern`.
@@ -97,11 +97,20 @@ fn names(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(matching(call, call.arguments()[0])))
 }
 
+/// Draws a key that is not expired. Takes time in proportion to the number of keys.
 fn some_key(call: &mut Call<'_>) -> Outcome {
-    let database = call.server.databases().get(call.session.database());
-    let wall_ms = call.wall_ms();
-    let key = database.and_then(|keys| keys.iter().find(|(_, entry)| !entry.is_expired(wall_ms)));
-    Ok(key.map_or(Value::Null, |(key, _)| Value::Bulk(key.share())))
+    let (database, wall_ms) = (call.session.database(), call.wall_ms());
+    let mut random = *call.server.random_mut();
+    let keys = call.server.databases().get(database);
+    let lives = || {
+        let entries = keys.into_iter().flat_map(Keyspace::iter);
+        entries.filter(move |(_, entry)| !entry.is_expired(wall_ms))
+    };
+    let count = lives().count();
+    let drawn = if count == 0 { None } else { lives().nth(random.below(count)) };
+    let value = drawn.map_or(Value::Null, |(key, _)| Value::Bulk(key.share()));
+    *call.server.random_mut() = random;
+    Ok(value)
 }
 
 /// Parses a cursor as `strtoul` does: an empty word is 0, and signs are accepted.
