@@ -53,6 +53,8 @@ pub enum Feature {
     DropsRefusedTransactions,
     /// `HELLO` parses all its options before it applies any, instead of one after the other.
     HelloChecksFirst,
+    /// `CLIENT LIST` has the number of watched keys.
+    ListsWatches,
     /// The error for an unknown subcommand in a script names the subcommand.
     NamesSubcommandsInScripts,
     /// While out of memory, MULTI queues only commands that allocate nothing.
@@ -204,6 +206,7 @@ pub const REDIS_8_4: Profile = Profile {
         Feature::ClientInfo,
         Feature::Digests,
         Feature::HelloChecksFirst,
+        Feature::ListsWatches,
         Feature::SetIfEqual,
         Feature::TracksScriptReads,
         Feature::WaitAof,
@@ -230,6 +233,7 @@ pub const VALKEY_9: Profile = Profile {
         Feature::DropsRefusedTransactions,
         Feature::GetexTimeFirst,
         Feature::HelloChecksFirst,
+        Feature::ListsWatches,
         Feature::NamesSubcommandsInScripts,
         Feature::PastDeletes,
         Feature::QueuesWhenFull,

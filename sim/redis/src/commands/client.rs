@@ -100,17 +100,24 @@ fn reply(call: &mut Call<'_>) -> Outcome {
     Ok(Value::ok())
 }
 
+/// Shows this connection as it is now, during its command.
+fn show_itself(call: &mut Call<'_>) {
+    let name = if call.is_inner { "exec" } else { call.name };
+    call.session.be_known(call.server, Some(name), call.turn.wall_ns);
+}
+
 fn line(call: &Call<'_>, id: u64) -> Vec<u8> {
-    let says_library = call.server.profile().has(Feature::ClientInfo);
     let listens = call.server.tracked.listener(id).is_some();
     let client = call.server.clients().get(id);
-    let line = client.map(|it| it.line((id, listens), call.turn.wall_ns, says_library));
+    let profile = call.server.profile();
+    let line = client.map(|it| it.line((id, listens), call.turn.wall_ns, profile));
     let mut line = line.unwrap_or_default();
     line.push(b'\n');
     line
 }
 
 fn info(call: &mut Call<'_>) -> Outcome {
+    show_itself(call);
     Ok(Value::text(line(call, call.session.id())))
 }
 
@@ -141,6 +148,7 @@ fn list(call: &mut Call<'_>) -> Outcome {
         }
         _ => return Err(text::SYNTAX),
     };
+    show_itself(call);
     let ids = call.server.clients().iter().map(|(id, _)| id);
     let wanted = |id: &u64| wanted.as_ref().is_none_or(|ids| ids.contains(&(*id as i64)));
     let lines = ids.filter(wanted).flat_map(|id| line(call, id));
@@ -157,14 +165,7 @@ fn kill(call: &mut Call<'_>) -> Outcome {
         filter.is_about(*id, client, wall_ns) && !(filter.spares_self && *id == own)
     });
     let doomed: Vec<u64> = doomed.map(|(id, _)| id).collect();
-    for &id in &doomed {
-        if id == own {
-            call.ending = Some(Ending::Close);
-        } else {
-            call.server.clients_mut().kill(id);
-            call.server.tracked.close(id);
-        }
-    }
+    doomed.iter().for_each(|&id| call.kill(id));
     match (by_address, doomed.len()) {
         (true, 0) => Err(Refusal::new("ERR No such client")),
         (true, _) => Ok(Value::ok()),

@@ -107,6 +107,7 @@ fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
         return Err(text::NO_AUTHENTICATION);
     }
     let spec = found?;
+    call.name = spec.name;
     if !spec.takes(call.words.len()) {
         return Err(text::arity(spec.name));
     }

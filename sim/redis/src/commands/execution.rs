@@ -46,7 +46,8 @@ impl Session {
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
         let value = perform(&mut call);
         let (name, ending) = (call.name, call.ending);
-        self.be_known(server, name, wall_ns);
+        let known = if name.is_empty() { None } else { Some(name) };
+        self.be_known(server, known, wall_ns);
         server.tracked.end();
         self.end_caching(server, words);
         if ending == Some(Ending::Close) {

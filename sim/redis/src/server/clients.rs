@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::SmallBytes;
+use crate::profile::{Feature, Profile};
 use crate::resp::Protocol;
 
 /// Connections that have sent at least one command.
@@ -17,6 +18,8 @@ pub struct Clients {
 pub(crate) struct Client {
     /// Peer address.
     pub(crate) address: String,
+    /// Address at which the server accepted the connection.
+    pub(crate) local_address: String,
     /// Name set by the client.
     pub(crate) name: SmallBytes,
     /// Name and version of the client's library, as set by the client.
@@ -27,8 +30,8 @@ pub(crate) struct Client {
     /// Number of commands queued since MULTI; `None` outside a transaction.
     pub(crate) queued: Option<usize>,
     pub(crate) watched: usize,
-    /// Name of the last command.
-    pub(crate) command: &'static str,
+    /// Name of the last command; `None` before the first and after an unknown one.
+    pub(crate) command: Option<&'static str>,
     /// Wall clock at the first and at the last command, in nanoseconds.
     pub(crate) seen_ns: Option<(u64, u64)>,
 }
@@ -81,7 +84,7 @@ impl Client {
         &self,
         (id, listens): (u64, bool),
         wall_ns: u64,
-        says_library: bool,
+        profile: &Profile,
     ) -> Vec<u8> {
         let (since_ns, seen_ns) = self.seen_ns.unwrap_or((wall_ns, wall_ns));
         let seconds = |from: u64| wall_ns.saturating_sub(from) / 1_000_000_000;
@@ -95,16 +98,22 @@ impl Client {
             (false, false) => "N",
         };
         let redirection = if listens { 0 } else { -1 };
-        let Self { address, database, watched, command, .. } = self;
-        let head = format!("id={id} addr={address} laddr=127.0.0.1:6379 fd={} name=", id + 7);
+        let Self { address, local_address, database, .. } = self;
+        let command = self.command.unwrap_or("NULL");
+        let watch = if profile.has(Feature::ListsWatches) {
+            format!(" watch={}", self.watched)
+        } else {
+            String::new()
+        };
+        let head = format!("id={id} addr={address} laddr={local_address} fd={} name=", id + 7);
         let middle = format!(
-            " age={age} idle={idle} flags={flags} db={database} sub=0 psub=0 ssub=0 multi={multi} \
-             watch={watched} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
+            " age={age} idle={idle} flags={flags} db={database} sub=0 psub=0 ssub=0 multi={multi}\
+             {watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
              oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
         );
         let mut line = [head.as_bytes(), &self.name, middle.as_bytes(), &self.user].concat();
         line.extend_from_slice(format!(" redir={redirection} resp={version}").as_bytes());
-        if says_library {
+        if profile.has(Feature::ClientInfo) {
             let [name, version] = &self.library;
             line.extend_from_slice(&[b" lib-name=", &**name, b" lib-ver=", &**version].concat());
         }

@@ -11,6 +11,7 @@ use crate::resp::{Protocol, Value};
 pub struct Session {
     pub(crate) id: u64,
     address: String,
+    local_address: String,
     protocol: Protocol,
     database: u8,
     /// User of the connection; `None` until the server has asked for authentication.
@@ -80,6 +81,12 @@ impl Session {
     #[must_use]
     pub fn from(self, address: impl Into<String>) -> Self {
         Self { address: address.into(), ..self }
+    }
+
+    /// Sets the address at which the server accepted the connection, as `CLIENT LIST` shows it.
+    #[must_use]
+    pub fn at(self, local_address: impl Into<String>) -> Self {
+        Self { local_address: local_address.into(), ..self }
     }
 
     /// Returns the version of the protocol on the connection.
@@ -168,11 +175,18 @@ impl Session {
         if client.seen_ns.is_none() {
             client.seen_ns = Some((wall_ns, wall_ns));
             client.address.clone_from(&self.address);
+            client.local_address.clone_from(&self.local_address);
             client.user = SmallBytes::new(self.user_name());
         }
     }
 
-    pub(crate) fn be_known(&self, server: &mut Server, command: &'static str, wall_ns: u64) {
+    /// Shows the state of the connection in `CLIENT LIST`, with the name of its last command.
+    pub(crate) fn be_known(
+        &self,
+        server: &mut Server,
+        command: Option<&'static str>,
+        wall_ns: u64,
+    ) {
         let client = server.clients.of(self.id);
         client.seen_ns = client.seen_ns.map(|(first, _)| (first, wall_ns));
         client.command = command;
@@ -213,7 +227,9 @@ impl Session {
         self.unwatch(server);
         server.master.tracked.stop(self.id);
         server.clients.of(self.id).name = SmallBytes::default();
-        *self = Self::new(self.id).from(core::mem::take(&mut self.address));
+        let addresses = [&mut self.address, &mut self.local_address].map(core::mem::take);
+        let [address, local_address] = addresses;
+        *self = Self::new(self.id).from(address).at(local_address);
         self.be_asked(server);
     }
 

@@ -13,6 +13,7 @@ const NO_ID: Refusal = Refusal::new("ERR client-id should be greater than 0");
 #[derive(Default)]
 pub(super) struct Filter<'a> {
     address: Option<&'a [u8]>,
+    local_address: Option<&'a [u8]>,
     ids: Option<Vec<i64>>,
     user: Option<&'a [u8]>,
     is_other_kind: bool,
@@ -46,7 +47,7 @@ impl<'a> Filter<'a> {
             } else if is(option, "ADDR") {
                 filter.address = Some(value);
             } else if is(option, "LADDR") {
-                filter.is_other_kind = true;
+                filter.local_address = Some(value);
             } else if is(option, "USER") {
                 if !call.server.users().names().any(|name| **name == **value) {
                     return Err(text::around("ERR No such user '", value, "'"));
@@ -130,6 +131,7 @@ impl<'a> Filter<'a> {
         !self.is_other_kind
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&(id as i64)))
             && self.address.is_none_or(|wanted| wanted == address)
+            && self.local_address.is_none_or(|wanted| wanted == client.local_address.as_bytes())
             && self.user.is_none_or(|wanted| wanted == &*client.user)
             && self.name.is_none_or(|wanted| wanted == &*client.name)
             && library.into_iter().all(|(wanted, own)| wanted.is_none_or(|it| it == &**own))
