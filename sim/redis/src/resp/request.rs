@@ -21,6 +21,9 @@ const BULK_MAX: i64 = 512 * 1_024 * 1_024;
 /// Greatest size of an unfinished request, in bytes (`client-query-buffer-limit`).
 const REQUEST_MAX: usize = 1_024 * 1_024 * 1_024;
 
+/// Greatest number of arguments for which an allocation is kept for the next request.
+const RECYCLED_MAX: usize = 1_024;
+
 /// Memory of an argument besides its bytes.
 const ARGUMENT_COST: usize = size_of::<Bytes>();
 
@@ -102,7 +105,8 @@ impl Requests {
 
     /// Takes back a finished request so that the next one reuses its allocation.
     pub fn recycle(&mut self, mut request: Request) {
-        if self.missing == 0 && self.arguments.capacity() == 0 {
+        let is_small = request.capacity() <= RECYCLED_MAX;
+        if self.missing == 0 && self.arguments.capacity() == 0 && is_small {
             request.clear();
             self.arguments = request;
         }
@@ -174,6 +178,10 @@ impl Requests {
         self.length = None;
         let argument = self.received.split_to(length).freeze();
         self.received.advance(2);
+        if length > READ_MAX && self.received.len() <= READ_MAX {
+            // The memory of a long argument goes with it, and does not stay with the connection.
+            self.received = BytesMut::from(&self.received[..]);
+        }
         Ok(Some(argument))
     }
 

@@ -108,3 +108,20 @@ proptest! {
         prop_assert_eq!(read(bytes.chunks(cut)), read(core::iter::once(&*bytes)));
     }
 }
+
+#[test]
+fn the_memory_of_a_long_argument_goes_with_its_request() {
+    const LENGTH: usize = 1 << 20;
+    let mut requests = Requests::default();
+    requests.push(format!("*1\r\n${LENGTH}\r\n").as_bytes());
+    for _ in 0..16 {
+        requests.push(&[b'x'; LENGTH / 16]);
+    }
+    requests.push(b"\r\n*1\r\n$4\r\nPI");
+    let request = requests.next_request().expect("well-formed").expect("whole");
+    let argument = request.into_iter().next().expect("an argument");
+    assert!(argument.is_unique(), "nobody else keeps the buffer");
+    requests.push(b"NG\r\n");
+    let next = requests.next_request().expect("well-formed").expect("whole");
+    assert_eq!(next, [bytes::Bytes::from_static(b"PING")]);
+}
