@@ -6,12 +6,15 @@
 
 #![forbid(unsafe_code)]
 
+pub use redis_sim as master;
+
 pub mod command;
 pub mod engine;
 pub mod explore;
 pub mod history;
 pub mod ids;
-pub mod master;
+mod keys;
+mod native;
 pub mod oracle;
 mod plan;
 pub mod report;

@@ -257,7 +257,8 @@ fn parts(
     let started_wall_ms = clocks.wall_ms(clock.now_ns()).saturating_sub(uptime_ms);
     let run_id = identity::run_id(node, 0);
     let master = Master::new(plan.servers[node.first_server()].storage, run_id, started_wall_ms);
-    let server = Server::new(master, setup.profile);
+    let mut server = Server::new(master, setup.profile);
+    server.set_seed(setup.seed ^ u64::from(node.0));
     let clients = plan.scenario.client_ids().zip(&plan.scenario.clients).map(|(client, it)| {
         (it.id.clone(), plan.delays[plan.client_host(client)][node.first_host()])
     });

@@ -1,5 +1,7 @@
 //! Limits on connections, requests and bytes.
 
+use core::ops::RangeInclusive;
+
 /// Maximum number of connections to one port.
 pub(super) const CONNECTIONS_MAX: usize = 10_000;
 
@@ -10,8 +12,9 @@ pub(super) const ARRIVALS_MAX: usize = 16_384;
 /// Maximum number of requests that a connection executes before it lets others use the node.
 pub(super) const BATCH_MAX: usize = 1_024;
 
-/// Buffer space reserved for each read from a connection, in bytes.
-pub(super) const READ_BYTES: usize = 64 * 1_024;
+/// Buffer space reserved for each read from a connection, in bytes: the least, which is all that an
+/// idle connection holds, and the most, for a connection whose reads fill their buffer.
+pub(super) const READ_BYTES: RangeInclusive<usize> = 4 * 1_024..=64 * 1_024;
 
 /// Maximum number of unsent reply bytes of one connection; above it, no more of its requests are
 /// executed.

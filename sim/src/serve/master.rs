@@ -18,12 +18,12 @@ use super::node::Process;
 use super::node::{MessageDelays, Node};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::{NodeId, Writer};
+use crate::history::NodeId;
 use crate::ids::IdVec;
 use crate::master::profile::Profile;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Server, Session, Turn};
-use crate::master::{Master, Storage};
+use crate::master::{Master, Storage, Writer};
 use crate::world::Choices;
 
 /// The default port of Redis.
@@ -118,9 +118,11 @@ impl Alone {
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
         let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
-        let master =
-            Master::new(Storage::default(), identity::run_id(NodeId(0), 0), wall_ns / 1_000_000);
-        let mut server = Server::new(master, profile);
+        let run_id = identity::run_id(NodeId(0), 0);
+        let mut server =
+            Server::new(Master::new(Storage::default(), run_id, wall_ns / 1_000_000), profile);
+        // No two processes have the same id, so that no two draw the same numbers.
+        server.set_seed(run_id.iter().fold(0, |seed, byte| seed << 8 ^ u64::from(*byte)));
         server.set_process_id(std::process::id());
         for command in options.without {
             if !server.lack(&command) {

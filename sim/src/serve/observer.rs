@@ -69,7 +69,7 @@ async fn serve(world: &World, mut stream: TcpStream) -> std::io::Result<()> {
         if !goes_on {
             return Ok(());
         }
-        requests.buffer().reserve(READ_BYTES);
+        requests.buffer().reserve(*READ_BYTES.start());
         if stream.read_buf(requests.buffer()).await? == 0 {
             return Ok(());
         }

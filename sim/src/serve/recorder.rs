@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::meaning::{self, Meaning};
 use super::run_clock::RunClock;
 use crate::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
+use crate::keys::writer_of;
 use crate::master::Change;
 use crate::master::script::Sha;
 use crate::master::server::Touched;
@@ -244,8 +245,9 @@ impl Recorder {
             if let Some(ended) = &executed.ended {
                 log.push(&self.clock, What::Told(key_ended(peer.node, ended)));
             }
-            before.get_or_insert(executed.effect.before);
-            (after, expires_wall_ms) = (executed.effect.after, executed.effect.expires_wall_ms);
+            before.get_or_insert(writer_of(executed.effect.before));
+            after = writer_of(executed.effect.after);
+            expires_wall_ms = executed.effect.expires_wall_ms;
             if executed.effect.change != Change::Nothing {
                 change = executed.effect.change;
             }

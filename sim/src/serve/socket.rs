@@ -95,6 +95,16 @@ impl Socket {
         }
     }
 
+    /// Returns the local address, in the form of `CLIENT LIST`.
+    pub(super) fn local(&self) -> String {
+        match self {
+            Self::Tcp(stream) | Self::Tls(stream, _) => {
+                stream.local_addr().map_or_else(|_| String::new(), |it| it.to_string())
+            }
+            Self::Path(_) => String::from("?:0"),
+        }
+    }
+
     /// Makes writes leave at once, without waiting to fill a packet.
     pub(super) fn set_nodelay(&self) -> io::Result<()> {
         match self {

@@ -18,6 +18,7 @@ use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
 use crate::ids::{IdVec, ServerId, StrikeId};
+use crate::keys::writer_of;
 use crate::master::SmallBytes;
 use crate::master::server::Server;
 use crate::plan::Plan;
@@ -224,7 +225,7 @@ impl World {
             |key, entry| {
                 if self.recorder.is_key(key) {
                     let expires_wall_ms = entry.expires_wall_ms.unwrap_or(u64::MAX);
-                    let writer = entry.writer;
+                    let writer = writer_of(entry.writer);
                     let returned = EventKind::KeyReturned { node: id, writer, expires_wall_ms };
                     self.recorder.tell(returned);
                 }

@@ -4,6 +4,7 @@
 use super::World;
 use crate::history::{AttemptId, OpKind, Writer};
 use crate::ids::{ConnectionId, ServerId};
+use crate::keys::tag_of;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Touched, Turn};
 use crate::master::{self, Change, Effect, Entry, Executed};
@@ -113,7 +114,7 @@ impl World {
         let request = end.requests.next_request().expect("clients send requests")?;
         let redis = &mut cluster[server].redis;
         let mut touched = Vec::new();
-        let turn = Turn { wall_ns, writer, touched: &mut touched };
+        let turn = Turn { wall_ns, writer: tag_of(writer), touched: &mut touched };
         let answer = end.session.execute(redis, &request, turn);
         let (Answer::Reply(value) | Answer::LastReply(value)) = answer else {
             unreachable!("this client wants an answer to everything, at once")
@@ -151,7 +152,7 @@ fn is_not_serving(text: &[u8]) -> bool {
 
 /// Returns the result of a request that left the key unchanged; `stored` is the key.
 fn nothing_done(stored: Option<&Entry>) -> Executed {
-    let before = stored.map_or(Writer::Nobody, |entry| entry.writer);
+    let before = stored.map_or(master::Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
     let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
     Executed { reply: master::Reply::Nil, expired: None, effect, ended: None }

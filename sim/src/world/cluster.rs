@@ -13,7 +13,8 @@ use crate::history::{ClientId, Id, NodeId};
 use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use crate::master::profile::Profile;
 use crate::master::server::Server;
-use crate::master::{Master, SeededCanary, run_id};
+use crate::master::{Master, run_id};
+use crate::native::SeededCanary;
 use crate::plan::Plan;
 use crate::scenario::Persistence;
 use crate::subject::Request;
@@ -165,7 +166,7 @@ impl Cluster {
                 None => _ = self.canaries.push(canary),
             }
         }
-        self.servers[server].redis.seed_canary(&self.canaries[node]);
+        self.canaries[node].seed(&mut self.servers[server].redis);
     }
 
     /// Returns the servers of two different identities.

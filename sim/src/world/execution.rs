@@ -9,9 +9,11 @@ use super::cluster::Role;
 use super::key_events::key_ended;
 use crate::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
 use crate::ids::{ConnectionId, ServerId};
+use crate::keys::{tag_of, writer_of};
 use crate::master::{
     self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
 };
+use crate::native;
 use crate::scenario::Point;
 use crate::subject::{Ask, ReplyValue, Request, Response};
 
@@ -39,7 +41,7 @@ impl World {
     pub(crate) fn introduction(&mut self, server: ServerId) -> Introduction {
         // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.wall_ms(server) * 1_000;
-        let (said, canary) = self.cluster[server].redis.introduce(wall_us);
+        let (said, canary) = native::introduce(&mut self.cluster[server].redis, wall_us);
         Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
@@ -119,6 +121,8 @@ impl World {
         let wall_ms = self.wall_ms(server);
         let value = request.token.as_bytes();
         let extends_plainly = self.plan.scenario.cluster.server.extends_plainly();
+        let writer = tag_of(Writer::Attempt(request.attempt));
+        let redis = &mut self.cluster[server].redis;
         let command = match request.ask {
             Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
             Ask::Delete => KeyCommand::Del,
@@ -129,7 +133,10 @@ impl World {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
-                KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
+                let ttl_ms = as_ms(ttl_ms);
+                return redis.run_in(0, &self.plan.key, wall_ms, writer, |key| {
+                    native::extend(key, value, ttl_ms)
+                });
             }
             Ask::Get => KeyCommand::Get,
             Ask::TimeLeft => KeyCommand::Pttl,
@@ -150,9 +157,7 @@ impl World {
                 set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
         };
-        let writer = Writer::Attempt(request.attempt);
-        let command = Command::Key { key: &self.plan.key, command };
-        self.cluster[server].redis.execute(command, wall_ms, writer)
+        redis.execute(Command::Key { key: &self.plan.key, command }, wall_ms, writer)
     }
 
     /// Records the effect on the key, and returns the reply.
@@ -179,8 +184,8 @@ impl World {
                 op,
                 answer,
                 changed: done.effect.change != Change::Nothing,
-                before: done.effect.before,
-                after: done.effect.after,
+                before: writer_of(done.effect.before),
+                after: writer_of(done.effect.after),
                 expires_wall_ms: done.effect.expires_wall_ms.unwrap_or(u64::MAX),
             });
         }
@@ -205,7 +210,7 @@ impl World {
     fn count(&mut self, server: ServerId, writer: Writer) -> ReplyValue {
         let wall_ms = self.wall_ms(server);
         let incr = Command::Key { key: &self.plan.counter_key, command: KeyCommand::Incr };
-        match self.cluster[server].redis.execute(incr, wall_ms, writer).reply {
+        match self.cluster[server].redis.execute(incr, wall_ms, tag_of(writer)).reply {
             master::Reply::Integer(count) => ReplyValue::Integer(count),
             _ => ReplyValue::Error,
         }
@@ -225,7 +230,7 @@ impl World {
         let response = Response { command, attempt, op, word };
         let node = self.plan.servers[server].node;
         let stored = self.stored(node);
-        let writer = stored.map_or(Writer::Nobody, |entry| entry.writer);
+        let writer = stored.map_or(Writer::Nobody, |entry| writer_of(entry.writer));
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
         let answer = response.answer();
         self.record(EventKind::Executed {

@@ -6,10 +6,10 @@ use super::clients::Input;
 use super::cluster::Role;
 use super::key_events::{key_ended, key_returned};
 use super::network::ConnectionState;
-use crate::history::{ClientId, ClientIds, EventKind, KeyEnd, NodeId};
+use crate::history::{ClientId, ClientIds, EventKind, NodeId};
 use crate::ids::ServerId;
-use crate::master::Keyspace;
 use crate::master::server::Server;
+use crate::master::{KeyEnd, Keyspace};
 
 impl World {
     /// Makes `to` the node's master, if it runs. The clients `told` leave the old master.

@@ -1,15 +1,16 @@
 //! The events for keys that end and that return.
 
 use crate::history::{EventKind, NodeId};
+use crate::keys::{cause_of, writer_of};
 use crate::master::{Ended, Entry};
 
 /// Returns the event for a key that ended on `node`.
 pub(crate) fn key_ended(node: NodeId, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {
         node,
-        writer: ended.writer,
-        cause: ended.cause,
-        by: ended.by,
+        writer: writer_of(ended.writer),
+        cause: cause_of(ended.cause),
+        by: writer_of(ended.by),
         expires_wall_ms: ended.expires_wall_ms.unwrap_or(u64::MAX),
     }
 }
@@ -18,7 +19,7 @@ pub(crate) fn key_ended(node: NodeId, ended: &Ended) -> EventKind {
 pub(crate) fn key_returned(node: NodeId, entry: &Entry) -> EventKind {
     EventKind::KeyReturned {
         node,
-        writer: entry.writer,
+        writer: writer_of(entry.writer),
         expires_wall_ms: entry.expires_wall_ms.unwrap_or(u64::MAX),
     }
 }

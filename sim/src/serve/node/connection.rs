@@ -95,6 +95,8 @@ struct Connection<'a> {
     held: Held,
     /// The time at which the last bytes arrived.
     came_ns: u64,
+    /// Buffer space for the next read, in bytes.
+    read_bytes: usize,
     /// True if received bytes are still to be parsed.
     has_more: bool,
     /// True before authentication. Requests are then parsed one at a time, because each may lift
@@ -118,14 +120,14 @@ impl<'a> Connection<'a> {
             let node_faults = node.node_faults();
             (node_faults.incarnation, node_faults.version(), node_faults.link(None))
         };
-        let address = socket.peer();
+        let (address, local_address) = (socket.peer(), socket.local());
         let mut requests = Requests::default();
         requests.set_quotes_join(node.executor.profile.has(Feature::QuotesJoin));
         Self {
             node,
             socket,
             requests,
-            session: Session::new(id).from(address),
+            session: Session::new(id).from(address).at(local_address),
             peer: Peer::new(node.id, id),
             client: None,
             incarnation,
@@ -139,6 +141,7 @@ impl<'a> Connection<'a> {
             touched: Vec::new(),
             held: Held::default(),
             came_ns: 0,
+            read_bytes: *READ_BYTES.start(),
             has_more: false,
             is_unauthenticated: node.executor.asks_who(),
             waiting: None,
@@ -274,12 +277,15 @@ impl<'a> Connection<'a> {
 
     fn read(&mut self) -> io::Result<()> {
         let buffer = self.requests.buffer();
-        buffer.reserve(READ_BYTES);
+        buffer.reserve(self.read_bytes);
         match self.socket.try_read(buffer) {
             Ok(0) => self.takes = false,
             Ok(_) if self.requests_lost => self.requests.buffer().clear(),
             Ok(count) => {
                 self.held.partial += count;
+                let is_full = count >= self.read_bytes;
+                let next = if is_full { self.read_bytes * 2 } else { self.read_bytes / 2 };
+                self.read_bytes = next.clamp(*READ_BYTES.start(), *READ_BYTES.end());
                 self.came_ns = self.node.clock.now_ns();
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

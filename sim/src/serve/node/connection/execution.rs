@@ -6,6 +6,7 @@ use super::held::Held;
 use super::waiting::{Kept, Waiting};
 use super::{Arrival, Connection};
 use crate::history;
+use crate::keys::tag_of;
 use crate::master::Change;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Server, Touched, Turn};
@@ -82,7 +83,7 @@ impl Connection<'_> {
         };
         let wall_ns = node.wall_ns();
         node.begin(server, &request);
-        let writer = Recorder::writer(told, &self.peer);
+        let writer = tag_of(Recorder::writer(told, &self.peer));
         let turn = Turn { wall_ns, writer, touched: &mut self.touched };
         let execute = |server: &mut Server| self.session.execute(server, &request, turn);
         let answer = node.executor.execute(server, &request, execute);

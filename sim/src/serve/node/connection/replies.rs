@@ -7,6 +7,9 @@ use crate::history::EventKind;
 use crate::master::resp::{Protocol, Value};
 use crate::serve::socket::Socket;
 
+/// Buffer space that an idle connection keeps for replies, in bytes.
+const KEPT_BYTES: usize = 64 * 1_024;
+
 /// Unsent replies, in order.
 #[derive(Default)]
 pub(super) struct Replies {
@@ -97,6 +100,7 @@ impl Replies {
         }
         if self.sent == self.bytes.len() {
             self.bytes.clear();
+            self.bytes.shrink_to(KEPT_BYTES);
             self.sent = 0;
         }
         Ok(())

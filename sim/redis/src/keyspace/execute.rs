@@ -1,0 +1,198 @@
+//! The effect of a command on its key, after an expired key has been removed.
+
+use super::{Entry, Keyspace};
+use crate::command::{
+    Change, ErrorReply, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
+};
+use crate::integer::parse_integer;
+use crate::{SmallBytes, Writer};
+
+/// Context of one command: its time and its writer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) wall_ms: u64,
+    pub(super) writer: Writer,
+}
+
+/// Reply to a command, and its change.
+type Done = (Reply, Change);
+
+impl Keyspace {
+    pub(super) fn apply(&mut self, key: &[u8], command: KeyCommand<'_>, turn: Turn) -> Done {
+        let unchanged = |reply| (reply, Change::Nothing);
+        match command {
+            KeyCommand::CompareAndDelete { value } => {
+                if self.holds(key, value) {
+                    self.delete(key)
+                } else {
+                    unchanged(Reply::Integer(0))
+                }
+            }
+            KeyCommand::CompareAndRetime { value, ttl_ms } => {
+                match expiry_after(turn.wall_ms, Some(ttl_ms)) {
+                    None => unchanged(Reply::Error(ErrorReply::SetRange)),
+                    Some(_) if !self.holds(key, value) => unchanged(Reply::Integer(0)),
+                    Some(when) => self.retime(key, when, ExpireCondition::Always, turn),
+                }
+            }
+            KeyCommand::Del => self.delete(key),
+            KeyCommand::Exists => {
+                unchanged(Reply::Integer(i64::from(self.entries.contains_key(key))))
+            }
+            KeyCommand::Expire { seconds, condition } => {
+                match expiry_after(turn.wall_ms, seconds.checked_mul(1_000)) {
+                    None => unchanged(Reply::Error(ErrorReply::ExpireRange)),
+                    Some(when) => self.retime(key, when, condition, turn),
+                }
+            }
+            KeyCommand::ExpireAt { when_ms, condition } => {
+                let when = u64::try_from(when_ms).unwrap_or(0);
+                self.retime(key, when, condition, turn)
+            }
+            KeyCommand::Get => unchanged(self.get(key)),
+            KeyCommand::Incr => self.increment(key, 1, turn),
+            KeyCommand::IncrBy { by } => self.increment(key, by, turn),
+            KeyCommand::Persist => self.persist(key),
+            KeyCommand::Pexpire { ms, condition } => match expiry_after(turn.wall_ms, Some(ms)) {
+                None => unchanged(Reply::Error(ErrorReply::PexpireRange)),
+                Some(when) => self.retime(key, when, condition, turn),
+            },
+            KeyCommand::Pttl => unchanged(Reply::Integer(self.time_to_live(key, turn))),
+            KeyCommand::Set { value, condition, expiry, get } => {
+                let old = get.then(|| self.get(key));
+                let done = self.set(key, value, (condition, expiry), turn);
+                match (done, old) {
+                    ((Reply::Error(error), change), _) => (Reply::Error(error), change),
+                    ((_, change), Some(old)) => (old, change),
+                    (done, None) => done,
+                }
+            }
+            KeyCommand::Setnx { value } => {
+                let how = (SetCondition::Missing, SetExpiry::Never);
+                let (_, change) = self.set(key, value, how, turn);
+                (Reply::Integer(i64::from(change == Change::Set)), change)
+            }
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Reply {
+        self.entries.get(key).map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone()))
+    }
+
+    fn holds(&self, key: &[u8], value: &[u8]) -> bool {
+        self.entries.get(key).is_some_and(|entry| *entry.value == *value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Done {
+        match self.remove(key) {
+            Some(_) => (Reply::Integer(1), Change::Deleted),
+            None => (Reply::Integer(0), Change::Nothing),
+        }
+    }
+
+    /// Validates the expiry before the condition: a `PX 0` that fails `NX` is an error.
+    fn set(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        (condition, expiry): (SetCondition, SetExpiry),
+        turn: Turn,
+    ) -> Done {
+        let old = self.entries.get(key);
+        let expires_wall_ms = match expiry {
+            SetExpiry::At(when) => Some(when),
+            SetExpiry::Keep => old.and_then(|old| old.expires_wall_ms),
+            SetExpiry::Never => None,
+            SetExpiry::Px(ms) => match expiry_after(turn.wall_ms, Some(ms)) {
+                Some(when) if ms > 0 => Some(when),
+                _ => return (Reply::Error(ErrorReply::SetRange), Change::Nothing),
+            },
+        };
+        let lost = match condition {
+            SetCondition::Always => false,
+            SetCondition::Missing => old.is_some(),
+            SetCondition::Present => old.is_none(),
+        };
+        if lost {
+            return (Reply::Nil, Change::Nothing);
+        }
+        self.write(key, SmallBytes::new(value), expires_wall_ms, turn.writer);
+        (Reply::Ok, Change::Set)
+    }
+
+    fn increment(&mut self, key: &[u8], by: i64, turn: Turn) -> Done {
+        let (old, expires_wall_ms) = match self.entries.get(key) {
+            Some(entry) => (parse_integer(&entry.value), entry.expires_wall_ms),
+            None => (Some(0), None),
+        };
+        let Some(old) = old else {
+            return (Reply::Error(ErrorReply::NotAnInteger), Change::Nothing);
+        };
+        let Some(new) = old.checked_add(by) else {
+            return (Reply::Error(ErrorReply::Overflow), Change::Nothing);
+        };
+        self.write(key, SmallBytes::decimal(new), expires_wall_ms, turn.writer);
+        (Reply::Integer(new), Change::Set)
+    }
+
+    fn write(
+        &mut self,
+        key: &[u8],
+        value: SmallBytes,
+        expires_wall_ms: Option<u64>,
+        writer: Writer,
+    ) {
+        assert_ne!(writer, Writer::Nobody, "a key is made by somebody");
+        self.put(key, Entry { value, expires_wall_ms, writer });
+    }
+
+    fn persist(&mut self, key: &[u8]) -> Done {
+        if self.entries.get(key).is_none_or(|entry| entry.expires_wall_ms.is_none()) {
+            return (Reply::Integer(0), Change::Nothing);
+        }
+        self.move_expiry(key, None);
+        (Reply::Integer(1), Change::Retimed)
+    }
+
+    /// Moves the expiry to `when`. An expiry that is not in the future deletes the key, which
+    /// counts as success.
+    fn retime(&mut self, key: &[u8], when: u64, condition: ExpireCondition, turn: Turn) -> Done {
+        let Some(entry) = self.entries.get(key) else {
+            return (Reply::Integer(0), Change::Nothing);
+        };
+        let old = entry.expires_wall_ms;
+        let holds = match condition {
+            ExpireCondition::Always => true,
+            ExpireCondition::Later => old.is_some_and(|old| when > old),
+            ExpireCondition::Sooner => old.is_none_or(|old| when < old),
+            ExpireCondition::Unset => old.is_none(),
+            ExpireCondition::Set => old.is_some(),
+            ExpireCondition::SetAndSooner => old.is_some_and(|old| when < old),
+        };
+        if !holds {
+            return (Reply::Integer(0), Change::Nothing);
+        }
+        if when <= turn.wall_ms {
+            return self.delete(key);
+        }
+        self.move_expiry(key, Some(when));
+        (Reply::Integer(1), Change::Retimed)
+    }
+
+    fn time_to_live(&self, key: &[u8], turn: Turn) -> i64 {
+        const MISSING: i64 = -2;
+        const NO_EXPIRY: i64 = -1;
+        let Some(entry) = self.entries.get(key) else {
+            return MISSING;
+        };
+        // The expiry fits into `i64` and is not before now, or the key would count as absent.
+        entry.expires_wall_ms.map_or(NO_EXPIRY, |when| (when - turn.wall_ms) as i64)
+    }
+}
+
+/// Returns the instant `ms` after `wall_ms`, clamped to the clock's origin; `None` if it does not
+/// fit into the `i64` of Redis.
+fn expiry_after(wall_ms: u64, ms: Option<i64>) -> Option<u64> {
+    let when = i64::try_from(wall_ms).ok()?.checked_add(ms?)?;
+    Some(u64::try_from(when).unwrap_or(0))
+}

@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod command;
+mod commands;
+mod databases;
+mod disk;
+mod entry;
+mod glob;
+mod integer;
+mod keyspace;
+mod master;
+pub mod profile;
+mod refusal;
+pub mod resp;
+pub mod script;
+pub mod server;
+mod storage;
+mod stream;
+mod tracked;
+mod watched;
+mod writer;
+
+pub use self::bytes::{INLINE_MAX, SmallBytes};
+pub use self::command::{
+    Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
+    KeyCommand, Reply, SetCondition, SetExpiry,
+};
+pub use self::databases::Databases;
+pub use self::disk::Disk;
+pub use self::entry::Entry;
+pub use self::keyspace::{Keyspace, NativeKey};
+pub use self::master::{Master, run_id};
+pub use self::storage::{Persistence, Storage};
+pub use self::stream::Stream;
+pub use self::writer::{KeyEnd, Writer};

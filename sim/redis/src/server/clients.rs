@@ -1,0 +1,122 @@
+//! The connections of a server, as `CLIENT LIST` shows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::SmallBytes;
+use crate::profile::{Feature, Profile};
+use crate::resp::Protocol;
+
+/// Connections that have sent at least one command.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    clients: BTreeMap<u64, Client>,
+    killed: BTreeSet<u64>,
+}
+
+/// Information about one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    /// Peer address.
+    pub(crate) address: String,
+    /// Address at which the server accepted the connection.
+    pub(crate) local_address: String,
+    /// Name set by the client.
+    pub(crate) name: SmallBytes,
+    /// Name and version of the client's library, as set by the client.
+    pub(crate) library: [SmallBytes; 2],
+    pub(crate) user: SmallBytes,
+    pub(crate) database: u8,
+    pub(crate) protocol: Protocol,
+    /// Number of commands queued since MULTI; `None` outside a transaction.
+    pub(crate) queued: Option<usize>,
+    pub(crate) watched: usize,
+    /// Name of the last command; `None` before the first and after an unknown one.
+    pub(crate) command: Option<&'static str>,
+    /// Wall clock at the first and at the last command, in nanoseconds.
+    pub(crate) seen_ns: Option<(u64, u64)>,
+}
+
+impl Clients {
+    /// Returns the number of connections.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Returns true if there are no connections.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    /// Takes the numbers of the connections that `CLIENT KILL` ended and the transport must close.
+    pub fn take_killed(&mut self) -> BTreeSet<u64> {
+        core::mem::take(&mut self.killed)
+    }
+
+    pub(crate) fn of(&mut self, id: u64) -> &mut Client {
+        self.clients.entry(id).or_default()
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&Client> {
+        self.clients.get(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Client)> {
+        self.clients.iter().map(|(id, client)| (*id, client))
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) {
+        self.clients.remove(&id);
+        self.killed.remove(&id);
+    }
+
+    pub(crate) fn kill(&mut self, id: u64) {
+        self.clients.remove(&id);
+        self.killed.insert(id);
+    }
+}
+
+impl Client {
+    /// Returns the line of `CLIENT LIST` for the connection `id` when the wall clock reads
+    /// `wall_ns`; `listens` says whether the connection tracks keys.
+    pub(crate) fn line(
+        &self,
+        (id, listens): (u64, bool),
+        wall_ns: u64,
+        profile: &Profile,
+    ) -> Vec<u8> {
+        let (since_ns, seen_ns) = self.seen_ns.unwrap_or((wall_ns, wall_ns));
+        let seconds = |from: u64| wall_ns.saturating_sub(from) / 1_000_000_000;
+        let (age, idle) = (seconds(since_ns), seconds(seen_ns));
+        let version = if self.protocol == Protocol::Resp3 { 3 } else { 2 };
+        let multi = self.queued.map_or(-1, |queued| queued as i64);
+        let flags = match (self.queued.is_some(), listens) {
+            (true, true) => "xt",
+            (true, false) => "x",
+            (false, true) => "t",
+            (false, false) => "N",
+        };
+        let redirection = if listens { 0 } else { -1 };
+        let Self { address, local_address, database, .. } = self;
+        let command = self.command.unwrap_or("NULL");
+        let watch = if profile.has(Feature::ListsWatches) {
+            format!(" watch={}", self.watched)
+        } else {
+            String::new()
+        };
+        let head = format!("id={id} addr={address} laddr={local_address} fd={} name=", id + 7);
+        let middle = format!(
+            " age={age} idle={idle} flags={flags} db={database} sub=0 psub=0 ssub=0 multi={multi}\
+             {watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
+             oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
+        );
+        let mut line = [head.as_bytes(), &self.name, middle.as_bytes(), &self.user].concat();
+        line.extend_from_slice(format!(" redir={redirection} resp={version}").as_bytes());
+        if profile.has(Feature::ClientInfo) {
+            let [name, version] = &self.library;
+            line.extend_from_slice(&[b" lib-name=", &**name, b" lib-ver=", &**version].concat());
+        }
+        line
+    }
+}

@@ -1,0 +1,22 @@
+//! The production client's scripts in Rust: what the engine `event` executes in the place of Lua.
+
+mod canary;
+
+use redis_sim::{ExpireCondition, KeyCommand, NativeKey, Reply};
+
+pub(crate) use self::canary::{SeededCanary, introduce};
+
+/// Extends the key's time to live if it holds `value`, and never shortens it. The reply is 1 if the
+/// key holds `value`, else 0.
+pub(crate) fn extend(key: &mut NativeKey<'_>, value: &[u8], ttl_ms: i64) -> Reply {
+    if key.value() != Some(value) {
+        return Reply::Integer(0);
+    }
+    match key.execute(KeyCommand::Pttl) {
+        Reply::Integer(left_ms) if left_ms >= ttl_ms => Reply::Integer(1),
+        _ => key.execute(KeyCommand::Pexpire { ms: ttl_ms, condition: ExpireCondition::Always }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
