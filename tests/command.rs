@@ -244,7 +244,7 @@ fn a_typo_is_answered_with_the_nearest_word() {
         (&["rnu"][..], "'run'"),
         (&["run", "--engine", "turmoul"], "'turmoil'"),
         (&["run", "--sed", "1"], "'--seeds'"),
-        (&["serve", "--profile", "redis-7.1"], "'redis-7.0'"),
+        (&["serve", "--profile", "valkey-8"], "'valkey-9'"),
         (&["list", "--format", "jsn"], "'json'"),
     ] {
         let said = redlock_sim(&folder, arguments).code(2);

@@ -101,7 +101,7 @@ fn a_command_line_that_makes_no_sense_serves_nothing() {
 error: invalid value 'redis-7.1' for '--profile <NAME>'
   [possible values: redis-7.0, redis-7.2, redis-8.4, valkey-9]
 
-  tip: a similar value exists: 'redis-7.0'
+  tip: a similar value exists: 'redis-7.2'
 
 For more information, try '--help'.
 

@@ -24,6 +24,9 @@ mod bounds;
 /// Extension of a compressed history.
 pub const EXTENSION: &str = "jsonl.gz";
 
+/// Level of compression. Of the higher ones, 6 saves a fifth more bytes for twice the time.
+const LEVEL: u32 = 3;
+
 /// First bytes of a gzip file. No line of JSON begins with them.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -148,7 +151,7 @@ pub fn write_compressed<'a>(
     events: impl IntoIterator<Item = &'a Event>,
 ) -> io::Result<u64> {
     // The encoder is slow with many short writes.
-    let mut lines = BufWriter::new(GzEncoder::new(to, Compression::default()));
+    let mut lines = BufWriter::new(GzEncoder::new(to, Compression::new(LEVEL)));
     let hash = write(&mut lines, header, events)?;
     lines.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     Ok(hash)
