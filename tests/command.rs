@@ -34,11 +34,11 @@ fn a_run_says_what_was_expected_and_what_happened() {
     let folder = folder("run", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "--seeds", "0..40", "--jobs", "2"]).code(0).stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-met     clock-jump  event 0..40  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), as expected  (40 distinct runs, 120 of 120 attempts granted)
-met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..40  everything holds  (40 distinct runs, 120 of 9999 attempts granted)
-met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everything holds  (40 distinct runs, 120 of 10268 attempts granted)
+met     clock-jump  event 0..40  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), as expected  (40 distinct runs, 120 of [..] attempts granted)
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..40  everything holds  (40 distinct runs, 120 of [..] attempts granted)
+met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everything holds  (40 distinct runs, 120 of [..] attempts granted)
 
-3 cases met, 0 failed; 120 runs, 360 leases in 1.6 s; reports: reports/index.html
+3 cases met, 0 failed; 120 runs, [..] leases in [..] s; reports: reports/index.html
 
 "#]]);
     assert!(folder.join("reports/results.json").is_file());
@@ -63,7 +63,7 @@ fn unexpected_violation_is_explained_and_can_be_replayed() {
     let told = redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..9"]).code(1);
     told.stdout_eq(str![[r#"
 scenarios: ./scenarios, 3 cases
-FAILED  clock-jump  event 7..9  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), expected to hold  (2 distinct runs, 6 of 6 attempts granted)
+FAILED  clock-jump  event 7..9  mutual-exclusion violated (clock(C)), as expected; exclusive-section violated (clock(C)), expected to hold  (2 distinct runs, 6 of [..] attempts granted)
         exclusive-section: expected to hold, violated by 2 of 2 seeds
 
 VIOLATION exclusive-section  clock-jump  seed 7
@@ -71,10 +71,10 @@ VIOLATION exclusive-section  clock-jump  seed 7
   blame   clock(C)
   replay  redlock-sim replay clock-jump --seed 7
 
-met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 7..9  everything holds  (2 distinct runs, 6 of 506 attempts granted)
-met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everything holds  (2 distinct runs, 6 of 518 attempts granted)
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 7..9  everything holds  (2 distinct runs, 6 of [..] attempts granted)
+met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everything holds  (2 distinct runs, 6 of [..] attempts granted)
 
-2 cases met, 1 failed; 6 runs, 18 leases in 0.5 s; reports: reports/index.html
+2 cases met, 1 failed; 6 runs, [..] leases in [..] s; reports: reports/index.html
 
 "#]]);
     redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(1).stdout_eq(str![[r#"
@@ -470,7 +470,7 @@ fn without_a_folder_the_scenarios_of_the_build_are_played() {
     fs::remove_dir(folder.join("scenarios")).unwrap();
     redlock_sim(&folder, &["run", "canonical", "--seeds", "0..2"]).code(0).stdout_eq(str![[r#"
 scenarios: built in, [..] cases
-met     canonical  event 0..2  everything holds  (2 distinct runs, 4 of 94 attempts granted)
+met     canonical  event 0..2  everything holds  (2 distinct runs, 4 of [..] attempts granted)
 ...
 "#]]);
 }
