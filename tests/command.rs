@@ -217,7 +217,7 @@ VIOLATION mutual-exclusion  clock-jump  seed 0
     redlock_sim(&folder, &["replay", "clock-jump", "--seed", "0", "-v"]).code(0).stdout_eq(str![[
         r#"
 ...
-     0     0.000 000 000  A         wall clock is set or runs true from here
+     0     0.000 000 000  A         wall clock: new reading or rate from here; it runs true
 ...
  [..]  —         the run is over
 

@@ -2,7 +2,7 @@
 //! is drawn as a fault, which a judge sees and excuses; plans keep these limits, and so do the
 //! scenarios that plans are shrunk to.
 
-use crate::scenario::{FaultKind, Scenario, Span};
+use crate::scenario::{Client, FaultKind, Scenario, Span};
 
 /// Longest one-way delay: clients wait half a second for a connection to open.
 const DELAY_MAX: Span = Span::from_ms(100);
@@ -23,6 +23,15 @@ pub(super) const fn must_end(kind: &FaultKind) -> bool {
     matches!(kind, FaultKind::DiskStall(_) | FaultKind::MemoryFull(_))
 }
 
+/// Returns true if a lease of `client` has enough validity left after the slowest usual attempt.
+fn leaves_validity(scenario: &Scenario, client: &Client) -> bool {
+    let lock = &scenario.lock;
+    let ttl_ns = client.ttl.unwrap_or(lock.ttl).0;
+    let drift_ns = ttl_ns / 1_000_000 * u64::from(lock.drift.share_ppm) + lock.drift.constant.0;
+    let attempt_ns = 2 * longest_delay(scenario).0 + longest_sync(scenario).0;
+    ttl_ns > lock.min_validity.0 + drift_ns + attempt_ns
+}
+
 /// Returns true if `scenario` keeps all limits.
 pub(super) fn are_kept(scenario: &Scenario) -> bool {
     let cluster = &scenario.cluster;
@@ -33,5 +42,6 @@ pub(super) fn are_kept(scenario: &Scenario) -> bool {
     let mut faults = scenario.faults.iter();
     delays.all(|delay| delay.max <= longest_delay(scenario))
         && cluster.disk.sync_takes <= longest_sync(scenario)
+        && scenario.clients.iter().all(|client| leaves_validity(scenario, client))
         && faults.all(|it| !must_end(&it.kind) || it.until.is_some() || it.lasts.is_some())
 }

@@ -27,7 +27,7 @@ impl Sketch {
         let share = |percent: u64| Span(lock.ttl.0 / 100 * percent);
         lock.node_timeout = dice.length(share(1).max(Span::from_ms(1)), share(25));
         if dice.percent(20) {
-            lock.min_validity = dice.length(share(1), share(30));
+            lock.min_validity = dice.length(share(1), share(20));
         }
         let first = dice.length(share(1).max(Span::from_ms(1)), share(5));
         lock.retry = Retry { first, longest: dice.length(Span(2 * first.0), share(60)) };
