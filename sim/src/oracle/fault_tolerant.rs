@@ -109,9 +109,9 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     };
     if key.answered_ns != NEVER {
         // The vote may wait for an introduction behind it, which does not come any more.
-        let is_cut_off = facts.reach.since_ns(id.client, node) == NEVER
+        let was_cut_off = facts.reach.since_ns(id.client, node) > attempt.began_ns
             && facts.reach.awaits_answer(id.client, node);
-        return !key.failed && !is_cut_off && is_in_time(key.written_ns, key.answered_ns);
+        return !key.failed && !was_cut_off && is_in_time(key.written_ns, key.answered_ns);
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks
