@@ -81,7 +81,7 @@ async fn missing_rights_are_named() {
     let url = fleet[0].url().replace("redis://", "redis://keymaster:secret@");
     let inspection = patient(vec![url]).build().unwrap().inspect().await;
     let found = worst(&inspection, Severity::Error);
-    assert!(found[0].contains("It does not end by itself"), "{inspection}");
+    assert!(found[0].contains("This does not end by itself"), "{inspection}");
     assert!(found.iter().any(|it| it.contains("refused SET: NOPERM")), "{inspection}");
 }
 
