@@ -109,7 +109,9 @@ fn inspection_first_says_that_no_lock_is_available_until_when() {
     hang(Habit::Hangs);
     let begun = world.now();
     let (_, text) = first(&redlock).unwrap();
-    assert!(text.contains("2 of 5 nodes can vote, and a lock takes 3. This does not end by itself"));
+    assert!(
+        text.contains("2 of 5 nodes can vote, and a lock takes 3. This does not end by itself")
+    );
     assert_eq!(world.now() - begun, 900 * MS, "the bound in the documentation");
     hang(Habit::Says(b"-NOPERM User has no key, nor permissions to run 'set'\r\n".to_vec()));
     let text = world.block_on(redlock.inspect()).to_string();

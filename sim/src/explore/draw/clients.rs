@@ -38,7 +38,9 @@ impl Sketch {
 
     fn own_ttl(&mut self) -> Option<Span> {
         let longest_ms = self.plan.lock.fleet_max_ttl.unwrap_or(self.plan.lock.ttl).0 / 1_000_000;
-        self.dice.percent(20).then(|| Span::from_ms(self.dice.between(longest_ms.div_ceil(2), longest_ms)))
+        self.dice
+            .percent(20)
+            .then(|| Span::from_ms(self.dice.between(longest_ms.div_ceil(2), longest_ms)))
     }
 
     /// Adds rounds of steps to the newest client.
