@@ -3,7 +3,7 @@
 //! From the ground: choices, clocks of a host, connections and the queue know nothing about locks.
 //! On them stand the components, each with one owner of its state: the agenda, the clocks of all
 //! hosts, the client processes, the cluster, the protected resource, the faults, the recorder. A
-//! [`World`] is all of them for one run, and what crosses from one to another: a message, an
+//! `World` is all of them for one run, and what crosses from one to another: a message, an
 //! execution, a death. The engine that drives the clients takes the next entry of the agenda.
 
 mod agenda;

@@ -54,7 +54,7 @@ impl Tally {
         self.properties[property as usize]
     }
 
-    /// Returns the number of distinct histories, exact below [`HASHES`] and estimated beyond: if the
+    /// Returns the number of distinct histories, exact below 1 024 and estimated beyond: if the
     /// `k` smallest of all hashes lie below `h`, there are about `k - 1` of them per `h`.
     #[must_use]
     pub fn distinct_histories(&self) -> u64 {

@@ -140,7 +140,7 @@ pub fn write<'a>(
     Ok(hash.value())
 }
 
-/// Writes a history like [`write`], compressed. The same history always gives the same bytes.
+/// Writes a history like [`write()`], compressed. The same history always gives the same bytes.
 ///
 /// # Errors
 ///
