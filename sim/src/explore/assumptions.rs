@@ -209,9 +209,8 @@ fn deaths(scenario: &Scenario, host: &str) -> usize {
 /// Returns the time after which every key that was set before is over, on a clock within the drift:
 /// the longest TTL, the drift, and a millisecond for the rounding of clocks.
 pub(super) fn longest_key(scenario: &Scenario) -> Span {
-    let (ttl_ns, drift) = (scenario.fleet_max_ttl().0, scenario.lock.drift);
-    let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
-    Span(ttl_ns + share_ns as u64 + drift.constant.0 + 1_000_000)
+    let ttl = scenario.fleet_max_ttl();
+    Span(ttl.0 + scenario.lock.drift.of(ttl).0 + 1_000_000)
 }
 
 #[cfg(test)]

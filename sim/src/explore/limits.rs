@@ -17,8 +17,8 @@ pub(super) fn longest_sync(scenario: &Scenario) -> Span {
     Span(scenario.lock.node_timeout.0 / 10)
 }
 
-/// Returns true for a fault that must have an end: no event of a history tells a full memory or a
-/// hanging disk, so a judge cannot excuse one that lasts.
+/// Returns true for a fault that every plan ends: full memory or a hanging disk that lasts excuses
+/// whatever comes after it.
 pub(super) const fn must_end(kind: &FaultKind) -> bool {
     matches!(kind, FaultKind::DiskStall(_) | FaultKind::MemoryFull(_))
 }
@@ -26,10 +26,9 @@ pub(super) const fn must_end(kind: &FaultKind) -> bool {
 /// Returns true if a lease of `client` has enough validity left after the slowest usual attempt.
 fn leaves_validity(scenario: &Scenario, client: &Client) -> bool {
     let lock = &scenario.lock;
-    let ttl_ns = client.ttl.unwrap_or(lock.ttl).0;
-    let drift_ns = ttl_ns / 1_000_000 * u64::from(lock.drift.share_ppm) + lock.drift.constant.0;
+    let ttl = client.ttl.unwrap_or(lock.ttl);
     let attempt_ns = 2 * longest_delay(scenario).0 + longest_sync(scenario).0;
-    ttl_ns > lock.min_validity.0 + drift_ns + attempt_ns
+    ttl.0 > lock.min_validity.0 + lock.drift.of(ttl).0 + attempt_ns
 }
 
 /// Returns true if `scenario` keeps all limits.

@@ -81,8 +81,7 @@ impl Setting {
         let release_ns = give_up_ns + node_timeout_ns + slack_ns;
         let ttl_ns = scenario.fleet_max_ttl().0;
         let drift = scenario.lock.drift;
-        let share_ns = u128::from(ttl_ns) * u128::from(drift.share_ppm) / 1_000_000;
-        let drift_ns = u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0);
+        let drift_ns = drift.of(scenario.fleet_max_ttl()).0;
         let mut steps = scenario.clients.iter().flat_map(|client| &client.steps);
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
         // A lease that is kept alive is bounded by time, not by the number of extensions.

@@ -13,7 +13,7 @@ use crate::history::{
     AttemptId, ClientId, ClockKind, Event, EventKind, Id, NodeId, OpKind, Settlement, Writer,
 };
 use crate::ids::{IdVec, PerClient};
-use crate::scenario::{Case, Client, Property, WORKER};
+use crate::scenario::{Case, Client, Property, Span, WORKER};
 
 /// Name of the client that stands for all connections that gave no name.
 const UNNAMED: &str = "unnamed";
@@ -197,10 +197,9 @@ impl HistoryBuilder<'_> {
         let lock = &self.case.scenario.lock;
         let told_ns = self.log.uses.get(number).and_then(|it| it.ttl_ns);
         let ttl_ns = told_ns.unwrap_or(lock.ttl.0);
-        let share_ns = u128::from(ttl_ns) * u128::from(lock.drift.share_ppm) / 1_000_000;
         let drift_ns = match ttl_ns {
             u64::MAX => 0,
-            _ => u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(lock.drift.constant.0),
+            _ => lock.drift.of(Span(ttl_ns)).0,
         };
         let attempt = self.names[number];
         let needed = self.needed;

@@ -64,6 +64,16 @@ pub struct Drift {
     pub constant: Span,
 }
 
+impl Drift {
+    /// Returns the part of `ttl` that a lease gives up, at most `u64::MAX` ns.
+    #[must_use]
+    pub fn of(self, ttl: Span) -> Span {
+        let share_ns = u128::from(ttl.0) * u128::from(self.share_ppm) / 1_000_000;
+        let share_ns = u64::try_from(share_ns).unwrap_or(u64::MAX);
+        Span(share_ns.saturating_add(self.constant.0))
+    }
+}
+
 impl Default for Drift {
     fn default() -> Self {
         Self { share_ppm: 10_000, constant: Span::from_ms(2) }
