@@ -8,6 +8,7 @@ mod lines;
 mod list;
 mod master;
 mod paint;
+mod progress;
 mod replay;
 mod run;
 mod select;

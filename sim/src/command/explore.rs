@@ -3,17 +3,17 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
 use super::arguments::Explore;
 use super::exit::{Exit, Stop};
 use super::lines::say;
+use super::progress;
 use crate::explore::{
     Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
     shrink, text, upper_bound_95,
@@ -42,7 +42,8 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let plans = arguments.plans.unwrap_or(if limit.is_some() { u64::MAX } else { PLANS });
     let of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
     say(format_args!("exploring with seed {}: {of}", arguments.seed));
-    let bar = progress_bar(arguments.plans);
+    let template = "{elapsed_precise} {human_pos} plans, {per_sec}";
+    let bar = progress::bar(arguments.plans, false, template);
     let unwritten = std::sync::Mutex::new(None);
     let exploration = Exploration {
         frame,
@@ -107,18 +108,6 @@ fn stop_after(limit: Duration) {
         std::thread::sleep(limit);
         STOPPED.store(true, Ordering::Relaxed);
     });
-}
-
-fn progress_bar(plans: Option<u64>) -> ProgressBar {
-    let target = if io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(plans, target);
-    let style = ProgressStyle::with_template("{elapsed_precise} {human_pos} plans, {per_sec}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }
 
 /// Stores the plan of a finding as it is, in case the process does not live to shrink it.

@@ -1,15 +1,14 @@
 //! `run`: plays many cases with many seeds.
 
-use std::io;
-use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
+use super::progress;
 use super::select::{self, Selected};
 use crate::report::{self, Played};
 use crate::search::{self, Campaign, CaseResult, Failure, Observed};
@@ -68,14 +67,8 @@ impl<'a> Session<'a> {
             seeds.end - seeds.start
         };
         let total = cases.iter().map(seeds).fold(0, u64::saturating_add);
-        let target = if io::stderr().is_terminal() && !arguments.amount.quiet {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let template = "{wide_bar} {human_pos}/{human_len} {msg}";
+        let bar = progress::bar(Some(total), arguments.amount.quiet, template);
         Self { arguments, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
     }
 
