@@ -68,12 +68,8 @@ impl fmt::Display for Finding {
 #[must_use]
 pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
     let broken = Assumptions::broken_by(scenario);
-    let judged =
-        Property::ALL.into_iter().filter_map(|property| match outcome.verdicts.of(property) {
-            Judgement::Violated(violation) => Some((property, violation)),
-            Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
-        });
-    let unexplained = judged.filter(|(property, it)| !is_explained(*property, it, broken));
+    let unexplained =
+        violations(outcome).filter(|(property, it)| !is_explained(*property, it, broken));
     unexplained.map(|(property, it)| Finding::Violated { property, causes: causes(&it) }).collect()
 }
 
@@ -82,11 +78,16 @@ pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
 #[must_use]
 pub fn explained(scenario: &Scenario, outcome: &Outcome) -> Vec<Property> {
     let broken = Assumptions::broken_by(scenario);
-    let is_excused = |property: &Property| match outcome.verdicts.of(*property) {
-        Judgement::Violated(violation) => is_explained(*property, &violation, broken),
-        Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => false,
-    };
-    Property::ALL.into_iter().filter(is_excused).collect()
+    let explained =
+        violations(outcome).filter(|(property, it)| is_explained(*property, it, broken));
+    explained.map(|(property, _)| property).collect()
+}
+
+fn violations(outcome: &Outcome) -> impl Iterator<Item = (Property, Violation)> {
+    Property::ALL.into_iter().filter_map(|property| match outcome.verdicts.of(property) {
+        Judgement::Violated(violation) => Some((property, violation)),
+        Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
+    })
 }
 
 fn is_explained(property: Property, violation: &Violation, broken: Assumptions) -> bool {

@@ -4,11 +4,13 @@ mod clients;
 mod cluster;
 mod faults;
 
+use std::collections::BTreeMap;
+
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
-use crate::scenario::{Property, Scenario, SeedRange, Span};
+use crate::scenario::{Cluster, Lock, Run, Scenario, SeedRange, Span, Store};
 
-/// What plans are drawn from.
+/// Subject of all plans, and the assumptions that they may break.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// Name of the lock client that every client of a plan runs.
@@ -44,26 +46,34 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.plan
 }
 
-fn empty(number: u64) -> Scenario {
+/// Returns the scenario of a file that says nothing.
+pub(super) fn unspecified() -> Scenario {
     Scenario {
         schema: 1,
-        name: format!("plan-{number}"),
-        title: format!("Plan {number}"),
+        name: String::new(),
+        title: String::new(),
         tags: Vec::new(),
         source: String::new(),
         story: String::new(),
-        cluster: crate::scenario::Cluster::default(),
-        lock: crate::scenario::Lock::default(),
-        store: crate::scenario::Store::default(),
+        cluster: Cluster::default(),
+        lock: Lock::default(),
+        store: Store::default(),
         clients: Vec::new(),
         faults: Vec::new(),
-        run: crate::scenario::Run {
-            seeds: SeedRange(number..number.saturating_add(1)),
-            ..crate::scenario::Run::default()
-        },
-        expect: std::collections::BTreeMap::<Property, _>::new(),
+        run: Run::default(),
+        expect: BTreeMap::new(),
         cases: Vec::new(),
-        sweep: std::collections::BTreeMap::new(),
+        sweep: BTreeMap::new(),
+    }
+}
+
+fn empty(number: u64) -> Scenario {
+    let seeds = SeedRange(number..number.saturating_add(1));
+    Scenario {
+        name: format!("plan-{number}"),
+        title: format!("Plan {number}"),
+        run: Run { seeds, ..Run::default() },
+        ..unspecified()
     }
 }
 

@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::contract::Finding;
+use super::draw::unspecified;
 use crate::scenario::{Expectation, Property, Scenario, Verdict};
 
 /// Returns the text of a scenario file called `name` in which `finding` shows. Whatever else the
@@ -22,7 +23,7 @@ pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Pro
         scenario.expect.insert(*property, expectation);
     }
     let own = Table::try_from(&scenario).expect("a scenario is a table");
-    let usual = Table::try_from(usual(&scenario)).expect("a scenario is a table");
+    let usual = Table::try_from(unspecified()).expect("a scenario is a table");
     let own = own.into_iter().filter_map(|(key, value)| {
         let value = match usual.get(&key) {
             Some(usual) if !["schema", "name", "title"].contains(&&*key) => without(value, usual)?,
@@ -33,26 +34,7 @@ pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Pro
     toml::to_string(&own.collect::<Table>()).expect("a table has keys of text")
 }
 
-/// Returns the scenario of a file that says nothing.
-fn usual(scenario: &Scenario) -> Scenario {
-    Scenario {
-        tags: Vec::new(),
-        source: String::new(),
-        story: String::new(),
-        cluster: crate::scenario::Cluster::default(),
-        lock: crate::scenario::Lock::default(),
-        store: crate::scenario::Store::default(),
-        run: crate::scenario::Run::default(),
-        clients: Vec::new(),
-        faults: Vec::new(),
-        expect: std::collections::BTreeMap::new(),
-        cases: Vec::new(),
-        sweep: std::collections::BTreeMap::new(),
-        ..scenario.clone()
-    }
-}
-
-/// Returns what of `value` differs from `usual`; `None` if nothing does.
+/// Returns the parts of `value` that differ from `usual`; `None` if nothing does.
 fn without(value: Value, usual: &Value) -> Option<Value> {
     match (value, usual) {
         (Value::Table(own), Value::Table(usual)) => {

@@ -13,7 +13,7 @@ use crate::scenario::{
 const FAULTS_MAX: u64 = 8;
 
 /// Kinds that every plan may have.
-const WITHIN: [&str; 17] = [
+const WITHIN: [&str; 18] = [
     "attach",
     "clock-jump",
     "clock-rate",
@@ -31,6 +31,7 @@ const WITHIN: [&str; 17] = [
     "shutdown",
     "snapshot",
     "stall",
+    "suspend",
 ];
 
 const POINTS: [Point; 8] = [
@@ -47,7 +48,6 @@ const POINTS: [Point; 8] = [
 impl Sketch {
     pub(super) fn faults(&mut self) {
         let mut kinds: Vec<&str> = WITHIN.to_vec();
-        kinds.push("suspend");
         if self.may_break(Assumption::Memory) {
             kinds.extend(["evict", "swap"]);
         } else if self.plan.lock.restart_guard != RestartGuard::Quarantine {
