@@ -1,4 +1,4 @@
-//! What a number of runs says about the next one.
+//! Upper bound on the probability of a violation, from a number of runs.
 
 /// Returns an upper bound, with 95 % confidence, on the probability that a further plan of the same
 /// distribution violates a property which `violated` of `tested` plans violated: the one-sided

@@ -38,7 +38,7 @@ pub struct Found {
 /// An exploration: what plans are drawn from, which plans, and how to stop and watch it.
 #[derive(Clone)]
 pub struct Exploration<'a> {
-    /// What plans are drawn from.
+    /// Subject of all plans, and the assumptions that they may break.
     pub frame: Frame,
     /// Seed from which plans are drawn.
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! What servers say of their commands, beyond what this one acts on: `facts.txt` as a table.
+//! Descriptions of commands that servers report and this one does not act on: `facts.txt` as a table.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ const CATEGORIES: [&str; 21] = [
     "scripting",
 ];
 
-/// What servers say of one command.
+/// Description of one command, as servers report it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     flags: &'static str,
@@ -46,7 +46,7 @@ pub(super) struct Facts {
     pub(super) since: &'static str,
 }
 
-/// How a command uses some of its keys, and where they stand in a request.
+/// Use of some keys by a command, and their place in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeySpec {
     pub(super) flags: &'static str,

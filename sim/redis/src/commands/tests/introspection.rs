@@ -1,4 +1,4 @@
-//! What a server says of its commands, its connections and its users, and keys drawn at random.
+//! Tests of a server's reports on its commands, connections and users, and of random keys.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a process does for its lock client: the actions that the client asks for.
+//! Actions of a process for its lock client.
 
 use super::{Held, Process, Waiting};
 use crate::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};

@@ -1,4 +1,4 @@
-//! What reaches a process: messages, the ends of connections, and timers.
+//! Inputs of a process: messages, the ends of connections, and timers.
 
 use super::{Process, Waiting};
 use crate::history::{Answer, ClockKind, EventKind, OpKind};
