@@ -49,6 +49,10 @@ impl Fleet {
 
     /// Makes `redlock` connect to every server.
     pub(crate) async fn connect(&self, redlock: &Redlock) {
+        // A lease begins when a majority is connected: the others may come later.
+        redlock.acquire("connect").await.expect("a fleet in order").release().await;
+        let connected = || redlock.health().nodes.iter().all(|node| node.connected);
+        eventually("every server is connected", SOON, connected).await;
         let lease = redlock.acquire("connect").await.expect("a fleet in order");
         self.all_hold("connect", &lease).await;
         assert_eq!(lease.release().await, Released::Confirmed);
