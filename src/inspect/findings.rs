@@ -199,7 +199,7 @@ fn judge_knowledge(
         let text = format!(
             "{name} does not say when its keys are gone: that takes RESP3, the right to CLIENT \
              TRACKING, a version that does not crash by it, and no proxy that swallows pushes. A loss \
-             is noticed with the next introduction."
+             is noticed with the next introduction, and who waits for a lock asks from time to time."
         );
         find(Severity::Note, &place, text);
     }

@@ -35,6 +35,8 @@ pub(in crate::engine) enum Packet {
     Acknowledged {
         to: u32,
     },
+    /// Notice that the lock's key has changed.
+    Changed,
     /// Notice that the server's keys are gone.
     Forgot,
     /// A part of a master's stream, for a replica.
@@ -84,6 +86,8 @@ pub(in crate::engine) enum QueueEntry {
 /// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Input {
+    /// The server's notice that the lock's key has changed.
+    Changed(u16),
     Closed(u16),
     Connected(u16),
     /// The server's notice that its keys are gone.
@@ -130,6 +134,9 @@ pub(in crate::engine) struct Stage {
     demoted: Vec<Demoted>,
     /// Connections that listen for lost keys, but that their server has forgotten.
     deaf: Vec<u16>,
+    /// Servers, each with a connection that it tells of the next change of the lock's key. Empty if
+    /// clients speak bytes: the servers themselves keep this table then.
+    readers: Vec<(u8, u16)>,
     /// Number of starts of each node.
     pub(in crate::engine) starts: [u32; 9],
     /// Server that each client dials for each node.
@@ -177,6 +184,7 @@ impl Stage {
             masters: [0; 9],
             demoted: Vec::new(),
             deaf: Vec::new(),
+            readers: Vec::new(),
             starts: [0; 9],
             known: Vec::new(),
             wrote: Vec::new(),
@@ -212,6 +220,7 @@ impl Stage {
         self.to_run = 0;
         self.active_delays.clear();
         self.deaf.clear();
+        self.readers.clear();
         self.clocks.clear();
         for (host, &(offset_ns, rate_ppb)) in plan.clocks.iter().enumerate() {
             // The scenario does not choose the phase of a wall clock within its millisecond; the
@@ -396,6 +405,7 @@ fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
             (AttemptId { client: 0, number: *to as u16 }, 37)
         }
         Arrival::Message(Packet::Forgot) => (AttemptId::default(), 38),
+        Arrival::Message(Packet::Changed) => (AttemptId::default(), 39),
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed | Arrival::Reset => (AttemptId::default(), 36),
     }

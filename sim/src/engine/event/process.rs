@@ -390,6 +390,11 @@ impl Process {
                     }
                 }
             }
+            Input::Changed(number) => {
+                if let Some(route) = self.route(number) {
+                    self.subject.handle_key_changed(route, now);
+                }
+            }
             Input::Forgot(number) => {
                 if let Some(route) = self.route(number) {
                     self.subject.handle_keys_lost(route, now);

@@ -253,6 +253,7 @@ impl Stage {
         }
         if let Some(ended) = how(&mut host.master, &plan.key) {
             self.record(key_ended(node, &ended));
+            self.tell_readers(plan, server, None);
             self.end_turn(plan, server);
         }
     }

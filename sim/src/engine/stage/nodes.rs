@@ -91,6 +91,7 @@ impl Stage {
             Arrival::Reset => Input::Reset(connection),
             Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
+            Arrival::Message(Packet::Changed) => Input::Changed(connection),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,
             Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
             Arrival::Message(_) => unreachable!("requests travel up"),
@@ -167,6 +168,7 @@ impl Stage {
         if self.wire.is_some() {
             return;
         }
+        self.readers.retain(|&(of, _)| of != server);
         let host = plan.nodes[usize::from(server)].host.0;
         for number in self.network.numbers() {
             let connection = self.network.connection(number);
@@ -179,6 +181,32 @@ impl Stage {
                 self.send(plan, number, Direction::Down, Arrival::Message(Packet::Forgot));
             }
         }
+    }
+
+    /// Makes the server tell the connection of the next change of the lock's key.
+    fn register_reader(&mut self, server: u8, connection: u16) {
+        if !self.readers.contains(&(server, connection)) {
+            self.readers.push((server, connection));
+        }
+    }
+
+    /// Tells every registered connection that the lock's key has changed, except the connection
+    /// that changed the key. All registrations end.
+    pub(super) fn tell_readers(&mut self, plan: &Plan, server: u8, by: Option<u16>) {
+        let told: Vec<u16> = self.readers_of(server).collect();
+        self.readers.retain(|&(of, _)| of != server);
+        for number in told {
+            let connection = self.network.connection(number);
+            let is_open = connection.served && connection.state != ConnectionState::Closed;
+            if is_open && by != Some(number) {
+                self.send(plan, number, Direction::Down, Arrival::Message(Packet::Changed));
+            }
+        }
+    }
+
+    fn readers_of(&self, server: u8) -> impl Iterator<Item = u16> {
+        let readers = self.readers.iter().filter(move |&&(of, _)| of == server);
+        readers.map(|&(_, connection)| connection)
     }
 
     /// Returns the server that a client takes for the master of a node.
@@ -276,7 +304,19 @@ impl Stage {
     ) -> Option<ReplyValue> {
         if self.wire.is_none() {
             let done = self.execute_natively(plan, server, request);
-            let word = word_of(&done.reply, request);
+            let is_changed = done.effect.change != Change::Nothing;
+            if is_changed || done.expired.is_some() || done.ended.is_some() {
+                self.tell_readers(plan, server, Some(connection));
+            }
+            let word = match word_of(&done.reply, request) {
+                ReplyValue::Integer(left_ms)
+                    if request.ask == Ask::Look && !self.deaf.contains(&connection) =>
+                {
+                    self.register_reader(server, connection);
+                    ReplyValue::Registered(left_ms)
+                }
+                word => word,
+            };
             return Some(self.tell_of_key(plan, server, request, word, &done));
         }
         let (word, done) = self.execute_bytes(plan, server, connection, request)?;
@@ -300,7 +340,7 @@ impl Stage {
                 KeyCommand::CompareAndExtend { value, ttl_ms: as_ms(ttl_ms) }
             }
             Ask::Get => KeyCommand::Get,
-            Ask::TimeLeft => KeyCommand::Pttl,
+            Ask::Look | Ask::TimeLeft => KeyCommand::Pttl,
             Ask::GetSet => KeyCommand::Set {
                 value,
                 condition: SetCondition::Always,
@@ -419,11 +459,16 @@ impl Stage {
         }
         let (tells, of) = (host.is_master(), plan.nodes[usize::from(server)].node);
         let Self { recorder, now_ns, nodes, .. } = self;
+        let mut is_changed = false;
         nodes[usize::from(server)].master.expire_active(wall_ms, |ended| {
+            is_changed = true;
             if tells {
                 recorder.record(*now_ns, key_ended(of, &ended));
             }
         });
+        if is_changed {
+            self.tell_readers(plan, server, None);
+        }
         self.end_turn(plan, server);
         self.schedule_expiry(plan, server);
     }

@@ -71,6 +71,7 @@ impl Stage {
                 self.hide_death(server);
             }
             self.nodes[usize::from(server)].inbox.clear();
+            self.readers.retain(|&(of, _)| of != server);
             self.forget_disk_work(plan, server);
             if power {
                 self.lose_stream(server);
