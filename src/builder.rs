@@ -26,6 +26,7 @@ use crate::tls::TlsConfig;
 /// | connect_timeout | 500 ms |
 /// | min_validity | ttl / 4 |
 /// | extensions_max | 1 000 |
+/// | retry_delay | first delays below 5 ms, at most 200 ms; silence of at most 5 s |
 /// | restart_guard | [`RestartGuard::Quarantine`] |
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it builds"]
@@ -150,6 +151,23 @@ impl Builder {
     /// [`Builder::restart_guard`] for that node.
     pub fn restart_guard_of(mut self, place: usize, guard: RestartGuard) -> Self {
         self.guards.push((place, guard));
+        self
+    }
+
+    /// Sets how eagerly an acquisition tries again, and how long it stays silent while it waits.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// use redlock_client::{Redlock, RetryDelay};
+    ///
+    /// let silence = Duration::from_secs(30);
+    /// let builder = Redlock::builder().retry_delay(RetryDelay { silence, ..RetryDelay::default() });
+    /// ```
+    ///
+    /// A silence of less than 100 ms counts as 100 ms.
+    pub fn retry_delay(mut self, retry: RetryDelay) -> Self {
+        let silence = retry.silence.max(SILENCE_MIN);
+        self.retry = RetryDelay { silence, ..retry };
         self
     }
 
@@ -320,6 +338,7 @@ impl Builder {
 }
 
 const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+const SILENCE_MIN: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 /// Longest name of a canary, in bytes: every introduction carries it.

@@ -16,6 +16,8 @@ pub(crate) struct Dialed {
     pub(crate) stream: Box<dyn Stream>,
     /// Decoder with the bytes received so far.
     pub(crate) decoder: Decoder,
+    /// True if the server can push the changes of keys that are read on this connection.
+    pub(crate) is_tracked: bool,
 }
 
 /// Reason why no connection was opened.
@@ -49,6 +51,6 @@ pub(crate) async fn dial(
     #[cfg(feature = "tls")]
     let stream = endpoint.secure(stream).await?;
     let mut stream = stream;
-    let decoder = handshake(&mut stream, endpoint).await?;
-    Ok(Dialed { stream, decoder })
+    let (decoder, is_tracked) = handshake(&mut stream, endpoint).await?;
+    Ok(Dialed { stream, decoder, is_tracked })
 }

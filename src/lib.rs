@@ -44,6 +44,7 @@
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
 //! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide retry after random delays, so one of them soon gets the lock. | L1 `split-vote`, L2 `lock-step` |
+//! | An acquisition that waits for another client sends nothing until a server tells it that the lock has changed, or the lock expires. What servers tell is a hint: if none comes, the acquisition asks again after [`RetryDelay::silence`], and no grant depends on it. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
 //! | After a holder has crashed, its lock can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
 //! The client assumes that
@@ -183,6 +184,6 @@ pub use error::{
 pub use health::{Health, NodeHealth, Standing};
 pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
 pub use lease::{Lease, Lost};
-pub use protocol::{NodeVerdict, RestartGuard, Token as OwnerToken};
+pub use protocol::{NodeVerdict, RestartGuard, RetryDelay, Token as OwnerToken};
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};

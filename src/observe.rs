@@ -194,6 +194,8 @@ pub enum Operation {
     Extend,
     /// Asks a node to identify itself.
     Introduce,
+    /// Asks for the remaining time to live of a blocking key, and to be told of its next change.
+    Look,
     /// Deletes a key if the key is the owner's.
     Release,
     /// Sets a key if there is none: requests a vote.

@@ -10,6 +10,7 @@
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod command;
+mod crowd;
 mod digest;
 mod holder;
 mod lines;

@@ -74,8 +74,10 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
         rows(report, &format!("8 clients that wait below {delay_ms} ms"), [None, Some(peer)]);
     }
     rows(report, "8 tasks of one client", [Some(&tasks), None]);
-    let share = Demand::at_least("of the ceiling", clients.share.median(), 0.85);
+    let share = Demand::at_least("of the ceiling", clients.share.median(), 0.92);
     report.demand("8 clients", share);
+    let commands = Demand::at_most("commands a lock", clients.commands.median(), 60.0);
+    report.demand("8 clients", commands);
     let fairness = Demand::at_least("Jain's index", clients.fairness.median(), 0.95);
     report.demand("8 clients", fairness);
     let share = Demand::at_least("of the ceiling", tasks.share.median(), 0.95);

@@ -26,6 +26,7 @@ mod report;
 mod servers;
 mod stopped;
 mod throughput;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -40,11 +41,12 @@ const ROUNDS: usize = 5;
 
 type Part = fn(&mut Servers, &mut Report);
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
     ("throughput", throughput::run),
     ("latency", latency::run),
     ("stopped", stopped::run),
     ("contended", contended::run),
+    ("waiting", waiting::run),
     ("kept-alive", kept_alive::run),
 ];
 

@@ -137,6 +137,14 @@ impl Subject {
         }
     }
 
+    /// Reports a node's push on a connection: the lock's key has changed. Only the production client
+    /// listens for changes.
+    pub fn handle_key_changed(&mut self, route: Route, now: Now) {
+        if let Self::Redlock(it) = self {
+            it.handle_key_changed(route, now);
+        }
+    }
+
     /// Passes on the next reply on a connection.
     pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         of_machine!(self, it => it.handle_response(route, response, now));

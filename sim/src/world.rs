@@ -26,6 +26,7 @@ mod messages;
 mod network;
 mod packet;
 mod protected;
+mod pushes;
 mod queue;
 mod recorder;
 mod replication;

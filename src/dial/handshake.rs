@@ -28,24 +28,25 @@ enum Refusal {
 }
 
 /// Performs the handshake for `endpoint`, in version 3 of the protocol if the server knows it.
+/// Returns the decoder, and true if the server can push the changes of keys.
 pub(crate) async fn handshake(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     endpoint: &Endpoint,
-) -> Result<Decoder, DialError> {
-    let mut decoder = Decoder::default();
+) -> Result<(Decoder, bool), DialError> {
+    let (mut decoder, mut is_tracked) = (Decoder::default(), false);
     let mut outgoing = BytesMut::new();
     let credentials = endpoint.credentials();
     hello(&mut outgoing, credentials);
-    let mut refused = exchange(stream, &mut decoder, outgoing, endpoint).await?;
+    let mut refused = exchange(stream, &mut decoder, outgoing, endpoint, &mut is_tracked).await?;
     if let (Some(Refusal::Hello(_)), Some(credentials)) = (&refused, credentials) {
         let mut outgoing = BytesMut::new();
         auth(&mut outgoing, credentials);
-        refused = exchange(stream, &mut decoder, outgoing, endpoint).await?;
+        refused = exchange(stream, &mut decoder, outgoing, endpoint, &mut is_tracked).await?;
     }
     let text = match refused {
-        None => return Ok(decoder),
+        None => return Ok((decoder, is_tracked)),
         // The server speaks version 2, and requires no password.
-        Some(Refusal::Hello(_)) if credentials.is_none() => return Ok(decoder),
+        Some(Refusal::Hello(_)) if credentials.is_none() => return Ok((decoder, false)),
         Some(Refusal::Hello(text) | Refusal::Final(text)) => text,
     };
     Err(DialError::Refused(endpoint.printable(&text, None)))
@@ -71,12 +72,13 @@ fn auth(outgoing: &mut BytesMut, Credentials { user, password }: &Credentials) {
 }
 
 /// Writes `outgoing`, which has one command, and after it the rest of the handshake. Then reads the
-/// replies.
+/// replies. Sets `is_tracked` if the server agrees to push the changes of keys.
 async fn exchange(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     decoder: &mut Decoder,
     mut outgoing: BytesMut,
     endpoint: &Endpoint,
+    is_tracked: &mut bool,
 ) -> Result<Option<Refusal>, DialError> {
     let database = endpoint.database();
     if database != 0 {
@@ -99,14 +101,20 @@ async fn exchange(
     stream.flush().await?;
     let (greeting, version) = match read(stream, decoder).await? {
         Said::Error(text) => (Some(text), None),
-        Said::Map(bytes) => (None, version(&bytes)),
+        Said::Map(bytes) => {
+            // Version 2 of the protocol has no pushes.
+            *is_tracked = bytes.starts_with(b"%");
+            (None, version(&bytes))
+        }
         Said::Other => (None, None),
     };
     let selection = if database == 0 { None } else { read_error(stream, decoder).await? };
-    for _ in courtesies {
-        read_error(stream, decoder).await?;
+    for (place, _) in courtesies.iter().enumerate() {
+        let refused = read_error(stream, decoder).await?.is_some();
+        *is_tracked &= !refused || place + 1 < courtesies.len();
     }
     if version.is_some_and(crashes_when_tracking) {
+        *is_tracked = false;
         let mut outgoing = BytesMut::new();
         resp::write(&mut outgoing, &[b"CLIENT", b"TRACKING", b"OFF"]);
         stream.write_all(&outgoing).await?;
@@ -168,7 +176,7 @@ async fn read(
             Some(Frame::Error(text)) => return Ok(Said::Error(text.to_vec())),
             Some(Frame::Many(bytes)) => return Ok(Said::Map(bytes.to_vec())),
             // The client knows nothing of the node yet that this could invalidate.
-            Some(Frame::KeysFlushed) => continue,
+            Some(Frame::KeysFlushed | Frame::KeysChanged(_)) => continue,
             None => {}
             Some(_) => return Ok(Said::Other),
         }

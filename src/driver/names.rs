@@ -47,6 +47,11 @@ impl Names {
         number
     }
 
+    /// Returns the number of `name`, if it has one.
+    pub(super) fn number(&self, name: &[u8]) -> Option<ResourceId> {
+        self.numbers.get(name).copied()
+    }
+
     /// Returns the name of `number`.
     pub(super) fn name(&self, number: ResourceId) -> &[u8] {
         &self.names[number.0 as usize]

@@ -94,7 +94,7 @@ impl NodeTask {
         };
         let epoch = *epoch;
         match core::task::ready!(dial.as_mut().poll(context)) {
-            Ok(Dialed { stream, decoder }) => {
+            Ok(Dialed { stream, decoder, is_tracked }) => {
                 self.transport = Transport::Open(Connection {
                     epoch,
                     stream,
@@ -103,7 +103,7 @@ impl NodeTask {
                     unflushed: false,
                     decoder,
                 });
-                self.driver.connected(self.node, epoch);
+                self.driver.connected(self.node, epoch, is_tracked);
             }
             Err(error) => self.close(error.text()),
         }

@@ -29,6 +29,8 @@ pub(super) struct Pipeline {
     /// Numbers of the commands whose replies are under way, in the order of these replies.
     awaited: VecDeque<u64>,
     preferred: Forms,
+    /// True if the server can push changes of keys.
+    is_tracked: bool,
 }
 
 #[derive(Debug)]
@@ -50,11 +52,16 @@ pub(super) struct Answer {
 impl Default for Pipeline {
     fn default() -> Self {
         let (commands, awaited) = (VecDeque::new(), VecDeque::new());
-        Self { commands, first: 0, awaited, preferred: Forms::ANYWHERE }
+        Self { commands, first: 0, awaited, preferred: Forms::ANYWHERE, is_tracked: false }
     }
 }
 
 impl Pipeline {
+    /// Records whether the server can push changes of keys.
+    pub(super) fn set_tracked(&mut self, is_tracked: bool) {
+        self.is_tracked = is_tracked;
+    }
+
     /// Appends a command to `outgoing`; `name` is the name of its key.
     pub(super) fn write(
         &mut self,
@@ -63,9 +70,15 @@ impl Pipeline {
         encoder: &mut Encoder,
         outgoing: &mut BytesMut,
     ) {
-        let form = self.preferred.of(&op);
+        let mut form = self.preferred.of(&op);
+        let number = self.first + self.commands.len() as u64;
+        if matches!(op, Op::Look { .. }) && self.is_tracked {
+            form = Form::Caching;
+            // The reply to `CLIENT CACHING` comes first.
+            self.awaited.push_back(number);
+        }
         encoder.encode(outgoing, &op, name, form);
-        self.awaited.push_back(self.first + self.commands.len() as u64);
+        self.awaited.push_back(number);
         self.commands.push_back(Unanswered { op, form, answer: None });
     }
 
@@ -86,6 +99,13 @@ impl Pipeline {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
         let command = &mut self.commands[place];
+        if command.form == Form::Caching {
+            let registers = frame == Frame::Ok;
+            // A server that refuses is not asked again.
+            self.is_tracked &= registers;
+            command.form = if registers { Form::Registering } else { Form::Plain };
+            return Ok(());
+        }
         if let Some(instead) = command.form.instead(&command.op, frame) {
             self.preferred.correct(instead);
             command.form = instead;
@@ -111,6 +131,9 @@ impl Pipeline {
             // Reply to a `SET … IFEQ`.
             (Op::Extend { .. }, Frame::Ok) => (Reply::Integer(1), None),
             (Op::Extend { .. }, Frame::Nil) => (Reply::Integer(0), None),
+            (Op::Look { .. }, Frame::Integer(left)) if command.form == Form::Registering => {
+                (Reply::Registered(left), None)
+            }
             (_, Frame::Integer(number)) => (Reply::Integer(number), None),
             _ => return Err(Malformed),
         };
@@ -137,7 +160,7 @@ impl Pipeline {
     pub(super) fn clear(&mut self) {
         self.commands.clear();
         self.awaited.clear();
-        self.preferred = Forms::ANYWHERE;
+        (self.preferred, self.is_tracked) = (Forms::ANYWHERE, false);
     }
 }
 

@@ -76,12 +76,14 @@ impl Driver {
         Orders { epoch: node.epoch, look: node.to_look_since.is_some(), finished }
     }
 
-    /// Handles the opening of the connection `epoch` to `node`.
-    pub(crate) fn connected(&self, node: NodeIndex, epoch: u32) {
+    /// Handles the opening of the connection `epoch` to `node`. `is_tracked` is true if the server
+    /// can push the changes of keys that the client reads.
+    pub(crate) fn connected(&self, node: NodeIndex, epoch: u32, is_tracked: bool) {
         self.turn(|state, now| {
             let entry = &mut state.nodes[node.get()];
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
+                entry.pipeline.set_tracked(is_tracked);
                 self.tell(|| Told::Connected { node: node.get() });
             }
             state.machine.handle_connected(node, epoch, now);
@@ -137,6 +139,17 @@ impl Driver {
                     let now = state.clock;
                     state.machine.handle_keys_lost(node, epoch, now);
                     self.pump(state, now);
+                    continue;
+                }
+                if let Frame::KeysChanged(push) = frame {
+                    let now = state.clock;
+                    let changed = push.keys().filter_map(|key| names.number(key));
+                    let machine = &mut state.machine;
+                    let woken = changed
+                        .filter(|&resource| machine.handle_key_changed(node, epoch, resource, now));
+                    if woken.count() > 0 {
+                        self.pump(state, now);
+                    }
                     continue;
                 }
                 let Node { pipeline, outgoing, last_error, .. } = entry;
@@ -235,6 +248,7 @@ fn operation(op: &Op) -> Operation {
     match op {
         Op::Extend { .. } => Operation::Extend,
         Op::Introduce => Operation::Introduce,
+        Op::Look { .. } => Operation::Look,
         Op::Release { .. } => Operation::Release,
         Op::Set { .. } => Operation::Set,
         Op::TimeLeft { .. } => Operation::TimeLeft,
@@ -244,8 +258,12 @@ fn operation(op: &Op) -> Operation {
 fn told(reply: Reply) -> observe::Answer {
     match reply {
         Reply::Error | Reply::NotServing => observe::Answer::Error,
-        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok => observe::Answer::Yes,
-        Reply::Gone | Reply::Held(_) | Reply::Integer(_) | Reply::Nil => observe::Answer::No,
+        Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok | Reply::Registered(1..) => {
+            observe::Answer::Yes
+        }
+        Reply::Gone | Reply::Held(_) | Reply::Integer(_) | Reply::Nil | Reply::Registered(_) => {
+            observe::Answer::No
+        }
     }
 }
 
@@ -315,7 +333,7 @@ mod tests {
         *clock.0.lock().unwrap() += second;
         driver.turn(|state, now| state.machine.handle_timeout(now));
         let new = driver.orders(node, None, None, &context).epoch.expect("dialled again");
-        driver.connected(node, new);
+        driver.connected(node, new, false);
         driver.closed(node, old, Arc::from("late"));
         assert_eq!(driver.orders(node, None, None, &context).epoch, Some(new));
     }

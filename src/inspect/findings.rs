@@ -199,7 +199,8 @@ fn judge_knowledge(
     }
     if report.tells_losses == Some(false) {
         let text = format!(
-            "{name} does not report lost keys, so that a loss is noticed with the next introduction only. \
+            "{name} does not report lost keys, so that a loss is noticed with the next introduction only, \
+             and changes of a key wake no waiter, which asks from time to time. \
              Reports need RESP3, the right to CLIENT TRACKING, a version that tracking does not crash, \
              and no proxy that drops pushes."
         );

@@ -87,7 +87,7 @@ impl<'a> ProbeConnection<'a> {
                 }
                 Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
                 Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
-                Some(Frame::KeysFlushed) => continue,
+                Some(Frame::KeysFlushed | Frame::KeysChanged(_)) => continue,
                 None => {}
                 Some(_) => return Ok(Answer::Other),
             }

@@ -319,6 +319,7 @@ fn name_of(operation: Operation) -> &'static str {
     match operation {
         Operation::Extend => "extend",
         Operation::Introduce => "introduce",
+        Operation::Look => "look",
         Operation::Release => "release",
         Operation::Set => "set",
         Operation::TimeLeft => "time_left",

@@ -119,4 +119,5 @@ pub(super) enum Meaning {
     Extension,
     Release,
     TimeLeft,
+    Look,
 }

@@ -51,6 +51,14 @@ pub enum Op {
     /// Asks the node for its run id and its canary; a canary that does not fit is written anew.
     /// Always the first command of a connection, and sent again when the last answer is too old.
     Introduce,
+    /// `PTTL key`, which registers the connection for a push at the key's next change, where the
+    /// node pushes.
+    Look {
+        /// The key.
+        resource: ResourceId,
+        /// Token of the last attempt that the key blocked.
+        token: Token,
+    },
     /// Deletes the key if it still holds the token (the specification's release script).
     Release {
         /// The key.
@@ -82,10 +90,20 @@ impl Op {
     pub fn resource(&self) -> Option<ResourceId> {
         match *self {
             Self::Extend { resource, .. }
+            | Self::Look { resource, .. }
             | Self::Release { resource, .. }
             | Self::Set { resource, .. }
             | Self::TimeLeft { resource, .. } => Some(resource),
             Self::Introduce => None,
+        }
+    }
+
+    /// Returns true if `reply` says that the command has changed its key.
+    pub(crate) fn has_changed_key(&self, reply: Reply) -> bool {
+        match self {
+            Self::Extend { .. } | Self::Release { .. } => matches!(reply, Reply::Integer(1..)),
+            Self::Set { .. } => reply == Reply::Ok,
+            Self::Introduce | Self::Look { .. } | Self::TimeLeft { .. } => false,
         }
     }
 
@@ -94,6 +112,7 @@ impl Op {
     pub fn token(&self) -> Option<Token> {
         match *self {
             Self::Extend { token, .. }
+            | Self::Look { token, .. }
             | Self::Release { token, .. }
             | Self::Set { token, .. }
             | Self::TimeLeft { token, .. } => Some(token),
@@ -136,6 +155,8 @@ pub enum Reply {
     NotServing,
     /// `+OK`.
     Ok,
+    /// The integer reply to an [`Op::Look`] of a node that will push the key's next change.
+    Registered(i64),
 }
 
 /// Reason why a command has no answer.

@@ -18,7 +18,7 @@ use self::owed_releases::OwedReleases;
 use self::pending::Pending;
 pub(crate) use self::terms::{CommandOutcome, LinkCommand};
 pub use self::terms::{GivenUp, LinkConfig};
-use super::command::{CommandId, NoAnswer, Op, Reply, ResourceId, Send};
+use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::Eligibility;
 use super::time::BootInstant;
@@ -157,7 +157,11 @@ impl Link {
         let Send { id, op, key_ttl, .. } = send;
         let pending = Pending::of_lock(send, now);
         match op {
-            Op::Extend { .. } | Op::Introduce | Op::Set { .. } | Op::TimeLeft { .. } => {
+            Op::Extend { .. }
+            | Op::Introduce
+            | Op::Look { .. }
+            | Op::Set { .. }
+            | Op::TimeLeft { .. } => {
                 if let Some(why) = self.refuses_new_work(now) {
                     notes.push_back(CommandOutcome { node, id, outcome: Err(why) });
                     return false;
@@ -188,20 +192,24 @@ impl Link {
         true
     }
 
-    /// Handles the next reply on the connection `epoch`.
+    /// Handles the next reply on the connection `epoch`. Returns the key that the answered command
+    /// has changed, and the lock that sent the command.
     pub(crate) fn handle_reply(
         &mut self,
         epoch: u32,
         reply: Reply,
         now: BootInstant,
         notes: &mut VecDeque<CommandOutcome>,
-    ) {
+    ) -> Option<(ResourceId, Option<LockId>)> {
         if epoch != self.epoch || !self.has_transport() {
-            return;
+            return None;
         }
         let answered = match self.pipeline.front() {
             Some(front) if self.written > 0 && front.is_answered_by(reply) => *front,
-            _ => return self.reset(GivenUp::NoAnswer, now, notes),
+            _ => {
+                self.reset(GivenUp::NoAnswer, now, notes);
+                return None;
+            }
         };
         self.pipeline.pop_front();
         self.written -= 1;
@@ -221,7 +229,7 @@ impl Link {
             Op::Release { resource, token } => {
                 self.released(&answered, resource, token, reply, now)
             }
-            Op::Extend { .. } | Op::Set { .. } | Op::TimeLeft { .. } => {}
+            Op::Extend { .. } | Op::Look { .. } | Op::Set { .. } | Op::TimeLeft { .. } => {}
         }
         if answered.op != Op::Introduce && answered.id.lock.is_some() && !answered.overdue {
             let is_vote = reply == Reply::Ok;
@@ -242,6 +250,8 @@ impl Link {
             self.eligibility.stopped_serving();
             self.reset(GivenUp::NotServing, now, notes);
         }
+        let changed = answered.op.resource().filter(|_| answered.op.has_changed_key(reply));
+        changed.map(|resource| (resource, answered.id.lock))
     }
 
     /// Handles the reply to a release: an error keeps the release owed; any other reply advances a

@@ -5,17 +5,20 @@ mod ballot;
 #[cfg(any(test, feature = "simulation"))]
 mod canonical;
 mod extension;
+mod listening;
 mod refusal;
 mod release;
 mod renewal;
 mod terms;
 mod time_left;
+mod waiting;
 
 use core::time::Duration;
 
 use self::attempt::Vote;
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
+pub(crate) use self::listening::Listening;
 use self::refusal::BlockingKeys;
 use self::renewal::Renewal;
 pub use self::terms::{
@@ -24,6 +27,7 @@ pub use self::terms::{
 use self::time_left::TimeLeft;
 
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
+use super::crowd::Crowd;
 use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use super::time::BootInstant;
 use super::token::Token;
@@ -59,6 +63,8 @@ pub(crate) enum Phase {
     Waiting {
         until: BootInstant,
     },
+    /// An attempt has failed; the use sleeps until the lock may be free.
+    Listening,
     Releasing(ReleaseOutcome),
     /// The last attempt has failed, and the nodes are asked how long the blocking keys live.
     AskingTimeLeft,
@@ -87,6 +93,9 @@ pub(crate) struct Lock {
     ballot: Ballot,
     blocking_keys: BlockingKeys,
     time_left: TimeLeft,
+    /// Between the first failed attempt and the grant, unless the attempts are limited by number.
+    listening: Option<Box<Listening>>,
+    crowd: Crowd,
     /// Best known reason why a use that waits behind this one does not get the lock.
     why_behind: AttemptError,
     /// Serial of the current attempt's SET to the first node; the other commands' serials follow.
@@ -120,6 +129,8 @@ impl Lock {
             ballot: Ballot::default(),
             blocking_keys: BlockingKeys::NOTHING,
             time_left: TimeLeft::UNKNOWN,
+            listening: None,
+            crowd: Crowd::default(),
             why_behind: AttemptError::TooFewNodes,
             first_set: 0,
             next_serial: 0,
@@ -177,9 +188,9 @@ impl Lock {
         self.phase = if late { Phase::Ended } else { Phase::Due };
     }
 
-    /// Waits for connections to open until `until`, or until the time limit if that is earlier.
-    pub(crate) fn wait_for_connections(&mut self, until: BootInstant) {
-        assert_eq!(self.phase, Phase::Due, "only a first attempt waits for connections");
+    /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
+    pub(crate) fn put_off(&mut self, until: BootInstant) {
+        assert_eq!(self.phase, Phase::Due, "only a first attempt is put off");
         let until = match self.config.limit {
             Limit::Until(end) => until.min(end),
             Limit::Attempts(_) | Limit::WhileSplit(_) => until,
@@ -241,6 +252,10 @@ impl Lock {
         if self.is_time_left(node, id) {
             return self.handle_time_left(node, outcome);
         }
+        if self.is_look(node, id) {
+            self.handle_look(node, outcome, now);
+            return None;
+        }
         if outcome == Err(NoAnswer::Crowded) {
             self.crowded.insert(node);
         }
@@ -281,6 +296,7 @@ impl Lock {
     pub(crate) fn handle_timeout(&mut self, now: BootInstant) -> Option<LockOutcome> {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
+            Phase::Listening => return self.handle_listening_timeout(now),
             Phase::Queued if matches!(self.config.limit, Limit::Until(end) if end <= now) => {
                 self.phase = Phase::Ended;
             }
@@ -341,7 +357,7 @@ impl Lock {
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }
         let Some(node) = self.to_release.pop() else {
-            return self.ask_time_left();
+            return self.ask_time_left().or_else(|| self.poll_look());
         };
         let unanswered = matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown);
         let after = unanswered.then(|| self.command(self.set_serial(node)));
@@ -351,9 +367,11 @@ impl Lock {
     }
 
     /// Returns the instant at which [`Lock::handle_timeout`] has something to do.
-    pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+    /// `now` is the present.
+    pub(crate) fn poll_timeout(&self, now: BootInstant) -> Option<BootInstant> {
         match self.phase {
             Phase::Waiting { until } => Some(until),
+            Phase::Listening => self.poll_listening_timeout(now),
             Phase::Queued => match self.config.limit {
                 Limit::Until(end) => Some(end),
                 Limit::Attempts(_) | Limit::WhileSplit(_) => None,

@@ -7,6 +7,7 @@ mod getters;
 mod handle;
 mod route;
 mod told;
+mod waking;
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -14,6 +15,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 pub use self::told::{Command, Event};
 use super::command::{LockId, ResourceId};
+use super::crowd::Crowd;
 use super::lines::Lines;
 use super::link::{CommandOutcome, Link, LinkConfig};
 use super::lock::{
@@ -51,6 +53,13 @@ pub struct NodeSet {
     lines: Lines,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
+    /// Contention for each resource.
+    crowds: Vec<Crowd>,
+    /// Randomness of the last attempt.
+    jitter: u64,
+    /// Nodes that are connected, and nodes that do not push although they are.
+    open: NodeMask,
+    deaf: NodeMask,
     notes: VecDeque<CommandOutcome>,
     events: VecDeque<Event>,
     clock: BootInstant,
@@ -84,6 +93,10 @@ impl NodeSet {
             timers: Timers::default(),
             lines: Lines::default(),
             connecting: Vec::new(),
+            crowds: Vec::new(),
+            jitter: 0,
+            open: NodeMask::EMPTY,
+            deaf: NodeMask::EMPTY,
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
@@ -110,6 +123,8 @@ impl NodeSet {
         self.timers.clear();
         self.lines.clear();
         self.connecting.clear();
+        self.crowds.clear();
+        (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
         self.notes.clear();
         self.events.clear();
         self.clock = idle.clock;
@@ -148,11 +163,12 @@ impl NodeSet {
             entry.in_line = true;
             self.lines.join(resource, id);
         }
-        if is_first || !entry.in_line {
-            self.first_attempt_is_due(id, now);
-        } else {
+        lock.set_crowd(self.crowds.get(resource.0 as usize).copied().unwrap_or_default());
+        if !is_first && entry.in_line {
             lock.queue();
-            self.timers.arm(id.slot, lock.poll_timeout());
+            self.timers.arm(id.slot, lock.poll_timeout(now));
+        } else if !self.yields_first_attempt(id, now) {
+            self.first_attempt_is_due(id, now);
         }
         id
     }
@@ -164,6 +180,7 @@ impl NodeSet {
             return;
         };
         machine.begin(fresh, now);
+        self.jitter = fresh.jitter;
         self.links.iter_mut().for_each(|link| link.set_jitter(fresh.jitter));
         self.carry(lock, now);
         self.route(now);
@@ -249,12 +266,19 @@ impl NodeSet {
         if extending {
             self.tell(lock, token, LockOutcome::Extended(Err(ExtendError::Cancelled)));
         }
+        if matches!(before, Phase::Held { .. }) {
+            self.yield_after(lock, now);
+        }
         match before {
             Phase::Trying | Phase::Decided => {
                 let reason = AttemptError::Cancelled;
                 self.events.push_back(Event::AttemptFailed { lock, token, reason, ballot });
             }
-            Phase::Queued | Phase::Due | Phase::Waiting { .. } | Phase::AskingTimeLeft => {
+            Phase::Queued
+            | Phase::Due
+            | Phase::Waiting { .. }
+            | Phase::Listening
+            | Phase::AskingTimeLeft => {
                 let reason = AttemptError::Cancelled;
                 self.events.push_back(Event::GaveUp { lock, reason, taken_for: None });
             }
@@ -282,6 +306,8 @@ impl NodeSet {
 
 #[cfg(test)]
 mod connecting_tests;
+#[cfg(test)]
+mod crowd_tests;
 #[cfg(test)]
 mod memory_tests;
 #[cfg(test)]

@@ -1,43 +1,86 @@
-//! Delay before the next attempt.
+//! Delays before the next attempt.
 
 use core::time::Duration;
 
-/// The random wait between two attempts: uniform below a bound that grows with the failures.
+/// How eagerly an acquisition tries again, and how long it stays silent.
 ///
-/// The bound doubles slowly, so that it stays a nearly constant share of the time that a client has
-/// already waited. Where leases are short, the next one is taken soon after a release; where leases
-/// are long, many waiting clients soon ask rarely.
-///
-/// Without randomness, two clients can split the nodes between them for ever (catalogue L1, L2).
+/// An acquisition that may wait sleeps until a server tells it that the lock has changed. Then it
+/// draws a short random delay, and attempts unless another client has taken the lock meanwhile. An
+/// acquisition that is limited by a number of attempts sleeps for a random delay between two of
+/// them. Without randomness, two clients can split the nodes between them for ever (catalogue L1,
+/// L2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
-    /// The bound after the first failures; raised to twice the observed round trip if that is
-    /// longer.
+    /// Bound of the first random delays; raised to twice the observed round trip if that is longer.
+    /// For an acquisition that may wait, the bound then follows the number of clients that want
+    /// the same lock. For one that is limited by attempts, it grows with the failures.
+    ///
+    /// A shorter bound hands a lock over sooner. A longer bound costs fewer commands where many
+    /// clients begin to wait for one lock.
     pub first: Duration,
     /// Upper limit of the bound, unless the first bound is longer.
     pub longest: Duration,
+    /// Longest time for which a sleeping acquisition sends nothing. Then it asks again, and finds
+    /// out that a server or a connection is gone, or that a server does not tell it of changes.
+    pub silence: Duration,
 }
 
 /// Number of failures after which the bound doubles.
 const DOUBLES_AFTER: u32 = 64;
 
+/// Longest interval between the attempts of an acquisition that no server wakes.
+const PACE_LONGEST: Duration = Duration::from_secs(1);
+
 impl Default for RetryDelay {
     fn default() -> Self {
-        Self { first: Duration::from_millis(5), longest: Duration::from_millis(200) }
+        Self {
+            first: Duration::from_millis(5),
+            longest: Duration::from_millis(200),
+            silence: Duration::from_secs(5),
+        }
     }
 }
 
 impl RetryDelay {
-    /// Returns the wait after `failures` failed attempts. `jitter` is uniform over `u64`, drawn
-    /// from the client's own source; `round_trip` is the longest recent round trip.
+    /// Returns the wait between two attempts of an acquisition that is limited by their number,
+    /// after `failures` failed ones. `jitter` is uniform over `u64`, drawn from the client's own
+    /// source; `round_trip` is the longest recent round trip.
+    ///
+    /// The bound doubles slowly, so that it stays a nearly constant share of the time that the
+    /// client has already waited.
     #[must_use]
     pub fn after(self, failures: u32, round_trip: Duration, jitter: u64) -> Duration {
         let first = self.first.max(round_trip.saturating_mul(2));
         let doublings = (failures.saturating_sub(1) / DOUBLES_AFTER).min(16);
         let bound = first.saturating_mul(1 << doublings).min(self.longest.max(first));
-        let scaled = (bound.as_nanos() * u128::from(jitter)) >> 64;
-        Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+        share(bound, jitter)
     }
+}
+
+/// Returns the interval before the next attempt of an acquisition that has waited for `waited` and
+/// that no server wakes: about a tenth of that time, at most a second.
+#[must_use]
+pub(crate) fn pace(waited: Duration, jitter: u64) -> Duration {
+    let tenth = (waited / 10).min(PACE_LONGEST * 2 / 3);
+    tenth / 2 + share(tenth, jitter)
+}
+
+/// Returns the part of `whole` that `jitter` is of the range of `u64`.
+#[must_use]
+pub(crate) fn share(whole: Duration, jitter: u64) -> Duration {
+    let scaled = (whole.as_nanos() * u128::from(jitter)) >> 64;
+    Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+}
+
+/// Derives the draw with the number `number` from one random value (SplitMix64, by Steele, Lea and
+/// Flood): an attempt has one draw of the driver, and may wait several times.
+#[must_use]
+pub(crate) const fn draw(jitter: u64, number: u32) -> u64 {
+    let step = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = jitter.wrapping_add(step);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
@@ -57,5 +100,25 @@ mod tests {
     fn a_long_round_trip_widens_the_first_bound() {
         let wait = RetryDelay::default().after(1, Duration::from_millis(150), u64::MAX);
         assert_eq!(wait.as_millis(), 299);
+    }
+
+    #[test]
+    fn an_acquisition_that_nobody_wakes_asks_at_intervals_of_a_tenth_of_its_wait() {
+        let interval = |waited_ms, jitter| pace(Duration::from_millis(waited_ms), jitter);
+        for (waited_ms, least, most) in [(0, 0, 0), (1_000, 50, 150), (60_000, 333, 1_000)] {
+            assert_eq!(interval(waited_ms, 0).as_millis(), least);
+            assert!(interval(waited_ms, u64::MAX).as_millis().abs_diff(most) <= 1);
+        }
+    }
+
+    #[test]
+    fn draws_of_one_jitter_are_spread() {
+        let bound = Duration::from_secs(1);
+        let draws: Vec<Duration> = (0..1_000).map(|number| share(bound, draw(7, number))).collect();
+        for tenth in 0..10 {
+            let (from, to) = (bound / 10 * tenth, bound / 10 * (tenth + 1));
+            let within = draws.iter().filter(|it| (from..to).contains(it)).count();
+            assert!((70..130).contains(&within), "{tenth}: {within}");
+        }
     }
 }

@@ -153,6 +153,10 @@ pub(super) struct FakeNode {
     /// When each command in `written` was written.
     pub(super) written_at: Vec<BootInstant>,
     pub(super) resets: u32,
+    /// The node registers keys, and pushes their changes.
+    pub(super) pushes: bool,
+    /// The next change of the key is pushed.
+    pub(super) registered: bool,
 }
 
 /// A client, its nodes, and the clock.
@@ -184,6 +188,8 @@ impl World {
             written: Vec::new(),
             written_at: Vec::new(),
             resets: 0,
+            pushes: true,
+            registered: false,
         };
         let client = NodeSet::new(&vec![config; count]);
         let now = at_ms(86_400_000);
@@ -263,6 +269,25 @@ impl World {
         let epoch = self.nodes[index].epoch.expect("not connected");
         self.client.handle_reply(node(index), epoch, reply, self.now);
         self.drain();
+    }
+
+    /// Sets or deletes the key, as another client or an operator does; the node pushes the change if
+    /// the client's connection is registered.
+    pub(super) fn change(&mut self, index: usize, key: Option<(u8, u64)>) {
+        let it = &mut self.nodes[index];
+        it.key = key.map(|(byte, _)| token(byte));
+        it.expires = key.map_or(BootInstant::ZERO, |(_, ttl_ms)| self.now.after(ms(ttl_ms)));
+        if core::mem::take(&mut it.registered) {
+            self.push(index);
+        }
+    }
+
+    /// Reports to the client that the key has changed.
+    pub(super) fn push(&mut self, index: usize) {
+        if let Some(epoch) = self.nodes[index].epoch {
+            self.client.handle_key_changed(node(index), epoch, RESOURCE, self.now);
+            self.drain();
+        }
     }
 
     /// Reports to the client that the node's keys are gone.
@@ -358,10 +383,22 @@ impl World {
 }
 
 impl FakeNode {
+    fn left_ms(&self, now: BootInstant) -> i64 {
+        self.key.map_or(-2, |_| self.expires.since(now).as_millis() as i64)
+    }
+
     pub(super) fn execute(&mut self, op: Op, now: BootInstant) -> Reply {
         if now > self.expires {
             self.key = None;
         }
+        let before = self.key;
+        let reply = self.reply(op, now);
+        // The client's own changes are not pushed, and drop the registration.
+        self.registered &= before == self.key;
+        reply
+    }
+
+    fn reply(&mut self, op: Op, now: BootInstant) -> Reply {
         match op {
             Op::Extend { token, ttl, plain, .. } if self.key == Some(token) => {
                 let least = if plain && self.has_plain { BootInstant::ZERO } else { self.expires };
@@ -375,10 +412,11 @@ impl FakeNode {
                 Reply::Integer(1)
             }
             Op::Release { .. } => Reply::Integer(0),
-            Op::TimeLeft { .. } => Reply::Integer(match self.key {
-                Some(_) => self.expires.since(now).as_millis() as i64,
-                None => -2,
-            }),
+            Op::Look { .. } if self.pushes => {
+                self.registered = true;
+                Reply::Registered(self.left_ms(now))
+            }
+            Op::Look { .. } | Op::TimeLeft { .. } => Reply::Integer(self.left_ms(now)),
             Op::Set { token, ttl, .. } => match self.key {
                 Some(holder) => Reply::Held(Holder::of(holder.as_bytes())),
                 None => {
@@ -391,7 +429,7 @@ impl FakeNode {
 
     fn disconnect(&mut self) {
         self.resets += u32::from(self.epoch.is_some());
-        (self.epoch, self.dialed) = (None, None);
+        (self.epoch, self.dialed, self.registered) = (None, None, false);
         self.inbox.clear();
     }
 }

@@ -27,6 +27,11 @@ pub(crate) enum Form {
     SetNx,
     /// The `GET key` after a refused [`Form::SetNx`].
     Get,
+    /// `CLIENT CACHING YES` and `PTTL key`: registers the connection for a push at the key's next
+    /// change. Two commands with two replies.
+    Caching,
+    /// The `PTTL` of [`Form::Caching`], after the server has agreed to register the key.
+    Registering,
     /// `INFO`: the introduction of a server that does not run this client's scripts.
     Info,
     /// The only form of a command that every server accepts.
@@ -106,7 +111,7 @@ impl Forms {
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
             (Op::Introduce, _) => self.introduce,
-            (Op::TimeLeft { .. }, _) => Form::Plain,
+            (Op::Look { .. } | Op::TimeLeft { .. }, _) => Form::Plain,
         }
     }
 
@@ -148,7 +153,12 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
             Form::Info => write(buffer, &[b"INFO"]),
             _ => script(buffer, INTRODUCE, form, resource, &[]),
         },
-        Op::TimeLeft { .. } => write(buffer, &[b"PTTL", resource]),
+        Op::Look { .. } | Op::TimeLeft { .. } => {
+            if form == Form::Caching {
+                write(buffer, &[b"CLIENT", b"CACHING", b"YES"]);
+            }
+            write(buffer, &[b"PTTL", resource]);
+        }
         Op::Set { token, ttl, .. } => {
             let ttl_ms = decimal_ms(*ttl);
             let (token, ttl_ms) = (token.as_bytes(), ttl_ms.as_bytes());
@@ -265,6 +275,14 @@ mod tests {
         }
         assert!(encoded(&op, Form::Eval).starts_with("*6 $4 EVAL $"));
         assert!(encoded(&op, Form::Eval).ends_with(" $20 tttttttttttttttttttt $2 77 "));
+    }
+
+    #[test]
+    fn a_look_registers_the_key_in_front_of_the_read() {
+        let op = Op::Look { resource: RESOURCE, token: Token::from_bytes([1; 20]) };
+        assert_eq!(in_form(&op, Form::Plain), "*2 $4 PTTL $3 res ");
+        let caching = "*3 $6 CLIENT $7 CACHING $3 YES *2 $4 PTTL $3 res ";
+        assert_eq!(in_form(&op, Form::Caching), caching);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) enum Frame<'a> {
     Error(&'a [u8]),
     /// A push, not a reply: all keys are gone, or all keys of one database.
     KeysFlushed,
+    /// A push, not a reply: these keys have changed.
+    KeysChanged(ChangedKeys<'a>),
     Integer(i64),
     Nil,
     Ok,
@@ -26,6 +28,27 @@ pub(crate) enum Frame<'a> {
     Many(&'a [u8]),
     /// A well-formed reply of another kind.
     Other,
+}
+
+/// The keys of a push that invalidates them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChangedKeys<'a>(&'a [u8]);
+
+impl<'a> ChangedKeys<'a> {
+    /// Returns the names. Elements that are no bulk strings are skipped, and all that follow.
+    pub(crate) fn keys(self) -> impl Iterator<Item = &'a [u8]> {
+        let line = |bytes: &[u8]| bytes.windows(2).position(|pair| pair == b"\r\n");
+        let first = line(self.0).map_or(self.0.len(), |end| end + 2);
+        let mut rest = &self.0[first..];
+        core::iter::from_fn(move || {
+            let end = line(rest)?;
+            let digits = rest.strip_prefix(b"$")?.get(..end - 1)?;
+            let length = usize::try_from(integer(digits).ok()?).ok()?;
+            let key = rest.get(end + 2..)?.get(..length)?;
+            rest = rest.get(end + 2 + length + 2..)?;
+            Some(key)
+        })
+    }
 }
 
 /// Decodes the bytes of one connection into replies.
@@ -53,8 +76,8 @@ impl Decoder {
     }
 
     /// Returns the next reply, or `None` while it is incomplete. Skips attributes, and all pushes
-    /// except [`Frame::KeysFlushed`]: they answer no command. After an error the decoder must not be
-    /// used again.
+    /// except [`Frame::KeysFlushed`] and [`Frame::KeysChanged`]: they answer no command. After an
+    /// error the decoder must not be used again.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         loop {
             self.buffer.advance(core::mem::take(&mut self.taken));
@@ -64,20 +87,24 @@ impl Decoder {
             self.taken = length;
             self.pushes += u64::from(self.buffer[0] == b'>');
             match self.buffer[0] {
-                b'>' if is_flush_push(&self.buffer[..length]) => {
-                    return Ok(Some(Frame::KeysFlushed));
-                }
-                b'>' | b'|' => {}
+                b'>' => match self.buffer[..length].strip_prefix(INVALIDATE) {
+                    Some(b"_\r\n") => return Ok(Some(Frame::KeysFlushed)),
+                    Some([b'*', ..]) => {
+                        let keys = ChangedKeys(&self.buffer[INVALIDATE.len()..length]);
+                        return Ok(Some(Frame::KeysChanged(keys)));
+                    }
+                    _ => {}
+                },
+                b'|' => {}
                 _ => return frame(&self.buffer[..length]).map(Some),
             }
         }
     }
 }
 
-/// Returns true if a push invalidates every key that the client may have cached.
-fn is_flush_push(push: &[u8]) -> bool {
-    push == b">2\r\n$10\r\ninvalidate\r\n_\r\n"
-}
+/// Head of a push that invalidates keys. A null follows that stands for all keys, or an array of
+/// keys.
+const INVALIDATE: &[u8] = b">2\r\n$10\r\ninvalidate\r\n";
 
 /// Decodes the one complete frame in `bytes`. The most frequent kinds are decoded without the
 /// library.

@@ -14,6 +14,7 @@ mod node;
 mod observing;
 mod secrets;
 mod taken;
+mod waiting;
 mod work;
 mod world;
 

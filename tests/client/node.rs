@@ -1,6 +1,6 @@
 //! A node in memory that understands the client's commands, and misbehaves on request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -48,9 +48,18 @@ pub(crate) struct Node {
     tells_a_change: bool,
     keys: BTreeMap<Vec<u8>, (Vec<u8>, Duration)>,
     connections: Vec<Connection>,
+    /// Keys that connections have read, and want to hear changes of.
+    readers: BTreeMap<Vec<u8>, BTreeSet<usize>>,
+    /// The connection whose command is being executed.
+    current: usize,
+    /// Pushes that are due, each with its connection and its key.
+    pushes: Vec<(usize, Vec<u8>)>,
 }
 
 struct Connection {
+    number: usize,
+    /// The next read is registered (`CLIENT CACHING YES`).
+    is_caching: bool,
     stream: DuplexStream,
     received: Vec<u8>,
     to_write: Vec<Vec<u8>>,
@@ -72,6 +81,9 @@ impl Node {
             tells_a_change: false,
             keys: BTreeMap::new(),
             connections: Vec::new(),
+            readers: BTreeMap::new(),
+            current: 0,
+            pushes: Vec::new(),
         }
     }
 
@@ -82,7 +94,9 @@ impl Node {
         self.accepted += 1;
         let (ours, theirs) = duplex(1 << 16);
         let (received, to_write) = (Vec::new(), Vec::new());
-        self.connections.push(Connection { stream: ours, received, to_write });
+        let (number, is_caching) = (self.accepted, false);
+        let connection = Connection { number, is_caching, stream: ours, received, to_write };
+        self.connections.push(connection);
         Ok(theirs)
     }
 
@@ -93,10 +107,23 @@ impl Node {
 
     pub(crate) fn set(&mut self, key: &str, value: &str) {
         self.keys.insert(key.as_bytes().to_vec(), (value.as_bytes().to_vec(), Duration::MAX));
+        self.changed(key.as_bytes(), 0);
     }
 
     pub(crate) fn delete(&mut self, key: &str) {
         self.keys.remove(key.as_bytes());
+        self.changed(key.as_bytes(), 0);
+    }
+
+    /// Makes a push to every connection that has read `key` due, except to the one that changed it.
+    fn changed(&mut self, key: &[u8], by: usize) {
+        let readers = self.readers.remove(key).into_iter().flatten();
+        self.pushes.extend(readers.filter(|&it| it != by).map(|it| (it, key.to_vec())));
+    }
+
+    /// Ends all connections, as `CLIENT KILL` does.
+    pub(crate) fn disconnect(&mut self) {
+        self.connections.clear();
     }
 
     /// Writes one part of the pending replies, then executes the commands that have arrived.
@@ -106,6 +133,12 @@ impl Node {
         if std::mem::take(&mut self.tells_a_change) {
             let push = b">2\r\n+invalidate\r\n*1\r\n+redlock-client:inspect\r\n";
             connections.iter_mut().for_each(|it| it.to_write.push(push.to_vec()));
+        }
+        for (number, key) in std::mem::take(&mut self.pushes) {
+            let push = [&b">2\r\n$10\r\ninvalidate\r\n*1\r\n"[..], &bulk(&key)].concat();
+            let told = connections.iter_mut().find(|it| it.number == number);
+            told.into_iter().for_each(|it| it.to_write.push(push.clone()));
+            context.waker().wake_by_ref();
         }
         self.connections = connections;
     }
@@ -134,6 +167,13 @@ impl Node {
         }
         context.waker().wake_by_ref();
         while let Some(arguments) = command(&mut connection.received) {
+            let is_read = arguments[0] == b"PTTL";
+            if std::mem::take(&mut connection.is_caching) && is_read {
+                let readers = self.readers.entry(arguments[1].clone()).or_default();
+                readers.insert(connection.number);
+            }
+            connection.is_caching = arguments[0] == b"CLIENT" && arguments[1] == b"CACHING";
+            self.current = connection.number;
             let greeted = self.greet(&arguments);
             let reply = match (&self.habit, greeted) {
                 (Habit::Forbids(bytes), _) => bytes.clone(),
@@ -205,6 +245,7 @@ impl Node {
                 let ttl_ms = String::from_utf8(arguments[5].clone()).unwrap().parse().unwrap();
                 let until = now + Duration::from_millis(ttl_ms);
                 self.keys.insert(arguments[1].clone(), (arguments[2].clone(), until));
+                self.changed(&arguments[1], self.current);
                 if shows { b"$-1\r\n".to_vec() } else { b"+OK\r\n".to_vec() }
             }
             "PTTL" => {
@@ -228,7 +269,10 @@ impl Node {
                 let owned = self.value(&arguments[3], now) == Some(&arguments[4][..]);
                 match arguments.get(5) {
                     _ if !owned => {}
-                    None => drop(self.keys.remove(&arguments[3])),
+                    None => {
+                        self.keys.remove(&arguments[3]);
+                        self.changed(&arguments[3], self.current);
+                    }
                     Some(ttl_ms) => {
                         let ttl_ms = String::from_utf8(ttl_ms.clone()).unwrap().parse().unwrap();
                         let until = &mut self.keys.get_mut(&arguments[3]).unwrap().1;

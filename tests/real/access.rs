@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// Rights that a user of the client needs, besides `on >password ~prefix*`.
 const RIGHTS: &str = "resetchannels ~redlock-client:canary -@all +info +set +get +del +pttl +pexpire +eval \
-     +evalsha +time +client|tracking +script|load +client|setname";
+     +evalsha +time +client|tracking +client|caching +script|load +client|setname";
 
 const PASSWORD: &str = "p@ss:w/rd?";
 const PASSWORD_IN_A_URL: &str = "p%40ss%3Aw%2Frd%3F";
@@ -94,7 +94,8 @@ async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
     let server = Server::start(&[]);
     // The client works without these rights, but with less: it knows less about the data set, sends
     // scripts as text, and has no name.
-    let comforts = ["+time", "+client|tracking", "+script|load", "+client|setname"];
+    let comforts =
+        ["+time", "+client|tracking", "+client|caching", "+script|load", "+client|setname"];
     let rights = RIGHTS.split(' ').filter(|right| right.starts_with('+'));
     for right in rights {
         let others = RIGHTS.replace(&format!("{right} "), "");

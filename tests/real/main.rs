@@ -35,6 +35,7 @@ mod taken;
 #[cfg(feature = "tls")]
 mod tls;
 mod wait;
+mod waiting;
 mod wire;
 
 use std::future::Future;
@@ -130,6 +131,7 @@ const TESTS: &[&[Test]] = &[
     taken::TESTS,
     #[cfg(feature = "tls")]
     tls::TESTS,
+    waiting::TESTS,
     wire::TESTS,
 ];
 

@@ -35,6 +35,8 @@ pub enum Ask {
     Greet,
     /// Return the node's introduction.
     Introduce,
+    /// Return the key's remaining time to live, and push the key's next change to this connection.
+    Look,
     /// Set the key unless it exists; with a `ttl_ms` of `None` the key never expires.
     Set {
         /// Time to live.
@@ -92,7 +94,7 @@ impl Ask {
             | Self::SetAndCount { .. }
             | Self::SetOrShow { .. }
             | Self::SetUntil { .. } => OpKind::Set,
-            Self::TimeLeft => OpKind::TimeLeft,
+            Self::Look | Self::TimeLeft => OpKind::TimeLeft,
             Self::Wait { .. } => OpKind::Wait,
         }
     }
@@ -126,6 +128,8 @@ pub enum ReplyValue {
     NotServing,
     /// OK.
     Ok,
+    /// Reply to [`Ask::Look`] if the node will push the key's next change.
+    Registered(i64),
     /// Reply to [`Ask::Get`] and [`Ask::GetSet`], and to an [`Ask::SetOrShow`] that did not set the
     /// key.
     Value {
@@ -159,6 +163,7 @@ impl Response {
                 Answer::No
             }
             ReplyValue::Integer(_)
+            | ReplyValue::Registered(_)
             | ReplyValue::Introduction(_)
             | ReplyValue::Ok
             | ReplyValue::Value { own: true, .. } => Answer::Yes,

@@ -181,6 +181,10 @@ impl RedlockClient {
         self.machine.handle_keys_lost(node(route), route.epoch, instant(now));
     }
 
+    pub(super) fn handle_key_changed(&mut self, route: Route, now: Now) {
+        self.machine.handle_key_changed(node(route), route.epoch, RESOURCE, instant(now));
+    }
+
     pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
         let reply = match response.word {
             ReplyValue::Error => Reply::Error,
@@ -189,6 +193,7 @@ impl RedlockClient {
             ReplyValue::Nil => Reply::Nil,
             ReplyValue::NotServing => Reply::NotServing,
             ReplyValue::Ok => Reply::Ok,
+            ReplyValue::Registered(value) => Reply::Registered(value),
             ReplyValue::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };
         self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
@@ -239,6 +244,7 @@ impl RedlockClient {
                     Op::Extend { token, ttl, plain, .. } => {
                         (Ask::extend(ttl.as_millis() as u64, plain), token)
                     }
+                    Op::Look { token, .. } => (Ask::Look, token),
                     Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
                     Op::Release { token, .. } => (Ask::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {

@@ -22,6 +22,7 @@ impl From<RestartGuard> for protocol::RestartGuard {
 
 impl From<Retry> for RetryDelay {
     fn from(told: Retry) -> Self {
-        Self { first: told.first.duration(), longest: told.longest.duration() }
+        let (first, longest) = (told.first.duration(), told.longest.duration());
+        Self { first, longest, ..Self::default() }
     }
 }

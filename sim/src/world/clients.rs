@@ -9,6 +9,8 @@ use crate::subject::Response;
 /// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
+    /// The server's notice that the lock's key has changed.
+    Changed(ConnectionId),
     Closed(ConnectionId),
     Connected(ConnectionId),
     /// The server's notice that its keys are gone.

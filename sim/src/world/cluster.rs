@@ -2,6 +2,7 @@
 
 mod disk_work;
 mod replication;
+mod tracking;
 
 use core::ops::{Index, IndexMut};
 use std::collections::VecDeque;
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 use self::disk_work::DiskWork;
 use self::replication::Replication;
 pub(super) use self::replication::{Link, Role, Wait};
+use self::tracking::Tracking;
 use crate::history::{ClientId, Id, NodeId};
 use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use crate::master::profile::Profile;
@@ -107,8 +109,7 @@ pub(crate) struct Cluster {
     demoted: Vec<Demoted>,
     /// Canary of each node's master at the beginning of a run.
     canaries: IdVec<NodeId, SeededCanary>,
-    /// Connections that listen for lost keys, but that their server has forgotten.
-    deaf: Vec<ConnectionId>,
+    pub(super) tracking: Tracking,
     /// Position in its server's stream up to which each connection has written.
     wrote: IdVec<ConnectionId, u32>,
     waits: u32,
@@ -127,7 +128,7 @@ impl Cluster {
             known: IdVec::new(),
             demoted: Vec::new(),
             canaries: IdVec::new(),
-            deaf: Vec::new(),
+            tracking: Tracking::default(),
             wrote: IdVec::new(),
             waits: 0,
             attachments: 0,
@@ -149,7 +150,7 @@ impl Cluster {
         self.known.clear();
         self.known.resize(clients, first);
         self.demoted.clear();
-        self.deaf.clear();
+        self.tracking.reset();
         self.wrote.clear();
         (self.waits, self.attachments) = (0, 0);
     }
@@ -237,15 +238,6 @@ impl Cluster {
         let is_demoted = self.demoted.iter().any(|it| it.server == server);
         let host = &mut self.servers[server];
         host.redis.set_replica(is_demoted || host.replication.role == Role::Replica);
-    }
-
-    /// Notes that the server has forgotten that a client listens on the connection.
-    pub(super) fn deafen(&mut self, connection: ConnectionId) {
-        self.deaf.push(connection);
-    }
-
-    pub(super) fn is_deaf(&self, connection: ConnectionId) -> bool {
-        self.deaf.contains(&connection)
     }
 
     /// Returns the position in its server's stream up to which the connection has written.

@@ -33,6 +33,7 @@ impl World {
                 self.hide_death(server);
             }
             self.cluster[server].inbox.clear();
+            self.cluster.tracking.take_readers(server);
             self.forget_disk_work(server);
             if power {
                 self.lose_stream(server);
@@ -168,7 +169,7 @@ impl World {
             }
             match &mut self.wire {
                 Some(wire) => wire.renew(number),
-                None => self.cluster.deafen(number),
+                None => self.cluster.tracking.deafen(number),
             }
         }
     }

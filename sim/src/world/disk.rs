@@ -29,10 +29,16 @@ impl World {
         server: ServerId,
         response: Response,
     ) {
+        self.emit(connection, server, Packet::Response(response));
+    }
+
+    /// Sends a reply or a push, behind all that the server has sent on the connection, and after a
+    /// sync if the storage requires one.
+    pub(super) fn emit(&mut self, connection: ConnectionId, server: ServerId, message: Packet) {
         if self.plan.servers[server].answers_after_sync() {
-            self.cluster[server].disk.held.push((connection, response));
+            self.cluster[server].disk.held.push((connection, message));
         } else {
-            self.send_answer(connection, response);
+            self.send_down(connection, message);
         }
     }
 
@@ -129,24 +135,23 @@ impl World {
         }
     }
 
-    /// Sends the replies that waited for a sync.
+    /// Sends the replies and pushes that waited for a sync.
     #[cold]
     pub(super) fn send_held(&mut self, server: ServerId) {
         let mut held = core::mem::take(&mut self.cluster[server].disk.held);
-        for (connection, response) in held.drain(..) {
+        for (connection, message) in held.drain(..) {
             if self.network.connection(connection).served {
-                self.send_answer(connection, response);
+                self.send_down(connection, message);
             }
         }
         self.cluster[server].disk.held = held;
     }
 
-    fn send_answer(&mut self, connection: ConnectionId, response: Response) {
+    fn send_down(&mut self, connection: ConnectionId, message: Packet) {
         if let Some(wire) = &mut self.wire {
             wire.send(connection);
         }
-        let message = Arrival::Message(Packet::Response(response));
-        self.send(connection, Direction::Down, message);
+        self.send(connection, Direction::Down, Arrival::Message(message));
     }
 
     #[cold]

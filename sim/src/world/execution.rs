@@ -109,7 +109,14 @@ impl World {
     ) -> Option<ReplyValue> {
         if self.wire.is_none() {
             let done = self.execute_natively(server, request);
+            if done.expired.is_some() {
+                self.tell_readers(server, None);
+            }
+            if done.effect.change != Change::Nothing {
+                self.tell_readers(server, Some(connection));
+            }
             let word = word_of(&done.reply, request);
+            let word = self.register_look(server, connection, request, word);
             return Some(self.tell_of_key(server, request, word, &done));
         }
         let (word, done) = self.execute_bytes(server, connection, request)?;
@@ -139,7 +146,7 @@ impl World {
                 });
             }
             Ask::Get => KeyCommand::Get,
-            Ask::TimeLeft => KeyCommand::Pttl,
+            Ask::Look | Ask::TimeLeft => KeyCommand::Pttl,
             Ask::GetSet => KeyCommand::Set {
                 value,
                 condition: SetCondition::Always,

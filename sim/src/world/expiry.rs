@@ -42,11 +42,16 @@ impl World {
             return;
         }
         let (tells, node) = (host.is_master(), plan.servers[server].node);
+        let mut is_changed = false;
         host.redis.expire_active(wall_ms, |ended| {
+            is_changed = true;
             if tells {
                 recorder.record(agenda.now_ns(), key_ended(node, &ended));
             }
         });
+        if is_changed {
+            self.tell_readers(server, None);
+        }
         self.end_turn(server);
         self.schedule_expiry(server);
     }

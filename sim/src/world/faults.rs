@@ -212,6 +212,7 @@ impl World {
         let server = self.cluster.master(node);
         if let Some(ended) = how(&mut self.cluster[server].redis, &self.plan.key) {
             self.record(key_ended(node, &ended));
+            self.tell_readers(server, None);
             self.end_turn(server);
         }
     }

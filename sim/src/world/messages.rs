@@ -8,7 +8,6 @@ use super::packet::{Packet, meaning};
 use crate::history::EventKind;
 use crate::ids::{ConnectionId, ServerId};
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::Client;
 
 impl World {
     /// Sends an item along a connection.
@@ -76,6 +75,7 @@ impl World {
             Arrival::Closed => Input::Closed(connection),
             Arrival::Reset => Input::Reset(connection),
             Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
+            Arrival::Message(Packet::Changed) => Input::Changed(connection),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,
             Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
@@ -157,25 +157,6 @@ impl World {
     /// Returns true if the connection is a replica's to its master.
     pub(super) fn is_of_replica(&self, connection: ConnectionId) -> bool {
         self.plan.server_at(self.network.connection(connection).client).is_some()
-    }
-
-    /// Notifies every listening client that the server's keys are gone. Does nothing if clients
-    /// speak bytes: the server itself sends the notice then.
-    pub(super) fn tell_listeners(&mut self, server: ServerId) {
-        if self.wire.is_some() {
-            return;
-        }
-        let host = self.plan.servers[server].host;
-        for number in self.network.numbers() {
-            let connection = self.network.connection(number);
-            let is_open = connection.served && connection.state != ConnectionState::Closed;
-            let client = self.plan.scenario.client_on(connection.client);
-            let client = client.and_then(|client| self.plan.scenario.client(client));
-            let listens = client.is_some_and(Client::is_ours) && !self.cluster.is_deaf(number);
-            if connection.server == host && is_open && listens {
-                self.send(number, Direction::Down, Arrival::Message(Packet::Forgot));
-            }
-        }
     }
 
     /// Ends the service on all connections of `server`, except those that a proxy keeps; with

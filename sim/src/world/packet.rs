@@ -14,6 +14,8 @@ pub(crate) enum Packet {
     Acknowledged {
         to: u32,
     },
+    /// Notice that the lock's key has changed.
+    Changed,
     /// Notice that the server's keys are gone.
     Forgot,
     /// A part of a master's stream, for a replica.
@@ -47,6 +49,7 @@ pub(super) fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
             (AttemptId { number: *to as u16, ..AttemptId::default() }, 37)
         }
         Arrival::Message(Packet::Forgot) => (AttemptId::default(), 38),
+        Arrival::Message(Packet::Changed) => (AttemptId::default(), 39),
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed | Arrival::Reset => (AttemptId::default(), 36),
     }

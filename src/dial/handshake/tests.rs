@@ -12,7 +12,7 @@ const UNKNOWN: &str = "-ERR unknown command\r\n";
 const HELLO: &str = "%1\r\n+proto\r\n:3\r\n";
 
 /// Returns the commands that the server received, one line per burst, and the outcome.
-fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<(), DialError>) {
+fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<bool, DialError>) {
     let endpoint: Endpoint = url.parse().unwrap();
     let (mut ours, mut theirs) = duplex(1 << 16);
     let mut shaking = pin!(handshake(&mut ours, &endpoint));
@@ -27,7 +27,7 @@ fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<(), DialError>) 
     }
     drop(theirs);
     match poll(shaking) {
-        Poll::Ready(outcome) => (bursts, outcome.map(|_| ())),
+        Poll::Ready(outcome) => (bursts, outcome.map(|(_, is_tracked)| is_tracked)),
         Poll::Pending => panic!("it waits for more: {bursts:?}"),
     }
 }
@@ -46,7 +46,7 @@ fn burst(theirs: &mut DuplexStream) -> String {
     words.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-fn refused(outcome: Result<(), DialError>) -> String {
+fn refused(outcome: Result<bool, DialError>) -> String {
     match outcome {
         Err(DialError::Refused(text)) => text.to_string(),
         other => panic!("{other:?}"),
@@ -79,7 +79,7 @@ fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
         bursts.extend(is_told.then(|| vec![OK]));
         let bursts: Vec<&[&str]> = bursts.iter().map(|it| &it[..]).collect();
         let (bursts, outcome) = talk("redis://a", &bursts);
-        outcome.unwrap();
+        assert_eq!(outcome.unwrap(), !is_told, "{version}");
         let told = bursts.get(1).map(|burst| &burst[..]);
         assert_eq!(told, is_told.then_some("CLIENT TRACKING OFF"), "{version}");
     }
@@ -92,6 +92,18 @@ fn who_is_nobody_in_particular_asks_for_nothing_in_particular() {
     assert!(bursts[0].starts_with("HELLO 3 CLIENT SETNAME"), "{bursts:?}");
     let (bursts, _) = talk("redis://:secret@a", &[&[HELLO, OK, OK, OK, OK, OK, OK, OK]]);
     assert!(bursts[0].starts_with("HELLO 3 AUTH default secret CLIENT"), "{bursts:?}");
+}
+
+#[test]
+fn a_server_pushes_only_in_version_3_and_only_if_it_agrees_to() {
+    let refuses = "-NOPERM\r\n";
+    let tracked = |hello, tracking| {
+        talk("redis://a", &[&[hello, OK, OK, OK, OK, OK, OK, tracking]]).1.unwrap()
+    };
+    assert!(tracked(HELLO, OK));
+    assert!(!tracked(HELLO, refuses));
+    assert!(!tracked(UNKNOWN, OK));
+    assert!(!tracked("*2\r\n+proto\r\n:2\r\n", OK));
 }
 
 #[test]

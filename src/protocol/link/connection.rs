@@ -18,6 +18,11 @@ impl Link {
         self.state == State::Open
     }
 
+    /// Returns true if `epoch` names the connection that is open.
+    pub(crate) fn is_current(&self, epoch: u32) -> bool {
+        epoch == self.epoch && self.is_open()
+    }
+
     /// Returns true if the link's first connection is still to be opened.
     pub(crate) fn opens_first(&self) -> bool {
         let opens = !matches!(self.state, State::Open | State::Backoff { .. });

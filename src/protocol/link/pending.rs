@@ -51,7 +51,13 @@ impl Pending {
             Op::Extend { .. } | Op::Release { .. } | Op::TimeLeft { .. } => {
                 matches!(reply, Reply::Integer(_) | Reply::NotServing | Reply::Error)
             }
-            Op::Set { .. } => !matches!(reply, Reply::Integer(_) | Reply::Introduction(_)),
+            Op::Look { .. } => matches!(
+                reply,
+                Reply::Integer(_) | Reply::Registered(_) | Reply::NotServing | Reply::Error
+            ),
+            Op::Set { .. } => {
+                !matches!(reply, Reply::Integer(_) | Reply::Introduction(_) | Reply::Registered(_))
+            }
         }
     }
 }

@@ -1,11 +1,9 @@
 //! One attempt: a SET to every node, the votes, and the result.
 
-use core::time::Duration;
-
 use super::ballot::{Ballot, NodeVerdict};
 use super::extension::Extension;
 use super::refusal::BlockingKeys;
-use super::{AttemptError, Fresh, Limit, Lock, Phase};
+use super::{AttemptError, Fresh, Lock, Phase};
 use crate::protocol::command::{NoAnswer, Reply};
 use crate::protocol::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use crate::protocol::time::BootInstant;
@@ -64,6 +62,7 @@ impl Lock {
             if self.is_worth_having(now) {
                 self.phase = Phase::Decided;
                 self.why_behind = AttemptError::Taken;
+                self.stop_listening();
                 return Some(Ok(()));
             }
             return Some(Err(AttemptError::TooSlow));
@@ -72,29 +71,6 @@ impl Lock {
             return None;
         }
         self.why_not().map(Err)
-    }
-
-    /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
-    /// it (specification, step 5; catalogue N1, L3), and the next attempt is scheduled.
-    /// `not_before` is the instant before which that attempt cannot succeed, if one is known.
-    pub(crate) fn fail(
-        &mut self,
-        reason: AttemptError,
-        round_trip: Duration,
-        not_before: Option<BootInstant>,
-        now: BootInstant,
-    ) {
-        self.release_everywhere();
-        self.failures += 1;
-        self.why_behind = reason;
-        let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
-        let again = match self.config.limit {
-            Limit::Attempts(most) => self.failures < most,
-            Limit::Until(end) => until < end,
-            Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
-        };
-        self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
     }
 
     /// Returns the nodes' verdicts on the attempt; a node that has not answered is pending.

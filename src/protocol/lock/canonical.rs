@@ -32,12 +32,16 @@ impl Lock {
             Phase::Ended => out.word(6),
             Phase::Queued => out.word(7),
             Phase::AskingTimeLeft => out.word(8),
+            Phase::Listening => out.word(9),
         }
         out.word(u64::from(self.failures));
         out.word(self.why_behind as u64);
         out.ahead(self.deadline);
         out.word(self.key_ttl.as_nanos() as u64);
         out.token(self.fresh.token);
+        if let Some(listening) = &self.listening {
+            listening.encode(out);
+        }
         self.extension.encode(out);
         self.renewal.encode(self.fresh.jitter, out);
     }
@@ -57,6 +61,9 @@ impl Lock {
         if self.phase == Phase::AskingTimeLeft {
             self.time_left.encode_node(node, out);
         }
+        if let Some(listening) = &self.listening {
+            listening.encode_node(node, out);
+        }
         self.extension.encode_node(node, out);
     }
 
@@ -66,6 +73,8 @@ impl Lock {
             Meaning::Release
         } else if self.is_time_left(node, id) {
             Meaning::TimeLeft
+        } else if self.is_look(node, id) {
+            Meaning::Look
         } else if self.is_of_round(node, id.serial) {
             Meaning::Extension
         } else if id.serial == self.set_serial(node)

@@ -16,7 +16,11 @@ impl Lock {
                 self.confirming = self.to_release;
                 self.phase = Phase::Releasing(ReleaseOutcome::default());
             }
-            Phase::Queued | Phase::Due | Phase::Waiting { .. } | Phase::AskingTimeLeft => {
+            Phase::Queued
+            | Phase::Due
+            | Phase::Waiting { .. }
+            | Phase::Listening
+            | Phase::AskingTimeLeft => {
                 self.phase = Phase::Ended;
             }
             Phase::Releasing(_) | Phase::Ended => {}

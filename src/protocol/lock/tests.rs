@@ -38,7 +38,7 @@ fn tell_of(
     let now = at_ms(1_001);
     let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
     if let Some(LockOutcome::Settled(Err(reason))) = happened {
-        lock.fail(reason, Duration::ZERO, None, now);
+        lock.fail(reason, Duration::ZERO, None, NodeMask::EMPTY, now);
     }
     happened
 }
@@ -206,10 +206,10 @@ fn a_lease_is_lost_two_milliseconds_or_a_hundredth_early() {
         assert_eq!(tell(&mut lock, set, Ok(Reply::Ok)), Some(LockOutcome::Settled(Ok(()))));
         let grant = lock.deliver(at_ms(1_001)).expect("granted");
         let lost_at = grant.deadline.before(Duration::from_micros(margin_us));
-        assert_eq!(lock.poll_timeout(), Some(lost_at));
+        assert_eq!(lock.poll_timeout(at_ms(0)), Some(lost_at));
         assert_eq!(lock.handle_timeout(lost_at.before(Duration::from_nanos(1))), None);
         assert_eq!(lock.handle_timeout(lost_at), Some(LOST));
-        assert_eq!((lock.handle_timeout(lost_at), lock.poll_timeout()), (None, None));
+        assert_eq!((lock.handle_timeout(lost_at), lock.poll_timeout(lost_at)), (None, None));
     }
 }
 

@@ -44,6 +44,24 @@ impl Lock {
         }
     }
 
+    /// Asks every node whose key's remaining life is not among the `known` ones. Returns false if
+    /// enough is known already.
+    pub(super) fn ask_for_other_times_left(
+        &mut self,
+        known: [Option<Duration>; MAX_NODES],
+    ) -> bool {
+        let mut asked = self.all_nodes();
+        self.all_nodes().iter().filter(|it| known[it.get()].is_some()).for_each(|node| {
+            asked.remove(node);
+        });
+        self.time_left = TimeLeft { to_ask: asked, asked, of: known };
+        let is_enough = self.taken_for().is_some();
+        if !is_enough {
+            self.phase = Phase::AskingTimeLeft;
+        }
+        !is_enough
+    }
+
     /// Returns the time after which a majority of the nodes is free if no key is released or
     /// extended before; `None` until a majority has answered.
     pub(in crate::protocol) fn taken_for(&self) -> Option<Duration> {

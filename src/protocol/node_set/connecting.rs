@@ -17,8 +17,8 @@ impl NodeSet {
         self.connect(now);
         let patience = self.links.iter().map(Link::connect_timeout).max().unwrap_or_default();
         let machine = self.lock_mut(lock).expect("it is due");
-        machine.wait_for_connections(now.after(patience));
-        let timeout = machine.poll_timeout();
+        machine.put_off(now.after(patience));
+        let timeout = machine.poll_timeout(now);
         self.timers.arm(lock.slot, timeout);
         self.connecting.push(lock);
     }

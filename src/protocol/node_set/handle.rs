@@ -1,7 +1,7 @@
 //! Inputs from the transports and the clock.
 
 use super::{Event, NodeSet};
-use crate::protocol::command::Reply;
+use crate::protocol::command::{Reply, ResourceId};
 use crate::protocol::lock::Phase;
 use crate::protocol::quorum::NodeIndex;
 use crate::protocol::time::BootInstant;
@@ -30,6 +30,22 @@ impl NodeSet {
     pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         self.touch(node).handle_keys_lost(epoch, now);
+        if self.links[node.get()].is_current(epoch) {
+            self.all_keys_changed(node, now);
+        }
+    }
+
+    /// Handles the node's report, on the connection `epoch`, that the key of `resource` has changed
+    /// or may have. Returns true if a use waits for that: there may be commands then.
+    pub fn handle_key_changed(
+        &mut self,
+        node: NodeIndex,
+        epoch: u32,
+        resource: ResourceId,
+        now: BootInstant,
+    ) -> bool {
+        self.advance(now);
+        self.links[node.get()].is_current(epoch) && self.key_changed(node, resource, None, now)
     }
 
     /// Handles a connection that could not be opened, was closed, or was reset by the other side.
@@ -39,15 +55,20 @@ impl NodeSet {
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
+        self.note_connection(node, now);
     }
 
     /// Handles the next reply on the connection. `now` is read after the reply.
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
-        self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
+        let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
+        self.note_connection(node, now);
+        if let Some((resource, by)) = changed {
+            self.changed_by_ourselves(node, resource, by, now);
+        }
     }
 
     /// Handles the timeout that [`NodeSet::poll_timeout`] returned. Harmless at any other time.
@@ -65,6 +86,7 @@ impl NodeSet {
             self.links[node.get()].handle_timeout(now, &mut self.notes);
             self.look_for_connections();
             self.route(now);
+            self.note_connection(node, now);
         }
     }
 

@@ -138,6 +138,7 @@ fn the_next_one_is_due_when_the_head_is_cancelled_or_gives_up() {
             world.release(head);
         } else {
             (0..2).for_each(|index| world.answer_with(index, held_by(9)));
+            world.pass(ms(1));
         }
         let events = world.events();
         assert_eq!(due(&events), [next], "{cancelled}");
@@ -153,6 +154,7 @@ fn the_head_keeps_its_place_between_its_attempts() {
     open(&mut world, config);
     world.events();
     (0..2).for_each(|index| world.answer_with(index, held_by(9)));
+    (0..3).for_each(|index| (0..world.nodes[index].inbox.len()).for_each(|_| world.answer(index)));
     world.pass(ms(10));
     assert_eq!(due(&world.events()), [head]);
 }

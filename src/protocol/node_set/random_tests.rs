@@ -408,7 +408,7 @@ fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
     let (token, again) = match last {
         Op::Set { token, .. } => (token, before.iter().any(|&op| set_token(op) == Some(token))),
         Op::Extend { token, .. } => (token, true),
-        Op::Introduce | Op::Release { .. } | Op::TimeLeft { .. } => return,
+        Op::Introduce | Op::Look { .. } | Op::Release { .. } | Op::TimeLeft { .. } => return,
     };
     if !again {
         return;
@@ -421,7 +421,7 @@ fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
         let of_token = before.iter().rev().find(|&&op| match op {
             Op::Extend { token: it, .. } | Op::Set { token: it, .. } => it == token,
             Op::Release { token: it, .. } => it == token,
-            Op::Introduce | Op::TimeLeft { .. } => false,
+            Op::Introduce | Op::Look { .. } | Op::TimeLeft { .. } => false,
         });
         let extend = matches!(of_token, Some(Op::Extend { .. }));
         assert!(extend, "set again without having been asked");

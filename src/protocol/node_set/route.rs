@@ -111,10 +111,10 @@ impl NodeSet {
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
         let quarantined = reason == AttemptError::Quarantined;
         let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
-        let now = self.clock;
+        let (now, deaf) = (self.clock, self.deaf);
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(reason, round_trip, not_before, now);
+        machine.fail(reason, round_trip, not_before, deaf, now);
         if !held_here {
             machine.ask_for_time_left();
         }
@@ -149,6 +149,7 @@ impl NodeSet {
                 self.touched.insert(send.node);
             }
         }
+        self.note_waiting(lock);
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };
@@ -158,7 +159,7 @@ impl NodeSet {
             self.events.push_back(Event::Released { lock, outcome });
         }
         let machine = self.lock(lock).expect("it was there");
-        let (timeout, ended) = (machine.poll_timeout(), machine.phase() == Phase::Ended);
+        let (timeout, ended) = (machine.poll_timeout(now), machine.phase() == Phase::Ended);
         self.timers.arm(lock.slot, timeout);
         let slot = &mut self.slots[lock.slot as usize];
         if ended {
@@ -180,7 +181,10 @@ impl NodeSet {
     /// reason that the previous head gave to the uses behind it.
     fn advance_line(&mut self, mut head: Option<LockId>, why: AttemptError, now: BootInstant) {
         while let Some(lock) = head {
+            let machine = self.lock(lock).expect("who stands in line is there");
+            let crowd = self.crowds.get(machine.resource().0 as usize).copied();
             let machine = self.lock_mut(lock).expect("who stands in line is there");
+            machine.set_crowd(crowd.unwrap_or_default());
             machine.become_head(why, now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);

@@ -304,6 +304,7 @@ fn only_quarantined_attempts_wait_for_the_quarantine() {
     let lock = world.acquire(config, 1);
     (0..3).for_each(|index| world.answer_with(index, held_by(9)));
     assert_eq!(failed(&world.events()), Some(AttemptError::Taken));
+    (0..3).for_each(|index| (0..world.nodes[index].inbox.len()).for_each(|_| world.answer(index)));
     world.pass(ms(5));
     assert_eq!(world.events(), [Event::AttemptDue(lock)]);
 }
@@ -458,6 +459,10 @@ fn attempts_are_bounded_by_count_and_by_time() {
         world.answer_with(0, held_by(9));
         world.answer_with(0, Reply::Integer(0));
         world.answer_with(0, Reply::Error);
+        world.pass(ms(4));
+        if !world.nodes[0].inbox.is_empty() {
+            world.answer_with(0, Reply::Error);
+        }
         let gave_up = Event::GaveUp { lock, reason: AttemptError::Taken, taken_for: None };
         assert_eq!(world.events.last(), Some(&gave_up), "{limit:?}");
     }

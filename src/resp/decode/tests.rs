@@ -8,6 +8,7 @@ use super::*;
 enum Owned {
     Error(Vec<u8>),
     KeysFlushed,
+    KeysChanged(Vec<Vec<u8>>),
     Integer(i64),
     Nil,
     Ok,
@@ -20,6 +21,9 @@ impl From<Frame<'_>> for Owned {
         match frame {
             Frame::Error(text) => Self::Error(text.to_vec()),
             Frame::KeysFlushed => Self::KeysFlushed,
+            Frame::KeysChanged(push) => {
+                Self::KeysChanged(push.keys().map(<[u8]>::to_vec).collect())
+            }
             Frame::Integer(number) => Self::Integer(number),
             Frame::Nil => Self::Nil,
             Frame::Ok => Self::Ok,
@@ -236,10 +240,27 @@ fn a_long_frame_byte_by_byte_is_not_searched_again_and_again() {
 }
 
 #[test]
-fn only_the_push_that_all_keys_are_gone_is_told() {
+fn only_pushes_that_invalidate_keys_are_told() {
     let gone = b">2\r\n$10\r\ninvalidate\r\n_\r\n";
     let one = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
     let other = b">2\r\n$7\r\nmessage\r\n_\r\n";
     let bytes = [&b"+OK\r\n"[..], gone, one, b":1\r\n", other, gone].concat();
-    assert_eq!(all(&bytes), [Owned::Ok, Owned::KeysFlushed, Owned::Integer(1), Owned::KeysFlushed]);
+    let changed = Owned::KeysChanged(vec![b"k".to_vec()]);
+    let gone = Owned::KeysFlushed;
+    assert_eq!(all(&bytes), [Owned::Ok, gone.clone(), changed, Owned::Integer(1), gone]);
+}
+
+#[test]
+fn a_push_names_the_keys_that_have_changed() {
+    let push = |keys: &str| format!(">2\r\n$10\r\ninvalidate\r\n{keys}:1\r\n");
+    let one = |keys: &str| match &all(push(keys).as_bytes())[..] {
+        [Owned::KeysChanged(keys), Owned::Integer(1)] => keys.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(one("*1\r\n$3\r\nres\r\n"), [b"res"]);
+    assert_eq!(one("*2\r\n$2\r\n\r\n\r\n$0\r\n\r\n"), [&b"\r\n"[..], b""]);
+    assert_eq!(one("*0\r\n"), [[0; 0]; 0]);
+    assert_eq!(one("*2\r\n:7\r\n$3\r\nres\r\n"), [[0; 0]; 0], "nonsense names no key");
+    assert_eq!(one("*2\r\n$3\r\nres\r\n$-1\r\n"), [b"res"]);
+    assert_eq!(all(push("+all\r\n").as_bytes()), [Owned::Integer(1)]);
 }

@@ -246,10 +246,11 @@ fn ask_of(operation: Operation) -> Ask {
     match operation {
         Operation::Extend => Ask::Extend { ttl_ms: 0 },
         Operation::Introduce => Ask::Introduce,
+        Operation::Look => Ask::Look,
         Operation::Release => Ask::CompareAndDelete,
         Operation::Set => Ask::Set { ttl_ms: None },
         Operation::TimeLeft => Ask::TimeLeft,
-        _ => unreachable!("the client has five operations"),
+        _ => unreachable!("the client has six operations"),
     }
 }
 

@@ -229,7 +229,9 @@ impl State {
         match input {
             Input::Closed(number) => self.end_line(number, Ending::Closed),
             Input::Reset(number) => self.end_line(number, Ending::Reset),
-            Input::Forgot(_) => unreachable!("where clients speak bytes, servers do"),
+            Input::Changed(_) | Input::Forgot(_) => {
+                unreachable!("where clients speak bytes, servers do")
+            }
             Input::Connected(number) => {
                 let connection = self.world.network.connection_mut(number);
                 if connection.state == ConnectionState::Dialing {

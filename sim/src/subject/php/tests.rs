@@ -24,7 +24,7 @@ impl Bench {
             ttl: ms(10_000),
             drift: ms(102),
             node_timeout: ms(50),
-            retry: RetryDelay { first: ms(5), longest: ms(5) },
+            retry: RetryDelay { first: ms(5), longest: ms(5), ..RetryDelay::default() },
             extensions_max: 1,
             plain_extensions: false,
         };

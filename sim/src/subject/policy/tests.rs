@@ -24,7 +24,7 @@ impl Bench {
     fn new(name: &str) -> Self {
         let Some(Kind::Policy(policy)) = kind(name) else { panic!("{name} is no policy") };
         let ms = Duration::from_millis;
-        let retry = RetryDelay { first: ms(5), longest: ms(5) };
+        let retry = RetryDelay { first: ms(5), longest: ms(5), ..RetryDelay::default() };
         let (ttl, drift, node_timeout) = (ms(TTL_MS), ms(102), ms(50));
         let (extensions_max, plain_extensions) = (2, false);
         let settings = Settings {

@@ -1,7 +1,7 @@
 //! Pending disk work of a server process.
 
 use crate::ids::ConnectionId;
-use crate::subject::Response;
+use crate::world::packet::Packet;
 
 /// Pending disk work of a process.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,8 @@ pub(in crate::world) struct DiskWork {
     pub(in crate::world) is_sync_scheduled: bool,
     /// Time at which a postponed write is no longer postponed.
     pub(in crate::world) write_due_ns: Option<u64>,
-    /// Replies that wait for a sync, each with its connection.
-    pub(in crate::world) held: Vec<(ConnectionId, Response)>,
+    /// Replies and pushes that wait for a sync, each with its connection.
+    pub(in crate::world) held: Vec<(ConnectionId, Packet)>,
 }
 
 impl DiskWork {

@@ -34,6 +34,11 @@ impl Process {
                     }
                 }
             }
+            Input::Changed(number) => {
+                if let Some(route) = self.route(number) {
+                    self.subject.handle_key_changed(route, now);
+                }
+            }
             Input::Forgot(number) => {
                 if let Some(route) = self.route(number) {
                     self.subject.handle_keys_lost(route, now);

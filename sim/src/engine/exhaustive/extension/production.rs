@@ -166,7 +166,7 @@ impl Production {
         let request = match op {
             Op::Extend { .. } => Request::Extend { round: self.rounds },
             Op::Set { .. } => Request::Set,
-            Op::Introduce | Op::Release { .. } | Op::TimeLeft { .. } => {
+            Op::Introduce | Op::Look { .. } | Op::Release { .. } | Op::TimeLeft { .. } => {
                 unreachable!("nothing is released here, and no attempt fails")
             }
         };

@@ -1,0 +1,61 @@
+//! Pushes of servers whose clients do not speak bytes: that the lock's key has changed, and that
+//! all keys are gone. Servers that speak bytes push by themselves.
+
+use super::World;
+use super::network::ConnectionState;
+use super::packet::Packet;
+use crate::ids::{ConnectionId, ServerId};
+use crate::scenario::Client;
+use crate::subject::{Ask, ReplyValue, Request};
+
+impl World {
+    /// Notifies every listening client that the server's keys are gone. All registrations end.
+    pub(super) fn tell_listeners(&mut self, server: ServerId) {
+        if self.wire.is_some() {
+            return;
+        }
+        self.cluster.tracking.take_readers(server);
+        let host = self.plan.servers[server].host;
+        for number in self.network.numbers() {
+            if self.network.connection(number).server == host && self.hears(number) {
+                self.emit(number, server, Packet::Forgot);
+            }
+        }
+    }
+
+    /// Notifies every registered connection that the lock's key has changed, except the connection
+    /// that changed the key. All registrations end.
+    pub(super) fn tell_readers(&mut self, server: ServerId, by: Option<ConnectionId>) {
+        for number in self.cluster.tracking.take_readers(server) {
+            if by != Some(number) && self.hears(number) {
+                self.emit(number, server, Packet::Changed);
+            }
+        }
+    }
+
+    /// Registers the connection of a look; returns the reply to the look.
+    pub(super) fn register_look(
+        &mut self,
+        server: ServerId,
+        connection: ConnectionId,
+        request: &Request,
+        word: ReplyValue,
+    ) -> ReplyValue {
+        match word {
+            ReplyValue::Integer(left_ms) if request.ask == Ask::Look && self.hears(connection) => {
+                self.cluster.tracking.register(server, connection);
+                ReplyValue::Registered(left_ms)
+            }
+            word => word,
+        }
+    }
+
+    /// Returns true if the server pushes to the connection.
+    fn hears(&self, number: ConnectionId) -> bool {
+        let connection = self.network.connection(number);
+        let is_open = connection.served && connection.state != ConnectionState::Closed;
+        let client = self.plan.scenario.client_on(connection.client);
+        let client = client.and_then(|client| self.plan.scenario.client(client));
+        is_open && client.is_some_and(Client::is_ours) && !self.cluster.tracking.is_deaf(number)
+    }
+}
