@@ -167,7 +167,7 @@ impl NodeSet {
         if !is_first && entry.in_line {
             lock.queue();
             self.timers.arm(id.slot, lock.poll_timeout(now));
-        } else if !self.yields_first_attempt(id, now) {
+        } else if !self.lets_others_go_first(id, now) {
             self.first_attempt_is_due(id, now);
         }
         id
@@ -267,7 +267,7 @@ impl NodeSet {
             self.tell(lock, token, LockOutcome::Extended(Err(ExtendError::Cancelled)));
         }
         if matches!(before, Phase::Held { .. }) {
-            self.yield_after(lock, now);
+            self.note_given_up(lock, now);
         }
         match before {
             Phase::Trying | Phase::Decided => {

@@ -20,7 +20,7 @@ mod sights;
 use core::time::Duration;
 
 use self::sights::{NEVER, Sight, Sights};
-use super::{AttemptError, Fresh};
+use super::AttemptError;
 use crate::protocol::crowd::Crowd;
 use crate::protocol::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::protocol::retry::{RetryDelay, draw, pace, share};
@@ -57,7 +57,7 @@ pub(super) struct Failure {
     pub(super) reason: AttemptError,
     /// Nodes that refused because a key was there.
     pub(super) refused: NodeMask,
-    pub(super) fresh: Fresh,
+    pub(super) jitter: u64,
 }
 
 /// State of a use that waits for its lock.
@@ -170,14 +170,17 @@ impl Listening {
         round_trip: Duration,
         now: BootInstant,
     ) {
-        let Failure { reason, refused, fresh } = failure;
+        let Failure { reason, refused, jitter } = failure;
         self.is_contended = matches!(reason, AttemptError::Taken | AttemptError::Split);
         let collided = self.woke.take().is_some() || reason == AttemptError::Split;
         self.round_trip = round_trip;
+        if self.is_contended {
+            self.crowd.met(now);
+        }
         if self.is_contended && collided {
             self.crowd.collided(self.retry, round_trip);
         }
-        (self.jitter, self.draws) = (fresh.jitter, 0);
+        (self.jitter, self.draws) = (jitter, 0);
         // The attempt's own SETs and releases have dropped the registrations.
         self.sights = Sights::none(self.nodes);
         self.registered = NodeMask::EMPTY;
@@ -202,6 +205,9 @@ impl Listening {
 
     /// Records that the attempt that followed a sleep was granted.
     pub(super) fn granted(&mut self, t1: BootInstant) {
+        if self.is_contended {
+            self.crowd.met(t1);
+        }
         if let Some(woke) = self.woke.take() {
             self.crowd.taken(t1.since(woke), self.retry, self.round_trip);
         }

@@ -50,7 +50,8 @@ impl Lock {
         deaf: NodeMask,
         now: BootInstant,
     ) {
-        let failure = Failure { reason, refused: self.voting(Vote::Refused), fresh: self.fresh };
+        let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
+        let failure = Failure { reason, refused, jitter };
         let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
         let began = self.t1;
         let listening = self
@@ -84,25 +85,21 @@ impl Lock {
         self.crowd = crowd;
     }
 
-    /// Returns true if an attempt of this use has failed.
-    pub(in crate::protocol) fn has_waited(&self) -> bool {
-        self.failures > 0
+    /// Records that this client gives up the lease.
+    pub(in crate::protocol) fn given_up(&mut self, now: BootInstant) {
+        self.crowd.given_up(now);
     }
 
-    /// Makes the next use of this client let others go first, if it follows soon.
-    pub(in crate::protocol) fn yield_next(&mut self, now: BootInstant, round_trip: Duration) {
-        self.crowd.given_up(now, self.config.retry, round_trip);
-    }
-
-    /// Returns the contention window if the first attempt lets others go first.
-    pub(in crate::protocol) fn yields(
-        &self,
+    /// Returns the delay of the first attempt if it lets others go first, and may wait.
+    pub(in crate::protocol) fn courtesy(
+        &mut self,
         now: BootInstant,
         round_trip: Duration,
+        jitter: u64,
     ) -> Option<Duration> {
-        let may_wait = matches!(self.config.limit, Limit::Until(end) if now < end);
-        let yields = may_wait && self.phase == Phase::Due && self.crowd.yields(now);
-        yields.then(|| self.crowd.window(self.config.retry, round_trip))
+        let Limit::Until(end) = self.config.limit else { return None };
+        let delay = self.crowd.courtesy(now, self.config.retry, round_trip, jitter)?;
+        Some(delay).filter(|&delay| now.after(delay) < end)
     }
 
     /// Returns the nodes that do not push, as far as this use knows while it listens.

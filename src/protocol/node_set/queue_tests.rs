@@ -139,6 +139,8 @@ fn the_next_one_is_due_when_the_head_is_cancelled_or_gives_up() {
         } else {
             (0..2).for_each(|index| world.answer_with(index, held_by(9)));
             world.pass(ms(1));
+            assert_eq!(due(&world.events[..]), [], "it knows of another client now");
+            world.pass(ms(5));
         }
         let events = world.events();
         assert_eq!(due(&events), [next], "{cancelled}");

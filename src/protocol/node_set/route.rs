@@ -188,7 +188,10 @@ impl NodeSet {
             machine.become_head(why, now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);
-                return self.first_attempt_is_due(lock, now);
+                if !self.lets_others_go_first(lock, now) {
+                    self.first_attempt_is_due(lock, now);
+                }
+                return;
             }
             let resource = machine.resource();
             self.events.push_back(Event::GaveUp { lock, reason: why, taken_for: None });

@@ -5,7 +5,7 @@ use crate::protocol::command::{LockId, ResourceId};
 use crate::protocol::link::Link;
 use crate::protocol::lock::{Lock, Phase};
 use crate::protocol::quorum::NodeIndex;
-use crate::protocol::retry::{draw, share};
+use crate::protocol::retry::draw;
 use crate::protocol::time::BootInstant;
 
 impl NodeSet {
@@ -101,22 +101,22 @@ impl NodeSet {
         }
     }
 
-    /// Remembers that this client has given up the contended lease of `lock`.
-    pub(super) fn yield_after(&mut self, lock: LockId, now: BootInstant) {
-        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
-        if let Some(machine) = self.lock_mut(lock).filter(|it| it.has_waited()) {
-            machine.yield_next(now, round_trip);
+    /// Remembers that this client gives up the lease of `lock`.
+    pub(super) fn note_given_up(&mut self, lock: LockId, now: BootInstant) {
+        if let Some(machine) = self.lock_mut(lock) {
+            machine.given_up(now);
         }
     }
 
-    /// Puts the first attempt of `lock` off for a moment if this client has just given up a lease
-    /// for which it had to wait: the other clients that wait have to hear of it first.
-    pub(super) fn yields_first_attempt(&mut self, lock: LockId, now: BootInstant) -> bool {
-        let jitter = draw(self.jitter, lock.generation);
+    /// Puts the first attempt of `lock` off for a moment if other clients should go first. Returns
+    /// false if they need not.
+    pub(super) fn lets_others_go_first(&mut self, lock: LockId, now: BootInstant) -> bool {
+        // The waits after the attempt draw from the same randomness.
+        let jitter = draw(!self.jitter, lock.generation);
         let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
         let Some(machine) = self.lock_mut(lock) else { return false };
-        let Some(window) = machine.yields(now, round_trip) else { return false };
-        machine.put_off(now.after(share(window, jitter)));
+        let Some(delay) = machine.courtesy(now, round_trip, jitter) else { return false };
+        machine.put_off(now.after(delay));
         let timeout = machine.poll_timeout(now);
         self.timers.arm(lock.slot, timeout);
         true
