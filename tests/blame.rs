@@ -94,6 +94,7 @@ fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
         | FaultKind::MemoryFull(_)
         | FaultKind::Partition(_)
         | FaultKind::Snapshot(_)
+        | FaultKind::SpuriousPush(_)
         | FaultKind::Stall(_) => false,
         FaultKind::Pause(_) => blames("pause"),
         FaultKind::Suspend(it) => blames("pause") || of("clock", &it.host),

@@ -168,8 +168,10 @@ impl Link {
                 }
                 self.ask_again(now);
                 self.pipeline.push_back(pending);
-                if matches!(op, Op::Set { .. }) {
-                    self.confirm_behind(now);
+                match op {
+                    Op::Look { .. } => self.identify_behind(now),
+                    Op::Set { .. } => self.confirm_behind(now),
+                    _ => {}
                 }
             }
             Op::Release { resource, token } => match self.place_of(send.after) {

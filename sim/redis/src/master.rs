@@ -255,6 +255,12 @@ impl Master {
         Some(ended)
     }
 
+    /// Pushes `key` to the connections that read it although it has not changed: a key of the same
+    /// name has changed in another database, and servers register keys by name alone.
+    pub fn change_elsewhere(&mut self, key: &[u8]) {
+        self.tracked.note(key);
+    }
+
     /// Empties all databases on behalf of an operator (`FLUSHALL`).
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
         (0..self.databases.len()).for_each(|database| self.empty(database, &mut ended));

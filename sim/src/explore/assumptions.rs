@@ -175,6 +175,7 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
         | FaultKind::Power(_)
         | FaultKind::Shutdown(_)
         | FaultKind::Snapshot(_)
+        | FaultKind::SpuriousPush(_)
         | FaultKind::Stall(_)
         | FaultKind::Suspend(_) => None,
     }

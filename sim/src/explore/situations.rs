@@ -50,6 +50,10 @@ situations! {
     TooSlow,
     /// a node was asked how long a key lives
     TimeLeftAsked,
+    /// a client that waited for the lock had looked at a key
+    Listened,
+    /// an acquisition ended without a lease
+    GaveUp,
     /// a node answered with an error
     ErrorReply,
     /// a lease was granted while a node was down
@@ -140,6 +144,8 @@ impl Watch {
                 return Some(S::Lost);
             }
             EventKind::Delivered { op: OpKind::TimeLeft, .. } => return Some(S::TimeLeftAsked),
+            EventKind::Delivered { op: OpKind::Look, .. } => return Some(S::Listened),
+            EventKind::GaveUp { .. } => return Some(S::GaveUp),
             EventKind::Delivered { answer: Answer::Error, .. } => return Some(S::ErrorReply),
             EventKind::Delivered { attempt, op: OpKind::Set, .. } => {
                 return when(self.settled.contains(&attempt), S::LateReply);

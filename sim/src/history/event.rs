@@ -148,6 +148,10 @@ pub enum EventKind {
 
     /// The application asked for an extension to `ttl_ns`, and the client refused to begin one.
     ExtensionRefused { attempt: AttemptId, ttl_ns: u64, why: Refusal },
+
+    /// The client ended an acquisition without a lease: the limit of the acquisition was reached, or
+    /// the application cancelled it.
+    GaveUp { client: ClientId },
 }
 
 /// Kind of a command, as far as the oracle and the diagrams tell commands apart.
@@ -174,6 +178,8 @@ pub enum OpKind {
     Wait,
     /// PTTL: returns the remaining life of a key, regardless of its writer.
     TimeLeft,
+    /// PTTL by a client that waits for the lock: the node then pushes the key's next change.
+    Look,
 }
 
 /// A node's answer to a command.

@@ -10,7 +10,7 @@
 //!   last execution or delivery of a command that was written before the heal;
 //! - for any other client: its first attempt. The client keeps trying as long as the pause between
 //!   the failure of an attempt and the next attempt is at most twice the longest retry delay plus
-//!   one attempt bound;
+//!   one attempt bound, and always until its acquisition ends, if the history says when;
 //! - a grant to any client, and the end of the last belief (starvation is not deadlock). A lease
 //!   that is extended excuses waiting no longer than a lease may be held
 //!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
@@ -25,6 +25,13 @@
 //! in which no client waited too long is vacuous. So is a history that ends before the probe's
 //! bound has passed.
 //!
+//! A client that sleeps between two attempts of an acquisition, until a server wakes it or the keys
+//! in its way can have expired, is not stuck. But it must not sleep on while the lock is free: the
+//! pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the failed
+//! attempt and from each of the excuses above, and from the end of the last key on each node of a
+//! majority. Servers push a hint and may not push, so this bound is longer than the longest silence
+//! of a sleeping client. It is judged when the client attempts again or gives up, and at the end.
+//!
 //! Blame: the wall clock of each node that still holds another client's key, if that clock has lost
 //! more time since the key was timed than the drift of the key's lease, and if these nodes and the
 //! free ones make a majority. Otherwise only the client is blamed.
@@ -32,7 +39,7 @@
 use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId, NodeId, NodeIds, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, ClientIds, NodeId, NodeIds, Settlement, Writer};
 use crate::ids::{PerClient, PerNode};
 
 /// Waiting times of the clients, and the judgement so far.
@@ -41,7 +48,10 @@ pub(super) struct DeadlockFree {
     /// T1 of the first attempt since which the client has kept trying; [`NEVER`] if it is not
     /// trying.
     trying_since_ns: PerClient<u64>,
-    failed_ns: PerClient<u64>,
+    /// Last attempt that failed, and when.
+    failed: PerClient<(AttemptId, u64)>,
+    /// Clients between a failed attempt and the next one of the same acquisition.
+    between: ClientIds,
     granted_ns: u64,
     /// Time at which the probe began, and the number of the first command written after that.
     healed: Option<(u64, u32)>,
@@ -55,7 +65,8 @@ impl DeadlockFree {
     pub(super) fn new() -> Self {
         Self {
             trying_since_ns: PerClient::filled(NEVER),
-            failed_ns: PerClient::filled(0),
+            failed: PerClient::filled((AttemptId::default(), 0)),
+            between: ClientIds::EMPTY,
             granted_ns: 0,
             healed: None,
             last_old_ns: 0,
@@ -81,20 +92,38 @@ impl DeadlockFree {
     }
 
     pub(super) fn began(&mut self, facts: &Facts, client: ClientId) {
-        let pause_ns = facts.now_ns.saturating_sub(self.failed_ns[client]);
-        let keeps_trying = pause_ns <= 2 * facts.setting.retry_ns + facts.setting.attempt_ns;
+        self.check_pause(facts, client);
+        let is_same_acquisition = self.between.contains(client);
+        self.between.remove(client);
+        let pause_ns = facts.now_ns.saturating_sub(self.failed[client].1);
+        let is_short = pause_ns <= 2 * facts.setting.retry_ns + facts.setting.attempt_ns;
+        let keeps_trying = is_same_acquisition || is_short;
         if self.trying_since_ns[client] == NEVER || !keeps_trying {
             self.trying_since_ns[client] = facts.now_ns;
         }
     }
 
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
-        self.failed_ns[id.client] = facts.now_ns;
+        self.failed[id.client] = (id, facts.now_ns);
         match outcome {
             Settlement::Granted => {}
-            Settlement::Cancelled => self.trying_since_ns[id.client] = NEVER,
-            _ => self.check(facts, id),
+            Settlement::Cancelled => {
+                self.trying_since_ns[id.client] = NEVER;
+                self.between.remove(id.client);
+            }
+            _ => {
+                if facts.setting.tells_ends(id.client) {
+                    self.between.insert(id.client);
+                }
+                self.check(facts, id);
+            }
         }
+    }
+
+    /// Records that an acquisition of `client` ended without a lease.
+    pub(super) fn gave_up(&mut self, facts: &Facts, client: ClientId) {
+        self.check_pause(facts, client);
+        self.between.remove(client);
     }
 
     pub(super) fn delivered(&mut self, facts: &Facts, client: ClientId) {
@@ -113,13 +142,37 @@ impl DeadlockFree {
             let nothing = AttemptId { client: probe, number: 0 };
             self.check(facts, facts.leases.newest(probe).unwrap_or(nothing));
         }
+        self.between.iter().for_each(|client| self.check_pause(facts, client));
         self.found
+    }
+
+    /// Records a violation if `client` has paused between two attempts for too long by now: it waits
+    /// for too long, or the lock is free.
+    fn check_pause(&mut self, facts: &Facts, client: ClientId) {
+        if !self.between.contains(client) {
+            return;
+        }
+        let (id, failed_ns) = self.failed[client];
+        self.check(facts, id);
+        let free_since_ns = majority_since_ns(facts, id, |node| free_since_ns(facts, client, node));
+        let from_ns = self.excused_until_ns(facts, client).max(failed_ns).max(free_since_ns);
+        self.judge_wait(facts, id, from_ns, facts.setting.sleep_ns);
     }
 
     /// Records a violation if the client of `id` has waited too long by now.
     fn check(&mut self, facts: &Facts, id: AttemptId) {
-        let from_ns = self.waits_since_ns(facts, id);
-        let too_long = from_ns.saturating_add(facts.setting.progress_ns) < facts.now_ns;
+        let client = id.client;
+        let began_ns = match self.healed {
+            Some(_) if client == facts.setting.probe => self.last_old_ns,
+            _ => self.trying_since_ns[client],
+        };
+        let reached_ns = majority_since_ns(facts, id, |node| node_since_ns(facts, client, node));
+        let from_ns = self.excused_until_ns(facts, client).max(began_ns).max(reached_ns);
+        self.judge_wait(facts, id, from_ns, facts.setting.progress_ns);
+    }
+
+    fn judge_wait(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, bound_ns: u64) {
+        let too_long = from_ns.saturating_add(bound_ns) < facts.now_ns;
         if too_long && !self.found.is_violated() {
             let blamed = of_clocks(facts, id);
             let found = Violation::of_one(id, facts.now_ns, blamed);
@@ -127,29 +180,16 @@ impl DeadlockFree {
         }
     }
 
-    /// Returns the time since which the client of `id` has been waiting without an excuse.
-    fn waits_since_ns(&self, facts: &Facts, id: AttemptId) -> u64 {
-        let client = id.client;
-        let is_probe = client == facts.setting.probe;
-        let began_ns = match self.healed {
-            Some(_) if is_probe => self.last_old_ns,
-            _ => self.trying_since_ns[client],
-        };
-        [
-            began_ns,
-            self.granted_ns,
-            facts.beliefs.nobody_since_ns(facts.now_ns),
-            facts.processes.runs_since_ns(id.client),
-            majority_since_ns(facts, id),
-        ]
-        .into_iter()
-        .fold(0, u64::max)
+    /// Returns the time until which every wait of `client` is excused, whatever the nodes do.
+    fn excused_until_ns(&self, facts: &Facts, client: ClientId) -> u64 {
+        let nobody_ns = facts.beliefs.nobody_since_ns(facts.now_ns);
+        self.granted_ns.max(nobody_ns).max(facts.processes.runs_since_ns(client))
     }
 }
 
-/// Returns since when a majority of nodes has been available to the client of `id`; [`NEVER`] if
-/// none is.
-fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
+/// Returns since when a majority of nodes has been of use to the client of `id`; [`NEVER`] if none
+/// is. Each node has been since the time that `since_ns_of` returns.
+fn majority_since_ns(facts: &Facts, id: AttemptId, since_ns_of: impl Fn(NodeId) -> u64) -> u64 {
     let nodes = facts.setting.nodes;
     let needed = needed_by(facts, id);
     let mut since_ns = PerNode::filled(NEVER);
@@ -158,7 +198,7 @@ fn majority_since_ns(facts: &Facts, id: AttemptId) -> u64 {
         let key = facts.leases.key(id, node);
         let asks = needed > 1 || nodes == 1 || key.is_some_and(|it| it.written_ns != NEVER);
         if asks {
-            since_ns[node] = node_since_ns(facts, id.client, node);
+            since_ns[node] = since_ns_of(node);
         }
     }
     let since_ns = since_ns.first_mut(nodes);
@@ -172,6 +212,17 @@ fn needed_by(facts: &Facts, id: AttemptId) -> usize {
     if told == 0 { facts.setting.nodes / 2 + 1 } else { told }
 }
 
+/// Returns since when a node has been available to a client and has had no key; [`NEVER`] if it has
+/// one. Clients may not know yet that another server is the node's master.
+fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
+    let is_replaced = facts.master(node) != node.first_host();
+    match facts.keys.free_since_ns(node) {
+        _ if is_replaced => NEVER,
+        since_ns => since_ns.max(node_since_ns(facts, client, node)),
+    }
+}
+
+/// Returns since when a node has been available to a client; [`NEVER`] if it is not.
 fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     if !facts.reach.answers_in_time(client, node) {
         return NEVER;

@@ -165,6 +165,9 @@ impl Oracle {
             EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
                 self.facts.prolonged(attempt, deadline_local_ns);
             }
+            EventKind::GaveUp { client } if self.facts.setting.has_client(client) => {
+                self.deadlock_free.gave_up(&self.facts, client);
+            }
             EventKind::ReleaseCalled { attempt } => {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
                 self.observe_finish(attempt);

@@ -42,6 +42,11 @@ impl Keys {
         self.writers[node]
     }
 
+    /// Returns since when `node` has had no key; [`NEVER`] if it has one.
+    pub(super) fn free_since_ns(&self, node: NodeId) -> u64 {
+        if self.writers[node] == Writer::Nobody { self.ended_ns[node] } else { NEVER }
+    }
+
     /// Records that a command of `by` was executed on `node`; `after` is the writer of the key
     /// there now.
     pub(super) fn executed(

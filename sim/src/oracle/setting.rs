@@ -2,7 +2,7 @@
 
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX};
-use crate::scenario::{Client, Drift, Scenario, Start};
+use crate::scenario::{Client, Drift, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
 /// if that is more.
@@ -16,6 +16,9 @@ const CONNECT_NS: u64 = 500_000_000;
 const SLACK_NS: u64 = 10_000_000;
 
 const MS_NS: u64 = 1_000_000;
+
+/// Longest time for which a sleeping client sends nothing.
+const SILENCE_NS: u64 = 5_000_000_000;
 
 /// Facts that the oracle derives from the scenario before the first event.
 #[derive(Clone, Debug)]
@@ -51,12 +54,18 @@ pub(super) struct Setting {
     /// granted: the existing keys expire by clocks within the drift that the lock allows for, then
     /// one retry delay and one attempt pass.
     pub progress_ns: u64,
+    /// Bound within which a client that sleeps attempts once the lock is free and nobody wakes it:
+    /// it looks after its longest silence, by a clock within the drift that the lock allows for,
+    /// and attempts after one retry delay.
+    pub sleep_ns: u64,
     /// True if connections are open when the run begins.
     pub warm: bool,
     /// Clients that report `Taken` only if another attempt holds the lock.
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
     ask_at_once: ClientIds,
+    /// Clients outside the simulator, of whose acquisitions histories show only the attempts.
+    workers: ClientIds,
 }
 
 impl Setting {
@@ -103,9 +112,11 @@ impl Setting {
             progress_ns: [drift_ns, MS_NS, retry_ns, attempt_ns]
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
+            sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             warm: scenario.cluster.connections == Start::Warm,
             say_whose: clients_that(scenario, Client::says_whose),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
+            workers: clients_that(scenario, |client| client.subject == WORKER),
         }
     }
 
@@ -117,6 +128,11 @@ impl Setting {
     /// Returns true if every acquisition of `client` is `at-once`.
     pub(super) fn asks_at_once(&self, client: ClientId) -> bool {
         self.ask_at_once.contains(client)
+    }
+
+    /// Returns true if histories show when an acquisition of `client` ends without a lease.
+    pub(super) fn tells_ends(&self, client: ClientId) -> bool {
+        !self.workers.contains(client)
     }
 
     /// Returns the nodes.

@@ -92,6 +92,9 @@ fn planned_effects(
         FaultKind::Snapshot(it) => {
             (servers(&it.host, &|server| FaultEffect::Snapshot { server }), End::Instantly)
         }
+        FaultKind::SpuriousPush(it) => {
+            at_once(&it.host, &|node| FaultEffect::SpuriousPush { node })
+        }
         FaultKind::Partition(it) => {
             let (from, to) = (group(&it.between[0]), group(&it.between[1]));
             let (one_way, lost) = (it.one_way, it.lost);

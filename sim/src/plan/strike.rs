@@ -95,6 +95,9 @@ pub(crate) enum FaultEffect {
     Snapshot {
         server: ServerId,
     },
+    SpuriousPush {
+        node: NodeId,
+    },
     Stall {
         server: ServerId,
     },

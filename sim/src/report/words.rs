@@ -15,6 +15,7 @@ pub(super) const fn op(op: OpKind) -> &'static str {
         OpKind::Get => "GET",
         OpKind::GetSet => "GETSET",
         OpKind::Introduce => "INFO",
+        OpKind::Look => "look",
         OpKind::Release => "release",
         OpKind::Delete => "DEL",
         OpKind::Set => "SET",
@@ -153,6 +154,7 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             };
             (client(whose), told)
         }
+        EventKind::GaveUp { client: whose } => (client(whose), String::from("gives up: no lease")),
         EventKind::AttemptBegan { attempt, ttl_ns, .. } => {
             let ttl = match ttl_ns {
                 u64::MAX => String::from("no expiry"),

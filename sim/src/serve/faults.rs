@@ -143,7 +143,8 @@ impl Strike {
             | FaultEffect::Die { host, .. } => Some(self.world.node_on(host)),
             FaultEffect::Delete { node }
             | FaultEffect::Evict { node }
-            | FaultEffect::Flush { node, .. } => Some(&self.world.nodes[node]),
+            | FaultEffect::Flush { node, .. }
+            | FaultEffect::SpuriousPush { node } => Some(&self.world.nodes[node]),
             FaultEffect::MemoryFull { server } | FaultEffect::Snapshot { server } => {
                 Some(self.world.node_of(server))
             }
@@ -200,6 +201,11 @@ impl Strike {
             }
             FaultEffect::MemoryFull { .. } => server.set_full(true),
             FaultEffect::Snapshot { .. } => server.disk_mut().save(),
+            FaultEffect::SpuriousPush { .. } if server.is_running() => {
+                for key in world.lock_keys(server) {
+                    server.change_elsewhere(&key);
+                }
+            }
             _ => {}
         }
         node.push(server);

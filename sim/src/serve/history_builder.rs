@@ -94,6 +94,7 @@ pub(super) fn worker(name: &str) -> Client {
         subject: String::from(WORKER),
         connections: None,
         ttl: None,
+        deaf: false,
         steps: Vec::new(),
     }
 }

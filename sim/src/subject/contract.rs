@@ -94,7 +94,8 @@ impl Ask {
             | Self::SetAndCount { .. }
             | Self::SetOrShow { .. }
             | Self::SetUntil { .. } => OpKind::Set,
-            Self::Look | Self::TimeLeft => OpKind::TimeLeft,
+            Self::Look => OpKind::Look,
+            Self::TimeLeft => OpKind::TimeLeft,
             Self::Wait { .. } => OpKind::Wait,
         }
     }

@@ -76,6 +76,7 @@ impl World {
                 }
             }
             FaultEffect::Snapshot { server } => self.snapshot(server),
+            FaultEffect::SpuriousPush { node } => self.push_spuriously(node),
             FaultEffect::Stall { server } => {
                 self.cluster[server].stalls += 1;
                 let node = self.plan.servers[server].node;
@@ -138,6 +139,7 @@ impl World {
             | FaultEffect::Evict { .. }
             | FaultEffect::Flush { .. }
             | FaultEffect::Snapshot { .. }
+            | FaultEffect::SpuriousPush { .. }
             | FaultEffect::Swap { .. } => {}
         }
     }

@@ -4,6 +4,7 @@
 use super::World;
 use super::network::ConnectionState;
 use super::packet::Packet;
+use crate::history::NodeId;
 use crate::ids::{ConnectionId, ServerId};
 use crate::scenario::Client;
 use crate::subject::{Ask, ReplyValue, Request};
@@ -33,6 +34,16 @@ impl World {
         }
     }
 
+    /// Makes the master of `node` push a change of the lock's key that is none.
+    pub(super) fn push_spuriously(&mut self, node: NodeId) {
+        let server = self.cluster.master(node);
+        if self.can_change_keys(node) {
+            self.cluster[server].redis.change_elsewhere(&self.plan.key);
+            self.tell_readers(server, None);
+            self.end_turn(server);
+        }
+    }
+
     /// Registers the connection of a look; returns the reply to the look.
     pub(super) fn register_look(
         &mut self,
@@ -56,6 +67,6 @@ impl World {
         let is_open = connection.served && connection.state != ConnectionState::Closed;
         let client = self.plan.scenario.client_on(connection.client);
         let client = client.and_then(|client| self.plan.scenario.client(client));
-        is_open && client.is_some_and(Client::is_ours) && !self.cluster.tracking.is_deaf(number)
+        is_open && client.is_some_and(Client::hears_pushes) && !self.cluster.tracking.is_deaf(number)
     }
 }

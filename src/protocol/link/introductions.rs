@@ -11,6 +11,9 @@ use crate::protocol::command::{CommandId, NoAnswer, Op, Reply};
 use crate::protocol::link::LinkConfig;
 use crate::protocol::time::BootInstant;
 
+/// Age from which a look asks for another introduction, even if every vote does.
+const SILENT: Duration = Duration::from_secs(1);
+
 /// State of the introductions on one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introductions {
@@ -203,6 +206,16 @@ impl Link {
         let set = self.pipeline.back_mut().expect("the SET was just taken");
         set.confirmed_behind = true;
         self.ask(now);
+    }
+
+    /// Requests an introduction behind the look just queued, unless the last one is recent. A client
+    /// that has slept for long so learns what has become of the node when it looks, and the next
+    /// attempt need not wait for that.
+    pub(super) fn identify_behind(&mut self, now: BootInstant) {
+        let max_age = self.config.introduction_max_age.max(SILENT);
+        if self.is_open() && !self.introductions.is_known_since(max_age, now) {
+            self.ask(now);
+        }
     }
 
     /// Reports the withheld votes to their locks, unless votes are suspended. The lock decides

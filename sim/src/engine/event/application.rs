@@ -25,7 +25,7 @@ impl Process {
                 let now = self.now(world);
                 self.to_deliver = None;
                 self.subject.release(now);
-                self.without_lease();
+                self.without_lease(world);
                 return true;
             }
             _ => return false,
@@ -143,7 +143,8 @@ impl Process {
     }
 
     /// Skips to the next acquisition, because there is no lease.
-    pub(super) fn without_lease(&mut self) {
+    pub(super) fn without_lease(&mut self, world: &mut World) {
+        world.record(EventKind::GaveUp { client: self.client });
         self.waiting = Waiting::Nothing;
         self.script.skip_to_acquire();
     }

@@ -162,7 +162,10 @@ impl Application {
                 let (seen_version, in_section) = (BLIND, false);
                 self.held = Some(Held { lease, attempt, fencing_token, seen_version, in_section });
             }
-            None => self.script.skip_to_acquire(),
+            None => {
+                self.record(EventKind::GaveUp { client: self.client });
+                self.script.skip_to_acquire();
+            }
         }
     }
 

@@ -22,6 +22,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         if client.subject != "redlock" {
             return Err(unsupported(format!("the subject `{}`", client.subject)));
         }
+        if client.deaf {
+            return Err(unsupported(String::from("`deaf = true`")));
+        }
     }
     for (id, client) in scenario.client_ids().zip(&scenario.clients) {
         let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));

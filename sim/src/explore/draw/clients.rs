@@ -17,6 +17,7 @@ impl Sketch {
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
+                deaf: self.is_ours && self.dice.percent(15),
                 steps: Vec::new(),
             };
             self.plan.clients.push(own);

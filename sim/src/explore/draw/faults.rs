@@ -13,7 +13,7 @@ use crate::scenario::{
 const FAULTS_MAX: u64 = 8;
 
 /// Kinds that every plan may have.
-const WITHIN: [&str; 18] = [
+const WITHIN: [&str; 19] = [
     "attach",
     "clock-jump",
     "clock-rate",
@@ -30,6 +30,7 @@ const WITHIN: [&str; 18] = [
     "power",
     "shutdown",
     "snapshot",
+    "spurious-push",
     "stall",
     "suspend",
 ];
@@ -134,6 +135,7 @@ impl Sketch {
                 FaultKind::Flush(Flush { host: self.some_nodes(), database })
             }
             "kill" => FaultKind::Kill(self.restarting()?),
+            "spurious-push" => FaultKind::SpuriousPush(one_node(self)),
             "memory-full" => FaultKind::MemoryFull(one_node(self)),
             "partition" => FaultKind::Partition(self.partition()),
             "pause" => FaultKind::Pause(one_client(self)),

@@ -79,7 +79,9 @@ impl Bounds<'_> {
             | EventKind::Continued { host }
             | EventKind::Killed { host, .. } => self.host(host),
             EventKind::FaultBegan { fault } | EventKind::FaultEnded { fault } => self.fault(fault),
-            EventKind::Healed { probe } => self.client(probe),
+            EventKind::Healed { probe: client } | EventKind::GaveUp { client } => {
+                self.client(client)
+            }
             EventKind::Ended => Ok(()),
             EventKind::KeyReturned { node, writer, expires_wall_ms } => {
                 self.node(node)?;

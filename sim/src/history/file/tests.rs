@@ -112,6 +112,7 @@ fn extensions() -> impl Strategy<Value = EventKind> {
             let why = Refusal::WouldShorten;
             EventKind::ExtensionRefused { attempt, ttl_ns, why }
         }),
+        (0..3u8).prop_map(|client| EventKind::GaveUp { client: ClientId(client) }),
         (attempt, deadline).prop_map(|(attempt, deadline_local_ns)| {
             let clock = ClockKind::Boot;
             EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns }

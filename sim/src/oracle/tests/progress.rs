@@ -1,7 +1,7 @@
 //! Tests of deadlock-free. With a TTL of 10 s the bound is 10 567 ms: the TTL, 102 ms of drift,
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
-use super::tale::{C1, MS, PROBE, Tale, node};
+use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, node};
 use crate::history::{
     Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
 };
@@ -129,6 +129,7 @@ fn clients_that_try_in_vain_for_too_long_violate_it() {
 fn a_client_that_did_not_want_the_lock_for_a_while_begins_anew() {
     let mut tale = Tale::new();
     keeps_failing(&mut tale, C1, (0, 6_000));
+    tale.tell(EventKind::GaveUp { client: C1.client });
     let later = AttemptId { number: 100, ..C1 };
     keeps_failing(&mut tale, later, (7_000, 13_000));
     assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
@@ -187,4 +188,54 @@ fn full_memory_and_hanging_disks_excuse_waiting() {
         keeps_failing(&mut tale, C1, (100, 25_000));
         assert_eq!(!tale.finds(DeadlockFree).is_violated(), is_excused, "{fault}");
     }
+}
+
+/// With the retry delay of 200 ms and two attempt bounds of 264 ms, a client that sleeps through a
+/// silence of 5 s, on a clock that is 52 ms late, attempts within this time.
+const SLEEP_MS: u64 = 5_780;
+
+#[test]
+fn a_client_that_sleeps_while_the_lock_is_held_is_not_stuck() {
+    let mut tale = Tale::new();
+    tale.acquires(C2, "ABCDE").begins(C1).settles(C1, Settlement::Taken);
+    // The belief lasts until 9 898 ms after T1.
+    tale.at(9_000).begins(C1_AGAIN).at(9_050).settles(C1_AGAIN, Settlement::Taken);
+    assert_eq!(tale.at(9_898 + SLEEP_MS).finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
+fn a_client_that_sleeps_on_while_the_lock_is_free_violates_it() {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(50).settles(C1, Settlement::Taken);
+    assert_eq!(tale.at(50 + SLEEP_MS).finds(DeadlockFree), Judgement::Vacuous);
+    tale.at(51 + SLEEP_MS).begins(C1_AGAIN);
+    let found = tale.violation(DeadlockFree);
+    assert_eq!((found.from_ns, found.first.client), (50 * MS, C1.client));
+    assert_eq!(tale.blame(DeadlockFree), ["none"]);
+}
+
+#[test]
+fn a_sleep_is_judged_when_the_client_gives_up_and_at_the_end() {
+    let mut tale = Tale::new();
+    tale.begins(C1).at(50).settles(C1, Settlement::Taken).at(51 + SLEEP_MS);
+    assert!(tale.finds(DeadlockFree).is_violated(), "the history ends");
+    tale.tell(EventKind::GaveUp { client: C1.client });
+    assert!(tale.at(60_000).finds(DeadlockFree).is_violated());
+    let mut tale = Tale::new();
+    tale.begins(C1).at(50).settles(C1, Settlement::Taken);
+    tale.tell(EventKind::GaveUp { client: C1.client });
+    assert_eq!(tale.at(60_000).finds(DeadlockFree), Judgement::Vacuous);
+}
+
+#[test]
+fn keys_on_a_majority_excuse_a_sleep_until_they_end() {
+    let keys_until = |at_ms: u64| {
+        let mut tale = Tale::new();
+        tale.begins(C2).sets(C2, "ABC");
+        tale.begins(C1).at(50).settles(C1, Settlement::Taken);
+        tale.at(at_ms).expires(C2, "C");
+        tale
+    };
+    assert_eq!(keys_until(4_000).at(4_000 + SLEEP_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(keys_until(4_000).at(4_001 + SLEEP_MS).finds(DeadlockFree).is_violated());
 }

@@ -25,6 +25,7 @@ pub(super) fn scenario() -> Scenario {
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
+        deaf: false,
         steps: Vec::new(),
     };
     Scenario {

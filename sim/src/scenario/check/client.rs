@@ -70,6 +70,10 @@ impl Check<'_> {
             let expected = "`connections` is for the other subjects";
             self.wrong_key(&format!("{at}.connections"), &message, expected);
         }
+        if client.deaf && !client.is_ours() {
+            let message = format!("`{}` does not listen for pushes", client.subject);
+            self.wrong_key(&format!("{at}.deaf"), &message, "`deaf` is for `redlock`");
+        }
     }
 
     fn keep_alive(&mut self, at: &str, client: &Client) {

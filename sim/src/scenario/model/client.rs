@@ -24,6 +24,10 @@ pub struct Client {
     /// TTL of this client; the lock's TTL if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+    /// True if servers push nothing to this client: it lacks the right, or a proxy drops pushes.
+    /// Only for `redlock`; no other subject listens.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deaf: bool,
     /// Steps of the application, in order. After a failed acquisition the client goes on at the
     /// next acquisition.
     #[serde(default)]
@@ -35,6 +39,12 @@ impl Client {
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.subject == ours()
+    }
+
+    /// Returns true if this client listens for pushes, and servers push to it.
+    #[must_use]
+    pub fn hears_pushes(&self) -> bool {
+        self.is_ours() && !self.deaf
     }
 
     /// Returns true if a refusal of this client, "the lock is taken", claims that somebody else has

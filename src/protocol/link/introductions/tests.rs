@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::protocol::command::{Op, Reply};
-use crate::protocol::lock::AttemptError;
+use crate::protocol::lock::{AttemptError, Limit, LockConfig};
 use crate::protocol::restart::{Introduction, RestartGuard, RunId, Standing};
 use crate::protocol::testing::{
     NODE_TIMEOUT, World, canary, decided, failed, introduction, link_config, lock_config, ms, node,
@@ -24,6 +24,25 @@ fn asked(world: &World) -> Vec<Op> {
 
 fn standing(client: &NodeSet, world: &World) -> Standing {
     client.standing(node(0), world.now)
+}
+
+// ---- behind a look
+
+#[test]
+fn a_look_after_a_long_silence_asks_what_has_become_of_the_node() {
+    let mut world = world();
+    let limit = Limit::Until(world.now.after(ms(60_000)));
+    world.change(0, Some((9, 30_000)));
+    world.acquire(LockConfig { limit, ..lock_config(1) }, 1);
+    (0..3).for_each(|_| world.answer(0));
+    world.pass(ms(900));
+    assert_eq!(asked(&world), []);
+    world.nodes[0].introduction =
+        Introduction { run_id: RunId([2; 20]), canary: canary(2), ..introduction(1) };
+    world.pass(ms(4_200));
+    assert!(matches!(asked(&world)[..], [Op::Look { .. }, Op::Introduce]), "{:?}", asked(&world));
+    (0..2).for_each(|_| world.answer(0));
+    assert!(matches!(standing(&world.client, &world), Standing::Quarantined(_)));
 }
 
 // ---- behind a SET

@@ -64,7 +64,7 @@ impl Process {
             Action::GaveUp => {
                 self.action = None;
                 if matches!(self.waiting, Waiting::ForLease { .. }) {
-                    self.without_lease();
+                    self.without_lease(world);
                 }
             }
             Action::Lost { attempt } => {

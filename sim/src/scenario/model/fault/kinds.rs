@@ -56,6 +56,9 @@ pub enum FaultKind {
     Swap(Swap),
     /// A new replica starts to follow its node at this instant.
     Attach(OneHost),
+    /// A node pushes a change of the lock's key that is none: a key of the same name has changed in
+    /// another database.
+    SpuriousPush(OneHost),
 }
 
 /// The kinds of end that a fault can have.
@@ -106,7 +109,7 @@ pub enum Time<'a> {
 
 impl FaultKind {
     /// Names of all kinds.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 22] = [
         "pause",
         "suspend",
         "kill",
@@ -128,6 +131,7 @@ impl FaultKind {
         "demote",
         "swap",
         "attach",
+        "spurious-push",
     ];
 
     /// Returns the static properties of the kind.
@@ -155,6 +159,7 @@ impl FaultKind {
             Self::Power(_) => ("power", Machines, Never, &[Memory, Process]),
             Self::Shutdown(_) => ("shutdown", NodesAndReplicas, Never, &[Memory, Process]),
             Self::Snapshot(_) => ("snapshot", Nodes, Never, &[]),
+            Self::SpuriousPush(_) => ("spurious-push", Nodes, Never, &[]),
             Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process]),
             Self::Suspend(_) => ("suspend", Clients, Perhaps, &[Process]),
             Self::Swap(_) => ("swap", Nodes, Never, &[Memory]),
@@ -173,6 +178,7 @@ impl FaultKind {
             | Self::MemoryFull(it)
             | Self::Pause(it)
             | Self::Snapshot(it)
+            | Self::SpuriousPush(it)
             | Self::Stall(it)
             | Self::Suspend(it) => &it.host.0,
             Self::ClockJump(it) | Self::ClockSlew(it) => &it.host.0,
@@ -207,6 +213,7 @@ impl FaultKind {
             | Self::Partition(_)
             | Self::Pause(_)
             | Self::Snapshot(_)
+            | Self::SpuriousPush(_)
             | Self::Stall(_)
             | Self::Suspend(_)
             | Self::Swap(_) => Vec::new(),

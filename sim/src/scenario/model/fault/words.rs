@@ -40,6 +40,7 @@ impl FaultKind {
             Self::Power(it) => format!("{} loses power{}", it.host, proxy(it)),
             Self::Shutdown(it) => format!("{} is shut down{}", it.host, proxy(it)),
             Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
+            Self::SpuriousPush(one) => format!("{} pushes a change that is none", one.host),
             Self::Stall(one) => format!("{} executes nothing", one.host),
             Self::Suspend(one) => format!("{} is suspended", one.host),
             Self::Swap(it) => {
@@ -90,7 +91,8 @@ impl FaultKind {
             | Self::DiskStall(_)
             | Self::MemoryFull(_)
             | Self::Partition(_)
-            | Self::Snapshot(_) => format!("of fault `{id}` ({}) {span}", self.summary()),
+            | Self::Snapshot(_)
+            | Self::SpuriousPush(_) => format!("of fault `{id}` ({}) {span}", self.summary()),
         }
     }
 }
