@@ -26,6 +26,9 @@ pub struct Outcome {
     pub counters: Counters,
     /// The faults that began.
     pub faults_begun: FaultIds,
+    /// Time at which the last acquisition of the scenario's clients ended with a lease; `u64::MAX`
+    /// if one ended without.
+    pub granted_by_ns: u64,
 }
 
 /// Error: the scenario asks for something that the engine cannot do. An engine never runs an easier

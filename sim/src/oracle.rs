@@ -61,6 +61,8 @@ pub struct Oracle {
     unjudged: Vec<Property>,
     counters: Counters,
     faults_begun: FaultIds,
+    /// Time of the last grant to a client of the scenario; [`u64::MAX`] once one has given up.
+    granted_by_ns: u64,
     facts: Facts,
     writes: Writes,
     exclusive_section: ExclusiveSection,
@@ -89,6 +91,7 @@ impl Oracle {
             unjudged: unjudged.to_vec(),
             counters: Counters::default(),
             faults_begun: FaultIds::EMPTY,
+            granted_by_ns: 0,
             facts: Facts::new(scenario),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
@@ -109,6 +112,7 @@ impl Oracle {
     pub fn reset(&mut self) {
         self.counters = Counters::default();
         self.faults_begun = FaultIds::EMPTY;
+        self.granted_by_ns = 0;
         self.facts.reset();
         self.writes.reset();
         self.exclusive_section.reset();
@@ -206,6 +210,13 @@ impl Oracle {
     #[must_use]
     pub fn faults_begun(&self) -> FaultIds {
         self.faults_begun
+    }
+
+    /// Returns the time at which the last acquisition of the scenario's clients ended with a lease;
+    /// `u64::MAX` if one ended without.
+    #[must_use]
+    pub fn granted_by_ns(&self) -> u64 {
+        self.granted_by_ns
     }
 
     /// Returns the time until which an otherwise idle run must last so that the keys left on nodes

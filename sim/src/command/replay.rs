@@ -72,7 +72,8 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     stored.events.iter().for_each(|event| oracle.observe(event));
     let verdicts = oracle.finish();
     let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
-    let outcome = Outcome { seed: *seed, hash: stored.hash, verdicts, counters, faults_begun };
+    let (seed, hash, granted_by_ns) = (*seed, stored.hash, oracle.granted_by_ns());
+    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
     let result = search::judge_one(case, engine, &outcome);
     let exit = exit_of(&result);
     if arguments.amount.quiet && exit == Exit::Met {

@@ -146,6 +146,7 @@ impl Oracle {
                     return;
                 }
                 if self.facts.setting.is_judged(attempt.client) {
+                    self.granted_by_ns = self.granted_by_ns.max(self.facts.now_ns);
                     self.facts.delivered(attempt, clock, deadline_local_ns);
                     self.fenced_order.delivered(&self.facts, attempt, fencing_token);
                 }
@@ -167,6 +168,9 @@ impl Oracle {
             }
             EventKind::GaveUp { client } if self.facts.setting.has_client(client) => {
                 self.deadlock_free.gave_up(&self.facts, client);
+                if self.facts.setting.is_judged(client) {
+                    self.granted_by_ns = u64::MAX;
+                }
             }
             EventKind::ReleaseCalled { attempt } => {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);

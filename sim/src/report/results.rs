@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Played;
 use crate::oracle::Counters;
-use crate::scenario::{Case, Expectation, Property};
+use crate::scenario::{Case, Expectation, Property, Span};
 use crate::search::{Failure, Observed, PropertyResult};
 
 /// Version of the format.
@@ -173,6 +173,16 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
         Failure::Panicked { seed, message } => {
             format!("the run of seed {seed} panicked: {message}")
         }
+        Failure::TooManyCommands { most } => format!(
+            "the clients of a run wrote {most} commands, more than `run.commands-max` allows"
+        ),
+        Failure::GrantedLate { at_ns: u64::MAX } => String::from(
+            "a client gave up, although `run.granted-by` expects every client to get its leases",
+        ),
+        Failure::GrantedLate { at_ns } => format!(
+            "the last lease of a run was granted at {}, later than `run.granted-by` allows",
+            Span(*at_ns)
+        ),
         Failure::NothingHappened => {
             String::from("no client asked for the lock in any run: add a step `acquire`")
         }

@@ -114,6 +114,9 @@ impl<'s> Check<'s> {
         if let Some(duration) = self.scenario.run.duration {
             self.positive("run.duration", duration);
         }
+        if let Some(granted_by) = self.scenario.run.granted_by {
+            self.positive("run.granted-by", granted_by);
+        }
     }
 
     fn lock(&mut self) {

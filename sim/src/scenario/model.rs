@@ -128,11 +128,23 @@ pub struct Run {
     /// Latest end of the run, in true time. The engine computes it if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
+    /// Most commands that all clients together may write in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands_max: Option<u64>,
+    /// Instant by which every acquisition of the clients has ended with a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted_by: Option<Span>,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { seeds: SeedRange(0..100), turmoil_seeds: SeedRange(0..2), duration: None }
+        Self {
+            seeds: SeedRange(0..100),
+            turmoil_seeds: SeedRange(0..2),
+            duration: None,
+            commands_max: None,
+            granted_by: None,
+        }
     }
 }
 

@@ -29,6 +29,13 @@ pub(super) fn result(
     if tally.runs > 0 && tally.counters.attempts == 0 {
         failures.push(Failure::NothingHappened);
     }
+    let run = &case.scenario.run;
+    if run.commands_max.is_some_and(|most| tally.commands_most > most) {
+        failures.push(Failure::TooManyCommands { most: tally.commands_most });
+    }
+    if run.granted_by.is_some_and(|at| tally.granted_by_ns > at.0) {
+        failures.push(Failure::GrantedLate { at_ns: tally.granted_by_ns });
+    }
     // A campaign that was stopped may not have reached the seed in which the fault begins.
     if tally.runs > 0 && tally.runs == seeds.end - seeds.start {
         failures.extend(faults_that_never_began(case, tally));

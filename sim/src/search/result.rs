@@ -79,6 +79,16 @@ pub enum Failure {
     },
     /// No run began an attempt.
     NothingHappened,
+    /// The clients of a run wrote more commands than the scenario allows.
+    TooManyCommands {
+        /// Largest number of commands of a run.
+        most: u64,
+    },
+    /// An acquisition of a run ended later than the scenario allows, or without a lease.
+    GrantedLate {
+        /// Latest time at which the last acquisition of a run ended; `u64::MAX` if without a lease.
+        at_ns: u64,
+    },
 }
 
 /// Result of one case.

@@ -1,7 +1,7 @@
 //! Sums up many runs.
 //!
 //! Threads merge tallies in the order in which they finish. Therefore every field is a sum, a
-//! minimum or a bounded set of smallest values: the result is the same on any number of threads,
+//! minimum, a maximum or a bounded set of smallest values: the result is the same on any number of threads,
 //! and its size does not grow with the number of runs.
 
 use crate::engine::Outcome;
@@ -24,6 +24,10 @@ pub(super) struct Tally {
     /// Smallest seed, and the hash of its history.
     pub(super) first: Option<(u64, u64)>,
     pub(super) counters: Counters,
+    /// Largest number of commands of a run, and latest time at which a run's last acquisition ended
+    /// with a lease.
+    pub(super) commands_most: u64,
+    pub(super) granted_by_ns: u64,
     /// Set of faults that began in any run: bit `n` stands for fault `n` of the scenario.
     pub(super) faults_begun: FaultIds,
     pub(super) properties: [PropertyTally; Property::ALL.len()],
@@ -60,6 +64,8 @@ impl Tally {
         insert_smallest(&mut self.hashes, outcome.hash, DISTINCT_MAX, u64::cmp);
         self.first = smaller(self.first, Some((outcome.seed, outcome.hash)));
         self.counters.add(&outcome.counters);
+        self.commands_most = self.commands_most.max(outcome.counters.commands);
+        self.granted_by_ns = self.granted_by_ns.max(outcome.granted_by_ns);
         self.faults_begun |= outcome.faults_begun;
         for property in Property::ALL {
             self.properties[property as usize].add(outcome, outcome.verdicts.of(property));
@@ -81,6 +87,8 @@ impl Tally {
         }
         self.first = smaller(self.first, other.first);
         self.counters.add(&other.counters);
+        self.commands_most = self.commands_most.max(other.commands_most);
+        self.granted_by_ns = self.granted_by_ns.max(other.granted_by_ns);
         self.faults_begun |= other.faults_begun;
         for (own, other) in self.properties.iter_mut().zip(other.properties) {
             own.merge(other);

@@ -4,7 +4,7 @@ use super::{Event, NodeSet};
 use crate::protocol::command::{LockId, ResourceId};
 use crate::protocol::link::Link;
 use crate::protocol::lock::{Lock, Phase};
-use crate::protocol::quorum::NodeIndex;
+use crate::protocol::quorum::{NodeIndex, NodeMask};
 use crate::protocol::retry::draw;
 use crate::protocol::time::BootInstant;
 
@@ -89,7 +89,7 @@ impl NodeSet {
         if is_due {
             self.events.push_back(Event::AttemptDue(lock));
         }
-        self.deaf = deaf.unwrap_or(self.deaf);
+        self.deaf = self.deaf.union(deaf.unwrap_or(NodeMask::EMPTY));
         let place = resource.0 as usize;
         if self.slots[lock.slot as usize].in_line
             && self.crowds.get(place).copied().unwrap_or_default() != crowd

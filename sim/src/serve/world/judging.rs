@@ -28,7 +28,8 @@ impl World {
         let verdicts = oracle.finish();
         let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
         let (seed, hash) = (self.seed, hash.value());
-        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun };
+        let granted_by_ns = oracle.granted_by_ns();
+        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let history = self.out.join(history_file(&result, seed));
         let played = Played { result, kept: vec![(seed, events)], family: String::new() };
