@@ -1,8 +1,8 @@
 //! Sums up many runs.
 //!
 //! Threads merge tallies in the order in which they finish. Therefore every field is a sum, a
-//! minimum, a maximum or a bounded set of smallest values: the result is the same on any number of threads,
-//! and its size does not grow with the number of runs.
+//! minimum, a maximum or a bounded set of smallest values: the result is the same on any number of
+//! threads, and its size does not grow with the number of runs.
 
 use crate::engine::Outcome;
 use crate::history::FaultIds;
