@@ -80,8 +80,14 @@ impl Played {
     /// Path of the history of `seed`, relative to the directory of the reports.
     #[must_use]
     pub fn history_file(&self, seed: u64) -> String {
-        format!("{}/{}.{seed}.jsonl", self.result.case.scenario.name, page::anchor(self))
+        history_file(&self.result, seed)
     }
+}
+
+/// Returns the path of the history of a run, relative to the directory of the reports.
+#[must_use]
+pub fn history_file(result: &CaseResult, seed: u64) -> String {
+    format!("{}/{}.{seed}.jsonl", result.case.scenario.name, page::anchor(result))
 }
 
 /// Writes all reports into the directory `out`: `results.json`, `index.html`, `NAME.html` for each

@@ -11,7 +11,7 @@ use crate::engine::Outcome;
 use crate::history::Event;
 use crate::history::file;
 use crate::oracle::Oracle;
-use crate::report::{self, Played};
+use crate::report;
 use crate::scenario;
 use crate::search::{self, CaseResult, Engine};
 use crate::serve;
@@ -30,8 +30,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let result = search::judge_one(&case, engine.name(), &outcome);
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     let mut exit = hash_lines(&result, &outcome, &out.out);
-    let stored = Played { result, kept: Vec::new() };
-    let (history, result) = (stored.history_file(*seed), stored.result);
+    let history = report::history_file(&result, *seed);
     tell(&result, &which, &events, &out.out.join(history));
     if again != outcome {
         say(format_args!(
@@ -94,8 +93,7 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
 /// is one.
 fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> Exit {
     let actual = outcome.hash;
-    let played = Played { result: result.clone(), kept: Vec::new() };
-    let path = out.join(played.history_file(outcome.seed));
+    let path = out.join(report::history_file(result, outcome.seed));
     match file::read_path(&path) {
         Ok(stored) if stored.header.case != result.case => {
             say(format_args!("hash    {actual:016x}; {} is of another setting", path.display()));

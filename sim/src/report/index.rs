@@ -62,7 +62,7 @@ fn case(played: &Played, file: &str) -> Markup {
     html! {
         tr {
             td.case {
-                a href=(format!("{file}#{}", page::anchor(played))) { (name) }
+                a href=(format!("{file}#{}", page::anchor(&played.result))) { (name) }
                 @if result.engine != "event" { " (" (result.engine) ")" }
             }
             td {

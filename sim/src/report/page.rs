@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Played, results};
 use crate::scenario::{Scenario, Verdict};
-use crate::search::{Observed, PropertyResult};
+use crate::search::{CaseResult, Observed, PropertyResult};
 use crate::text;
 
 mod fit;
@@ -93,7 +93,7 @@ fn contents(played: &[&Played]) -> Markup {
                 @for one in played {
                     li {
                         (badge(one.result.is_met())) " "
-                        a href=(format!("#{}", anchor(one))) { (heading(one)) }
+                        a href=(format!("#{}", anchor(&one.result))) { (heading(one)) }
                     }
                 }
             }
@@ -102,9 +102,9 @@ fn contents(played: &[&Played]) -> Markup {
 }
 
 /// HTML anchor of a case on its page.
-pub(super) fn anchor(played: &Played) -> String {
-    let slug = played.result.case.slug.as_deref().unwrap_or("base");
-    match played.result.engine {
+pub(super) fn anchor(result: &CaseResult) -> String {
+    let slug = result.case.slug.as_deref().unwrap_or("base");
+    match result.engine {
         "event" => slug.to_owned(),
         engine => format!("{slug}.{engine}"),
     }
@@ -129,7 +129,7 @@ fn badge(met: bool) -> Markup {
 fn case(played: &Played, detail: Detail) -> Markup {
     let result = &played.result;
     html! {
-        section.case id=(anchor(played)) {
+        section.case id=(anchor(&played.result)) {
             h2 { (heading(played)) }
             p.verdict {
                 (badge(result.is_met())) " · " (text::count(result.runs, "seed")) " · "

@@ -18,7 +18,7 @@ pub(super) fn draw(played: &Played, seed: u64, detail: Detail) -> Markup {
     let timeline = Timeline::new(scenario, events);
     let violations = played.violations(seed);
     let main = main_violation(&violations);
-    let anchor = anchor(played);
+    let anchor = anchor(&played.result);
     let prefix = format!("{anchor}.{seed}.");
     let history = played.history_file(seed);
     let result = &played.result;

@@ -31,12 +31,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns true if this is the production client.
-    #[must_use]
-    pub fn is_ours(&self) -> bool {
-        self.subject == ours()
-    }
-
     /// Returns true if a refusal of this client, "the lock is taken", claims that somebody else has
     /// the lock.
     #[must_use]
