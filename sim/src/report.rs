@@ -90,16 +90,15 @@ impl Played {
     }
 }
 
-/// Path of the history of `seed`, relative to the directory of the reports.
-#[must_use]
-pub fn history_file(result: &CaseResult, seed: u64) -> String {
-    let name = &result.case.scenario.name;
-    format!("{name}/{}.{seed}.{}", page::anchor(result), file::EXTENSION)
-}
-
 /// Path of the page of the scenario `name`, relative to the directory of the reports.
 fn page_file(name: &str) -> String {
     format!("{name}.html")
+}
+
+/// Returns the path of the history of a run, relative to the directory of the reports.
+#[must_use]
+pub fn history_file(result: &CaseResult, seed: u64) -> String {
+    format!("{}/{}.{seed}.{}", result.case.scenario.name, page::anchor(result), file::EXTENSION)
 }
 
 /// Writes all reports into the directory `out`: `results.json`, `index.html`, `NAME.html` for each

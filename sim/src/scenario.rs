@@ -27,12 +27,12 @@ pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use library::{embedded, load};
 pub use model::{
-    Acquire, ActiveExpiry, At, Case, CaseSpec, Checks, Client, ClockBy, ClockRate, ClockSpec,
-    Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends, Enter, Extend, Failover,
-    Family, Fault, FaultKind, Flush, Hold, HostAt, HostNames, Hosts, LinkSpec, Lock, Lost, Message,
-    Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Point, Replica, RestartGuard,
-    Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap, Time,
-    WhichAttempt, Write,
+    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Checks, Client, ClockBy,
+    ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends,
+    Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts, LinkSpec,
+    Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Replica,
+    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
+    Time, WhichAttempt, Write,
 };
 pub(crate) use names::is_name;
 pub use names::{SUBJECTS, WORKER, nearest, slug};

@@ -40,7 +40,7 @@ pub use verdict::{Verdict, unjudged};
 pub use world::Describe;
 
 use self::faults::Faults;
-use self::node::{MessageDelays, Node};
+use self::node::{MessageDelays, Node, NodeParts};
 use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
@@ -145,9 +145,7 @@ impl Fleet {
             doors.push(door);
         }
         let (door, observer) = listen(setup.observer_port)?;
-        let case = (setup.case.clone(), plan, setup.seed);
-        let telling = (setup.describe, setup.out.clone());
-        let world = Arc::new(World::new(case, telling, (clock, recorder, nodes)));
+        let world = Arc::new(World::new(setup, plan, clock, recorder, nodes));
         for (node, door) in world.nodes.values().zip(doors) {
             runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());
@@ -218,20 +216,12 @@ impl Fleet {
     }
 }
 
-/// Builds the plan for the masters and the network. The subjects of clients are replaced, because
-/// the real clients are known only when they connect.
+/// Prepares the masters and the network. The clients are known only when they connect.
 fn plan(case: &Case) -> Result<Plan, Refusal> {
-    let mut case = case.clone();
-    for client in &mut case.scenario.clients {
-        if !client.subject.starts_with("lease-service") {
-            client.subject = String::from("redlock");
-        }
-        client.connections = None;
-    }
     if case.scenario.clients.len() > WORKERS_MAX {
         return Err(support::unsupported("more than 7 clients").into());
     }
-    let plan = Plan::new(&case).map_err(|error| Unsupported::of(ENGINE, error))?;
+    let plan = Plan::without_subjects(case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;
     Ok(plan)
 }
@@ -245,12 +235,7 @@ fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
 }
 
 /// Creates the clocks, the server and the message delays of a node.
-fn parts(
-    setup: &Setup,
-    plan: &Plan,
-    clock: &RunClock,
-    node: NodeId,
-) -> (crate::world::HostClocks, Server, MessageDelays) {
+fn parts(setup: &Setup, plan: &Plan, clock: &RunClock, node: NodeId) -> NodeParts {
     let (offset_ns, _) = plan.clocks[node.first_host()];
     let clocks = clock.clocks(offset_ns);
     let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
@@ -263,11 +248,11 @@ fn parts(
         (it.id.clone(), plan.delays[plan.client_host(client)][node.first_host()])
     });
     let usual = plan.scenario.cluster.network.delay;
-    let roads = MessageDelays {
+    let delays = MessageDelays {
         choices: Choices::new(setup.seed),
         clients: clients.collect(),
         usual: (usual.min.0, usual.max.0),
         drawn: AtomicU32::new(0),
     };
-    (clocks, server, roads)
+    NodeParts { clocks, server, delays }
 }

@@ -15,8 +15,8 @@ mod terms;
 mod transport;
 
 pub use contract::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Request, Response,
-    Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue,
+    Request, Route,
 };
 pub use getset::GetSetClient;
 pub use php::PhpClient;
@@ -138,8 +138,8 @@ impl Subject {
     }
 
     /// Passes on the next reply on a connection.
-    pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
-        of_machine!(self, it => it.handle_response(route, response, now));
+    pub fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) {
+        of_machine!(self, it => it.handle_reply(route, reply, now));
     }
 
     /// Reports that the time from [`Subject::poll_timeout_boot_ns`] has come.

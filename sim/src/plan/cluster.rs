@@ -4,7 +4,8 @@ use super::strike::{FaultEffect, PlannedFault};
 use crate::history::{HostId, Id, NodeId};
 use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::master::Storage;
-use crate::scenario::{Persistence, Scenario};
+use crate::scenario::{Client, Persistence, Scenario};
+use crate::subject::kind;
 
 /// A server at the start of the scenario: first the server of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,9 @@ pub(super) fn planned_servers(
     faults: &IdVec<StrikeId, PlannedFault>,
 ) -> IdVec<ServerId, PlannedServer> {
     let cluster = &scenario.cluster;
-    let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
+    let needs_service =
+        |client: &Client| kind(&client.subject).is_some_and(|subject| subject.needs_ideal_server());
+    let service = scenario.clients.iter().any(needs_service);
     let nodes = scenario.node_ids().zip(&cluster.nodes);
     let nodes = nodes.map(|(node, name)| (name, node, node.first_host()));
     let replicas = cluster.replicas.iter().enumerate().map(|(place, replica)| {

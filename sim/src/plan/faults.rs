@@ -23,7 +23,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
                     WhichAttempt::Any | WhichAttempt::Granted => None,
                     WhichAttempt::Nth(number) => Some(number),
                 },
-                point: point.before,
+                step: point.before,
                 node: point.node.as_deref().map(|name| node_named(scenario, name)),
             },
         };

@@ -2,18 +2,18 @@
 
 use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
 use crate::ids::ServerId;
-use crate::scenario::{Lost, Message, Point};
+use crate::scenario::{AttemptStep, Lost, Message};
 
 /// Beginning of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
     At(u64),
     /// When the first attempt of `client`, or its attempt with the number `attempt`, reaches
-    /// `point`.
+    /// `step`.
     Before {
         client: ClientId,
         attempt: Option<u16>,
-        point: Point,
+        step: AttemptStep,
         node: Option<NodeId>,
     },
 }

@@ -2,7 +2,7 @@
 //! step of an acquisition.
 
 use super::svg::{Area, PX, Svg, escape};
-use crate::scenario::{At, Case, Checks, Point, Property};
+use crate::scenario::{At, AttemptStep, Case, Checks, Property};
 use crate::search::{CaseResult, Observed};
 
 /// Subject of a row, and the place where it is judged.
@@ -22,7 +22,7 @@ pub struct Cell {
     /// Row of the cell.
     pub row: Row,
     /// Step before which the pause begins.
-    pub point: Point,
+    pub point: AttemptStep,
     /// Node of the step, if the step concerns one.
     pub node: Option<String>,
     /// True if some seed violated the property.
@@ -31,19 +31,19 @@ pub struct Cell {
 
 /// The steps in order, for nodes that reply in the order of their names. C's reply completes the
 /// majority, so the replies of D and E arrive after the section has begun.
-const COLUMNS: [(&str, Point, Option<&str>); 12] = [
-    ("T1", Point::T1, None),
-    ("write", Point::Write, None),
-    ("execute", Point::Execute, None),
-    ("reply A", Point::Reply, Some("A")),
-    ("reply B", Point::Reply, Some("B")),
-    ("reply C", Point::Reply, Some("C")),
-    ("T2", Point::T2, None),
-    ("deliver", Point::Deliver, None),
-    ("look", Point::Look, None),
-    ("enter", Point::Enter, None),
-    ("reply D", Point::Reply, Some("D")),
-    ("reply E", Point::Reply, Some("E")),
+const COLUMNS: [(&str, AttemptStep, Option<&str>); 12] = [
+    ("T1", AttemptStep::T1, None),
+    ("write", AttemptStep::Write, None),
+    ("execute", AttemptStep::Execute, None),
+    ("reply A", AttemptStep::Reply, Some("A")),
+    ("reply B", AttemptStep::Reply, Some("B")),
+    ("reply C", AttemptStep::Reply, Some("C")),
+    ("T2", AttemptStep::T2, None),
+    ("deliver", AttemptStep::Deliver, None),
+    ("look", AttemptStep::Look, None),
+    ("enter", AttemptStep::Enter, None),
+    ("reply D", AttemptStep::Reply, Some("D")),
+    ("reply E", AttemptStep::Reply, Some("E")),
 ];
 
 /// Headings above the columns, with the number of columns under each.
@@ -80,7 +80,7 @@ fn cell(result: &CaseResult) -> Option<Cell> {
     Some(Cell { row, point, node, violated })
 }
 
-fn point(case: &Case) -> Option<(Point, Option<String>)> {
+fn point(case: &Case) -> Option<(AttemptStep, Option<String>)> {
     let mut enabled = case.scenario.faults.iter().filter(|fault| fault.enabled);
     enabled.find_map(|fault| match &fault.at {
         At::Point(at) => Some((at.before, at.node.clone())),
@@ -131,7 +131,7 @@ pub fn sweep_svg(cells: &[Cell]) -> String {
 }
 
 /// Returns true if any cell of this square was violated; `None` if there is no such cell.
-fn verdict(cells: &[Cell], row: Row, point: Point, node: Option<&str>) -> Option<bool> {
+fn verdict(cells: &[Cell], row: Row, point: AttemptStep, node: Option<&str>) -> Option<bool> {
     let known = cells.iter().filter(|cell| cell.row == row && cell.point == point);
     let of_node = known.filter(|cell| node.is_none() || cell.node.as_deref() == node);
     of_node.map(|cell| cell.violated).reduce(|one, other| one || other)

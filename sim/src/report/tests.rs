@@ -134,11 +134,11 @@ fn the_sweep_shows_what_was_played_and_nothing_else() {
         node: node.map(str::to_owned),
         violated,
     };
-    use crate::scenario::Point;
+    use crate::scenario::AttemptStep;
     let cells = [
-        cell(Point::T2, None, false),
-        cell(Point::Enter, None, true),
-        cell(Point::Reply, Some("D"), true),
+        cell(AttemptStep::T2, None, false),
+        cell(AttemptStep::Enter, None, true),
+        cell(AttemptStep::Reply, Some("D"), true),
     ];
     let svg = picture::sweep_svg(&cells);
     well_formed(&svg);

@@ -8,7 +8,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::check;
 use super::file::File;
-use super::model::{At, Case, Point, Scenario};
+use super::model::{At, AttemptStep, Case, Scenario};
 use super::names;
 use super::problem::{Problem, Problems};
 use super::source::{Override, Source};
@@ -147,7 +147,7 @@ impl<'s> Cases<'s> {
         let mut variants = vec![variant];
         for (place, fault) in scenario.faults.iter().enumerate() {
             let At::Point(point) = &fault.at else { continue };
-            if point.before != Point::Every {
+            if point.before != AttemptStep::Every {
                 continue;
             }
             let at = format!("fault.{place}.at");

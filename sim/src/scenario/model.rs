@@ -6,7 +6,7 @@ mod cluster;
 mod fault;
 mod lock;
 
-pub use at::{At, HostAt, Point, WhichAttempt};
+pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,

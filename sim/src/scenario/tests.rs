@@ -75,7 +75,7 @@ fn a_star_is_every_point_and_a_sweep_is_every_combination() {
     let slugs: Vec<&str> = cases.iter().filter_map(|case| case.slug.as_deref()).collect();
     assert_eq!(slugs, POINTS.into_iter().chain(TWO_BY_TWO).collect::<Vec<_>>());
     let At::Point(point) = &cases[9].scenario.faults[0].at else { panic!("a point") };
-    assert_eq!((point.before, point.node.as_deref()), (Point::Reply, Some("C")));
+    assert_eq!((point.before, point.node.as_deref()), (AttemptStep::Reply, Some("C")));
 }
 
 /// Puts `hold` and `point` into the sweep scenario and returns the parsed values. Also checks that

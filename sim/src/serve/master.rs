@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::identity;
 use super::node::Process;
-use super::node::{MessageDelays, Node};
+use super::node::{MessageDelays, Node, NodeParts};
 use super::run_clock::RunClock;
 use super::socket::Door;
 use crate::history::NodeId;
@@ -138,13 +138,13 @@ impl Alone {
         let address = door.address()?;
         server.config_mut().insist("dir", env::current_dir()?.to_string_lossy());
         server.config_mut().insist("port", address.port().to_string());
-        let roads = MessageDelays {
+        let delays = MessageDelays {
             choices: Choices::new(0),
             clients: IdVec::new(),
             usual: (0, 0),
             drawn: AtomicU32::new(0),
         };
-        let node = Node::new(NodeId(0), clock, None, address, (clocks, server, roads));
+        let node = Node::new(NodeId(0), clock, None, address, NodeParts { clocks, server, delays });
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
             let door = Door::at_path(&path);

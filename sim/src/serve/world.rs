@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::identity;
 use super::node::Node;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
+use super::{Setup, identity};
 use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
 use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::keys::writer_of;
@@ -54,22 +54,24 @@ pub(super) enum Stage {
 
 impl World {
     pub(super) fn new(
-        (case, plan, seed): (Case, Plan, u64),
-        (describe, out): (Describe, PathBuf),
-        (clock, recorder, nodes): (Arc<RunClock>, Arc<Recorder>, IdVec<NodeId, Arc<Node>>),
+        setup: &Setup,
+        plan: Plan,
+        clock: Arc<RunClock>,
+        recorder: Arc<Recorder>,
+        nodes: IdVec<NodeId, Arc<Node>>,
     ) -> Self {
         let stages = Mutex::new(IdVec::filled(plan.faults.len(), Stage::Waiting));
         Self {
-            case,
+            case: setup.case.clone(),
             plan,
-            seed,
+            seed: setup.seed,
             clock,
             recorder,
             nodes,
             ended: Notify::new(),
             is_ended: AtomicBool::new(false),
-            describe,
-            out,
+            describe: setup.describe,
+            out: setup.out.clone(),
             stages,
         }
     }

@@ -54,6 +54,8 @@ pub struct Policy {
     pub connect: Connect,
     /// True if the client locks only on the first node.
     pub one_node: bool,
+    /// True if the first node is a perfect lock server: exact clock, perfect memory.
+    pub ideal_server: bool,
     /// Source of the fencing tokens.
     pub fencing: Fencing,
     /// Rules for extending a lease.

@@ -9,7 +9,7 @@ use redlock_client::protocol::{
 };
 
 use super::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
 };
 use crate::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
 use crate::ids::PerNode;
@@ -181,8 +181,8 @@ impl RedlockClient {
         self.machine.handle_keys_lost(node(route), route.epoch, instant(now));
     }
 
-    pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
-        let reply = match response.word {
+    pub(super) fn handle_reply(&mut self, route: Route, reply: super::Reply, now: Now) {
+        let reply = match reply.value {
             ReplyValue::Error => Reply::Error,
             ReplyValue::Integer(value) => Reply::Integer(value),
             ReplyValue::Introduction(introduction) => Reply::Introduction(introduction),
@@ -235,19 +235,21 @@ impl RedlockClient {
             Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
             Command::Reset { node, epoch, .. } => Action::Reset(route(node, epoch)),
             Command::Write { node, epoch, op, .. } => {
-                let (ask, token) = match op {
+                let (kind, token) = match op {
                     Op::Extend { token, ttl, plain, .. } => {
-                        (Ask::extend(ttl.as_millis() as u64, plain), token)
+                        (CommandKind::extend(ttl.as_millis() as u64, plain), token)
                     }
-                    Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
-                    Op::Release { token, .. } => (Ask::CompareAndDelete, token),
+                    Op::Introduce => {
+                        (CommandKind::Introduce, Token::from_bytes([0; Token::LENGTH]))
+                    }
+                    Op::Release { token, .. } => (CommandKind::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {
-                        (Ask::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
+                        (CommandKind::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
                     }
-                    Op::TimeLeft { token, .. } => (Ask::TimeLeft, token),
+                    Op::TimeLeft { token, .. } => (CommandKind::TimeLeft, token),
                 };
                 let attempt = attempt_of(self.client, &token);
-                Action::Write { route: route(node, epoch), attempt, ask, token }
+                Action::Write { route: route(node, epoch), attempt, kind, token }
             }
         }
     }

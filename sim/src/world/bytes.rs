@@ -8,7 +8,7 @@ use crate::keys::tag_of;
 use crate::master::resp::Value;
 use crate::master::server::{Answer, Touched, Turn};
 use crate::master::{self, Change, Effect, Entry, Executed};
-use crate::subject::{Ask, ReplyValue, Request, Response};
+use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
     /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
@@ -35,9 +35,9 @@ impl World {
         for connection in pushed {
             let client = self.plan.client_at(self.network.connection(connection).client);
             let attempt = AttemptId { client, number: 0 };
-            let (op, word) = (OpKind::Introduce, ReplyValue::Ok);
-            let response = Response { command: u32::MAX, attempt, op, word };
-            self.answer(connection, server, response);
+            let (op, value) = (OpKind::Introduce, ReplyValue::Ok);
+            let reply = Reply { command: u32::MAX, attempt, op, value };
+            self.answer(connection, server, reply);
         }
     }
 
@@ -64,7 +64,7 @@ impl World {
         }
         let (value, touched) = self.execute_asked(server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
-        Some(word_of(&value, asked))
+        Some(value_of(&value, asked))
     }
 
     /// Executes the request in the bytes; returns the reply and the effect on the lock's key.
@@ -80,7 +80,10 @@ impl World {
         let nothing = nothing_done(stored);
         let ours =
             touched.into_iter().filter(|it| it.database == 0 && *it.key == self.plan.key[..]);
-        Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+        Some((
+            value_of(&value, asked),
+            ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing),
+        ))
     }
 
     /// Executes the request `asked`. If the server rejects its form, the client asks again.
@@ -126,8 +129,8 @@ impl World {
     }
 }
 
-fn word_of(value: &Value, asked: &Request) -> ReplyValue {
-    let shows = matches!(asked.ask, Ask::SetOrShow { .. });
+fn value_of(value: &Value, asked: &Request) -> ReplyValue {
+    let shows = matches!(asked.kind, CommandKind::SetOrShow { .. });
     match *value {
         Value::Null if shows => ReplyValue::Ok,
         Value::Bulk(_) if shows => ReplyValue::Nil,

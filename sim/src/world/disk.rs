@@ -14,7 +14,7 @@ use super::{Due, World};
 use crate::history::EventKind;
 use crate::ids::{ConnectionId, ServerId};
 use crate::scenario::Persistence;
-use crate::subject::Response;
+use crate::subject::Reply;
 
 /// Longest time that a write waits for a sync under way.
 const POSTPONED_MAX_NS: u64 = 2_000_000_000;
@@ -23,16 +23,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 impl World {
     /// Sends a reply to a command, after a sync if the storage requires one.
-    pub(super) fn answer(
-        &mut self,
-        connection: ConnectionId,
-        server: ServerId,
-        response: Response,
-    ) {
+    pub(super) fn answer(&mut self, connection: ConnectionId, server: ServerId, reply: Reply) {
         if self.plan.servers[server].answers_after_sync() {
-            self.cluster[server].disk.held.push((connection, response));
+            self.cluster[server].disk.held.push((connection, reply));
         } else {
-            self.send_answer(connection, response);
+            self.send_answer(connection, reply);
         }
     }
 
@@ -133,19 +128,19 @@ impl World {
     #[cold]
     pub(super) fn send_held(&mut self, server: ServerId) {
         let mut held = core::mem::take(&mut self.cluster[server].disk.held);
-        for (connection, response) in held.drain(..) {
+        for (connection, reply) in held.drain(..) {
             if self.network.connection(connection).served {
-                self.send_answer(connection, response);
+                self.send_answer(connection, reply);
             }
         }
         self.cluster[server].disk.held = held;
     }
 
-    fn send_answer(&mut self, connection: ConnectionId, response: Response) {
+    fn send_answer(&mut self, connection: ConnectionId, reply: Reply) {
         if let Some(wire) = &mut self.wire {
             wire.send(connection);
         }
-        let message = Arrival::Message(Packet::Response(response));
+        let message = Arrival::Message(Packet::Reply(reply));
         self.send(connection, Direction::Down, message);
     }
 

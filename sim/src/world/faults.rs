@@ -8,19 +8,19 @@ use crate::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
 use crate::ids::StrikeId;
 use crate::master::{Ended, Master};
 use crate::plan::{End, FaultEffect, Manner};
-use crate::scenario::{Lost, Point};
+use crate::scenario::{AttemptStep, Lost};
 
 impl World {
     /// Begins the faults that wait for this step of an attempt.
     #[inline]
-    pub(crate) fn reach(&mut self, attempt: AttemptId, step: Point, node: Option<NodeId>) {
+    pub(crate) fn reach(&mut self, attempt: AttemptId, step: AttemptStep, node: Option<NodeId>) {
         if self.plan.has_points {
             self.set_off(attempt, step, node);
         }
     }
 
     #[cold]
-    fn set_off(&mut self, attempt: AttemptId, step: Point, node: Option<NodeId>) {
+    fn set_off(&mut self, attempt: AttemptId, step: AttemptStep, node: Option<NodeId>) {
         while let Some(strike) = self.faults.take_waiting(&self.plan, attempt, step, node) {
             self.begin_fault(strike);
         }

@@ -8,7 +8,6 @@ use super::packet::{Packet, meaning};
 use crate::history::EventKind;
 use crate::ids::{ConnectionId, ServerId};
 use crate::resource::{Served, StoreRequest};
-use crate::scenario::Client;
 
 impl World {
     /// Sends an item along a connection.
@@ -75,7 +74,7 @@ impl World {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
             Arrival::Reset => Input::Reset(connection),
-            Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
+            Arrival::Message(Packet::Reply(reply)) => Input::Reply(connection, reply),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,
             Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
@@ -170,8 +169,10 @@ impl World {
             let connection = self.network.connection(number);
             let is_open = connection.served && connection.state != ConnectionState::Closed;
             let client = self.plan.scenario.client_on(connection.client);
-            let client = client.and_then(|client| self.plan.scenario.client(client));
-            let listens = client.is_some_and(Client::is_ours) && !self.cluster.is_deaf(number);
+            // The probe dials after all faults.
+            let client = client.filter(|&client| client != self.plan.probe());
+            let listens = client.is_some_and(|client| self.plan.is_ours(client));
+            let listens = listens && !self.cluster.is_deaf(number);
             if connection.server == host && is_open && listens {
                 self.send(number, Direction::Down, Arrival::Message(Packet::Forgot));
             }

@@ -17,7 +17,7 @@ use super::observer::HistoryObserver;
 use super::shared::{Phase, Shared, State};
 use crate::history::ClientId;
 use crate::plan::{Plan, PlannedOp};
-use crate::scenario::{self, Point};
+use crate::scenario::{self, AttemptStep};
 
 /// Returns the builder of a client, without an environment. The probe has the first client's.
 pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
@@ -173,7 +173,7 @@ impl State {
     fn goes_on(&mut self, client: ClientId) -> bool {
         let to_deliver = self.clients[client].to_deliver;
         if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {
-            self.reach(attempt, Point::Deliver, None);
+            self.reach(attempt, AttemptStep::Deliver, None);
         }
         self.runs(client)
     }

@@ -11,8 +11,8 @@ use super::shared::{ClientHost, Line, Shared, State};
 use crate::history::{
     Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
 };
-use crate::scenario::Point;
-use crate::subject::{Ask, Request, settlement};
+use crate::scenario::AttemptStep;
+use crate::subject::{CommandKind, Request, settlement};
 
 /// Observer of the client at a place.
 pub(super) struct HistoryObserver {
@@ -100,7 +100,7 @@ impl HistoryObserver {
         client.attempts.insert(*owner.as_bytes(), attempt);
         (client.attempt, client.votes) = (number, 0);
         let plan = &self.shared.plan;
-        state.reach(attempt, Point::T1, None);
+        state.reach(attempt, AttemptStep::T1, None);
         let nodes = NodeCount::new(plan.node_count).expect("a valid number of nodes");
         state.record(EventKind::AttemptBegan {
             attempt,
@@ -124,15 +124,15 @@ impl HistoryObserver {
         let nobody = AttemptId { client: self.client, number: 0 };
         let attempt = owner.map_or(nobody, |owner| self.attempt(state, owner));
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
-        let ask = ask_of(operation);
+        let kind = kind_of(operation);
         let line = self.line(state, node).expect("commands are written on open connections");
-        line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
+        line.announced.push_back(Request { command: u32::MAX, attempt, kind, token });
     }
 
     fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {
         let request = self.line(state, node).and_then(|line| line.asked.pop_front());
-        let Some(Request { command, attempt, ask, .. }) = request else { return };
-        let (op, answer) = (ask.op(), answer_of(answer));
+        let Some(Request { command, attempt, kind, .. }) = request else { return };
+        let (op, answer) = (kind.op(), answer_of(answer));
         state.record(EventKind::Delivered { command, attempt, node, op, answer });
     }
 
@@ -242,13 +242,13 @@ impl HistoryObserver {
     }
 }
 
-fn ask_of(operation: Operation) -> Ask {
+fn kind_of(operation: Operation) -> CommandKind {
     match operation {
-        Operation::Extend => Ask::Extend { ttl_ms: 0 },
-        Operation::Introduce => Ask::Introduce,
-        Operation::Release => Ask::CompareAndDelete,
-        Operation::Set => Ask::Set { ttl_ms: None },
-        Operation::TimeLeft => Ask::TimeLeft,
+        Operation::Extend => CommandKind::Extend { ttl_ms: 0 },
+        Operation::Introduce => CommandKind::Introduce,
+        Operation::Release => CommandKind::CompareAndDelete,
+        Operation::Set => CommandKind::Set { ttl_ms: None },
+        Operation::TimeLeft => CommandKind::TimeLeft,
         _ => unreachable!("the client has five operations"),
     }
 }

@@ -239,12 +239,12 @@ impl State {
                     }
                 }
             }
-            Input::Response(number, response) => {
+            Input::Reply(number, reply) => {
                 let wire = self.world.wire.as_mut().expect("clients speak bytes");
                 let length = wire.end(number).lengths.pop_front();
                 let length = length.expect("what arrives was sent");
                 if let Some(line) = self.lines.get_mut(&number) {
-                    line.readable.push_back((length, response));
+                    line.readable.push_back((length, reply));
                 }
             }
             Input::StoreServed | Input::StoreVersion(_) => {

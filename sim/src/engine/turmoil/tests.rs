@@ -9,7 +9,7 @@ use crate::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Sett
 use crate::ids::{ConnectionId, ServerId};
 use crate::oracle::{Blame, Judgement, Violation};
 use crate::scenario::{Property, Span, embedded};
-use crate::subject::{Ask, Request, token_of};
+use crate::subject::{CommandKind, Request, token_of};
 
 /// Returns the case `slug` of the scenario `name`; an empty `slug` means the base case.
 fn case(name: &str, slug: &str) -> Case {
@@ -227,7 +227,7 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
         for word in words {
             end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
         }
-        let request = Request { command: 7, attempt, ask: Ask::CompareAndDelete, token };
+        let request = Request { command: 7, attempt, kind: CommandKind::CompareAndDelete, token };
         state.world.execute(number, request);
         let again = state.world.wire.as_mut().unwrap().end(number).again.pop_front();
         (again.map(|it| it.command), before != state.world.recorder.hash())
@@ -373,15 +373,15 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     assert!(sent(state, reader).ends_with("+OK\r\n_\r\n"));
     requests(state, writer, b"SET res v PX 1000\r\n");
     let attempt = AttemptId { client: ClientId(1), number: 1 };
-    let ask = Ask::Set { ttl_ms: Some(1_000) };
-    let request = Request { command: 1, attempt, ask, token: token_of(attempt, 1) };
+    let kind = CommandKind::Set { ttl_ms: Some(1_000) };
+    let request = Request { command: 1, attempt, kind, token: token_of(attempt, 1) };
     state.world.execute(writer, request);
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";
     assert_eq!(sent(state, reader), push, "at once");
     // The key is read again, it expires, and the database is flushed.
     requests(state, reader, b"GET res\r\n");
-    let greeting = Request { ask: Ask::Greet, ..request };
+    let greeting = Request { kind: CommandKind::Greet, ..request };
     state.world.execute(reader, greeting);
     while let Some((at_ns, what)) = state.world.agenda.pop() {
         state.world.agenda.advance_to(at_ns);

@@ -4,7 +4,8 @@ mod server;
 
 use super::{Check, FAULTS_MAX};
 use crate::scenario::model::{
-    At, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, HostAt, Hosts, Point, WhichAttempt,
+    At, AttemptPoint, AttemptStep, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts,
+    WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -73,10 +74,11 @@ impl Check<'_> {
         }
     }
 
-    fn point(&mut self, at: &str, point: &HostAt) {
+    fn point(&mut self, at: &str, point: &AttemptPoint) {
         self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
         let attempt = format!("{at}.attempt");
-        let is_granted = matches!(point.before, Point::Deliver | Point::Look | Point::Enter);
+        let is_granted =
+            matches!(point.before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
         match point.attempt {
             WhichAttempt::Nth(0) => {
                 self.wrong(&attempt, "attempts count from 1", "expected 1 or more");
@@ -92,7 +94,7 @@ impl Check<'_> {
         let Some(node) = &point.node else { return };
         let at = format!("{at}.node");
         self.host(&at, node, Hosts::Nodes);
-        if !matches!(point.before, Point::Write | Point::Execute | Point::Reply) {
+        if !matches!(point.before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply) {
             let message = "this step has no node";
             let expected = "only with `write`, `execute` and `reply`";
             self.wrong_key(&at, message, expected);

@@ -14,7 +14,7 @@ pub enum At {
     /// Starts at this true time.
     Time(Span),
     /// Starts just before a step of an attempt.
-    Point(HostAt),
+    Point(AttemptPoint),
 }
 
 impl<'de> Deserialize<'de> for At {
@@ -37,21 +37,21 @@ impl<'de> Visitor<'de> for AtVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<At, A::Error> {
-        HostAt::deserialize(de::value::MapAccessDeserializer::new(map)).map(At::Point)
+        AttemptPoint::deserialize(de::value::MapAccessDeserializer::new(map)).map(At::Point)
     }
 }
 
 /// A step of a client's attempt, at which a fault starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HostAt {
+pub struct AttemptPoint {
     /// Name of the client.
     pub client: String,
     /// Attempt at which the fault starts; default: the first.
     #[serde(default)]
     pub attempt: WhichAttempt,
     /// Step before which the fault starts.
-    pub before: Point,
+    pub before: AttemptStep,
     /// Node whose `write`, `execute` or `reply` step is meant. If not given, the first of these
     /// steps that the attempt reaches on any node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ impl Visitor<'_> for WhichAttemptVisitor {
 /// A step of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Point {
+pub enum AttemptStep {
     /// The client reads the clock for the first time.
     T1,
     /// A SET leaves the client.

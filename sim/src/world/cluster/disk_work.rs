@@ -1,7 +1,7 @@
 //! Pending disk work of a server process.
 
 use crate::ids::ConnectionId;
-use crate::subject::Response;
+use crate::subject::Reply;
 
 /// Pending disk work of a process.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(in crate::world) struct DiskWork {
     /// Time at which a postponed write is no longer postponed.
     pub(in crate::world) write_due_ns: Option<u64>,
     /// Replies that wait for a sync, each with its connection.
-    pub(in crate::world) held: Vec<(ConnectionId, Response)>,
+    pub(in crate::world) held: Vec<(ConnectionId, Reply)>,
 }
 
 impl DiskWork {
