@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::client::Redlock;
 use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
-use crate::protocol::{BootInstant, Limit, LockConfig, LockId};
+use redlock_protocol::{BootInstant, Limit, LockConfig, LockId};
 
 /// Longest name of a resource, in bytes: every command carries it to every node.
 pub const RESOURCE_BYTES_MAX: usize = 4_096;

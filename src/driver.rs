@@ -35,8 +35,8 @@ use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::observe::Observers;
-use crate::protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
 use crate::resp::Encoder;
+use redlock_protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
 
 /// The machines of one client, with their environment.
 pub(crate) struct Driver {

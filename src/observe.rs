@@ -41,8 +41,8 @@ use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
-pub use crate::protocol::AttemptError;
-use crate::protocol::Token as OwnerToken;
+pub use redlock_protocol::AttemptError;
+use redlock_protocol::Token as OwnerToken;
 
 /// Receives every event of a client, in the order in which its protocol machines see them.
 ///

@@ -31,7 +31,7 @@ pub use redlock::{RedlockClient, token_of};
 use crate::history::{ClockKind, Refusal};
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
-/// that the subject requests. The calls follow the order of [`redlock_client::protocol::NodeSet`].
+/// that the subject requests. The calls follow the order of [`redlock_protocol::NodeSet`].
 #[derive(Debug)]
 pub enum Subject {
     /// The `SETNX`/`GETSET` lock.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::observe::{Event as Told, Instant};
-use crate::protocol::{BootInstant, ExtendError, LockId};
+use redlock_protocol::{BootInstant, ExtendError, LockId};
 
 /// Callers that extend one lease. One extension is under way at a time; the others wait for it.
 #[derive(Debug, Default)]

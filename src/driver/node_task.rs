@@ -13,8 +13,8 @@ use super::Driver;
 use crate::dial::{DialError, Dialed, dial};
 use crate::environment::{BoxFuture, Stream};
 use crate::printable::printable;
-use crate::protocol::NodeIndex;
 use crate::resp::{Decoder, Malformed};
+use redlock_protocol::NodeIndex;
 
 enum Transport {
     None,

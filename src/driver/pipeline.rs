@@ -15,8 +15,8 @@ use bytes::BytesMut;
 
 use crate::endpoint::Endpoint;
 use crate::introduction;
-use crate::protocol::{Holder, Op, Reply};
 use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed, is_not_serving};
+use redlock_protocol::{Holder, Op, Reply};
 
 /// The unanswered commands of one connection. The link bounds their number; each is written at most
 /// three times.

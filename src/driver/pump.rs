@@ -3,7 +3,7 @@
 use crate::deadline::Deadline;
 use crate::error::AcquireErrorKind;
 use crate::observe::{Event as Told, Instant, Nodes};
-use crate::protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
+use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
 
 use super::{Driver, State};
 

@@ -2,8 +2,9 @@
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
+use crate::health::Standing;
 use crate::observe::{Event as Told, Instant};
-use crate::protocol::{BootInstant, CommandId, LockId, Op, Standing};
+use redlock_protocol::{BootInstant, CommandId, LockId, Op};
 
 impl Driver {
     /// Passes an event to all observers.
@@ -21,7 +22,7 @@ impl Driver {
             if !changed && !entry.quarantined {
                 continue;
             }
-            let standing = state.machine.standing(node, now);
+            let standing = Standing::from(state.machine.standing(node, now));
             let quarantined = matches!(standing, Standing::Quarantined(_));
             let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
             if changed || ended {

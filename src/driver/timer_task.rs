@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::environment::Timer;
-use crate::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 
 /// Waits for the next timeout of the machines. It runs apart from the application's tasks, so that
 /// none of them can delay the end of a lease.

@@ -9,8 +9,8 @@ use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Instant, Operation};
-use crate::protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Frame, Malformed};
+use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 
 /// A node's transport, in the state that the machines require.
 #[derive(Debug, Default)]
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
     use crate::observe::Observers;
-    use crate::protocol::{Drift, LinkConfig, RestartGuard};
+    use redlock_protocol::{Drift, LinkConfig, RestartGuard};
 
     /// A clock that the test moves; no connection opens, and no task runs.
     #[derive(Default)]

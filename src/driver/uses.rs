@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::extensions::Extenders;
 use super::wakes::Wakes;
 use crate::error::{AcquireErrorKind, LostReason};
-use crate::protocol::{
+use redlock_protocol::{
     Ballot, BootInstant, ExtendError, LockId, ReleaseOutcome, ResourceId, Token,
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::wakes::Wakes;
 use super::{Driver, State};
-use crate::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 
 /// Waiting callers and their deadlines. All are woken to check again whenever the condition may
 /// hold.

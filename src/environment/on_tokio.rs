@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use self::apart::Apart;
 use self::timer::TokioTimer;
 use super::{Address, BoxFuture, Endpoint, Environment, Stream, Timer};
-use crate::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{LostReason, NodeAnswer, OptionError};
-use crate::protocol::AttemptError;
+use redlock_protocol::AttemptError;
 
 /// Reason why the lock was not acquired, with each node's answer to the last attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]

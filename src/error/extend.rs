@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{LostReason, OptionError, TtlError};
-use crate::protocol;
+use redlock_protocol as protocol;
 
 /// Reason why a lease was not extended. Its deadline is unchanged; keys may live for longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

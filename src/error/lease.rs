@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::NodeAnswer;
-use crate::protocol;
+use redlock_protocol as protocol;
 
 /// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

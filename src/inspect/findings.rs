@@ -4,8 +4,9 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{NodeInspection, NodeReport};
-use crate::protocol::{RestartGuard, RunId, quarantine};
+use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
+use redlock_protocol::{RunId, quarantine};
 
 /// Largest clock offset that is not reported, in microseconds. A clock further off will be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;

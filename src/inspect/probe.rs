@@ -12,8 +12,8 @@ use super::NodeReport;
 use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
-use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use crate::resp::{self, Form, Frame};
+use redlock_protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 
 /// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`].
 pub(super) const PROBE_KEY: &[u8] = b"redlock-client:inspect";

@@ -13,7 +13,7 @@ use super::{Event, Observer};
 use crate::environment::Endpoint;
 use crate::error::ExtendErrorKind;
 use crate::health::Standing;
-use crate::protocol::Token as OwnerToken;
+use redlock_protocol::Token as OwnerToken;
 
 /// Target of all events.
 const TARGET: &str = "redlock_client";

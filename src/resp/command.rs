@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use super::decode::Frame;
 use super::frame::{Decimal, write};
 use super::script::{EXTEND, INTRODUCE, RELEASE, Script};
-use crate::protocol::Op;
+use redlock_protocol::Op;
 
 /// Wire form of a command. All forms of a command have the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ fn decimal_ms(ttl: Duration) -> Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{ResourceId, Token};
+    use redlock_protocol::{ResourceId, Token};
 
     const RESOURCE: ResourceId = ResourceId(0);
 

@@ -1,6 +1,6 @@
 //! The operations of the applications, and the subjects that they use.
 
-use redlock_client::protocol::{self, RetryDelay};
+use redlock_protocol::RetryDelay;
 
 use super::{Plan, Unplannable};
 use crate::history::ClientId;
@@ -64,7 +64,7 @@ impl Plan {
         let settings = Settings {
             nodes,
             ttl,
-            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            drift: redlock_protocol::Drift::from(scenario.lock.drift).of(ttl),
             node_timeout: scenario.lock.node_timeout.duration(),
             retry: RetryDelay::from(scenario.lock.retry),
             extensions_max: scenario.lock.extensions_max,

@@ -1,6 +1,6 @@
 //! The interface between a lock client and its host: requests, replies, clock readings, actions.
 
-use redlock_client::protocol::{Introduction, NodeMask, Token};
+use redlock_protocol::{Introduction, NodeMask, Token};
 
 use crate::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
 

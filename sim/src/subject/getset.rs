@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::policy::nanos;
 use super::transport::{Command, Transport};
@@ -243,7 +243,7 @@ fn written_in(token: &Token) -> u64 {
 mod tests {
     use core::time::Duration;
 
-    use redlock_client::protocol::RetryDelay;
+    use redlock_protocol::RetryDelay;
 
     use super::*;
 

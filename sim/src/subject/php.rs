@@ -13,7 +13,7 @@ mod calls;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use self::calls::after;
 use super::{

@@ -8,7 +8,7 @@ pub use client::PolicyClient;
 
 use core::time::Duration;
 
-use redlock_client::protocol::RetryDelay;
+use redlock_protocol::RetryDelay;
 
 use crate::history::ClockKind;
 

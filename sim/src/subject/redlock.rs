@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{
+use redlock_protocol::{
     self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
     Limit, LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
     RetryDelay, Token,
@@ -54,7 +54,7 @@ impl RedlockClient {
         fleet_max_ttl: Duration,
         nodes: usize,
     ) -> Self {
-        let drift = protocol::Drift::from(lock.drift);
+        let drift = redlock_protocol::Drift::from(lock.drift);
         let link = LinkConfig {
             node_timeout: lock.node_timeout.duration(),
             connect_timeout: Duration::from_millis(500),

@@ -1,16 +1,16 @@
 //! Conversions from a scenario's lock settings to the protocol's own types.
 
-use redlock_client::protocol::{self, RetryDelay};
+use redlock_protocol::RetryDelay;
 
 use crate::scenario::{Drift, RestartGuard, Retry};
 
-impl From<Drift> for protocol::Drift {
+impl From<Drift> for redlock_protocol::Drift {
     fn from(told: Drift) -> Self {
         Self { share_ppm: told.share_ppm, constant: told.constant.duration() }
     }
 }
 
-impl From<RestartGuard> for protocol::RestartGuard {
+impl From<RestartGuard> for redlock_protocol::RestartGuard {
     fn from(told: RestartGuard) -> Self {
         match told {
             RestartGuard::DelayedRestart => Self::DelayedRestart,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::Token;
+use redlock_protocol::Token;
 
 use super::{Action, CommandKind, Connect, Route};
 use crate::history::{AttemptId, NodeId};

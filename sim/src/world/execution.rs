@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{Introduction, RunId, Token};
+use redlock_protocol::{Introduction, RunId, Token};
 
 use super::World;
 use super::cluster::Role;

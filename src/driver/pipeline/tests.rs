@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::protocol::{ResourceId, Token};
+use redlock_protocol::{ResourceId, Token};
 
 const RESOURCE: ResourceId = ResourceId(0);
 const NOSCRIPT: Frame<'_> = Frame::Error(b"NOSCRIPT No matching script.");

@@ -8,7 +8,7 @@ use crate::deadline::Deadline;
 use crate::driver::{Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
 use crate::observe::Event as Told;
-use crate::protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
+use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
 
 /// Calls of the handles.
 impl Driver {

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use super::now;
 use crate::environment::Timer;
-use crate::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 
 /// A kernel timer where there is one, else a tokio timer that checks the clock at intervals.
 pub(super) enum TokioTimer {
@@ -71,7 +71,7 @@ mod kernel {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use crate::protocol::BootInstant;
+    use redlock_protocol::BootInstant;
 
     /// A `timerfd` on `CLOCK_BOOTTIME`.
     pub(in super::super) struct KernelTimer {

@@ -1,6 +1,6 @@
 //! Extensions of the application's lease, and their results.
 
-use redlock_client::protocol::NodeMask;
+use redlock_protocol::NodeMask;
 
 use super::process::{Process, Waiting};
 use crate::history::{AttemptId, EventKind, NodeIds};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use redlock_client::environment::{BoxFuture, Environment};
 use redlock_client::observe::Observer;
-use redlock_client::{Builder, Redlock};
+use redlock_client::{Builder, Redlock, RestartGuard};
 
 use super::application::Application;
 use super::environment::HostEnvironment;
@@ -32,9 +32,17 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
         .fleet_max_ttl(scenario.fleet_max_ttl().duration())
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())
-        .restart_guard(lock.restart_guard.into())
+        .restart_guard(restart_guard(lock.restart_guard))
         .extensions_max(lock.extensions_max)
         .tuning(lock.drift.into(), lock.retry.into())
+}
+
+fn restart_guard(guard: scenario::RestartGuard) -> RestartGuard {
+    match guard {
+        scenario::RestartGuard::DelayedRestart => RestartGuard::DelayedRestart,
+        scenario::RestartGuard::Durable => RestartGuard::Durable,
+        scenario::RestartGuard::Quarantine => RestartGuard::Quarantine,
+    }
 }
 
 /// Everything that a client process runs. While the process is stopped, none of it is polled.

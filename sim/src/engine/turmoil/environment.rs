@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use redlock_client::environment::{self, BoxFuture, Endpoint, Environment, Stream};
-use redlock_client::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;

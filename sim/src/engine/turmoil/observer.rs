@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redlock_client::OwnerToken;
 use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
-use redlock_client::protocol::{BootInstant, Drift, NodeCount};
+use redlock_protocol::{BootInstant, Drift, NodeCount};
 
 use super::shared::{ClientHost, Line, Shared, State};
 use crate::history::{
@@ -45,7 +45,8 @@ impl HistoryObserver {
                 client.introduced.insert(NodeId::at(node));
             }
             Event::Eligible { node, from, .. } => {
-                let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+                let from_local_ns =
+                    from.map_or(u64::MAX, |from| BootInstant::from(from).as_nanos());
                 client.eligible_from_ns[NodeId::at(node)] = from_local_ns;
             }
             _ => {}
@@ -55,7 +56,7 @@ impl HistoryObserver {
     fn tell(&self, state: &mut State, event: &Event<'_>) {
         match *event {
             Event::AttemptBegan { owner, t1, ttl, .. } => {
-                self.attempt_began(state, owner, t1.boot(), ttl);
+                self.attempt_began(state, owner, BootInstant::from(t1), ttl);
             }
             Event::Written { node, operation, owner, .. } => {
                 self.written(state, NodeId::at(node), operation, owner);
@@ -63,20 +64,25 @@ impl HistoryObserver {
             Event::Answered { node, answer, .. } => self.answered(state, NodeId::at(node), answer),
             Event::Eligible { node, from, .. } => self.eligible(state, NodeId::at(node), from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
-                self.decided(state, owner, counted, (t2.boot(), deadline.instant()));
+                self.decided(
+                    state,
+                    owner,
+                    counted,
+                    (BootInstant::from(t2), BootInstant::from(deadline)),
+                );
             }
             Event::AttemptFailed { owner, reason, .. } => {
                 let (attempt, outcome) = (self.attempt(state, owner), settlement(reason));
                 state.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Event::Delivered { owner, deadline, .. } => {
-                self.delivered(state, owner, deadline.instant());
+                self.delivered(state, owner, BootInstant::from(deadline));
             }
             Event::ExtensionBegan { owner, t1, ttl, .. } => {
-                self.extension_began(state, owner, t1.boot(), ttl);
+                self.extension_began(state, owner, BootInstant::from(t1), ttl);
             }
             Event::Extended { owner, counted, deadline, .. } => {
-                self.extension_settled(state, owner, Some((counted, deadline.instant())));
+                self.extension_settled(state, owner, Some((counted, BootInstant::from(deadline))));
             }
             Event::ExtensionFailed { owner, .. } => self.extension_settled(state, owner, None),
             Event::Lost { owner, .. } => {
@@ -137,7 +143,7 @@ impl HistoryObserver {
     }
 
     fn eligible(&self, state: &mut State, node: NodeId, from: Option<Instant>) {
-        let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+        let from_local_ns = from.map_or(u64::MAX, |from| BootInstant::from(from).as_nanos());
         self.client(state).eligible_from_ns[node] = from_local_ns;
         let client = self.client;
         state.record(EventKind::Eligible { client, node, from_local_ns });
@@ -153,7 +159,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         state.record(EventKind::GrantDecided {
             attempt,
-            counted: NodeIds::from_bits(counted.bits()),
+            counted: node_ids(counted),
             t2_local_ns: t2.as_nanos(),
             deadline_local_ns: deadline.as_nanos(),
         });
@@ -202,7 +208,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         let (counted, deadline_local_ns) = extended
             .map_or((NodeIds::EMPTY, 0), |(counted, deadline)| {
-                (NodeIds::from_bits(counted.bits()), deadline.as_nanos())
+                (node_ids(counted), deadline.as_nanos())
             });
         let extended = extended.is_some();
         let client = self.client(state);
@@ -260,4 +266,8 @@ fn answer_of(answer: observe::Answer) -> Answer {
         observe::Answer::Yes => Answer::Yes,
         _ => unreachable!("the client knows three answers"),
     }
+}
+
+fn node_ids(nodes: Nodes) -> NodeIds {
+    nodes.iter().map(NodeId::at).collect()
 }

@@ -5,9 +5,9 @@ use super::Sketch;
 use crate::explore::assumptions::{Assumption, dies, longest_key};
 use crate::explore::limits;
 use crate::scenario::{
-    At, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault, FaultKind, Flush, AttemptPoint,
-    HostNames, Lost, Message, OneHost, Partition, Persistence, AttemptStep, RestartGuard, Restarting,
-    SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
+    At, AttemptPoint, AttemptStep, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault,
+    FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence, RestartGuard,
+    Restarting, SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
 };
 
 const FAULTS_MAX: u64 = 8;
@@ -95,13 +95,15 @@ impl Sketch {
 
     fn point(&mut self) -> AttemptPoint {
         let before = self.dice.pick(&POINTS);
-        let is_granted = matches!(before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
+        let is_granted =
+            matches!(before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
         let attempt = match self.dice.below(3) {
             0 if is_granted => WhichAttempt::Granted,
             1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),
             _ => WhichAttempt::Any,
         };
-        let is_of_a_node = matches!(before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply);
+        let is_of_a_node =
+            matches!(before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply);
         let node = is_of_a_node && self.dice.percent(50);
         let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
         let node = node.then(|| self.dice.pick(&nodes));

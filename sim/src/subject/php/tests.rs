@@ -1,6 +1,6 @@
 //! The steps of the class, call by call.
 
-use redlock_client::protocol::RetryDelay;
+use redlock_protocol::RetryDelay;
 
 use super::*;
 use crate::history::ClientId;

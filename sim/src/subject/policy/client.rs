@@ -5,7 +5,7 @@ mod extension;
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::Token;
+use redlock_protocol::Token;
 
 use self::extension::Rounds;
 use super::{

@@ -2,7 +2,7 @@
 
 mod extension;
 
-use redlock_client::protocol::{NodeMask, RetryDelay, Token};
+use redlock_protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
 use crate::history::{AttemptId, ClientId, NodeId, Settlement};

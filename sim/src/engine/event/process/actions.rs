@@ -94,7 +94,7 @@ impl Process {
         let scenario = &plan.scenario;
         let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
-        let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
+        let drift = redlock_protocol::Drift::from(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
         EventKind::AttemptBegan {

@@ -251,7 +251,7 @@ impl State {
         // A GET after a refused SET asks for the key's owner; histories record only the SET.
         if matches!(&name[..], b"AUTH" | b"CLIENT" | b"GET" | b"HELLO" | b"SCRIPT" | b"SELECT") {
             let attempt = AttemptId { client: line.client, number: 0 };
-            let token = redlock_client::protocol::Token::from_bytes([0; 20]);
+            let token = redlock_protocol::Token::from_bytes([0; 20]);
             let greeting = Request { command: u32::MAX, attempt, kind: CommandKind::Greet, token };
             line.cut.pop_front();
             return Some((length, greeting));

@@ -1,6 +1,6 @@
 //! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::{State, Vote};
 use crate::history::{Id, NodeId, Settlement};

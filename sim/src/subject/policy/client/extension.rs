@@ -1,6 +1,6 @@
 //! Extension of a policy client's lease.
 
-use redlock_client::protocol::{NodeIndex, NodeMask};
+use redlock_protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
 use super::{State, Vote};
