@@ -22,6 +22,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use redlock_protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
+
 pub(crate) use self::extensions::Extender;
 use self::names::Names;
 use self::node_task::NodeTask;
@@ -36,7 +38,6 @@ use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::observe::Observers;
 use crate::resp::Encoder;
-use redlock_protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
 
 /// The machines of one client, with their environment.
 pub(crate) struct Driver {

@@ -10,6 +10,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use redlock_protocol::{BootInstant, Eligibility, Introduction, NodeIndex};
 use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
@@ -19,7 +20,6 @@ use crate::driver::Driver;
 use crate::health::Standing;
 use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
-use redlock_protocol::{BootInstant, Eligibility, Introduction, NodeIndex};
 
 /// Reports of the nodes, and findings drawn from them. `Display` prints a report in words.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
-use crate::resp::{Form, Forms};
 use redlock_protocol::{Canary, Digest, Introduction, RunId};
+
+use crate::resp::{Form, Forms};
 
 /// First versions with `DELIFEQ` (Valkey), `DELEX` (Redis), and `SET … NX … GET` (both).
 const DELIFEQ_SINCE: Version = (9, 0);

@@ -7,11 +7,12 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
+use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
+
 use crate::client::Redlock;
 use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{ExtendError, LostReason, Released};
-use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///

@@ -35,6 +35,8 @@ use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
+use redlock_protocol::Token as OwnerToken;
+
 pub use self::terms::{Instant, Nodes};
 pub(crate) use self::tracing::TracingObserver;
 use crate::deadline::Deadline;
@@ -42,7 +44,6 @@ use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
 pub use redlock_protocol::AttemptError;
-use redlock_protocol::Token as OwnerToken;
 
 /// Receives every event of a client, in the order in which its protocol machines see them.
 ///

@@ -6,9 +6,10 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use lock_judge::scenario;
 use redlock_sim::command;
+use redlock_sim::library;
 use redlock_sim::report::{self, Played, gallery, picture};
-use redlock_sim::scenario;
 use redlock_sim::search::{Campaign, CaseResult, Engine};
 
 const GALLERY: &str = "../reports/gallery";
@@ -41,7 +42,7 @@ fn blesses() -> bool {
 
 fn play_all() -> Vec<Played> {
     let never = AtomicBool::new(false);
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
     let play = |case: scenario::Case| {
         let engine = Engine::Event;
@@ -82,7 +83,7 @@ fn what_is_committed_is_what_the_runs_give() {
 
 #[test]
 fn the_history_of_versions_is_what_the_runs_give() {
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let page = report::versions_page(&files).unwrap_or_else(|problems| panic!("{problems}"));
     if blesses() {
         std::fs::write(HISTORY, &page).unwrap();

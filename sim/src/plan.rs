@@ -7,15 +7,16 @@ mod faults;
 mod script;
 mod strike;
 
+use lock_judge::history::{ClientId, FaultId, HostId, Id, NodeId};
+use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::scenario::{At, Case, Hold, Scenario, Start};
+
 pub(crate) use self::clients::{Op, PlannedOp, probe_ops};
 pub(crate) use self::cluster::PlannedServer;
 use self::cluster::{Delays, planned_clocks, planned_delays, planned_servers};
 use self::faults::planned_faults;
 pub(crate) use self::script::Script;
 pub(crate) use self::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
-use crate::history::{ClientId, FaultId, HostId, Id, NodeId};
-use crate::ids::{IdVec, ServerId, StrikeId};
-use crate::scenario::{At, Case, Hold, Scenario, Start};
 use crate::subject::Kind;
 
 /// Error: the scenario asks for something that cannot be planned, in the words of the scenario

@@ -6,10 +6,11 @@
 
 use std::path::Path;
 
-use crate::history::Event;
-use crate::history::file::{self, Header};
-use crate::oracle::Violation;
-use crate::scenario::{Case, Property};
+use lock_judge::history::Event;
+use lock_judge::history::file::{self, Header};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::{Case, Property};
+
 use crate::search::CaseResult;
 
 mod block;
@@ -153,7 +154,7 @@ fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
 fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> std::io::Result<()> {
     for (seed, events) in &played.kept {
         let header = Header {
-            schema: crate::history::SCHEMA,
+            schema: lock_judge::history::SCHEMA,
             engine: played.result.engine.to_owned(),
             build: BUILD.to_owned(),
             seed: *seed,

@@ -34,7 +34,13 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
+use lock_judge::history::NodeId;
+use lock_judge::ids::IdVec;
+use lock_judge::scenario::Case;
 pub use master::{Alone, Misuse};
+use redis_sim::Master;
+use redis_sim::profile::Profile;
+use redis_sim::server::Server;
 pub use support::ENGINE;
 pub use verdict::{Verdict, unjudged};
 pub use world::Describe;
@@ -46,13 +52,7 @@ use self::run_clock::RunClock;
 use self::socket::Door;
 use self::world::World;
 use crate::engine::Unsupported;
-use crate::history::NodeId;
-use crate::ids::IdVec;
-use crate::master::Master;
-use crate::master::profile::Profile;
-use crate::master::server::Server;
 use crate::plan::Plan;
-use crate::scenario::Case;
 use crate::world::Choices;
 
 /// The configuration of a served run.

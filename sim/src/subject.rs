@@ -11,7 +11,6 @@ mod php;
 mod policy;
 mod presets;
 mod redlock;
-mod terms;
 mod transport;
 
 pub use contract::{
@@ -28,7 +27,7 @@ pub use presets::{Kind, kind};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
-use crate::history::{ClockKind, Refusal};
+use lock_judge::history::{ClockKind, Refusal};
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
 /// that the subject requests. The calls follow the order of [`redlock_protocol::NodeSet`].

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
+use redlock_protocol::NodeIndex;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use super::Driver;
@@ -14,7 +15,6 @@ use crate::dial::{DialError, Dialed, dial};
 use crate::environment::{BoxFuture, Stream};
 use crate::printable::printable;
 use crate::resp::{Decoder, Malformed};
-use redlock_protocol::NodeIndex;
 
 enum Transport {
     None,

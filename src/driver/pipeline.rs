@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{Holder, Op, Reply};
 
 use crate::endpoint::Endpoint;
 use crate::introduction;
 use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed, is_not_serving};
-use redlock_protocol::{Holder, Op, Reply};
 
 /// The unanswered commands of one connection. The link bounds their number; each is written at most
 /// three times.

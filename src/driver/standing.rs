@@ -3,10 +3,11 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask};
+
 use super::{Driver, State, Waiter};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer, NodeVerdict};
 use crate::health::{Health, NodeHealth};
-use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask};
 
 impl Driver {
     /// Returns each node's answer to an attempt; empty if there was none.

@@ -1,10 +1,11 @@
 //! Observer events that do not come from an event of the machines.
 
+use redlock_protocol::{BootInstant, CommandId, LockId, Op};
+
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
 use crate::health::Standing;
 use crate::observe::{Event as Told, Instant};
-use redlock_protocol::{BootInstant, CommandId, LockId, Op};
 
 impl Driver {
     /// Passes an event to all observers.

@@ -4,13 +4,13 @@ use core::task::Context;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::resp::{Decoder, Frame, Malformed};
-use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 
 /// A node's transport, in the state that the machines require.
 #[derive(Debug, Default)]

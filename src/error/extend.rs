@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-use super::{LostReason, OptionError, TtlError};
 use redlock_protocol as protocol;
+
+use super::{LostReason, OptionError, TtlError};
 
 /// Reason why a lease was not extended. Its deadline is unchanged; keys may live for longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-use super::NodeAnswer;
 use redlock_protocol as protocol;
+
+use super::NodeAnswer;
 
 /// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use core::fmt;
 use core::time::Duration;
 
+use redlock_protocol::{RunId, quarantine};
+
 use super::{NodeInspection, NodeReport};
 use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
-use redlock_protocol::{RunId, quarantine};
 
 /// Largest clock offset that is not reported, in microseconds. A clock further off will be stepped.
 const CLOCK_OFFSET_MAX_US: u64 = 500_000;

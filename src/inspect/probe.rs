@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::NodeReport;
@@ -13,7 +14,6 @@ use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
 use crate::resp::{self, Form, Frame};
-use redlock_protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 
 /// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`].
 pub(super) const PROBE_KEY: &[u8] = b"redlock-client:inspect";

@@ -3,11 +3,11 @@
 use core::time::Duration;
 
 use bytes::BytesMut;
+use redlock_protocol::Op;
 
 use super::decode::Frame;
 use super::frame::{Decimal, write};
 use super::script::{EXTEND, INTRODUCE, RELEASE, Script};
-use redlock_protocol::Op;
 
 /// Wire form of a command. All forms of a command have the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lock_judge::scenario::{Override, SeedRange, Span};
+use redis_sim::profile::{PROFILES, Profile};
 
 use crate::explore::Assumption;
-use crate::master::profile::{PROFILES, Profile};
-use crate::scenario::{Override, SeedRange, Span};
 use crate::search::Engine;
 
 /// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lock_judge::scenario::{Property, SUBJECTS, nearest};
 use serde_json::json;
 
 use super::arguments::Explore;
@@ -18,7 +19,6 @@ use crate::explore::{
     Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
     shrink, text, upper_bound_95,
 };
-use crate::scenario::{Property, SUBJECTS, nearest};
 use crate::search::{Engine, replay_checked};
 
 /// Set by the first Ctrl-C, and at the end of the time.

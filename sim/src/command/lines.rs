@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
+use lock_judge::history::Event;
+use lock_judge::oracle::{Counters, Violation};
+use lock_judge::scenario::{Expectation, Property, Verdict};
+use lock_judge::text;
+
 use super::paint::paint;
-use crate::history::Event;
-use crate::oracle::{Counters, Violation};
 use crate::report::{Played, history_file, replay_command, results, violation_block};
-use crate::scenario::{Expectation, Property, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
-use crate::text;
 
 /// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
 /// away.

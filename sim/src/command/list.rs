@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lock_judge::scenario::{Case, Expectation, File, Property, SeedRange};
 use serde::Serialize;
 
 use super::arguments::{Format, List};
 use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::select::Library;
-use crate::scenario::{Case, Expectation, File, Property, SeedRange};
 
 /// A scenario in the JSON output.
 #[derive(Serialize)]

@@ -1,10 +1,11 @@
 //! `master`: runs one simulated server as a process that accepts `redis-server`'s options.
 
+use redis_sim::profile::{Profile, REDIS_7_0};
+
 use super::arguments::Master;
 use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::select::profile;
-use crate::master::profile::{Profile, REDIS_7_0};
 use crate::serve::Alone;
 
 /// Serves until the process ends.

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use lock_judge::history::Event;
+use lock_judge::history::file;
+use lock_judge::oracle::Oracle;
+use lock_judge::scenario;
+
 use super::arguments::{Check, Replay};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::run::exit_of;
 use super::select::{self, Selected};
 use crate::engine::Outcome;
-use crate::history::Event;
-use crate::history::file;
-use crate::oracle::Oracle;
 use crate::report;
-use crate::scenario;
 use crate::search::{self, CaseResult, Engine};
 use crate::serve;
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use lock_judge::scenario::{Case, File, Override, nearest};
+use redis_sim::profile::{PROFILES, Profile};
+
 use super::exit::Stop;
-use crate::master::profile::{PROFILES, Profile};
-use crate::scenario::{self, Case, File, Override, nearest};
+use crate::library;
 
 /// Folder of scenarios that is used, if it exists, instead of the built-in ones.
 const FOLDER: &str = "scenarios";
@@ -32,9 +34,9 @@ impl Library {
     pub(super) fn load() -> Result<Self, Stop> {
         let folder = Path::new(FOLDER);
         let (files, origin) = if folder.is_dir() {
-            (scenario::load(folder), "./scenarios")
+            (library::load(folder), "./scenarios")
         } else {
-            (scenario::embedded(), "built in")
+            (library::embedded(), "built in")
         };
         Ok(Self { files: files.map_err(Stop::usage)?, origin })
     }
@@ -110,7 +112,7 @@ pub(super) fn select(
             }
             (Selector::Path(path, slug), _) => {
                 let path = Path::new(path);
-                let files = scenario::load(path).map_err(Stop::usage)?;
+                let files = library::load(path).map_err(Stop::usage)?;
                 let by = if path.is_file() { By::File } else { By::Folder };
                 selection.add_files(&files, slug, by)?;
             }

@@ -1,5 +1,7 @@
 //! `serve`: serves masters on loopback TCP.
 
+use lock_judge::scenario::Case;
+
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
@@ -7,9 +9,9 @@ use super::replay::the_one;
 use super::run::exit_of;
 use super::select;
 use crate::report;
-use crate::scenario::Case;
 use crate::search::{CaseResult, Observed};
 use crate::serve::{Fleet, Refusal, Setup, Verdict};
+use crate::terms;
 
 /// Scenario that is served if none is named: masters and a network without faults.
 const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without faults\"\n\
@@ -19,7 +21,7 @@ const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without fau
 /// Serves until asked to end, then judges the run.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
-    let profile = arguments.profile.unwrap_or_else(|| case.scenario.cluster.server.into());
+    let profile = arguments.profile.unwrap_or_else(|| terms::profile(case.scenario.cluster.server));
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {
@@ -58,7 +60,8 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
             the_one(which, cases)?.case
         }
         None => {
-            let file = crate::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
+            let file =
+                lock_judge::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
             let cases = file.cases(&arguments.settings.overrides).map_err(Stop::usage)?;
             let mut case = cases.into_iter().next().expect("the file has a base");
             // The client in `PLAIN` only makes the scenario valid. Real clients connect over TCP.

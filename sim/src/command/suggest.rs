@@ -2,9 +2,9 @@
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
+use lock_judge::scenario::nearest;
 
 use super::arguments::Arguments;
-use crate::scenario::nearest;
 
 /// Adds the nearest command to an error about an unknown one. The parser's own measure finds no
 /// command for two swapped letters of a short word.

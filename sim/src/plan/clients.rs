@@ -1,11 +1,12 @@
 //! The operations of the applications, and the subjects that they use.
 
-use redlock_protocol::RetryDelay;
+use lock_judge::history::ClientId;
+use lock_judge::ids::IdVec;
+use lock_judge::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step, WORKER};
+
+use crate::terms;
 
 use super::{Plan, Unplannable};
-use crate::history::ClientId;
-use crate::ids::IdVec;
-use crate::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step, WORKER};
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
 };
@@ -64,9 +65,9 @@ impl Plan {
         let settings = Settings {
             nodes,
             ttl,
-            drift: redlock_protocol::Drift::from(scenario.lock.drift).of(ttl),
+            drift: terms::drift(scenario.lock.drift).of(ttl),
             node_timeout: scenario.lock.node_timeout.duration(),
-            retry: RetryDelay::from(scenario.lock.retry),
+            retry: terms::retry(scenario.lock.retry),
             extensions_max: scenario.lock.extensions_max,
             plain_extensions: scenario.lock.plain_extensions,
         };

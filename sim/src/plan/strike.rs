@@ -1,8 +1,8 @@
 //! A fault at one of its hosts: its effect there, its beginning and its end.
 
-use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
-use crate::ids::ServerId;
-use crate::scenario::{AttemptStep, Lost, Message};
+use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
+use lock_judge::ids::ServerId;
+use lock_judge::scenario::{AttemptStep, Lost, Message};
 
 /// Beginning of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

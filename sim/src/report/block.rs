@@ -1,11 +1,12 @@
 //! Text of a violation for a terminal.
 
+use lock_judge::history::Event;
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::{Case, Property};
+use lock_judge::text;
+
 use super::story::{self, Clause};
 use super::timeline::Timeline;
-use crate::history::Event;
-use crate::oracle::Violation;
-use crate::scenario::{Case, Property};
-use crate::text;
 
 /// Maximum number of lines of a block; below, their maximum width in characters.
 const LINES_MAX: usize = 25;

@@ -1,11 +1,11 @@
 //! Chart of each clock's offset from true time, drawn with plotters.
 
+use lock_judge::history::{ClockKind, HostId, Segment};
+use lock_judge::text;
 use plotters::prelude::*;
 
 use super::svg::tick_label;
 use super::timeline::Timeline;
-use crate::history::{ClockKind, HostId, Segment};
-use crate::text;
 
 /// Smallest offset that is drawn, in nanoseconds. Masters tick in milliseconds, so smaller offsets
 /// mean nothing.

@@ -1,10 +1,11 @@
 //! The events of a run for a terminal.
 
+use lock_judge::history::Event;
+use lock_judge::scenario::Case;
+use lock_judge::text;
+
 use super::timeline::Timeline;
 use super::words;
-use crate::history::Event;
-use crate::scenario::Case;
-use crate::text;
 
 /// Formats every event of a run as a line: index, true time in seconds, host, and what happened.
 #[must_use]

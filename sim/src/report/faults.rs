@@ -1,9 +1,10 @@
 //! Sentences about the effect of a fault in one run.
 
+use lock_judge::history::HostId;
+use lock_judge::scenario::{Family, Scenario};
+use lock_judge::text;
+
 use super::timeline::{FaultWindow, Timeline};
-use crate::history::HostId;
-use crate::scenario::{Family, Scenario};
-use crate::text;
 
 /// Describes the effect and the time of a fault, as the clause that follows "because".
 pub(super) fn because(scenario: &Scenario, trouble: &FaultWindow) -> String {

@@ -1,13 +1,14 @@
 //! Hand-written runs. Their content is known exactly, so that tests can compare the reports with
 //! it.
 
-use super::Played;
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
     NodeIds, OpKind, Settlement, Writer,
 };
-use crate::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
-use crate::scenario::{Case, Expectation, Property, Scenario, Verdict};
+use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
+use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
+
+use super::Played;
 use crate::search::{CaseResult, Observed, PropertyResult};
 
 const MS: u64 = 1_000_000;

@@ -7,11 +7,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use lock_judge::history::HistoryHash;
+use lock_judge::scenario::Property;
 use serde::{Deserialize, Serialize};
 
 use super::{Played, page, results};
-use crate::history::HistoryHash;
-use crate::scenario::Property;
 use crate::search::Observed;
 
 /// Maximum number of pages of a gallery.

@@ -1,11 +1,12 @@
 //! Ownership chart: leases, keys and critical sections over true time, drawn to scale.
 
+use lock_judge::history::{HostId, Writer};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::FaultKind;
+use lock_judge::text;
+
 use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
 use super::timeline::{FaultWindow, Key, Timeline};
-use crate::history::{HostId, Writer};
-use crate::oracle::Violation;
-use crate::scenario::FaultKind;
-use crate::text;
 
 mod clients;
 mod nodes;

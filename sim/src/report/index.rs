@@ -1,11 +1,11 @@
 //! The index page: the cases that failed, then one line for each scenario, by family.
 
+use lock_judge::scenario::Property;
+use lock_judge::text;
 use maud::{Markup, PreEscaped, html};
 
 use super::{Played, page, page_file, results, scenarios};
-use crate::scenario::Property;
 use crate::search::Observed;
-use crate::text;
 
 /// Filters the lines. The page is complete without it.
 const SCRIPT: &str = include_str!("index.js");

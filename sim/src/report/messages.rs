@@ -1,11 +1,12 @@
 //! Space-time diagram of the messages: time runs down, and each host has a lifeline. Vertical
 //! distances follow the order of events, not their duration.
 
+use lock_judge::history::{HostId, NodeId};
+use lock_judge::oracle::Violation;
+use lock_judge::text;
+
 use super::svg::{Area, PX, Svg, width_of};
 use super::timeline::Timeline;
-use crate::history::{HostId, NodeId};
-use crate::oracle::Violation;
-use crate::text;
 
 mod lifelines;
 mod select;

@@ -1,11 +1,11 @@
 //! The page of a scenario: its cases one after the other, each with verdict, story and pictures.
 
+use lock_judge::scenario::{Client, RestartGuard, Scenario, Verdict};
+use lock_judge::text;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{INDEX, Played, results};
-use crate::scenario::{Client, RestartGuard, Scenario, Verdict};
 use crate::search::{CaseResult, Observed, PropertyResult};
-use crate::text;
 
 mod fit;
 mod run;

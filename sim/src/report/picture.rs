@@ -1,8 +1,9 @@
 //! Chart of the debate of 2016: the effect on the lock and on the resource of a pause before each
 //! step of an acquisition.
 
+use lock_judge::scenario::{At, AttemptStep, Case, Checks, Property};
+
 use super::svg::{Area, PX, Svg, escape};
-use crate::scenario::{At, AttemptStep, Case, Checks, Property};
 use crate::search::{CaseResult, Observed};
 
 /// Subject of a row, and the place where it is judged.

@@ -1,7 +1,8 @@
 //! The table of the README: each assumption that a scenario breaks, and the verdicts of the literal
 //! algorithm, of this client, and with fencing tokens.
 
-use crate::scenario::Property;
+use lock_judge::scenario::Property;
+
 use crate::search::{CaseResult, Observed, PropertyResult};
 
 /// One line of the table: an assumption, and the cases that break it.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lock_judge::oracle::Counters;
+use lock_judge::scenario::{Case, Expectation, Property};
 use serde::{Deserialize, Serialize};
 
 use super::Played;
-use crate::oracle::Counters;
-use crate::scenario::{Case, Expectation, Property};
 use crate::search::{Failure, Observed, PropertyResult};
 
 /// Version of the format.

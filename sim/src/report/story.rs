@@ -1,12 +1,13 @@
 //! The story of a run in words: the holder and the time of each lease, the node on which a key
 //! ended early, and the fault that caused it.
 
+use lock_judge::history::{AttemptId, ClientId, Settlement};
+use lock_judge::oracle::{Blame, Violation};
+use lock_judge::scenario::Property;
+use lock_judge::text;
+
 use super::timeline::{Absence, AbsenceKind, Attempt, Moment, Timeline};
 use super::words;
-use crate::history::{AttemptId, ClientId, Settlement};
-use crate::oracle::{Blame, Violation};
-use crate::scenario::Property;
-use crate::text;
 
 mod because;
 mod continuity;

@@ -132,7 +132,7 @@ impl Scale {
 
 /// Formats the label of a tick as briefly as possible: `2 s`, `250 ms`.
 pub(super) fn tick_label(at_ns: u64) -> String {
-    crate::text::length(at_ns)
+    lock_judge::text::length(at_ns)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The events of a run as a table.
 
+use lock_judge::history::EventKind;
+use lock_judge::text;
 use maud::{Markup, html};
 
 use super::timeline::Timeline;
 use super::words;
-use crate::history::EventKind;
-use crate::text;
 
 /// The range of events that the table shows, and the number of all events.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
+use lock_judge::history::{AttemptId, ClientId, NodeId};
+use lock_judge::oracle::{Blamed, Counters};
+use lock_judge::scenario::{Expectation, Verdict};
+use lock_judge::testing::{header, histories};
 use proptest::prelude::*;
 
 use super::*;
-use crate::history::file::tests::{header, histories};
-use crate::history::{AttemptId, ClientId, NodeId};
-use crate::oracle::{Blamed, Counters};
-use crate::scenario::{Expectation, Verdict};
 use crate::search::{Observed, PropertyResult};
 
 #[test]
@@ -134,7 +134,7 @@ fn the_sweep_shows_what_was_played_and_nothing_else() {
         node: node.map(str::to_owned),
         violated,
     };
-    use crate::scenario::AttemptStep;
+    use lock_judge::scenario::AttemptStep;
     let cells = [
         cell(AttemptStep::T2, None, false),
         cell(AttemptStep::Enter, None, true),

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId, NodeIds,
     OpKind, Refusal, Rejection, Segment, Settlement, Writer,
 };
-use crate::scenario::Scenario;
+use lock_judge::scenario::Scenario;
 
 mod belief;
 mod reader;

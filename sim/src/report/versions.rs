@@ -5,9 +5,10 @@
 
 use core::fmt::Write as _;
 
+use lock_judge::oracle::Judgement;
+use lock_judge::scenario::{Case, File, Override, Problems, Property};
+
 use crate::engine::event::Engine;
-use crate::oracle::Judgement;
-use crate::scenario::{Case, File, Override, Problems, Property};
 
 /// Number of seeds. Enough to show a verdict that every seed has; the scenarios' own tests play all
 /// of them.

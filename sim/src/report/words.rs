@@ -1,11 +1,12 @@
 //! Descriptions of events, for the table of a page.
 
-use super::timeline::Timeline;
-use crate::history::{
+use lock_judge::history::{
     Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, OpKind, Refusal,
     Rejection, Settlement, Writer,
 };
-use crate::text;
+use lock_judge::text;
+
+use super::timeline::Timeline;
 
 /// Name of a command in pictures.
 pub(super) const fn op(op: OpKind) -> &'static str {

@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use crate::history::FaultId;
-use crate::oracle::{Counters, Violation};
-use crate::scenario::{Case, Expectation, Property, Verdict};
+use lock_judge::history::FaultId;
+use lock_judge::oracle::{Counters, Violation};
+use lock_judge::scenario::{Case, Expectation, Property, Verdict};
 
 /// Observed verdict on one property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use bytes::Bytes;
+use lock_judge::history::NodeId;
+use lock_judge::ids::IdVec;
+use redis_sim::profile::Profile;
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Server, Session, Turn};
+use redis_sim::{Master, Storage, Writer};
 use tokio::runtime::{Builder, Runtime};
 
 use super::identity;
@@ -18,12 +24,6 @@ use super::node::Process;
 use super::node::{MessageDelays, Node, NodeParts};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::NodeId;
-use crate::ids::IdVec;
-use crate::master::profile::Profile;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Server, Session, Turn};
-use crate::master::{Master, Storage, Writer};
 use crate::world::Choices;
 
 /// The default port of Redis.
@@ -117,7 +117,7 @@ impl Alone {
         let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
-        let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
+        let wall_ns = clocks.read(lock_judge::history::ClockKind::Wall, 0);
         let run_id = identity::run_id(NodeId(0), 0);
         let mut server =
             Server::new(Master::new(Storage::default(), run_id, wall_ns / 1_000_000), profile);

@@ -12,6 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lock_judge::history::{ClientId, ClockKind, NodeId};
+use lock_judge::ids::IdVec;
+use redis_sim::Disk;
+use redis_sim::resp::Value;
+use redis_sim::server::{Server, Session};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -23,11 +28,6 @@ use super::pushes::Pushes;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::{ClientId, ClockKind, NodeId};
-use crate::ids::IdVec;
-use crate::master::Disk;
-use crate::master::resp::Value;
-use crate::master::server::{Server, Session};
 use crate::world::key_ended;
 use crate::world::{Choice, Choices, HostClocks, Label};
 
@@ -266,7 +266,7 @@ impl Node {
     }
 
     /// Records the end of a key, if it is the lock's.
-    pub(super) fn tell_of(&self, ended: &crate::master::Ended) {
+    pub(super) fn tell_of(&self, ended: &redis_sim::Ended) {
         if let Some(recorder) = &self.recorder
             && recorder.is_key(&ended.key)
         {

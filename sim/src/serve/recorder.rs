@@ -9,17 +9,17 @@ mod log;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, OpKind, Writer};
+use lock_judge::scenario::CLIENTS_MAX;
+use redis_sim::Change;
+use redis_sim::server::Touched;
 use tokio::sync::Notify;
 
 use self::log::preliminary;
 pub(super) use self::log::{Entry, Log, What, number_of};
 use super::meaning;
 use super::run_clock::RunClock;
-use crate::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, OpKind, Writer};
 use crate::keys::writer_of;
-use crate::master::Change;
-use crate::master::server::Touched;
-use crate::scenario::CLIENTS_MAX;
 use crate::world::key_ended;
 
 /// Maximum number of workers. One client is left for connections that never gave a name.
@@ -259,7 +259,8 @@ impl Recorder {
         if resource != self.resource.as_bytes() {
             return Err(Disbelief::OtherResource);
         }
-        let name = core::str::from_utf8(who).ok().filter(|name| crate::scenario::is_name(name));
+        let name =
+            core::str::from_utf8(who).ok().filter(|name| lock_judge::scenario::is_name(name));
         let name = name.ok_or(Disbelief::Name)?;
         if let Some(place) = log.workers.iter().position(|known| known == name) {
             return Ok(ClientId::at(place));

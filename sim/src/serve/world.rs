@@ -9,6 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_judge::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
+use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::scenario::Case;
+use redis_sim::server::Server;
+use redis_sim::{Persistence, SmallBytes};
 use tokio::sync::Notify;
 
 use super::node::Node;
@@ -16,13 +21,8 @@ use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use super::{Setup, identity};
-use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
-use crate::ids::{IdVec, ServerId, StrikeId};
 use crate::keys::writer_of;
-use crate::master::SmallBytes;
-use crate::master::server::Server;
 use crate::plan::Plan;
-use crate::scenario::{Case, Persistence};
 
 /// The world of one run.
 pub(super) struct World {

@@ -2,7 +2,7 @@
 
 use redlock_protocol::{Introduction, NodeMask, Token};
 
-use crate::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
+use lock_judge::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use lock_judge::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::policy::nanos;
@@ -14,7 +15,6 @@ use super::{
     Action, CommandKind, Connect, Delivered, FreshAttempt, Now, Patience, Profile, Reply,
     ReplyValue, Route, Settings,
 };
-use crate::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 const MS_NS: u64 = 1_000_000;
 

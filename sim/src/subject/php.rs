@@ -13,14 +13,14 @@ mod calls;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use lock_judge::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
+use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use self::calls::after;
 use super::{
     Action, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue, Route, Settings,
 };
-use crate::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
-use crate::ids::IdVec;
 
 /// Number of tries in one call of `lock()`; they share a token.
 const TRIES: u32 = 3;

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use redlock_protocol::RetryDelay;
 
-use crate::history::ClockKind;
+use lock_judge::history::ClockKind;
 
 /// The rules by which a client locks. Each field is a decision that some published client got
 /// wrong, or that the next version of the lock improved.

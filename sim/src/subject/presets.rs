@@ -218,7 +218,7 @@ fn redlock_extending(name: &str) -> Option<Policy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::SUBJECTS;
+    use lock_judge::scenario::{OWN_CONNECTIONS, SUBJECTS};
 
     #[test]
     fn every_name_has_a_kind_and_one_is_ours() {
@@ -227,6 +227,14 @@ mod tests {
             assert_eq!(kind(name) == Some(Kind::Ours), name == "redlock", "{name}");
         }
         assert_eq!(kind("redlok"), None);
+    }
+
+    #[test]
+    fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
+        for name in SUBJECTS {
+            let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
+            assert_eq!(OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
+        }
     }
 
     #[test]

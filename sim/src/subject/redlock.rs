@@ -1,19 +1,20 @@
 //! This project's own client: the production protocol, driven as the tokio shell drives it.
 
+use crate::terms;
 use core::time::Duration;
 
+use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
+use lock_judge::ids::PerNode;
+use lock_judge::scenario::{Acquire, Lock};
 use redlock_protocol::{
     self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
     Limit, LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
-    RetryDelay, Token,
+    Token,
 };
 
 use super::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
 };
-use crate::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
-use crate::ids::PerNode;
-use crate::scenario::{Acquire, Lock};
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
 
@@ -54,17 +55,17 @@ impl RedlockClient {
         fleet_max_ttl: Duration,
         nodes: usize,
     ) -> Self {
-        let drift = redlock_protocol::Drift::from(lock.drift);
+        let drift = terms::drift(lock.drift);
         let link = LinkConfig {
             node_timeout: lock.node_timeout.duration(),
             connect_timeout: Duration::from_millis(500),
-            restart_guard: lock.restart_guard.into(),
+            restart_guard: terms::restart_guard(lock.restart_guard),
             fleet_max_ttl,
             drift,
             introduction_max_age: Duration::from_secs(1),
         };
         let cold = NodeSet::new(&vec![link; nodes]);
-        let retry = RetryDelay::from(lock.retry);
+        let retry = terms::retry(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
             ttl,

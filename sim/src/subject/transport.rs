@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use lock_judge::history::{AttemptId, NodeId};
 use redlock_protocol::Token;
 
 use super::{Action, CommandKind, Connect, Route};
-use crate::history::{AttemptId, NodeId};
 
 /// Lane on which a resending driver sends a SET again.
 const SPARE_LANE: u16 = 1;

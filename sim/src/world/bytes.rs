@@ -1,13 +1,14 @@
 //! Execution of requests if clients speak bytes: the servers' sessions read the bytes, and decide
 //! what to answer.
 
+use lock_judge::history::{AttemptId, OpKind, Writer};
+use lock_judge::ids::{ConnectionId, ServerId};
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Touched, Turn};
+use redis_sim::{self, Change, Effect, Entry, Executed};
+
 use super::World;
-use crate::history::{AttemptId, OpKind, Writer};
-use crate::ids::{ConnectionId, ServerId};
 use crate::keys::tag_of;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Touched, Turn};
-use crate::master::{self, Change, Effect, Entry, Executed};
 use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
@@ -155,10 +156,10 @@ fn is_not_serving(text: &[u8]) -> bool {
 
 /// Returns the result of a request that left the key unchanged; `stored` is the key.
 fn nothing_done(stored: Option<&Entry>) -> Executed {
-    let before = stored.map_or(master::Writer::Nobody, |entry| entry.writer);
+    let before = stored.map_or(redis_sim::Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
     let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
-    Executed { reply: master::Reply::Nil, expired: None, effect, ended: None }
+    Executed { reply: redis_sim::Reply::Nil, expired: None, effect, ended: None }
 }
 
 /// Combines the results of two consecutive steps on a key.

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::history::{ClientId, ClientIds};
-use crate::ids::{ConnectionId, IdVec};
+use lock_judge::history::{ClientId, ClientIds};
+use lock_judge::ids::{ConnectionId, IdVec};
+
 use crate::subject::Reply;
 
 /// An input that a client's kernel passes to its process.

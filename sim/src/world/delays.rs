@@ -1,11 +1,12 @@
 //! The delays that faults add to messages.
 
+use lock_judge::history::{HostId, OpKind};
+use lock_judge::scenario::Message;
+
 use super::network::Arrival;
 use super::packet::Packet;
-use crate::history::{HostId, OpKind};
 use crate::plan::FaultEffect;
 use crate::resource::StoreRequest;
-use crate::scenario::Message;
 
 /// The faults that delay messages now.
 #[derive(Debug, Default)]

@@ -6,14 +6,15 @@
 //! `always`: the process syncs before it replies, and does nothing else meanwhile. Requests that
 //! arrive during a sync are executed after it, in one turn, and share the next sync.
 
+use lock_judge::history::EventKind;
+use lock_judge::ids::{ConnectionId, ServerId};
+use redis_sim::Persistence;
+
 use super::agenda::DiskTurn;
 use super::choice::{Choice, Label};
 use super::network::{Arrival, Direction};
 use super::packet::Packet;
 use super::{Due, World};
-use crate::history::EventKind;
-use crate::ids::{ConnectionId, ServerId};
-use crate::scenario::Persistence;
 use crate::subject::Reply;
 
 /// Longest time that a write waits for a sync under way.

@@ -2,19 +2,19 @@
 
 use core::time::Duration;
 
+use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::scenario::AttemptStep;
+use redis_sim::{
+    self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
+};
 use redlock_protocol::{Introduction, RunId, Token};
 
 use super::World;
 use super::cluster::Role;
 use super::key_events::key_ended;
-use crate::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
-use crate::ids::{ConnectionId, ServerId};
 use crate::keys::{tag_of, writer_of};
-use crate::master::{
-    self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
-};
 use crate::native;
-use crate::scenario::AttemptStep;
 use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
@@ -214,7 +214,7 @@ impl World {
         let wall_ms = self.wall_ms(server);
         let incr = Command::Key { key: &self.plan.counter_key, command: KeyCommand::Incr };
         match self.cluster[server].redis.execute(incr, wall_ms, tag_of(writer)).reply {
-            master::Reply::Integer(count) => ReplyValue::Integer(count),
+            redis_sim::Reply::Integer(count) => ReplyValue::Integer(count),
             _ => ReplyValue::Error,
         }
     }
@@ -262,22 +262,22 @@ impl World {
     }
 }
 
-fn value_of(reply: &master::Reply, request: &Request) -> ReplyValue {
+fn value_of(reply: &redis_sim::Reply, request: &Request) -> ReplyValue {
     match reply {
         // With `NX … GET` a nil reply means that the key was missing and was set.
-        master::Reply::Nil if matches!(request.kind, CommandKind::SetOrShow { .. }) => {
+        redis_sim::Reply::Nil if matches!(request.kind, CommandKind::SetOrShow { .. }) => {
             ReplyValue::Ok
         }
-        master::Reply::Bulk(held) => {
+        redis_sim::Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];
             let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
             token.map_or(ReplyValue::Error, |token| ReplyValue::Value { token, own })
         }
-        master::Reply::Error(_) => ReplyValue::Error,
-        master::Reply::Integer(value) => ReplyValue::Integer(*value),
-        master::Reply::Introduction(_) => unreachable!("INFO was not asked"),
-        master::Reply::Nil => ReplyValue::Nil,
-        master::Reply::Ok => ReplyValue::Ok,
+        redis_sim::Reply::Error(_) => ReplyValue::Error,
+        redis_sim::Reply::Integer(value) => ReplyValue::Integer(*value),
+        redis_sim::Reply::Introduction(_) => unreachable!("INFO was not asked"),
+        redis_sim::Reply::Nil => ReplyValue::Nil,
+        redis_sim::Reply::Ok => ReplyValue::Ok,
     }
 }
 

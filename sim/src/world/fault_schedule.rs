@@ -1,11 +1,12 @@
 //! The faults that have not begun, and those that have not ended.
 
+use lock_judge::history::{AttemptId, ClockKind, HostId, NodeId};
+use lock_judge::ids::{IdVec, StrikeId};
+use lock_judge::scenario::AttemptStep;
+
 use super::agenda::{Agenda, Due};
 use super::clocks::Clocks;
-use crate::history::{AttemptId, ClockKind, HostId, NodeId};
-use crate::ids::{IdVec, StrikeId};
 use crate::plan::{Begin, Death, End, FaultEffect, Plan};
-use crate::scenario::AttemptStep;
 
 /// A restart whose delay is measured on a clock of its host.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,15 @@
 //! Effects of faults at their beginning and at their end.
 
+use lock_judge::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
+use lock_judge::ids::StrikeId;
+use lock_judge::scenario::{AttemptStep, Lost};
+use redis_sim::{Ended, Master};
+
 use super::clients::Input;
 use super::key_events::key_ended;
 use super::network::ConnectionState;
 use super::{Due, World};
-use crate::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
-use crate::ids::StrikeId;
-use crate::master::{Ended, Master};
 use crate::plan::{End, FaultEffect, Manner};
-use crate::scenario::{AttemptStep, Lost};
 
 impl World {
     /// Begins the faults that wait for this step of an attempt.

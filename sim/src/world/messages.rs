@@ -1,12 +1,13 @@
 //! Messages: how they leave, and what becomes of them where they arrive.
 
+use lock_judge::history::EventKind;
+use lock_judge::ids::{ConnectionId, ServerId};
+
 use super::World;
 use super::choice::{Choice, Label};
 use super::clients::Input;
 use super::network::{Arrival, ConnectionState, Direction};
 use super::packet::{Packet, meaning};
-use crate::history::EventKind;
-use crate::ids::{ConnectionId, ServerId};
 use crate::resource::{Served, StoreRequest};
 
 impl World {

@@ -1,7 +1,8 @@
 //! The messages on the network.
 
+use lock_judge::history::AttemptId;
+
 use super::network::Arrival;
-use crate::history::AttemptId;
 use crate::resource::StoreRequest;
 use crate::subject::{Reply, Request};
 

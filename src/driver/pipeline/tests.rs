@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
-use super::*;
 use redlock_protocol::{ResourceId, Token};
+
+use super::*;
 
 const RESOURCE: ResourceId = ResourceId(0);
 const NOSCRIPT: Frame<'_> = Frame::Error(b"NOSCRIPT No matching script.");

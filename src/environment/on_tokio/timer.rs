@@ -5,9 +5,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use redlock_protocol::BootInstant;
+
 use super::now;
 use crate::environment::Timer;
-use redlock_protocol::BootInstant;
 
 /// A kernel timer where there is one, else a tokio timer that checks the clock at intervals.
 pub(super) enum TokioTimer {

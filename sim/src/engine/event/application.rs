@@ -1,10 +1,11 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
+use lock_judge::history::EventKind;
+use lock_judge::scenario::AttemptStep;
+
 use super::process::{Held, Process, Waiting};
-use crate::history::EventKind;
 use crate::plan::{Op, PlannedOp};
 use crate::resource::{BLIND, StoreRequest};
-use crate::scenario::AttemptStep;
 use crate::subject::{Now, Patience};
 use crate::world::{Arrival, Direction, Packet, World};
 

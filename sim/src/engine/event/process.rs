@@ -6,10 +6,11 @@
 mod actions;
 mod inputs;
 
-use crate::history::{AttemptId, ClientId, HostId, NodeId};
-use crate::ids::{ConnectionId, IdVec, PerNode};
+use lock_judge::history::{AttemptId, ClientId, HostId, NodeId};
+use lock_judge::ids::{ConnectionId, IdVec, PerNode};
+use lock_judge::scenario::AttemptStep;
+
 use crate::plan::{Plan, PlannedOp, Script};
-use crate::scenario::AttemptStep;
 use crate::subject::{Action, Now, Route, Subject};
 use crate::world::World;
 

@@ -1,11 +1,12 @@
 //! Effects of faults, seen in the histories of small scenarios.
 
-use super::Engine;
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, Event, EventKind, HostId, KeyEnd, NodeId, OpKind,
     Settlement,
 };
-use crate::scenario::{Case, Scenario};
+use lock_judge::scenario::{Case, Scenario};
+
+use super::Engine;
 
 mod clients;
 mod durability;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use lock_judge::history::{AttemptId, ClientId, EventKind, Refusal};
+use lock_judge::scenario::{Acquire, AttemptStep};
 use redlock_client::environment::Environment;
 use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::shared::{Due, Shared};
-use crate::history::{AttemptId, ClientId, EventKind, Refusal};
 use crate::plan::{Op, PlannedOp, Script};
 use crate::resource::{BLIND, StoreRequest};
-use crate::scenario::{Acquire, AttemptStep};
 use crate::world::{Arrival, Direction, Input, Packet};
 
 /// The lease that the application holds.

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+use lock_judge::history::ClientId;
+use lock_judge::scenario::{self, AttemptStep};
 use redlock_client::environment::{BoxFuture, Environment};
 use redlock_client::observe::Observer;
 use redlock_client::{Builder, Redlock, RestartGuard};
@@ -15,9 +17,8 @@ use super::environment::HostEnvironment;
 use super::names::node_name;
 use super::observer::HistoryObserver;
 use super::shared::{Phase, Shared, State};
-use crate::history::ClientId;
 use crate::plan::{Plan, PlannedOp};
-use crate::scenario::{self, AttemptStep};
+use crate::terms;
 
 /// Returns the builder of a client, without an environment. The probe has the first client's.
 pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
@@ -34,7 +35,7 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
         .min_validity(lock.min_validity.duration())
         .restart_guard(restart_guard(lock.restart_guard))
         .extensions_max(lock.extensions_max)
-        .tuning(lock.drift.into(), lock.retry.into())
+        .tuning(terms::drift(lock.drift), terms::retry(lock.retry))
 }
 
 fn restart_guard(guard: scenario::RestartGuard) -> RestartGuard {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_client::OwnerToken;
-use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
-use redlock_protocol::{BootInstant, Drift, NodeCount};
-
-use super::shared::{ClientHost, Line, Shared, State};
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
 };
-use crate::scenario::AttemptStep;
+use lock_judge::scenario::AttemptStep;
+use redlock_client::OwnerToken;
+use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
+use redlock_protocol::{BootInstant, NodeCount};
+
+use super::shared::{ClientHost, Line, Shared, State};
 use crate::subject::{CommandKind, Request, settlement};
+use crate::terms;
 
 /// Observer of the client at a place.
 pub(super) struct HistoryObserver {
@@ -113,7 +114,7 @@ impl HistoryObserver {
             clock: ClockKind::Boot,
             t1_local_ns: t1.as_nanos(),
             ttl_ns: ttl.as_nanos() as u64,
-            drift_ns: Drift::from(plan.scenario.lock.drift).of(ttl).as_nanos() as u64,
+            drift_ns: terms::drift(plan.scenario.lock.drift).of(ttl).as_nanos() as u64,
             needed: nodes.quorum() as u8,
         });
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lock_judge::scenario::{AttemptStep, Span};
 use redlock_client::environment::TokioEnvironment;
 
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
 use crate::plan::{Begin, FaultEffect, Plan, PlannedFault};
-use crate::scenario::{AttemptStep, Span};
 
 /// One tick for each direction.
 const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);

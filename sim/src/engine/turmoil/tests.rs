@@ -1,19 +1,19 @@
 use std::io::ErrorKind;
 use std::task::Poll;
 
+use lock_judge::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::oracle::{Blame, Judgement, Violation};
+use lock_judge::scenario::{Property, Span};
 use redlock_client::scripts::RELEASE;
 
 use super::shared::{Readable, Shared, State};
 use super::*;
-use crate::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
-use crate::ids::{ConnectionId, ServerId};
-use crate::oracle::{Blame, Judgement, Violation};
-use crate::scenario::{Property, Span, embedded};
 use crate::subject::{CommandKind, Request, token_of};
 
 /// Returns the case `slug` of the scenario `name`; an empty `slug` means the base case.
 fn case(name: &str, slug: &str) -> Case {
-    let files = embedded().unwrap();
+    let files = crate::library::embedded().unwrap();
     let file = files.iter().find(|file| file.scenario().name == name).unwrap();
     let cases = file.cases(&[]).unwrap();
     cases.into_iter().find(|case| case.slug.as_deref().unwrap_or("") == slug).unwrap()
@@ -60,7 +60,7 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
 fn failover_breaks_a_false_promise_and_not_the_quarantine() {
     let (outcome, _) = play(&case("replica-within-redlock", ""));
     let overlap = violation(&outcome, Property::MutualExclusion);
-    let node = crate::history::HostId(2);
+    let node = lock_judge::history::HostId(2);
     assert!(overlap.blamed.iter().eq([Blame::Amnesia(node)]), "{overlap:?}");
     let (outcome, history) = play(&case("restart-without-persistence", "quarantine"));
     assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds);
@@ -144,7 +144,7 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     hasty.scenario.lock.node_timeout = Span::from_ms(2);
     assert_eq!(refused(&hasty), format!("{cannot}`node-timeout = \"2ms\"`, no two ticks"));
     let mut newer = case("canonical", "");
-    newer.scenario.cluster.server = crate::scenario::Server::Redis84;
+    newer.scenario.cluster.server = lock_judge::scenario::Server::Redis84;
     assert_eq!(refused(&newer), format!("{cannot}`plain-extensions = false` on this server"));
 }
 

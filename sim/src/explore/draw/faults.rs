@@ -1,14 +1,15 @@
 //! Draws the faults. Each plan switches a random subset of the kinds on: a plan with few kinds has
 //! more of each, and faults of one kind in a row reach what a mixture does not.
 
-use super::Sketch;
-use crate::explore::assumptions::{Assumption, dies, longest_key};
-use crate::explore::limits;
-use crate::scenario::{
+use lock_judge::scenario::{
     At, AttemptPoint, AttemptStep, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault,
     FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence, RestartGuard,
     Restarting, SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
 };
+
+use super::Sketch;
+use crate::explore::assumptions::{Assumption, dies, longest_key};
+use crate::explore::limits;
 
 const FAULTS_MAX: u64 = 8;
 

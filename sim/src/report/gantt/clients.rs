@@ -1,11 +1,12 @@
 //! The rows of the clients: belief, sections, attempts, writes.
 
+use lock_judge::history::ClientId;
+use lock_judge::text;
+
 use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
-use crate::history::ClientId;
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
-use crate::text;
 
 const BAR_TOP: i64 = 6 * PX;
 const BAR: i64 = 28 * PX;

@@ -1,10 +1,11 @@
 //! The rows of the masters and of the protected resource.
 
+use lock_judge::history::{KeyEnd, NodeId, Writer};
+use lock_judge::text;
+
 use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
-use crate::history::{KeyEnd, NodeId, Writer};
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Key, Timeline};
-use crate::text;
 
 const BAR_TOP: i64 = 5 * PX;
 const BAR: i64 = 16 * PX;

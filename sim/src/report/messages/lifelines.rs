@@ -1,7 +1,8 @@
 //! State of the hosts along their lifelines: beliefs, keys, absences and faults.
 
+use lock_judge::history::{Id, KeyEnd, Writer};
+
 use super::{PX, STEP, Sheet, WIDTH};
-use crate::history::{Id, KeyEnd, Writer};
 use crate::report::svg::Area;
 use crate::report::timeline::{Attempt, Timeline};
 

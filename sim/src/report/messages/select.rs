@@ -1,7 +1,8 @@
 //! Selection of the messages that a diagram shows.
 
-use crate::history::{AttemptId, HostId, Rejection};
-use crate::oracle::Violation;
+use lock_judge::history::{AttemptId, HostId, Rejection};
+use lock_judge::oracle::Violation;
+
 use crate::report::timeline::{Command, Timeline, Write};
 use crate::report::words;
 

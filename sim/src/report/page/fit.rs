@@ -1,12 +1,12 @@
 //! Fits a page into its size limit. The text of every case is always shown. Pictures are added
 //! while there is room: first for cases whose verdicts no earlier case has, then for the others.
 
+use lock_judge::scenario::Property;
 use maud::{Markup, PreEscaped};
 
 use super::run::{self, Run};
 use super::{case, setting};
 use crate::report::Played;
-use crate::scenario::Property;
 use crate::search::Observed;
 
 /// Approximate maximum size of the cases of a page, in bytes.

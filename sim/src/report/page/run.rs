@@ -1,16 +1,16 @@
 //! One run on a page: its replay command, story, pictures and events.
 
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Property;
+use lock_judge::text;
 use maud::{Markup, PreEscaped, html};
 
 use super::{Detail, anchor};
-use crate::oracle::Violation;
 use crate::report::story::{self, Clause, Story};
 use crate::report::table::{self, Window};
 use crate::report::timeline::Timeline;
 use crate::report::{Played, clocks, gantt, history_file, messages, replay_command};
-use crate::scenario::Property;
 use crate::search::CaseResult;
-use crate::text;
 
 /// A run that a page shows.
 pub(super) struct Run<'p> {

@@ -1,13 +1,14 @@
 //! Explains why two leases overlap: for each node, why the later lease got the node's vote while
 //! the earlier lease was believed.
 
+use lock_judge::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Family;
+use lock_judge::text;
+
 use super::{Clause, stop_before};
-use crate::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
-use crate::oracle::Violation;
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
-use crate::scenario::Family;
-use crate::text;
 
 /// Explains, for every node that both leases counted, why the node could vote twice.
 pub(super) fn shared_nodes(

@@ -1,11 +1,12 @@
 //! Explains why an extended lease was not exclusive throughout: another lease was granted in
 //! between.
 
+use lock_judge::history::{NodeId, NodeIds};
+use lock_judge::oracle::Violation;
+use lock_judge::text;
+
 use super::{Clause, because};
-use crate::history::{NodeId, NodeIds};
-use crate::oracle::Violation;
 use crate::report::timeline::{Attempt, Moment, Timeline};
-use crate::text;
 
 /// Returns the headline, and the clauses that explain it.
 pub(super) fn tell(

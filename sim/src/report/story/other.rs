@@ -1,14 +1,15 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
+use lock_judge::history::{AttemptId, EventKind, Writer};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Family;
+use lock_judge::scenario::Property;
+use lock_judge::text;
+
 use super::continuity::made_again;
 use super::{Clause, because, stop_before};
-use crate::history::{AttemptId, EventKind, Writer};
-use crate::oracle::Violation;
 use crate::report::timeline::{Extension, Timeline, Write};
 use crate::report::{faults, words};
-use crate::scenario::Family;
-use crate::scenario::Property;
-use crate::text;
 
 /// Returns the headline, and the clauses that explain it.
 pub(super) fn tell(

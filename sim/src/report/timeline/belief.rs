@@ -1,7 +1,8 @@
 //! Computes the intervals in which a client believes that it holds a lease.
 
+use lock_judge::history::Segment;
+
 use super::Interval;
-use crate::history::Segment;
 
 /// Returns the intervals of `from_ns..until_ns` in which a clock that follows `segments` reads less
 /// than `deadline_local_ns`. There is more than one interval if the clock is set back across the

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use lock_judge::history::{
+    AttemptId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
+};
+use lock_judge::scenario::Scenario;
+
 use super::{
     Absence, AbsenceKind, Attempt, Command, Extension, FaultWindow, Interval, Key, KeyEnded,
     Moment, Timeline, Write, belief,
 };
-use crate::history::{
-    AttemptId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
-};
-use crate::scenario::Scenario;
 
 pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<'a> {
     let mut reader = Reader {
@@ -346,7 +347,7 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
     Attempt {
         id,
         began,
-        clock: crate::history::ClockKind::default(),
+        clock: lock_judge::history::ClockKind::default(),
         t1_local_ns: 0,
         ttl_ns: 0,
         drift_ns: 0,

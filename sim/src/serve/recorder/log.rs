@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use lock_judge::history::{AttemptId, ClientId, EventKind, Id, NodeId, NodeIds};
+use redis_sim::script::Sha;
 
 use super::{Peer, Told};
-use crate::history::{AttemptId, ClientId, EventKind, Id, NodeId, NodeIds};
-use crate::master::script::Sha;
 use crate::serve::meaning::Meaning;
 use crate::serve::run_clock::RunClock;
 

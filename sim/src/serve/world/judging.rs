@@ -1,9 +1,10 @@
 //! Judges the history of a run like any other.
 
+use lock_judge::history::HistoryHash;
+use lock_judge::oracle::Oracle;
+
 use super::World;
 use crate::engine::Outcome;
-use crate::history::HistoryHash;
-use crate::oracle::Oracle;
 use crate::report::{Played, history_file};
 use crate::search;
 use crate::serve::history_builder::{self, BuiltHistory};

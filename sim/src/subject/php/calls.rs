@@ -1,7 +1,8 @@
 //! The calls of the class: what it does node after node, and how each call ends.
 
+use lock_judge::history::{Id, NodeId, Settlement};
+
 use super::{CONNECT_TIMEOUT, FIRST, PhpClient, RETRY_LEAST_MS, RETRY_MOST_MS, State, TRIES, Task};
-use crate::history::{Id, NodeId, Settlement};
 use crate::subject::policy::nanos;
 use crate::subject::{Action, CommandKind, FreshAttempt, Now, Patience, Route};
 

@@ -1,9 +1,9 @@
 //! The steps of the class, call by call.
 
+use lock_judge::history::ClientId;
 use redlock_protocol::RetryDelay;
 
 use super::*;
-use crate::history::ClientId;
 use crate::subject::CommandKind;
 
 const MS: u64 = 1_000_000;

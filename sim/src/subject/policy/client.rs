@@ -5,6 +5,8 @@ mod extension;
 
 use std::collections::VecDeque;
 
+use lock_judge::history::{AttemptId, NodeId, OpKind, Settlement};
+use lock_judge::ids::IdVec;
 use redlock_protocol::Token;
 
 use self::extension::Rounds;
@@ -12,8 +14,6 @@ use super::{
     AfterSet, Clock, Connect, Errors, Expiry, Fencing, LeaseForm, Policy, Quorum, ReleaseTo,
     Settings, TokenFrom, Unlock,
 };
-use crate::history::{AttemptId, NodeId, OpKind, Settlement};
-use crate::ids::IdVec;
 use crate::subject::transport::{Command, Transport};
 use crate::subject::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue, Route,

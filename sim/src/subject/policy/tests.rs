@@ -2,10 +2,10 @@
 
 mod extension;
 
+use lock_judge::history::{AttemptId, ClientId, NodeId, Settlement};
 use redlock_protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
-use crate::history::{AttemptId, ClientId, NodeId, Settlement};
 use crate::subject::{
     Action, CommandKind, FreshAttempt, Kind, Now, Patience, Reply, ReplyValue, Route, kind,
     token_of,

@@ -1,11 +1,13 @@
 //! Actions of a process for its lock client.
 
+use lock_judge::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
+use lock_judge::scenario::AttemptStep;
+
 use super::{Held, Process, Waiting};
-use crate::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
 use crate::plan::Plan;
 use crate::resource::BLIND;
-use crate::scenario::AttemptStep;
 use crate::subject::{Action, Delivered, FreshAttempt, Now, Profile, Request, Route, token_of};
+use crate::terms;
 use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
 
 impl Process {
@@ -94,7 +96,7 @@ impl Process {
         let scenario = &plan.scenario;
         let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
-        let drift = redlock_protocol::Drift::from(scenario.lock.drift);
+        let drift = terms::drift(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
         EventKind::AttemptBegan {

@@ -1,8 +1,9 @@
 //! Inputs of a process: messages, the ends of connections, and timers.
 
+use lock_judge::history::{Answer, ClockKind, EventKind, OpKind};
+use lock_judge::scenario::AttemptStep;
+
 use super::{Process, Waiting};
-use crate::history::{Answer, ClockKind, EventKind, OpKind};
-use crate::scenario::AttemptStep;
 use crate::subject::{ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 

@@ -47,7 +47,7 @@ fn a_fault_that_is_off_changes_nothing() {
 fn a_cold_client_dials_and_introduces_itself_before_it_locks() {
     let text = include_str!("../../../../../benches/two_clients.toml");
     let mut scenario: Scenario = toml::from_str(text).unwrap();
-    scenario.cluster.connections = crate::scenario::Start::Cold;
+    scenario.cluster.connections = lock_judge::scenario::Start::Cold;
     let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
     let mut kept = Vec::new();
     Engine::new(&case).unwrap().run(0, Some(&mut kept));
@@ -81,7 +81,7 @@ fn a_subject_of_one_node_minds_only_that_node() {
 
 #[test]
 fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
-    for subject in crate::scenario::SUBJECTS {
+    for subject in lock_judge::scenario::SUBJECTS {
         let text = format!(
             r#"
             schema = 1

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Poll;
 
+use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::scenario::AttemptStep;
+use redis_sim::resp::{self, Requests};
+
 use super::{Phase, Shared, State};
-use crate::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
-use crate::ids::{ConnectionId, ServerId};
-use crate::master::resp::{self, Requests};
-use crate::scenario::AttemptStep;
 use crate::subject::{CommandKind, Reply, Request};
 use crate::world::{Arrival, Choice, Direction, Label, Packet};
 

@@ -1,15 +1,15 @@
 //! Executes a connection's requests and creates their replies.
 
 use bytes::Bytes;
+use lock_judge::history;
+use redis_sim::Change;
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Server, Touched, Turn};
 
 use super::held::Held;
 use super::waiting::{Kept, Waiting};
 use super::{Arrival, Connection};
-use crate::history;
 use crate::keys::tag_of;
-use crate::master::Change;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Server, Touched, Turn};
 use crate::serve::executor::{Entrance, begins_with};
 use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
 use crate::serve::meaning;

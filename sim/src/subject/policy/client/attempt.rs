@@ -1,10 +1,10 @@
 //! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
+use lock_judge::history::{Id, NodeId, Settlement};
+use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::{State, Vote};
-use crate::history::{Id, NodeId, Settlement};
-use crate::ids::IdVec;
 use crate::subject::policy::{
     AfterSet, Asking, DecisionPoint, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, TokenFrom,
     nanos,

@@ -1,11 +1,11 @@
 //! Extension of a policy client's lease.
 
+use lock_judge::history::{Id, NodeId, OpKind, Refusal};
+use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
 use super::{State, Vote};
-use crate::history::{Id, NodeId, OpKind, Refusal};
-use crate::ids::IdVec;
 use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
 use crate::subject::{Action, CommandKind, Now, ReplyValue};
 

@@ -75,7 +75,7 @@ impl Problem {
     }
 
     /// Creates a problem with a file as a whole.
-    pub(super) fn of_file(origin: &str, message: &str) -> Self {
+    pub fn of_file(origin: &str, message: &str) -> Self {
         let rendered = format!("error: {message}\n --> {origin}");
         Self {
             origin: origin.to_owned(),

@@ -136,15 +136,6 @@ fn a_written_scenario_reads_as_it_was() {
     }
 }
 
-#[test]
-fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
-    use crate::subject::{Kind, kind};
-    for name in SUBJECTS {
-        let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
-        assert_eq!(super::names::OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
-    }
-}
-
 /// Pairs `(from, to)`: the text to replace in the valid scenario, and the mistake to put there.
 const MISTAKES: &[(&str, &str)] = &[
     // Not TOML, or with unknown or missing keys.

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
-use super::file::File;
-use super::problem::{Problem, Problems};
-use super::source::TEXT_MAX;
+use lock_judge::scenario::{File, Problem, Problems, TEXT_MAX};
 
 /// The scenarios built into this binary.
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");

@@ -55,7 +55,7 @@ pub const SUBJECTS: [&str; 46] = [
 pub const WORKER: &str = "worker";
 
 /// The subjects whose use of connections cannot be configured.
-pub(super) const OWN_CONNECTIONS: [&str; 4] =
+pub const OWN_CONNECTIONS: [&str; 4] =
     ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
 
 /// Maximum length of the name of a host, a fault or a resource, in bytes.
@@ -63,7 +63,7 @@ pub(super) const NAME_MAX: usize = 64;
 
 /// Returns true if `name` can be part of a path, a blame and a diagram: a letter, then letters,
 /// digits, `-` and `_`. A leading digit would be read as an index into a list.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX
         && name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')

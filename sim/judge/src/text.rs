@@ -2,19 +2,19 @@
 //! byte for byte.
 
 /// Formats an instant in seconds, rounded down to the millisecond: `1.102 s`.
-pub(crate) fn instant(at_ns: u64) -> String {
+pub fn instant(at_ns: u64) -> String {
     let ms = at_ns / 1_000_000;
     format!("{}.{:03} s", ms / 1_000, ms % 1_000)
 }
 
 /// Formats an instant in seconds to the nanosecond, in groups of three digits: `1.102 345 678`.
-pub(crate) fn exact(at_ns: u64) -> String {
+pub fn exact(at_ns: u64) -> String {
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
     format!("{s}.{:03} {:03} {:03}", ns / 1_000_000, ns / 1_000 % 1_000, ns % 1_000)
 }
 
 /// Formats a duration in the largest unit that fits, rounded down to three decimal places.
-pub(crate) fn length(ns: u64) -> String {
+pub fn length(ns: u64) -> String {
     let (unit, name) = match ns {
         0 => return String::from("0 s"),
         1_000_000_000.. => (1_000_000_000, "s"),
@@ -36,13 +36,13 @@ fn decimals(thousandths: u64) -> String {
 }
 
 /// Formats a signed duration: `+10 s`.
-pub(crate) fn signed(ns: i64) -> String {
+pub fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "−" } else { "+" };
     format!("{sign}{}", length(ns.unsigned_abs()))
 }
 
 /// Formats a rate in parts per million as a percentage: `+10 %`, `−0.05 %`.
-pub(crate) fn percent(ppm: i32) -> String {
+pub fn percent(ppm: i32) -> String {
     let sign = if ppm < 0 { "−" } else { "+" };
     let size = ppm.unsigned_abs();
     let digits = format!("{}.{:04}", size / 10_000, size % 10_000);
@@ -50,7 +50,7 @@ pub(crate) fn percent(ppm: i32) -> String {
 }
 
 /// Joins every number to its unit with a no-break space, so that no line breaks between them.
-pub(crate) fn tied(text: &str) -> String {
+pub fn tied(text: &str) -> String {
     const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
     let mut tied = String::with_capacity(text.len());
     for (nth, word) in text.split(' ').enumerate() {
@@ -65,7 +65,7 @@ pub(crate) fn tied(text: &str) -> String {
 }
 
 /// Joins items as in a sentence: `a`, `a and b`, `a, b and c`; `none` for an empty list.
-pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
+pub fn list<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::from("none"),
         [one] => one.as_ref().to_owned(),
@@ -77,7 +77,7 @@ pub(crate) fn list<S: AsRef<str>>(items: &[S]) -> String {
 }
 
 /// Formats a count with its noun, which takes an `s` unless the count is 1: `1 run`, `2 runs`.
-pub(crate) fn count(number: u64, what: &str) -> String {
+pub fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 

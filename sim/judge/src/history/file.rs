@@ -301,4 +301,4 @@ impl<R: BufRead> Lines<R> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

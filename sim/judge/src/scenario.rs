@@ -2,8 +2,8 @@
 //!
 //! [`Scenario`] is both the file format and the type that a Rust program builds. A file may
 //! describe several cases; each [`Case`] holds the scenario with that case's settings applied,
-//! ready to run. [`load`] and [`embedded`] find files, [`File::cases`] expands a file into its
-//! cases, and every error comes back in [`Problems`] with file, line and column.
+//! ready to run. [`File::cases`] expands a file into its cases, and every error comes back in
+//! [`Problems`] with file, line and column.
 
 mod cases;
 mod check;
@@ -11,7 +11,6 @@ mod expect;
 mod file;
 #[cfg(test)]
 mod fuzz;
-mod library;
 mod model;
 mod names;
 mod problem;
@@ -25,7 +24,6 @@ pub use cases::CASES_MAX;
 pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
-pub use library::{embedded, load};
 pub use model::{
     Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Checks, Client, ClockBy,
     ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends,
@@ -34,8 +32,7 @@ pub use model::{
     RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
     Time, WhichAttempt, Write,
 };
-pub(crate) use names::is_name;
-pub use names::{SUBJECTS, WORKER, nearest, slug};
+pub use names::{OWN_CONNECTIONS, SUBJECTS, WORKER, is_name, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, Span, SpanRange};

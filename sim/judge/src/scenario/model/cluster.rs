@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-pub use redis_sim::Persistence;
-use redis_sim::profile::{Profile, REDIS_7_0, REDIS_7_2, REDIS_8_4, VALKEY_9};
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::span::{SignedSpan, Span, SpanRange};
@@ -93,15 +91,21 @@ impl Server {
     }
 }
 
-impl From<Server> for &'static Profile {
-    fn from(server: Server) -> Self {
-        match server {
-            Server::Redis7 => &REDIS_7_0,
-            Server::Redis72 => &REDIS_7_2,
-            Server::Redis84 => &REDIS_8_4,
-            Server::Valkey9 => &VALKEY_9,
-        }
-    }
+/// The acknowledged data that a server keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Everything, even after a power loss: `appendfsync always`. A reply waits for the sync.
+    Always,
+    /// `appendfsync everysec`: written before the reply, synced once a second in the background.
+    Everysec,
+    /// `appendfsync no`: written before the reply, synced whenever the kernel decides.
+    No,
+    /// Nothing: no AOF and no snapshots.
+    #[default]
+    None,
+    /// Only snapshots: a restart loads the last one.
+    Rdb,
 }
 
 /// State of connections when the scenario begins.
