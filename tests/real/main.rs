@@ -36,6 +36,7 @@ mod taken;
 mod tls;
 mod wait;
 mod wire;
+mod wreck;
 
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
