@@ -4,12 +4,11 @@ use lock_judge::history::ClientId;
 use lock_judge::ids::IdVec;
 use lock_judge::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step, WORKER};
 
-use crate::terms;
-
 use super::{Plan, Unplannable};
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
 };
+use crate::terms;
 
 /// One operation of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

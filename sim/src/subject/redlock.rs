@@ -1,20 +1,19 @@
 //! This project's own client: the production protocol, driven as the tokio shell drives it.
 
-use crate::terms;
 use core::time::Duration;
 
 use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
 use lock_judge::ids::PerNode;
 use lock_judge::scenario::{Acquire, Lock};
 use redlock_protocol::{
-    self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
-    Limit, LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
-    Token,
+    AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction, Limit,
+    LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token,
 };
 
 use super::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
 };
+use crate::terms;
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
 
