@@ -6,14 +6,12 @@
 
 #![forbid(unsafe_code)]
 
-pub mod command;
 pub mod engine;
 pub mod explore;
 mod keys;
 pub mod library;
 mod native;
 mod plan;
-pub mod report;
 pub mod resource;
 pub mod search;
 pub mod serve;

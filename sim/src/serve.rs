@@ -36,24 +36,31 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use lock_judge::history::NodeId;
 use lock_judge::ids::IdVec;
-use lock_judge::scenario::Case;
-pub use master::{Alone, Misuse};
+use lock_judge::scenario::{Case, Scenario};
 use redis_sim::Master;
 use redis_sim::profile::Profile;
 use redis_sim::server::Server;
-pub use support::ENGINE;
-pub use verdict::{Verdict, unjudged};
-pub use world::Describe;
 
 use self::faults::Faults;
+pub use self::master::{Alone, Misuse};
 use self::node::{MessageDelays, Node, NodeParts};
 use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
+pub use self::support::ENGINE;
+pub use self::verdict::{Verdict, unjudged};
+pub use self::world::Describe;
 use self::world::World;
 use crate::engine::Unsupported;
 use crate::plan::Plan;
+use crate::terms;
 use crate::world::Choices;
+
+/// Returns the profile of the servers of a scenario.
+#[must_use]
+pub fn profile(scenario: &Scenario) -> &'static Profile {
+    terms::profile(scenario.cluster.server)
+}
 
 /// The configuration of a served run.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use lock_judge::history::EventKind;
 use lock_judge::scenario::Property;
 
 use super::history_builder::JUDGED;
-use crate::report::Played;
+use crate::search::Played;
 
 /// The judged history of a run, complete or so far.
 #[derive(Debug)]

@@ -5,8 +5,7 @@ use lock_judge::oracle::Oracle;
 
 use super::World;
 use crate::engine::Outcome;
-use crate::report::{Played, history_file};
-use crate::search;
+use crate::search::{self, Played};
 use crate::serve::history_builder::{self, BuiltHistory};
 use crate::serve::support::ENGINE;
 use crate::serve::verdict::{Verdict, unjudged};
@@ -31,7 +30,7 @@ impl World {
         let (seed, hash) = (self.seed, hash.value());
         let outcome = Outcome { seed, hash, verdicts, counters, faults_begun };
         let result = search::judge_one(&case, ENGINE, &outcome);
-        let history = self.out.join(history_file(&result, seed));
+        let history = self.out.join(result.history_file(seed));
         let played = Played { result, kept: vec![(seed, events)], family: String::new() };
         Verdict { played, is_cut_short, history }
     }

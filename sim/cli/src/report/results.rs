@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use lock_judge::oracle::Counters;
 use lock_judge::scenario::{Case, Expectation, Property};
+use redlock_sim::search::{Failure, Observed, PropertyResult};
 use serde::{Deserialize, Serialize};
 
 use super::Played;
-use crate::search::{Failure, Observed, PropertyResult};
 
 /// Version of the format.
 pub const SCHEMA: u32 = 1;
@@ -122,7 +122,7 @@ impl CaseReport {
             properties: result.properties.iter().map(property).collect(),
             counters: result.counters,
             page: super::page_file(&result.case.scenario.name),
-            histories: kept.iter().map(|(seed, _)| super::history_file(result, *seed)).collect(),
+            histories: kept.iter().map(|(seed, _)| result.history_file(*seed)).collect(),
         }
     }
 }

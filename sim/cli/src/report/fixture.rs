@@ -7,9 +7,9 @@ use lock_judge::history::{
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 use super::Played;
-use crate::search::{CaseResult, Observed, PropertyResult};
 
 const MS: u64 = 1_000_000;
 /// Reading of the wall clocks at true time 0.

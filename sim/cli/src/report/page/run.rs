@@ -4,13 +4,13 @@ use lock_judge::oracle::Violation;
 use lock_judge::scenario::Property;
 use lock_judge::text;
 use maud::{Markup, PreEscaped, html};
+use redlock_sim::search::CaseResult;
 
-use super::{Detail, anchor};
+use super::Detail;
 use crate::report::story::{self, Clause, Story};
 use crate::report::table::{self, Window};
 use crate::report::timeline::Timeline;
-use crate::report::{Played, clocks, gantt, history_file, messages, replay_command};
-use crate::search::CaseResult;
+use crate::report::{Played, clocks, gantt, messages, replay_command};
 
 /// A run that a page shows.
 pub(super) struct Run<'p> {
@@ -33,10 +33,10 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let seed = *seed;
     let violations = played.violations(seed);
     let main = main_violation(&violations);
-    let anchor = anchor(&played.result);
+    let anchor = played.result.anchor();
     let prefix = format!("{anchor}.{seed}.");
     let result = &played.result;
-    let history = history_file(result, seed);
+    let history = result.history_file(seed);
     let name = result.case.full_name();
     let again = replay_command(&result.case, &name, result.engine, seed, &history);
     let around_ns = main.map(|violation| violation.from_ns);

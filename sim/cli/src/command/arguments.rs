@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lock_judge::scenario::{Override, SeedRange, Span};
 use redis_sim::profile::{PROFILES, Profile};
 
-use crate::explore::Assumption;
-use crate::search::Engine;
+use redlock_sim::explore::Assumption;
+use redlock_sim::search::Engine;
 
 /// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every
 /// violation.

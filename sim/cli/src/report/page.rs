@@ -3,9 +3,9 @@
 use lock_judge::scenario::{Client, RestartGuard, Scenario, Verdict};
 use lock_judge::text;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 use super::{INDEX, Played, results};
-use crate::search::{CaseResult, Observed, PropertyResult};
 
 mod fit;
 mod run;
@@ -107,20 +107,11 @@ fn contents(played: &[&Played]) -> Markup {
                 @for one in played {
                     li {
                         (badge(&one.result)) " "
-                        a href=(format!("#{}", anchor(&one.result))) { (heading(&one.result)) }
+                        a href=(format!("#{}", one.result.anchor())) { (heading(&one.result)) }
                     }
                 }
             }
         }
-    }
-}
-
-/// HTML anchor of a case on its page.
-pub(super) fn anchor(result: &CaseResult) -> String {
-    let slug = result.case.slug.as_deref().unwrap_or("base");
-    match result.engine {
-        "event" => slug.to_owned(),
-        engine => format!("{slug}.{engine}"),
     }
 }
 
@@ -150,7 +141,7 @@ fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> 
     let result = &played.result;
     let own = setting(&result.case.scenario);
     html! {
-        section.case id=(anchor(result)) {
+        section.case id=(result.anchor()) {
             h2 { (heading(result)) }
             p.verdict {
                 (badge(result)) " · " (text::count(result.runs, "seed")) " · "

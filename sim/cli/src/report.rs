@@ -6,12 +6,10 @@
 
 use std::path::Path;
 
-use lock_judge::history::Event;
 use lock_judge::history::file::{self, Header};
-use lock_judge::oracle::Violation;
-use lock_judge::scenario::{Case, Property};
+use lock_judge::scenario::Case;
 
-use crate::search::CaseResult;
+use redlock_sim::search::Played;
 
 mod block;
 mod clocks;
@@ -55,51 +53,9 @@ const RESULTS: &str = "results.json";
 /// Name of the page that leads to all others.
 const INDEX: &str = "index.html";
 
-/// A case after its runs, with the histories that were kept.
-#[derive(Clone, Debug)]
-pub struct Played {
-    /// Verdicts and counters of the case.
-    pub result: CaseResult,
-    /// Seeds and their histories, ordered by seed.
-    pub kept: Vec<(u64, Vec<Event>)>,
-    /// Family of the scenario: the folder of its file. Empty if there is none.
-    pub family: String,
-}
-
-impl Played {
-    fn history(&self, seed: u64) -> Option<&[Event]> {
-        let (_, events) = self.kept.iter().find(|(kept, _)| *kept == seed)?;
-        Some(events)
-    }
-
-    /// Returns the properties whose first violation is in the run of `seed`, each with that
-    /// violation.
-    fn violations(&self, seed: u64) -> Vec<(Property, &Violation)> {
-        let first =
-            |it: &'_ crate::search::PropertyResult| it.first.is_some_and(|(of, _)| of == seed);
-        let violated = self.result.properties.iter().filter(|it| first(it));
-        violated.filter_map(|it| Some((it.property, &it.first.as_ref()?.1))).collect()
-    }
-
-    /// Returns the seeds of the runs that a page shows: each kept run that is the first to violate
-    /// some property, or else the first kept run.
-    fn shown_seeds(&self) -> Vec<u64> {
-        let seeds = self.kept.iter().map(|(seed, _)| *seed);
-        let shown: Vec<u64> =
-            seeds.clone().filter(|&seed| !self.violations(seed).is_empty()).collect();
-        if shown.is_empty() { seeds.take(1).collect() } else { shown }
-    }
-}
-
 /// Path of the page of the scenario `name`, relative to the directory of the reports.
 fn page_file(name: &str) -> String {
     format!("{name}.html")
-}
-
-/// Returns the path of the history of a run, relative to the directory of the reports.
-#[must_use]
-pub fn history_file(result: &CaseResult, seed: u64) -> String {
-    format!("{}/{}.{seed}.{}", result.case.scenario.name, page::anchor(result), file::EXTENSION)
 }
 
 /// Writes all reports into the directory `out`: `results.json`, `index.html`, `NAME.html` for each
@@ -160,7 +116,7 @@ fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> std::io:
             seed: *seed,
             case: played.result.case.clone(),
         };
-        let mut to = staged.create(out.join(history_file(&played.result, *seed)))?;
+        let mut to = staged.create(out.join(played.result.history_file(*seed)))?;
         file::write_compressed(&mut to, &header, events)?;
         std::io::Write::flush(&mut to)?;
     }

@@ -1,12 +1,12 @@
 //! `master`: runs one simulated server as a process that accepts `redis-server`'s options.
 
 use redis_sim::profile::{Profile, REDIS_7_0};
+use redlock_sim::serve::Alone;
 
 use super::arguments::Master;
 use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::select::profile;
-use crate::serve::Alone;
 
 /// Serves until the process ends.
 pub(super) fn master(arguments: &Master) -> Result<Exit, Stop> {

@@ -7,10 +7,10 @@ use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
 use lock_judge::scenario::{Expectation, Property, Verdict};
 use lock_judge::text;
+use redlock_sim::search::{CaseResult, Observed, Played, PropertyResult};
 
 use super::paint::paint;
-use crate::report::{Played, history_file, replay_command, results, violation_block};
-use crate::search::{CaseResult, Observed, PropertyResult};
+use crate::report::{replay_command, results, violation_block};
 
 /// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
 /// away.
@@ -53,7 +53,7 @@ fn stories(played: &Played, which: &str, is_told: impl Fn(&&PropertyResult) -> b
     for found in result.properties.iter().filter(is_told) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
-            let history = history_file(result, *seed);
+            let history = result.history_file(*seed);
             let again = replay_command(&result.case, which, result.engine, *seed, &history);
             let block = block(result, found.property, (*seed, violation), (events, &again));
             text += &format!("\n\n{block}");

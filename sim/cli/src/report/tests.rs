@@ -1,11 +1,11 @@
-use lock_judge::history::{AttemptId, ClientId, NodeId};
-use lock_judge::oracle::{Blamed, Counters};
-use lock_judge::scenario::{Expectation, Verdict};
+use lock_judge::history::{AttemptId, ClientId, Event, NodeId};
+use lock_judge::oracle::{Blamed, Counters, Violation};
+use lock_judge::scenario::{Expectation, Property, Verdict};
 use lock_judge::testing::{header, histories};
 use proptest::prelude::*;
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 use super::*;
-use crate::search::{Observed, PropertyResult};
 
 #[test]
 fn the_results_of_the_fixture() {

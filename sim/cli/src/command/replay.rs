@@ -6,23 +6,23 @@ use lock_judge::history::Event;
 use lock_judge::history::file;
 use lock_judge::oracle::Oracle;
 use lock_judge::scenario;
+use redlock_sim::engine::Outcome;
+use redlock_sim::search::{self, CaseResult, Engine};
+use redlock_sim::serve;
 
 use super::arguments::{Check, Replay};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::run::exit_of;
 use super::select::{self, Selected};
-use crate::engine::Outcome;
 use crate::report;
-use crate::search::{self, CaseResult, Engine};
-use crate::serve;
 
 /// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let Replay { which, seed, engine, settings, out, amount } = arguments;
     let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
     let Selected { case, which, .. } = the_one(which, cases)?;
-    let unsupported = |error: crate::engine::Unsupported| Stop {
+    let unsupported = |error: redlock_sim::engine::Unsupported| Stop {
         exit: Exit::Inconclusive,
         message: error.to_string(),
     };
@@ -37,7 +37,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     }
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(told);
-    let history = out.join(report::history_file(&result, *seed));
+    let history = out.join(result.history_file(*seed));
     tell(&result, &which, &events, &history);
     if amount.verbose {
         say(format_args!("\n{}", report::events_table(&case, &events)));
@@ -110,7 +110,7 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
 /// what is to be said.
 fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Exit) {
     let actual = outcome.hash;
-    let path = out.join(report::history_file(result, outcome.seed));
+    let path = out.join(result.history_file(outcome.seed));
     match file::read_path(&path) {
         Ok(stored) if stored.header.case != result.case => {
             let other = format!("{} is of another setting", path.display());

@@ -3,11 +3,11 @@
 
 use lock_judge::scenario::Property;
 use maud::{Markup, PreEscaped};
+use redlock_sim::search::Observed;
 
 use super::run::{self, Run};
 use super::{case, setting};
 use crate::report::Played;
-use crate::search::Observed;
 
 /// Approximate maximum size of the cases of a page, in bytes.
 const BYTES: usize = 178_000;

@@ -1,6 +1,8 @@
 //! `serve`: serves masters on loopback TCP.
 
 use lock_judge::scenario::Case;
+use redlock_sim::search::{CaseResult, Observed};
+use redlock_sim::serve::{self, Fleet, Refusal, Setup, Verdict};
 
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
@@ -9,9 +11,6 @@ use super::replay::the_one;
 use super::run::exit_of;
 use super::select;
 use crate::report;
-use crate::search::{CaseResult, Observed};
-use crate::serve::{Fleet, Refusal, Setup, Verdict};
-use crate::terms;
 
 /// Scenario that is served if none is named: masters and a network without faults.
 const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without faults\"\n\
@@ -21,7 +20,7 @@ const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without fau
 /// Serves until asked to end, then judges the run.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
-    let profile = arguments.profile.unwrap_or_else(|| terms::profile(case.scenario.cluster.server));
+    let profile = arguments.profile.unwrap_or_else(|| serve::profile(&case.scenario));
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {

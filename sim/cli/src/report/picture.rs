@@ -2,9 +2,9 @@
 //! step of an acquisition.
 
 use lock_judge::scenario::{At, AttemptStep, Case, Checks, Property};
+use redlock_sim::search::{CaseResult, Observed};
 
 use super::svg::{Area, PX, Svg, escape};
-use crate::search::{CaseResult, Observed};
 
 /// Subject of a row, and the place where it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

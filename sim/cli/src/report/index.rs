@@ -3,9 +3,9 @@
 use lock_judge::scenario::Property;
 use lock_judge::text;
 use maud::{Markup, PreEscaped, html};
+use redlock_sim::search::Observed;
 
 use super::{Played, page, page_file, results, scenarios};
-use crate::search::Observed;
 
 /// Filters the lines. The page is complete without it.
 const SCRIPT: &str = include_str!("index.js");
@@ -56,7 +56,7 @@ fn failures(failed: &[&Played]) -> Markup {
                 @for one in failed {
                     @let result = &one.result;
                     li {
-                        a href=(format!("{}#{}", page_file(&result.case.scenario.name), page::anchor(result))) {
+                        a href=(format!("{}#{}", page_file(&result.case.scenario.name), result.anchor())) {
                             (result.case.scenario.title) ": " (page::heading(result))
                         }
                         " " code { (result.name()) }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use lock_judge::scenario::{Case, File, Override, nearest};
 use redis_sim::profile::{PROFILES, Profile};
+use redlock_sim::library;
 
 use super::exit::Stop;
-use crate::library;
 
 /// Folder of scenarios that is used, if it exists, instead of the built-in ones.
 const FOLDER: &str = "scenarios";

@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 use lock_judge::oracle::Judgement;
 use lock_judge::scenario::{Case, File, Override, Problems, Property};
 
-use crate::engine::event::Engine;
+use redlock_sim::engine::event::Engine;
 
 /// Number of seeds. Enough to show a verdict that every seed has; the scenarios' own tests play all
 /// of them.

@@ -3,7 +3,7 @@
 
 use lock_judge::scenario::Property;
 
-use crate::search::{CaseResult, Observed, PropertyResult};
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 /// One line of the table: an assumption, and the cases that break it.
 #[derive(Clone, Copy, Debug)]

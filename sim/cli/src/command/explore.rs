@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock_judge::scenario::{Property, SUBJECTS, nearest};
+use redlock_sim::explore::{
+    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
+    shrink, text, upper_bound_95,
+};
+use redlock_sim::search::{Engine, replay_checked};
 use serde_json::json;
 
 use super::arguments::Explore;
 use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::progress;
-use crate::explore::{
-    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
-    shrink, text, upper_bound_95,
-};
-use crate::search::{Engine, replay_checked};
 
 /// Set by the first Ctrl-C, and at the end of the time.
 static STOPPED: AtomicBool = AtomicBool::new(false);

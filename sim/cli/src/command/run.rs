@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
+use redlock_sim::search::{self, Campaign, CaseResult, Failure, Observed, Played};
 
 use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::progress;
 use super::select::{self, Selected};
-use crate::report::{self, Played};
-use crate::search::{self, Campaign, CaseResult, Failure, Observed};
+use crate::report::{self};
 
 /// Set by the first Ctrl-C.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -171,7 +171,7 @@ fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
 /// # Errors
 ///
 /// If the engine does not support the case.
-pub fn keep(campaign: &Campaign<'_>) -> Result<Played, crate::engine::Unsupported> {
+pub fn keep(campaign: &Campaign<'_>) -> Result<Played, redlock_sim::engine::Unsupported> {
     let result = campaign.play()?;
     let mut kept = Vec::new();
     if result.runs > 0 {

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use lock_judge::history::HistoryHash;
 use lock_judge::scenario::Property;
+use redlock_sim::search::Observed;
 use serde::{Deserialize, Serialize};
 
 use super::{Played, page, results};
-use crate::search::Observed;
 
 /// Maximum number of pages of a gallery.
 pub const PAGES_MAX: usize = 12;
