@@ -4,8 +4,8 @@
 //! same set-up for one simulated second, with the real client over simulated TCP.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use lock_judge::scenario::{Case, Scenario};
 use redlock_sim::engine::{event, turmoil};
-use redlock_sim::scenario::{Case, Scenario};
 
 fn case(text: &str) -> Case {
     let scenario: Scenario = toml::from_str(text).expect("a valid scenario");

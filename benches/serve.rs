@@ -13,8 +13,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redlock_sim::master::profile::REDIS_7_0;
-use redlock_sim::scenario::{Case, Scenario};
+use lock_judge::scenario::{Case, Scenario};
+use redis_sim::profile::REDIS_7_0;
 use redlock_sim::serve::{Fleet, Setup};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 

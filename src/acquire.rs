@@ -6,10 +6,11 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::borrow::Cow;
 
+use redlock_protocol::{BootInstant, Limit, LockConfig, LockId};
+
 use crate::client::Redlock;
 use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
-use crate::protocol::{BootInstant, Limit, LockConfig, LockId};
 
 /// Longest name of a resource, in bytes: every command carries it to every node.
 pub const RESOURCE_BYTES_MAX: usize = 4_096;

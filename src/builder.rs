@@ -8,12 +8,11 @@ use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
 use crate::observe::{Observer, Observers};
-use crate::protocol::{
-    Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RestartGuard, RetryDelay,
-};
+use crate::restart_guard::RestartGuard;
 use crate::settings::{Settings, TTL_MAX};
 #[cfg(feature = "tls")]
 use crate::tls::TlsConfig;
+use redlock_protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RetryDelay};
 
 /// Configures a [`Redlock`].
 ///
@@ -221,9 +220,8 @@ impl Builder {
         self
     }
 
-    /// Sets the environment: clock, randomness, network and task spawning.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
+    /// Sets the environment: clock, randomness, network and task spawning. For simulators: outside
+    /// semver, as everything in [`environment`](crate::environment).
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
         self.environment = environment;
         self
@@ -236,9 +234,8 @@ impl Builder {
         self
     }
 
-    /// Sets the drift allowance of leases, and the delay between attempts.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
+    /// Sets the drift allowance of leases, and the delay between attempts. For simulators: outside
+    /// semver. A smaller allowance than the default breaks the guarantees.
     pub fn tuning(mut self, drift: Drift, retry: RetryDelay) -> Self {
         self.drift = drift;
         self.retry = retry;
@@ -287,7 +284,7 @@ impl Builder {
         let link = LinkConfig {
             node_timeout: settings.node_timeout,
             connect_timeout: self.connect_timeout,
-            restart_guard: self.restart_guard,
+            restart_guard: self.restart_guard.into(),
             fleet_max_ttl,
             drift: self.drift,
             introduction_max_age: self.introduction_max_age,
@@ -299,8 +296,10 @@ impl Builder {
         }
         let (connect_timeout, patience) = (link.connect_timeout, link.patience());
         endpoints.iter_mut().for_each(|endpoint| endpoint.set_times(connect_timeout, patience));
-        let guarded =
-            |node: NodeIndex| LinkConfig { restart_guard: settings.guards[node.get()], ..link };
+        let guarded = |node: NodeIndex| LinkConfig {
+            restart_guard: settings.guards[node.get()].into(),
+            ..link
+        };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let observers = Observers::new(self.observers, &endpoints);
         let canary_key = self.canary_key.into_boxed_slice();

@@ -1,6 +1,6 @@
 //! The end of a lease.
 
-use crate::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 
 /// The instant at which a lease is over, on this process's own clock. It has no meaning in any
 /// other process.
@@ -11,12 +11,10 @@ impl Deadline {
     pub(crate) fn new(instant: BootInstant) -> Self {
         Self(instant)
     }
+}
 
-    /// Returns the reading of the client's clock.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn instant(self) -> BootInstant {
-        self.0
+impl From<Deadline> for BootInstant {
+    fn from(deadline: Deadline) -> Self {
+        deadline.0
     }
 }

@@ -22,6 +22,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use redlock_protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
+
 pub(crate) use self::extensions::Extender;
 use self::names::Names;
 use self::node_task::NodeTask;
@@ -35,7 +37,6 @@ use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
 use crate::observe::Observers;
-use crate::protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
 use crate::resp::Encoder;
 
 /// The machines of one client, with their environment.

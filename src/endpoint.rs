@@ -16,11 +16,11 @@ use tokio_rustls::TlsConnector;
 
 use crate::error::{BuildError, EndpointError};
 use crate::printable::printable;
-use crate::protocol::Token;
 #[cfg(feature = "tls")]
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::{Security, TlsError};
+use redlock_protocol::Token;
 
 /// Default port of Redis.
 const DEFAULT_PORT: u16 = 6_379;

@@ -1,5 +1,8 @@
 //! Interface between the client and its environment: connections, one clock, timers, tasks and
 //! entropy.
+//!
+//! Unstable: it exists so that simulators can run the client, and changes with their needs, outside
+//! semver. Applications have no use for it; [`TokioEnvironment`] is the default.
 
 mod on_tokio;
 
@@ -8,9 +11,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
 
+pub use redlock_protocol::{BootInstant, Drift, RetryDelay};
+
 pub use self::on_tokio::TokioEnvironment;
 pub use crate::endpoint::{Address, Endpoint};
-use crate::protocol::BootInstant;
 pub use crate::stream::Stream;
 
 /// A boxed future.

@@ -4,8 +4,6 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-pub use crate::protocol::Standing;
-
 /// A snapshot of a client's knowledge of its nodes. Taking it sends nothing and never waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,6 +38,29 @@ pub struct NodeHealth {
     pub last_error: Option<Arc<str>>,
     /// Time since that error.
     pub last_error_age: Option<Duration>,
+}
+
+/// Standing of a node: its votes count, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// Votes count.
+    Counts,
+    /// Votes do not count: the node has not introduced itself, must do so again, or is a replica.
+    NotKnown,
+    /// Votes will count after this long: the node may have forgotten leases.
+    Quarantined(Duration),
+}
+
+impl From<redlock_protocol::Standing> for Standing {
+    fn from(standing: redlock_protocol::Standing) -> Self {
+        use redlock_protocol::Standing as Known;
+        match standing {
+            Known::Counts => Self::Counts,
+            Known::NotKnown => Self::NotKnown,
+            Known::Quarantined(left) => Self::Quarantined(left),
+        }
+    }
 }
 
 impl fmt::Display for Health {

@@ -10,13 +10,15 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use redlock_protocol::{BootInstant, Eligibility, Introduction, NodeIndex};
 use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
 use self::probe::probe;
 use crate::client::Redlock;
 use crate::driver::Driver;
-use crate::protocol::{BootInstant, Eligibility, Introduction, NodeIndex, RestartGuard, Standing};
+use crate::health::Standing;
+use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
 
 /// Reports of the nodes, and findings drawn from them. `Display` prints a report in words.
@@ -160,7 +162,7 @@ impl NodeInspection {
             Standing::NotKnown => {}
         }
         let Settings { fleet_max_ttl, drift, .. } = *settings;
-        let mut eligibility = Eligibility::new(self.restart_guard, fleet_max_ttl, drift);
+        let mut eligibility = Eligibility::new(self.restart_guard.into(), fleet_max_ttl, drift);
         match report.introduction {
             Some(introduction) => eligibility.introduced(introduction, now),
             None => eligibility.refused(now),

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use crate::protocol::{Canary, Digest, Introduction, RunId};
+use redlock_protocol::{Canary, Digest, Introduction, RunId};
+
 use crate::resp::{Form, Forms};
 
 /// First versions with `DELIFEQ` (Valkey), `DELEX` (Redis), and `SET … NX … GET` (both).

@@ -7,11 +7,12 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
+use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
+
 use crate::client::Redlock;
 use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{ExtendError, LostReason, Released};
-use crate::protocol::{self, BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -251,7 +252,10 @@ struct Extending<'a> {
 }
 
 impl Extending<'_> {
-    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<BootInstant, protocol::ExtendError>> {
+    fn poll(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Poll<Result<BootInstant, redlock_protocol::ExtendError>> {
         let Self { lease, ttl, extender } = self;
         lease.driver().serve(|it| it.poll_extended(lease.lock, *ttl, extender, context))
     }

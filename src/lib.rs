@@ -81,7 +81,6 @@
 //! | --- | --- |
 //! | `tls` | `rediss://`, by rustls. No option turns verification off. |
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
-//! | `simulation` | makes internals public for the simulator; outside semver, not for applications |
 //!
 //! None is on by default. Every build logs its activity to `tracing` under the target
 //! `redlock_client`, never with a token, a user, a password or the query of a URL. The module
@@ -126,11 +125,8 @@ mod client;
 mod deadline;
 mod dial;
 mod driver;
-#[cfg_attr(
-    not(feature = "simulation"),
-    allow(dead_code, unreachable_pub, reason = "public to the simulator alone")
-)]
 mod endpoint;
+pub mod environment;
 mod error;
 mod health;
 mod inspect;
@@ -139,39 +135,12 @@ mod lease;
 pub mod observe;
 mod printable;
 mod resp;
+mod restart_guard;
+pub mod scripts;
 mod settings;
-#[cfg_attr(
-    not(feature = "simulation"),
-    allow(unreachable_pub, reason = "public to the simulator alone")
-)]
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
-
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub mod environment;
-#[cfg(not(feature = "simulation"))]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
-mod environment;
-
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub mod protocol;
-/// Source texts of the Lua scripts that the client sends.
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub mod scripts {
-    /// Deletes the key if it holds the token.
-    pub const RELEASE: &[u8] = crate::resp::RELEASE.text;
-    /// Extends the key's time to live if it holds the token.
-    pub const EXTEND: &[u8] = crate::resp::EXTEND.text;
-    /// Returns the server's own data and the content of its canary.
-    pub const INTRODUCE: &[u8] = crate::resp::INTRODUCE.text;
-}
-#[cfg(not(feature = "simulation"))]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "public to the simulator alone")]
-mod protocol;
 
 pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
@@ -179,11 +148,13 @@ pub use client::Redlock;
 pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, Closed, EndpointError, ExtendError,
-    ExtendErrorKind, LostReason, NodeAnswer, OptionError, Released, TtlError, WithError,
+    ExtendErrorKind, LostReason, NodeAnswer, NodeVerdict, OptionError, Released, TtlError,
+    WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
 pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
 pub use lease::{Lease, Lost};
-pub use protocol::{NodeVerdict, RestartGuard, RetryDelay, Token as OwnerToken};
+pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
+pub use restart_guard::RestartGuard;
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};

@@ -35,14 +35,15 @@ use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
+use redlock_protocol::Token as OwnerToken;
+
 pub use self::terms::{Instant, Nodes};
 pub(crate) use self::tracing::TracingObserver;
 use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
-pub use crate::protocol::AttemptError;
-use crate::protocol::Token as OwnerToken;
+pub use redlock_protocol::AttemptError;
 
 /// Receives every event of a client, in the order in which its protocol machines see them.
 ///

@@ -2,8 +2,10 @@
 
 use core::time::Duration;
 
+use redlock_protocol::{Drift, MAX_NODES, NodeCount, RetryDelay};
+
 use crate::error::{OptionError, TtlError};
-use crate::protocol::{Drift, MAX_NODES, NodeCount, RestartGuard, RetryDelay};
+use crate::restart_guard::RestartGuard;
 
 /// Longest accepted TTL: ten years. A longer one is taken for a mistake.
 pub(crate) const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);

@@ -6,15 +6,16 @@
 use std::path::Path;
 use std::{env, fs};
 
+use lock_judge::scenario::Case;
 use rayon::prelude::*;
-use redlock_sim::scenario::{self, Case};
+use redlock_sim::library;
 use redlock_sim::search::Engine;
 
 const LIST: &str = "../tests/golden/turmoil.txt";
 
 #[test]
 fn the_list_has_every_case_once_in_order() {
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
     let cases: Vec<Case> = cases.collect();
     if env::var_os("BLESS").is_some() {

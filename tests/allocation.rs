@@ -1,7 +1,7 @@
 //! Once warm, the `event` engine does not allocate: neither for an event nor for a whole run.
 
+use lock_judge::scenario::{Case, Scenario};
 use redlock_sim::engine::event::Engine;
-use redlock_sim::scenario::{Case, Scenario};
 
 fn engine(text: &str) -> Engine {
     let scenario: Scenario = toml::from_str(text).expect("a valid scenario");

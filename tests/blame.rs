@@ -6,9 +6,10 @@
 
 use std::path::Path;
 
+use lock_judge::oracle::Judgement;
+use lock_judge::scenario::{Case, Fault, FaultKind, HostNames, Property, Verdict};
 use redlock_sim::engine::event::Engine;
-use redlock_sim::oracle::Judgement;
-use redlock_sim::scenario::{self, Case, Fault, FaultKind, HostNames, Property, Verdict};
+use redlock_sim::library;
 
 const SEEDS: u64 = 5;
 
@@ -53,7 +54,7 @@ fn steers(case: &Case, fault: &Fault) -> bool {
 
 /// Returns every violation that is expected for all seeds and blamed on something, with its blame.
 fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
     let violations = cases.flat_map(|case| {
         let expected = case.scenario.expect.clone().into_iter();

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use snapbox::cmd::{Command, OutputAssert};
 use snapbox::str;
 
-const GOOD: &str = include_str!("../sim/src/scenario/testdata/clock-jump.toml");
+const GOOD: &str = include_str!("../sim/judge/src/scenario/testdata/clock-jump.toml");
 
 const NODE_CLOCK_JUMP: &str = include_str!("../scenarios/exchange/node-clock-jump.toml");
 

@@ -8,15 +8,16 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
+use lock_judge::scenario::{self, Case};
 use redlock_sim::engine::{event, turmoil};
-use redlock_sim::scenario::{self, Case};
+use redlock_sim::library;
 
 const GOLDEN: &str = "../tests/golden/hashes.txt";
 const SEEDS: u64 = 3;
 
 /// Returns the base case of every scenario.
 fn bases() -> Vec<Case> {
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let first = |file: &scenario::File| file.cases(&[]).expect("valid cases").swap_remove(0);
     files.iter().map(first).collect()
 }

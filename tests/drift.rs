@@ -6,7 +6,7 @@
 mod grid;
 
 use grid::{BEFORE_NS, Rates, TICK_NS, TTL_NS};
-use redlock_sim::report::drift::drift_svg;
+use redlock_sim_cli::report::drift::drift_svg;
 
 const SEEDS: u64 = 6;
 
@@ -89,7 +89,7 @@ fn where_it_flips_depends_on_the_masters_phase_alone() {
 
 #[test]
 fn the_committed_picture_is_what_the_runs_give() {
-    const PICTURE: &str = "../docs/drift-boundary.svg";
+    const PICTURE: &str = "../../docs/drift-boundary.svg";
     let drift = drift_svg(&grid::cells());
     if std::env::var_os("BLESS").is_some() {
         assert!(std::env::var_os("CI").is_none(), "nothing is blessed in CI");

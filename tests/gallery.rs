@@ -6,15 +6,16 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use redlock_sim::command;
-use redlock_sim::report::{self, Played, gallery, picture};
-use redlock_sim::scenario;
-use redlock_sim::search::{Campaign, CaseResult, Engine};
+use lock_judge::scenario;
+use redlock_sim::library;
+use redlock_sim::search::{Campaign, CaseResult, Engine, Played};
+use redlock_sim_cli::command;
+use redlock_sim_cli::report::{self, gallery, picture};
 
-const GALLERY: &str = "../reports/gallery";
-const HISTORY: &str = "../docs/history.md";
-const PICTURE: &str = "../docs/pause-sweep.svg";
-const README: &str = "../README.md";
+const GALLERY: &str = "../../reports/gallery";
+const HISTORY: &str = "../../docs/history.md";
+const PICTURE: &str = "../../docs/pause-sweep.svg";
+const README: &str = "../../README.md";
 const TABLE: [&str; 2] = ["<!-- table: generated -->\n", "<!-- table: end -->"];
 
 /// Scenarios of the gallery's pages: those of the debate of 2016, and one of each other kind.
@@ -41,7 +42,7 @@ fn blesses() -> bool {
 
 fn play_all() -> Vec<Played> {
     let never = AtomicBool::new(false);
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
     let play = |case: scenario::Case| {
         let engine = Engine::Event;
@@ -82,7 +83,7 @@ fn what_is_committed_is_what_the_runs_give() {
 
 #[test]
 fn the_history_of_versions_is_what_the_runs_give() {
-    let files = scenario::load(Path::new("../scenarios")).expect("the scenarios are valid");
+    let files = library::load(Path::new("../../scenarios")).expect("the scenarios are valid");
     let page = report::versions_page(&files).unwrap_or_else(|problems| panic!("{problems}"));
     if blesses() {
         std::fs::write(HISTORY, &page).unwrap();

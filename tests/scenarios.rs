@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use redlock_sim::command;
-use redlock_sim::report::Played;
-use redlock_sim::scenario::{self, Case, File};
-use redlock_sim::search::{Campaign, Engine, disagreements};
+use lock_judge::scenario::{Case, File};
+use redlock_sim::library;
+use redlock_sim::search::{Campaign, Engine, Played, disagreements};
+use redlock_sim_cli::command;
 
 /// Number of seeds for each case.
 const SEEDS: u64 = 10;
@@ -24,7 +24,7 @@ const LIST: &str = include_str!("golden/turmoil.txt");
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn main() {
-    let trials = match scenario::load(Path::new("../scenarios")) {
+    let trials = match library::load(Path::new("../../scenarios")) {
         Ok(files) => files.iter().flat_map(of_file).collect(),
         Err(problems) => vec![wrong("the files of the scenarios", problems.to_string())],
     };

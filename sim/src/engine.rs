@@ -9,8 +9,9 @@ pub mod turmoil;
 
 use core::fmt;
 
-use crate::history::{Event, FaultIds};
-use crate::oracle::{Counters, Verdicts};
+use lock_judge::history::{Event, FaultIds};
+use lock_judge::oracle::{Counters, Verdicts};
+
 use crate::plan::Unplannable;
 
 /// The judged result of one run.

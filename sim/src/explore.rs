@@ -34,7 +34,7 @@ pub use shrink::{Shrunk, shrink};
 pub use situations::Situation;
 pub use tally::{PropertySum, Tally};
 
-use crate::scenario::{Case, Scenario};
+use lock_judge::scenario::{Case, Scenario};
 
 /// Returns the one case that is `scenario`.
 #[must_use]

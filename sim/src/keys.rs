@@ -3,7 +3,7 @@
 
 use redis_sim as master;
 
-use crate::history::{AttemptId, ClientId, KeyEnd, Writer};
+use lock_judge::history::{AttemptId, ClientId, KeyEnd, Writer};
 
 /// Returns the tag under which masters know `writer`.
 pub(crate) fn tag_of(writer: Writer) -> master::Writer {

@@ -6,22 +6,15 @@
 
 #![forbid(unsafe_code)]
 
-pub use redis_sim as master;
-
-pub mod command;
 pub mod engine;
 pub mod explore;
-pub mod history;
-pub mod ids;
 mod keys;
+pub mod library;
 mod native;
-pub mod oracle;
 mod plan;
-pub mod report;
 pub mod resource;
-pub mod scenario;
 pub mod search;
 pub mod serve;
 pub mod subject;
-mod text;
+mod terms;
 pub mod world;

@@ -7,15 +7,17 @@ mod faults;
 mod script;
 mod strike;
 
+use lock_judge::history::{ClientId, FaultId, HostId, Id, NodeId};
+use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::scenario::{At, Case, Hold, Scenario, Start};
+
 pub(crate) use self::clients::{Op, PlannedOp, probe_ops};
 pub(crate) use self::cluster::PlannedServer;
 use self::cluster::{Delays, planned_clocks, planned_delays, planned_servers};
 use self::faults::planned_faults;
 pub(crate) use self::script::Script;
 pub(crate) use self::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
-use crate::history::{ClientId, FaultId, HostId, Id, NodeId};
-use crate::ids::{IdVec, ServerId, StrikeId};
-use crate::scenario::{At, Case, Hold, Scenario, Start, WORKER};
+use crate::subject::Kind;
 
 /// Error: the scenario asks for something that cannot be planned, in the words of the scenario
 /// file.
@@ -27,6 +29,8 @@ pub(crate) struct Unplannable(pub(crate) String);
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
+    /// The subject of each client; empty if the clients are programs outside.
+    subjects: IdVec<ClientId, Kind>,
     pub(crate) ops: IdVec<ClientId, Vec<PlannedOp>>,
     pub(crate) faults: IdVec<StrikeId, PlannedFault>,
     /// The servers of the nodes, in their order, followed by the replicas.
@@ -56,12 +60,27 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Prepares a case whose clients are simulated.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario asks for something that cannot be planned.
     pub(crate) fn new(case: &Case) -> Result<Self, Unplannable> {
+        Self::with_subjects(case, clients::subjects(&case.scenario)?)
+    }
+
+    /// Prepares the servers, the network and the faults of a case whose clients are programs
+    /// outside.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario asks for something that cannot be planned.
+    pub(crate) fn without_subjects(case: &Case) -> Result<Self, Unplannable> {
+        Self::with_subjects(case, IdVec::new())
+    }
+
+    fn with_subjects(case: &Case, subjects: IdVec<ClientId, Kind>) -> Result<Self, Unplannable> {
         let scenario = case.scenario.clone();
-        if scenario.clients.iter().any(|client| client.subject == WORKER) {
-            let what = "the subject `worker`: `serve` puts such clients under test";
-            return Err(Unplannable(String::from(what)));
-        }
         let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
         let faults = IdVec::from(planned_faults(&scenario)?);
@@ -69,7 +88,8 @@ impl Plan {
         let end_ns =
             scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
         Ok(Self {
-            ops: clients::planned_ops(&scenario),
+            ops: clients::planned_ops(&scenario, &subjects),
+            subjects,
             servers: planned_servers(&scenario, &faults),
             node_count: scenario.cluster.nodes.len(),
             clocks: planned_clocks(&scenario),

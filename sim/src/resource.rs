@@ -3,8 +3,8 @@
 //! The register sees only the messages that arrive. The engine moves its messages and records its
 //! actions.
 
-use crate::history::{AttemptId, Rejection};
-use crate::scenario::Checks;
+use lock_judge::history::{AttemptId, Rejection};
+use lock_judge::scenario::Checks;
 
 /// In place of a version: the write is not based on a read.
 pub const BLIND: u32 = u32::MAX;
@@ -102,7 +102,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::ClientId;
+    use lock_judge::history::ClientId;
 
     const OLD: AttemptId = AttemptId { client: ClientId(0), number: 1 };
     const NEW: AttemptId = AttemptId { client: ClientId(1), number: 1 };

@@ -4,6 +4,7 @@ mod agreement;
 mod campaign;
 mod compare;
 pub mod margin;
+mod played;
 mod result;
 mod single;
 mod tally;
@@ -12,6 +13,7 @@ mod testing;
 
 pub use agreement::disagreements;
 pub use campaign::{Campaign, Engine, replay, replay_checked};
+pub use played::Played;
 pub use result::{CaseResult, Failure, Observed, PropertyResult};
 pub use single::judge_one;
 pub use tally::DISTINCT_MAX;

@@ -34,26 +34,33 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-pub use master::{Alone, Misuse};
-pub use support::ENGINE;
-pub use verdict::{Verdict, unjudged};
-pub use world::Describe;
+use lock_judge::history::NodeId;
+use lock_judge::ids::IdVec;
+use lock_judge::scenario::{Case, Scenario};
+use redis_sim::Master;
+use redis_sim::profile::Profile;
+use redis_sim::server::Server;
 
 use self::faults::Faults;
-use self::node::{MessageDelays, Node};
+pub use self::master::{Alone, Misuse};
+use self::node::{MessageDelays, Node, NodeParts};
 use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
+pub use self::support::ENGINE;
+pub use self::verdict::{Verdict, unjudged};
+pub use self::world::Describe;
 use self::world::World;
 use crate::engine::Unsupported;
-use crate::history::NodeId;
-use crate::ids::IdVec;
-use crate::master::Master;
-use crate::master::profile::Profile;
-use crate::master::server::Server;
 use crate::plan::Plan;
-use crate::scenario::Case;
+use crate::terms;
 use crate::world::Choices;
+
+/// Returns the profile of the servers of a scenario.
+#[must_use]
+pub fn profile(scenario: &Scenario) -> &'static Profile {
+    terms::profile(scenario.cluster.server)
+}
 
 /// The configuration of a served run.
 #[derive(Clone, Debug)]
@@ -145,9 +152,7 @@ impl Fleet {
             doors.push(door);
         }
         let (door, observer) = listen(setup.observer_port)?;
-        let case = (setup.case.clone(), plan, setup.seed);
-        let telling = (setup.describe, setup.out.clone());
-        let world = Arc::new(World::new(case, telling, (clock, recorder, nodes)));
+        let world = Arc::new(World::new(setup, plan, clock, recorder, nodes));
         for (node, door) in world.nodes.values().zip(doors) {
             runtime.block_on(node.open_door(door));
             runtime.spawn(Arc::clone(node).expire_keys());
@@ -218,20 +223,12 @@ impl Fleet {
     }
 }
 
-/// Builds the plan for the masters and the network. The subjects of clients are replaced, because
-/// the real clients are known only when they connect.
+/// Prepares the masters and the network. The clients are known only when they connect.
 fn plan(case: &Case) -> Result<Plan, Refusal> {
-    let mut case = case.clone();
-    for client in &mut case.scenario.clients {
-        if !client.subject.starts_with("lease-service") {
-            client.subject = String::from("redlock");
-        }
-        client.connections = None;
-    }
     if case.scenario.clients.len() > WORKERS_MAX {
         return Err(support::unsupported("more than 7 clients").into());
     }
-    let plan = Plan::new(&case).map_err(|error| Unsupported::of(ENGINE, error))?;
+    let plan = Plan::without_subjects(case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;
     Ok(plan)
 }
@@ -245,12 +242,7 @@ fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
 }
 
 /// Creates the clocks, the server and the message delays of a node.
-fn parts(
-    setup: &Setup,
-    plan: &Plan,
-    clock: &RunClock,
-    node: NodeId,
-) -> (crate::world::HostClocks, Server, MessageDelays) {
+fn parts(setup: &Setup, plan: &Plan, clock: &RunClock, node: NodeId) -> NodeParts {
     let (offset_ns, _) = plan.clocks[node.first_host()];
     let clocks = clock.clocks(offset_ns);
     let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
@@ -263,11 +255,11 @@ fn parts(
         (it.id.clone(), plan.delays[plan.client_host(client)][node.first_host()])
     });
     let usual = plan.scenario.cluster.network.delay;
-    let roads = MessageDelays {
+    let delays = MessageDelays {
         choices: Choices::new(setup.seed),
         clients: clients.collect(),
         usual: (usual.min.0, usual.max.0),
         drawn: AtomicU32::new(0),
     };
-    (clocks, server, roads)
+    NodeParts { clocks, server, delays }
 }

@@ -11,12 +11,11 @@ mod php;
 mod policy;
 mod presets;
 mod redlock;
-mod terms;
 mod transport;
 
 pub use contract::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Request, Response,
-    Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue,
+    Request, Route,
 };
 pub use getset::GetSetClient;
 pub use php::PhpClient;
@@ -28,10 +27,10 @@ pub use presets::{Kind, kind};
 pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
-use crate::history::{ClockKind, Refusal};
+use lock_judge::history::{ClockKind, Refusal};
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
-/// that the subject requests. The calls follow the order of [`redlock_client::protocol::NodeSet`].
+/// that the subject requests. The calls follow the order of [`redlock_protocol::NodeSet`].
 #[derive(Debug)]
 pub enum Subject {
     /// The `SETNX`/`GETSET` lock.
@@ -146,8 +145,8 @@ impl Subject {
     }
 
     /// Passes on the next reply on a connection.
-    pub fn handle_response(&mut self, route: Route, response: Response, now: Now) {
-        of_machine!(self, it => it.handle_response(route, response, now));
+    pub fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) {
+        of_machine!(self, it => it.handle_reply(route, reply, now));
     }
 
     /// Reports that the time from [`Subject::poll_timeout_boot_ns`] has come.

@@ -34,6 +34,11 @@ mod wire;
 
 use std::sync::Arc;
 
+use lock_judge::history::{ClockKind, EventKind, HostId, Id};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::oracle::Oracle;
+use redis_sim::run_id;
+
 use self::agenda::Agenda;
 pub(crate) use self::agenda::Due;
 pub use self::choice::{Choice, Choices, Label};
@@ -51,10 +56,6 @@ use self::protected::ProtectedResource;
 pub use self::queue::Queue;
 use self::recorder::Recorder;
 pub(crate) use self::wire::Wire;
-use crate::history::{ClockKind, EventKind, HostId, Id};
-use crate::ids::{ConnectionId, ServerId};
-use crate::master::run_id;
-use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::subject::Now;
 

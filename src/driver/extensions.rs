@@ -4,10 +4,11 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use redlock_protocol::{BootInstant, ExtendError, LockId};
+
 use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::observe::{Event as Told, Instant};
-use crate::protocol::{BootInstant, ExtendError, LockId};
 
 /// Callers that extend one lease. One extension is under way at a time; the others wait for it.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::protocol::{NodeSet, ResourceId};
+use redlock_protocol::{NodeSet, ResourceId};
 
 /// Smallest number of unused names that triggers a sweep.
 const SWEEP_LEAST: usize = 64;
@@ -88,7 +88,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::protocol::{Drift, LinkConfig, RestartGuard};
+    use redlock_protocol::{Drift, LinkConfig, RestartGuard};
 
     fn machine() -> NodeSet {
         NodeSet::new(&[LinkConfig {

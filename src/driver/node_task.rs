@@ -7,13 +7,13 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
+use redlock_protocol::NodeIndex;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use super::Driver;
 use crate::dial::{DialError, Dialed, dial};
 use crate::environment::{BoxFuture, Stream};
 use crate::printable::printable;
-use crate::protocol::NodeIndex;
 use crate::resp::{Decoder, Malformed};
 
 enum Transport {

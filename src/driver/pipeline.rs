@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{Holder, Op, Reply};
 
 use crate::endpoint::Endpoint;
 use crate::introduction;
-use crate::protocol::{Holder, Op, Reply};
 use crate::resp::{self, Encoder, Form, Forms, Frame, Malformed, is_not_serving};
 
 /// The unanswered commands of one connection. The link bounds their number; each is written at most

@@ -1,9 +1,10 @@
 //! Carries out what the machines say, until they have no more to say.
 
+use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
+
 use crate::deadline::Deadline;
 use crate::error::AcquireErrorKind;
 use crate::observe::{Event as Told, Instant, Nodes};
-use crate::protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
 
 use super::{Driver, State};
 

@@ -3,10 +3,11 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask};
+
 use super::{Driver, State, Waiter};
-use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer};
+use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer, NodeVerdict};
 use crate::health::{Health, NodeHealth};
-use crate::protocol::{Ballot, BootInstant, NodeIndex, NodeMask, NodeVerdict};
 
 impl Driver {
     /// Returns each node's answer to an attempt; empty if there was none.
@@ -16,7 +17,7 @@ impl Driver {
         };
         let answer = |node| {
             let (verdict, after) = ballot.of(node);
-            self.node_answer(state, node, verdict, after)
+            self.node_answer(state, node, verdict.into(), after)
         };
         state.machine.nodes().iter().map(answer).collect()
     }
@@ -56,7 +57,7 @@ impl Driver {
                     place: node.get(),
                     node: self.endpoint(node).to_string(),
                     connected: machine.is_open(node),
-                    standing: machine.standing(node, now),
+                    standing: machine.standing(node, now).into(),
                     round_trip: Some(machine.round_trip(node)).filter(|it| !it.is_zero()),
                     releases_owed: machine.owed(node),
                     last_error: entry.last_error.clone(),

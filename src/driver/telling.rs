@@ -1,9 +1,11 @@
 //! Observer events that do not come from an event of the machines.
 
+use redlock_protocol::{BootInstant, CommandId, LockId, Op};
+
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
+use crate::health::Standing;
 use crate::observe::{Event as Told, Instant};
-use crate::protocol::{BootInstant, CommandId, LockId, Op, Standing};
 
 impl Driver {
     /// Passes an event to all observers.
@@ -21,7 +23,7 @@ impl Driver {
             if !changed && !entry.quarantined {
                 continue;
             }
-            let standing = state.machine.standing(node, now);
+            let standing = Standing::from(state.machine.standing(node, now));
             let quarantined = matches!(standing, Standing::Quarantined(_));
             let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
             if changed || ended {

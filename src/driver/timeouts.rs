@@ -5,8 +5,9 @@
 
 use core::time::Duration;
 
+use redlock_protocol::{BootInstant, NodeIndex};
+
 use super::{Driver, State};
-use crate::protocol::{BootInstant, NodeIndex};
 
 /// Longest time that the timer waits for a node's task to read its connection after a request to do
 /// so. It starts at the request because a pause of the whole process may end long after the node

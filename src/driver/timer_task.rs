@@ -5,9 +5,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
+use redlock_protocol::BootInstant;
+
 use super::Driver;
 use crate::environment::Timer;
-use crate::protocol::BootInstant;
 
 /// Waits for the next timeout of the machines. It runs apart from the application's tasks, so that
 /// none of them can delay the end of a lease.

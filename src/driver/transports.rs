@@ -4,12 +4,12 @@ use core::task::Context;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::observe::{self, Event as Told, Instant, Operation};
-use crate::protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
 use crate::resp::{Decoder, Frame, Malformed};
 
 /// A node's transport, in the state that the machines require.
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
     use crate::observe::Observers;
-    use crate::protocol::{Drift, LinkConfig, RestartGuard};
+    use redlock_protocol::{Drift, LinkConfig, RestartGuard};
 
     /// A clock that the test moves; no connection opens, and no task runs.
     #[derive(Default)]

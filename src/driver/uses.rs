@@ -6,12 +6,13 @@ use core::task::Waker;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use redlock_protocol::{
+    Ballot, BootInstant, ExtendError, LockId, ReleaseOutcome, ResourceId, Token,
+};
+
 use super::extensions::Extenders;
 use super::wakes::Wakes;
 use crate::error::{AcquireErrorKind, LostReason};
-use crate::protocol::{
-    Ballot, BootInstant, ExtendError, LockId, ReleaseOutcome, ResourceId, Token,
-};
 
 /// Stage of a use, from its caller's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use core::task::{Context, Poll, Waker};
 use std::collections::BTreeMap;
 
+use redlock_protocol::BootInstant;
+
 use super::wakes::Wakes;
 use super::{Driver, State};
-use crate::protocol::BootInstant;
 
 /// Waiting callers and their deadlines. All are woken to check again whenever the condition may
 /// hold.

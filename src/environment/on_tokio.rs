@@ -12,6 +12,7 @@ use std::io;
 use std::panic;
 use std::sync::{Arc, OnceLock};
 
+use redlock_protocol::BootInstant;
 use rustix::net::sockopt;
 use tokio::net::{TcpStream, UnixDatagram, UnixStream};
 use tokio::runtime::Handle;
@@ -19,7 +20,6 @@ use tokio::runtime::Handle;
 use self::apart::Apart;
 use self::timer::TokioTimer;
 use super::{Address, BoxFuture, Endpoint, Environment, Stream, Timer};
-use crate::protocol::BootInstant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;

@@ -5,8 +5,9 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use redlock_protocol::AttemptError;
+
 use super::{LostReason, NodeAnswer, OptionError};
-use crate::protocol::AttemptError;
 
 /// Reason why the lock was not acquired, with each node's answer to the last attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]

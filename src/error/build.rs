@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::protocol::MAX_NODES;
+use redlock_protocol::MAX_NODES;
 
 /// Reason why a client cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

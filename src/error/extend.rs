@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use redlock_protocol as protocol;
+
 use super::{LostReason, OptionError, TtlError};
-use crate::protocol;
 
 /// Reason why a lease was not extended. Its deadline is unchanged; keys may live for longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use redlock_protocol as protocol;
+
 use super::NodeAnswer;
-use crate::protocol;
 
 /// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,41 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::protocol::NodeVerdict;
+/// One node's part in an attempt that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeVerdict {
+    /// The node was not asked: no connection took the command in time.
+    #[default]
+    NotAsked,
+    /// The node was asked, and had not answered when the attempt was settled.
+    Pending,
+    /// The node set the key.
+    Granted,
+    /// The node set the key, but its vote does not count: it is in quarantine, or a replica.
+    NotCounted,
+    /// The node refused: another attempt's key was there.
+    Taken,
+    /// The node answered with an error.
+    Error,
+    /// The node did not answer in time.
+    Silent,
+}
+
+impl From<redlock_protocol::NodeVerdict> for NodeVerdict {
+    fn from(verdict: redlock_protocol::NodeVerdict) -> Self {
+        use redlock_protocol::NodeVerdict as Verdict;
+        match verdict {
+            Verdict::NotAsked => Self::NotAsked,
+            Verdict::Pending => Self::Pending,
+            Verdict::Granted => Self::Granted,
+            Verdict::NotCounted => Self::NotCounted,
+            Verdict::Taken => Self::Taken,
+            Verdict::Error => Self::Error,
+            Verdict::Silent => Self::Silent,
+        }
+    }
+}
 
 /// A node's answer to an operation, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
+use redlock_protocol::{RunId, quarantine};
+
 use super::{NodeInspection, NodeReport};
-use crate::protocol::{RestartGuard, RunId, quarantine};
+use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
 
 /// Largest clock offset that is not reported, in microseconds. A clock further off will be stepped.

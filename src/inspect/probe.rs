@@ -6,13 +6,13 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use redlock_protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::NodeReport;
 use crate::dial::{DialError, Dialed, dial};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
-use crate::protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
 use crate::resp::{self, Form, Frame};
 
 /// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`].

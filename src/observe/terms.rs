@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::protocol::{BootInstant, NodeMask};
+use redlock_protocol::{BootInstant, NodeMask};
 
 /// A reading of the client's own clock. It has no meaning in any other process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,13 +24,11 @@ impl Instant {
     pub(super) fn as_nanos(self) -> u64 {
         self.0.as_nanos()
     }
+}
 
-    /// Returns the reading of the clock.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn boot(self) -> BootInstant {
-        self.0
+impl From<Instant> for BootInstant {
+    fn from(instant: Instant) -> Self {
+        instant.0
     }
 }
 
@@ -58,14 +56,6 @@ impl Nodes {
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Returns the set as bits; the lowest bit is the first node.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bits(self) -> u16 {
-        self.0.bits()
     }
 }
 

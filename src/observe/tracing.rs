@@ -8,12 +8,12 @@ use core::sync::atomic::{AtomicU16, Ordering};
 use ::tracing::field::display;
 use ::tracing::level_filters::LevelFilter;
 use ::tracing::{debug, info, trace, warn};
+use redlock_protocol::Token as OwnerToken;
 
 use super::{Event, Observer};
 use crate::environment::Endpoint;
 use crate::error::ExtendErrorKind;
 use crate::health::Standing;
-use crate::protocol::Token as OwnerToken;
 
 /// Target of all events.
 const TARGET: &str = "redlock_client";

@@ -3,11 +3,11 @@
 use core::time::Duration;
 
 use bytes::BytesMut;
+use redlock_protocol::Op;
 
 use super::decode::Frame;
 use super::frame::{Decimal, write};
 use super::script::{EXTEND, INTRODUCE, RELEASE, Script};
-use crate::protocol::Op;
 
 /// Wire form of a command. All forms of a command have the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ fn decimal_ms(ttl: Duration) -> Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{ResourceId, Token};
+    use redlock_protocol::{ResourceId, Token};
 
     const RESOURCE: ResourceId = ResourceId(0);
 

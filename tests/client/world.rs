@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
-use redlock_client::protocol::BootInstant;
 use redlock_client::{Builder, Redlock};
+use redlock_protocol::BootInstant;
 
 use crate::node::Node;
 

@@ -7,10 +7,10 @@
 //! believing before the key can be gone. A key lives for up to a millisecond longer than that,
 //! depending on the phase of the master's clock within its millisecond.
 
+use lock_judge::oracle::{Judgement, Violation};
+use lock_judge::scenario::{Case, File, Property};
 use redlock_sim::engine::event::Engine;
-use redlock_sim::oracle::{Judgement, Violation};
-use redlock_sim::report::drift::Cell;
-use redlock_sim::scenario::{Case, File, Property};
+use redlock_sim_cli::report::drift::Cell;
 
 /// TTL of all runs.
 pub(crate) const TTL_NS: u128 = 10_000_000_000;

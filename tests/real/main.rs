@@ -37,6 +37,7 @@ mod tls;
 mod wait;
 mod waiting;
 mod wire;
+mod wreck;
 
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};

@@ -15,7 +15,7 @@ use crate::wait::until;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Key by which clients recognise the server's data set.
-const CANARY: &str = "redlock-client:canary";
+pub(crate) const CANARY: &str = "redlock-client:canary";
 
 /// Range of the ports. It lies below the range of outgoing connections, because such a connection
 /// could take the port of a server that is down for a while.

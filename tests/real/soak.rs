@@ -4,47 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use redlock_client::{Redlock, RestartGuard};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
 
 use crate::fleet::{Fleet, patient};
-use crate::server::Server;
+use crate::wreck::{Dice, TTL, seed, wreck};
 use crate::{Test, is_thorough, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[on_tokio!(no_update_is_lost_while_servers_come_and_go).alone()];
 
-const TTL: Duration = Duration::from_secs(1);
 /// Maximum time for an update, from the check of the lease on.
 const WRITE: Duration = Duration::from_millis(250);
 const WORKERS: usize = 8;
-
-/// Random numbers that a seed repeats (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-
-    fn up_to(&mut self, longest: Duration) -> Duration {
-        let longest_us = u64::try_from(longest.as_micros()).expect("a short time");
-        Duration::from_micros(self.roll(longest_us + 1))
-    }
-}
-
-/// Seed of this run: the time, unless `REDLOCK_SOAK_SEED` gives one.
-fn seed() -> u64 {
-    let given = std::env::var("REDLOCK_SOAK_SEED").ok();
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
-    given.map_or_else(|| now() as u64, |seed| seed.parse().expect("a number"))
-}
 
 /// The counter, in an SQLite file in the test's directory.
 struct Counter(PathBuf);
@@ -95,33 +69,6 @@ async fn work(redlock: Redlock, database: Connection, seed: u64, over: Arc<Atomi
         }
     }
     written
-}
-
-/// Stops, kills and restarts servers, never more than a minority at a time. A server that has come
-/// back empty counts as missing until its quarantine is over. Returns the numbers of stops, kills
-/// and restarts.
-async fn wreck(fleet: &mut Fleet, dice: &mut Dice, lasts: Duration) -> [usize; 3] {
-    let (end, mut done) = (Instant::now() + lasts, [0; 3]);
-    while Instant::now() < end {
-        let first = dice.roll(5) as usize;
-        let second = (first + 1 + dice.roll(4) as usize) % 5;
-        for victim in [first, second] {
-            let action = dice.roll(3) as usize;
-            let server: &mut Server = &mut fleet[victim];
-            match action {
-                0 => server.stop(),
-                1 => server.kill(),
-                _ => server.restart(),
-            }
-            done[action] += 1;
-            tokio::time::sleep(dice.up_to(TTL / 2)).await;
-        }
-        for victim in [first, second] {
-            fleet[victim].recover();
-        }
-        tokio::time::sleep(TTL + dice.up_to(TTL / 2)).await;
-    }
-    done
 }
 
 async fn no_update_is_lost_while_servers_come_and_go() {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use redlock_sim::master::profile::VALKEY_9;
+use redis_sim::profile::VALKEY_9;
 use redlock_sim::serve::Fleet;
 
 use crate::talk::{Talk, await_fault, until};

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use redlock_sim::history::{ClockKind, EventKind, HostId};
+use lock_judge::history::{ClockKind, EventKind, HostId};
 use redlock_sim::serve::{Fleet, Refusal};
 
 use crate::talk::{Talk, await_fault, until};

@@ -14,8 +14,8 @@ mod verdicts;
 
 use std::path::PathBuf;
 
-use redlock_sim::master::profile::REDIS_7_0;
-use redlock_sim::scenario::{Case, Scenario};
+use lock_judge::scenario::{Case, Scenario};
+use redis_sim::profile::REDIS_7_0;
 use redlock_sim::serve::{Fleet, Setup, Verdict};
 
 fn scenario(faults: &str) -> Case {
@@ -29,7 +29,7 @@ fn scenario(faults: &str) -> Case {
 
 fn case(text: &str) -> Case {
     let scenario: Scenario = toml::from_str(text).unwrap();
-    assert_eq!(redlock_sim::scenario::complaints(&scenario), []);
+    assert_eq!(lock_judge::scenario::complaints(&scenario), []);
     Case { slug: None, name: None, scenario, overrides: Vec::new() }
 }
 

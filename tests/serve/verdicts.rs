@@ -1,7 +1,7 @@
 //! Verdicts on what workers report and masters observe.
 
-use redlock_sim::history::{EventKind, NodeId, OpKind};
-use redlock_sim::scenario::Property;
+use lock_judge::history::{EventKind, NodeId, OpKind};
+use lock_judge::scenario::Property;
 use redlock_sim::search::Observed;
 use redlock_sim::serve::Verdict;
 

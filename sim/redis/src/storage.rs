@@ -2,8 +2,6 @@
 
 /// The acknowledged data that a server keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Persistence {
     /// Everything, even after a power loss: `appendfsync always`. A reply waits for the sync.
     Always,

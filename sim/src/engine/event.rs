@@ -9,13 +9,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use lock_judge::history::{ClientId, EventKind};
+use lock_judge::ids::IdVec;
+use lock_judge::scenario::Case;
+
 use self::process::Process;
 use super::run::{self, Run};
 use super::{Kept, Outcome, Unsupported};
-use crate::history::{ClientId, EventKind};
-use crate::ids::IdVec;
 use crate::plan::{Plan, probe_ops};
-use crate::scenario::Case;
 use crate::world::{Due, World};
 
 /// Bound on the steps of a run. A run with more steps is a bug of the engine, or of an unreasonable

@@ -1,8 +1,9 @@
 //! Tests that application steps have the same effect on both engines.
 
+use lock_judge::history::{Event, EventKind, Refusal};
+use lock_judge::scenario::{Case, Scenario};
+
 use super::{event, turmoil};
-use crate::history::{Event, EventKind, Refusal};
-use crate::scenario::{Case, Scenario};
 
 /// Returns the histories of one client with these steps on each engine. The TTL is 10 s; one
 /// extension may succeed.

@@ -19,9 +19,10 @@ mod support;
 #[cfg(test)]
 mod tests;
 
+use lock_judge::scenario::Case;
+
 use super::{Kept, Outcome, Unsupported};
 use crate::plan::Plan;
-use crate::scenario::Case;
 
 const ENGINE: &str = "turmoil";
 

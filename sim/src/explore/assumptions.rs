@@ -3,8 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::oracle::Blame;
-use crate::scenario::{
+use lock_judge::oracle::Blame;
+use lock_judge::scenario::{
     At, Fault, FaultKind, Persistence, RestartGuard, Scenario, Span, Stopwatch, nearest,
 };
 
@@ -217,7 +217,7 @@ pub(super) fn longest_key(scenario: &Scenario) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::File;
+    use lock_judge::scenario::File;
 
     fn broken(more: &str) -> String {
         let text = format!(

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use lock_judge::scenario::Scenario;
 use rayon::prelude::*;
 
 use super::case;
@@ -15,7 +16,6 @@ use super::draw::{Frame, plan};
 use super::situations;
 use super::tally::Tally;
 use crate::engine::event;
-use crate::scenario::Scenario;
 
 /// Plans that a thread plays between two looks at the stop flag.
 const AT_ONCE: u64 = 64;

@@ -2,9 +2,10 @@
 
 use core::fmt;
 
+use lock_judge::oracle::{Blame, Judgement, Violation};
+use lock_judge::scenario::{Property, Scenario};
+
 use crate::engine::Outcome;
-use crate::oracle::{Blame, Judgement, Violation};
-use crate::scenario::{Property, Scenario};
 
 use super::assumptions::{Assumption, Assumptions};
 
@@ -139,8 +140,8 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{AttemptId, HostId};
-    use crate::oracle::Blamed;
+    use lock_judge::history::{AttemptId, HostId};
+    use lock_judge::oracle::Blamed;
 
     fn is_explained_by(property: Property, causes: &[Blame], broken: &[Assumption]) -> bool {
         let mut blamed = Blamed::NONE;

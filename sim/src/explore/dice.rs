@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::scenario::Span;
+use lock_judge::scenario::Span;
 
 /// Lengths are drawn in multiples of this.
 const GRAIN_NS: u64 = 10_000;

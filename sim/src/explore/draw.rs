@@ -6,9 +6,10 @@ mod faults;
 
 use std::collections::BTreeMap;
 
+use lock_judge::scenario::{Cluster, Lock, Run, Scenario, SeedRange, Span, Store};
+
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
-use crate::scenario::{Cluster, Lock, Run, Scenario, SeedRange, Span, Store};
 
 /// Subject of all plans, and the assumptions that they may break.
 #[derive(Clone, Debug)]
@@ -118,7 +119,7 @@ mod tests {
 
     use super::super::limits;
     use super::*;
-    use crate::scenario::{FaultKind, complaints};
+    use lock_judge::scenario::{FaultKind, complaints};
 
     fn frames() -> Vec<Frame> {
         let mut frames = vec![Frame::default()];

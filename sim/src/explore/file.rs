@@ -1,10 +1,10 @@
 //! The scenario file of a finding.
 
+use lock_judge::scenario::{Expectation, Property, Scenario, Verdict};
 use toml::{Table, Value};
 
 use super::contract::Finding;
 use super::draw::unspecified;
-use crate::scenario::{Expectation, Property, Scenario, Verdict};
 
 /// Returns the text of a scenario file called `name` in which `finding` shows. Whatever else the
 /// scenario violates, `explained`, may happen.
@@ -56,7 +56,7 @@ fn without(value: Value, usual: &Value) -> Option<Value> {
 mod tests {
     use super::super::draw::{Frame, plan};
     use super::*;
-    use crate::scenario::File;
+    use lock_judge::scenario::File;
 
     #[test]
     fn a_file_has_the_scenario_that_was_written_into_it() {

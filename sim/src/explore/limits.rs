@@ -2,7 +2,7 @@
 //! is drawn as a fault, which a judge sees and excuses; plans keep these limits, and so do the
 //! scenarios that plans are shrunk to.
 
-use crate::scenario::{Client, FaultKind, Scenario, Span};
+use lock_judge::scenario::{Client, FaultKind, Scenario, Span};
 
 /// Longest one-way delay: clients wait half a second for a connection to open.
 const DELAY_MAX: Span = Span::from_ms(100);

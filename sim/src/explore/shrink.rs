@@ -7,6 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use lock_judge::scenario::{Scenario, SeedRange, Span, complaints};
 use serde_json::Value;
 
 use super::assumptions::Assumptions;
@@ -14,7 +15,6 @@ use super::case;
 use super::contract::{Finding, findings};
 use super::limits;
 use crate::engine::event;
-use crate::scenario::{Scenario, SeedRange, Span, complaints};
 
 /// Maximum number of candidates that are played for one finding.
 const CANDIDATES_MAX: u64 = 6_000;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, Event, EventKind, KeyEnd, NodeId, OpKind, Settlement, Writer,
 };
 

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lock_judge::history::Id;
+use lock_judge::oracle::Judgement;
+use lock_judge::scenario::{Property, Scenario};
+
 use super::contract::Finding;
 use super::situations::Situation;
 use crate::engine::Outcome;
-use crate::history::Id;
-use crate::oracle::Judgement;
-use crate::scenario::{Property, Scenario};
 
 /// Number of smallest hashes from which the number of distinct histories is estimated. The standard
 /// error of the estimate is about 3 %.

@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{Canary, Digest};
+use redlock_protocol::{Canary, Digest};
 
 use redis_sim::{
     Change, Command, Entry, Executed, Introduction, KeyCommand, Master, Reply, SetCondition,

@@ -1,14 +1,14 @@
 //! The operations of the applications, and the subjects that they use.
 
-use redlock_client::protocol::{self, RetryDelay};
+use lock_judge::history::ClientId;
+use lock_judge::ids::IdVec;
+use lock_judge::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step, WORKER};
 
-use super::Plan;
-use crate::history::ClientId;
-use crate::ids::IdVec;
-use crate::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step};
+use super::{Plan, Unplannable};
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
 };
+use crate::terms;
 
 /// One operation of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,23 @@ pub(crate) struct PlannedOp {
 }
 
 impl Plan {
-    /// Returns the subject of a client. The probe has the first client's.
+    /// Returns the kind of a client's subject. The probe has the first client's.
+    fn kind(&self, client: ClientId) -> Kind {
+        *self.subjects.get(client).unwrap_or(&self.subjects[ClientId(0)])
+    }
+
+    /// Returns true if the client is the production client.
+    pub(crate) fn is_ours(&self, client: ClientId) -> bool {
+        self.kind(client) == Kind::Ours
+    }
+
+    /// Returns true if the client listens for pushes, and servers push to it.
+    pub(crate) fn hears_pushes(&self, client: ClientId) -> bool {
+        let is_deaf = self.scenario.client(client).is_some_and(|client| client.deaf);
+        self.is_ours(client) && !is_deaf
+    }
+
+    /// Returns a new subject for a client.
     pub(crate) fn subject(&self, id: ClientId) -> Subject {
         let scenario = &self.scenario;
         let is_probe = id == self.probe();
@@ -54,13 +70,13 @@ impl Plan {
         let settings = Settings {
             nodes,
             ttl,
-            drift: protocol::Drift::from(scenario.lock.drift).of(ttl),
+            drift: terms::drift(scenario.lock.drift).of(ttl),
             node_timeout: scenario.lock.node_timeout.duration(),
-            retry: RetryDelay::from(scenario.lock.retry),
+            retry: terms::retry(scenario.lock.retry),
             extensions_max: scenario.lock.extensions_max,
             plain_extensions: scenario.lock.plain_extensions,
         };
-        match kind_of(client) {
+        match self.kind(id) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
             Kind::Ours => {
                 let ours = RedlockClient::new(id, &scenario.lock, ttl, fleet_max_ttl, nodes);
@@ -91,18 +107,30 @@ pub(crate) fn probe_ops() -> Vec<PlannedOp> {
     [Op::Acquire(patient), Op::Release].map(|op| PlannedOp { not_before_ns: 0, op }).to_vec()
 }
 
-/// Returns the operations of every client.
-pub(super) fn planned_ops(scenario: &Scenario) -> IdVec<ClientId, Vec<PlannedOp>> {
-    scenario.clients.iter().map(|client| ops_of(client, scenario.lock.ttl)).collect()
+/// Returns the subject of every client.
+pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unplannable> {
+    let subject = |client: &Client| match client.subject.as_str() {
+        WORKER => {
+            let what = "the subject `worker`: `serve` puts such clients under test";
+            Err(Unplannable(String::from(what)))
+        }
+        name => Ok(kind(name).expect("a valid scenario names a known subject")),
+    };
+    scenario.clients.iter().map(subject).collect()
 }
 
-fn kind_of(client: &Client) -> Kind {
-    kind(&client.subject).expect("a valid scenario names a known subject")
+/// Returns the operations of every client that has a subject.
+pub(super) fn planned_ops(
+    scenario: &Scenario,
+    subjects: &IdVec<ClientId, Kind>,
+) -> IdVec<ClientId, Vec<PlannedOp>> {
+    let clients = scenario.clients.iter().zip(subjects.values());
+    clients.map(|(client, subject)| ops_of(client, subject, scenario.lock.ttl)).collect()
 }
 
-fn ops_of(client: &Client, ttl: Span) -> Vec<PlannedOp> {
+fn ops_of(client: &Client, subject: &Kind, ttl: Span) -> Vec<PlannedOp> {
     let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let looks = kind_of(client).looks_before_section();
+    let looks = subject.looks_before_section();
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();

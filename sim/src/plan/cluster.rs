@@ -1,10 +1,13 @@
 //! The servers, the clocks and the delays between hosts at the start of a scenario.
 
+use lock_judge::history::{HostId, Id, NodeId};
+use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::scenario::{Client, Scenario};
+use redis_sim::{Persistence, Storage};
+
 use super::strike::{FaultEffect, PlannedFault};
-use crate::history::{HostId, Id, NodeId};
-use crate::ids::{IdVec, ServerId, StrikeId};
-use crate::master::Storage;
-use crate::scenario::{Persistence, Scenario};
+use crate::subject::kind;
+use crate::terms;
 
 /// A server at the start of the scenario: first the server of each node, then the replicas.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,9 @@ pub(super) fn planned_servers(
     faults: &IdVec<StrikeId, PlannedFault>,
 ) -> IdVec<ServerId, PlannedServer> {
     let cluster = &scenario.cluster;
-    let service = scenario.clients.iter().any(|client| client.subject.starts_with("lease-service"));
+    let needs_service =
+        |client: &Client| kind(&client.subject).is_some_and(|subject| subject.needs_ideal_server());
+    let service = scenario.clients.iter().any(needs_service);
     let nodes = scenario.node_ids().zip(&cluster.nodes);
     let nodes = nodes.map(|(node, name)| (name, node, node.first_host()));
     let replicas = cluster.replicas.iter().enumerate().map(|(place, replica)| {
@@ -52,7 +57,7 @@ pub(super) fn planned_servers(
         let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
         let stalls = |fault: &PlannedFault| fault.effect == FaultEffect::DiskStall { server };
         let storage = Storage {
-            persistence: own.unwrap_or(cluster.persistence),
+            persistence: terms::persistence(own.unwrap_or(cluster.persistence)),
             slow: cluster.disk.sync_takes.0 > 0 || faults.values().any(stalls),
             lies: cluster.disk.lies,
         };

@@ -1,13 +1,14 @@
 //! Faults prepared for a run: their effect at each of their hosts, and their times.
 
-use super::Unplannable;
-use super::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
-use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
-use crate::ids::ServerId;
-use crate::scenario::{
+use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
+use lock_judge::ids::ServerId;
+use lock_judge::scenario::{
     At, Demotion, Failover, FaultKind, HostNames, OneHost, Restarting, Scenario, Stopwatch,
     WhichAttempt,
 };
+
+use super::Unplannable;
+use super::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
 
 pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unplannable> {
     let mut faults = Vec::new();
@@ -23,7 +24,7 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
                     WhichAttempt::Any | WhichAttempt::Granted => None,
                     WhichAttempt::Nth(number) => Some(number),
                 },
-                point: point.before,
+                step: point.before,
                 node: point.node.as_deref().map(|name| node_named(scenario, name)),
             },
         };

@@ -1,19 +1,19 @@
 //! A fault at one of its hosts: its effect there, its beginning and its end.
 
-use crate::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
-use crate::ids::ServerId;
-use crate::scenario::{Lost, Message, Point};
+use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
+use lock_judge::ids::ServerId;
+use lock_judge::scenario::{AttemptStep, Lost, Message};
 
 /// Beginning of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
     At(u64),
     /// When the first attempt of `client`, or its attempt with the number `attempt`, reaches
-    /// `point`.
+    /// `step`.
     Before {
         client: ClientId,
         attempt: Option<u16>,
-        point: Point,
+        step: AttemptStep,
         node: Option<NodeId>,
     },
 }

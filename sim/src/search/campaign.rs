@@ -8,14 +8,14 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use lock_judge::history::Event;
+use lock_judge::scenario::{Case, SeedRange};
 use rayon::prelude::*;
 
 use super::result::CaseResult;
 use super::tally::Tally;
 use super::{compare, margin};
 use crate::engine::{Outcome, Unsupported, event, turmoil};
-use crate::history::Event;
-use crate::scenario::{Case, SeedRange};
 
 /// One seed in this many is run twice, to detect nondeterminism.
 const TWICE_EVERY: u64 = 20;
@@ -251,8 +251,8 @@ mod tests {
     use super::super::testing::clock_jump;
     use super::super::{Failure, Observed};
     use super::*;
-    use crate::history::{FaultId, FaultIds};
-    use crate::scenario::{File, Property};
+    use lock_judge::history::{FaultId, FaultIds};
+    use lock_judge::scenario::{File, Property};
 
     fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
         let stop = AtomicBool::new(false);

@@ -1,10 +1,11 @@
 //! Compares the verdicts of a campaign with the expectations of the scenario.
 
+use lock_judge::history::{FaultId, Id};
+use lock_judge::oracle::Blamed;
+use lock_judge::scenario::{Case, Expectation, Property, Span, Verdict};
+
 use super::result::{CaseResult, Failure, Observed, PropertyResult};
 use super::tally::{PropertyTally, Tally};
-use crate::history::{FaultId, Id};
-use crate::oracle::Blamed;
-use crate::scenario::{Case, Expectation, Property, Span, Verdict};
 
 /// Returns the result of `case` on the engine named `engine`, from the runs in `tally`.
 pub(super) fn result(

@@ -8,15 +8,15 @@
 
 use core::ops::Range;
 
+use lock_judge::oracle::{Blamed, Judgement};
+use lock_judge::scenario::{
+    Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, Time, complaints,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use crate::engine::{Outcome, Unsupported, event};
-use crate::oracle::{Blamed, Judgement};
-use crate::scenario::{
-    Case, Fault, Hold, Property, Scenario, Span, SpanRange, Step, Time, complaints,
-};
 
 /// Maximum timing shift: one tick for the beginning, one for the message delay and one for the end.
 ///
@@ -247,7 +247,7 @@ impl<'a> Shifts<'a> {
 mod tests {
     use super::super::testing::clock_jump;
     use super::*;
-    use crate::scenario::{At, Network};
+    use lock_judge::scenario::{At, Network};
 
     fn case(settings: &[&str]) -> Case {
         clock_jump(settings).remove(0)

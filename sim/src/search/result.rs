@@ -2,9 +2,10 @@
 
 use core::ops::Range;
 
-use crate::history::FaultId;
-use crate::oracle::{Counters, Violation};
-use crate::scenario::{Case, Expectation, Property, Verdict};
+use lock_judge::history::FaultId;
+use lock_judge::history::file::EXTENSION;
+use lock_judge::oracle::{Counters, Violation};
+use lock_judge::scenario::{Case, Expectation, Property, Verdict};
 
 /// Observed verdict on one property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,24 @@ impl CaseResult {
     #[must_use]
     pub fn name(&self) -> String {
         self.case.full_name()
+    }
+
+    /// Returns a name of the case and its engine that is unique within the scenario: anchor on its
+    /// page, and part of the names of its histories.
+    #[must_use]
+    pub fn anchor(&self) -> String {
+        let slug = self.case.slug.as_deref().unwrap_or("base");
+        match self.engine {
+            "event" => slug.to_owned(),
+            engine => format!("{slug}.{engine}"),
+        }
+    }
+
+    /// Returns the path of the history of the run of `seed`, relative to the directory of the
+    /// reports.
+    #[must_use]
+    pub fn history_file(&self, seed: u64) -> String {
+        format!("{}/{}.{seed}.{}", self.case.scenario.name, self.anchor(), EXTENSION)
     }
 
     /// Returns true if every expectation is met and nothing else failed.

@@ -1,10 +1,11 @@
 //! Compares a single run with its scenario's expectations.
 
+use lock_judge::scenario::Case;
+
 use super::compare;
 use super::result::CaseResult;
 use super::tally::Tally;
 use crate::engine::Outcome;
-use crate::scenario::Case;
 
 /// Returns the result of `case` on the engine named `engine`, based on `outcome` alone.
 #[must_use]

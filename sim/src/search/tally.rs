@@ -4,10 +4,11 @@
 //! minimum, a maximum or a bounded set of smallest values: the result is the same on any number of
 //! threads, and its size does not grow with the number of runs.
 
+use lock_judge::history::FaultIds;
+use lock_judge::oracle::{Blamed, Counters, Judgement, Violation};
+use lock_judge::scenario::Property;
+
 use crate::engine::Outcome;
-use crate::history::FaultIds;
-use crate::oracle::{Blamed, Counters, Judgement, Violation};
-use crate::scenario::Property;
 
 /// Maximum number of distinct histories that are counted.
 pub const DISTINCT_MAX: usize = 1024;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use redis_sim::profile::Profile;
+use redis_sim::resp::Value;
+use redis_sim::server::{ScriptControl, Server};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::run_clock::RunClock;
-use crate::master::profile::Profile;
-use crate::master::resp::Value;
-use crate::master::server::{ScriptControl, Server};
 
 /// Prefixes of the commands that can run a script.
 const SCRIPTED: [&[u8]; 2] = [b"EVAL", b"EXEC"];

@@ -4,18 +4,18 @@ use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 
+use lock_judge::history::{ClientIds, ClockKind, EventKind, HostId, HostIds};
+use lock_judge::ids::{IdVec, StrikeId};
+use lock_judge::scenario::Message;
+use redis_sim::server::Server;
+use redis_sim::{Ended, Master};
 use tokio::sync::MutexGuard;
 use tokio::task::JoinHandle;
 
 use super::node::Node;
 use super::node_faults::{Cut, Life, Slow};
 use super::world::World;
-use crate::history::{ClientIds, ClockKind, EventKind, HostId, HostIds};
-use crate::ids::{IdVec, StrikeId};
-use crate::master::server::Server;
-use crate::master::{Ended, Master};
 use crate::plan::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
-use crate::scenario::Message;
 
 /// The faults of a run, and when each begins or ends next.
 pub(super) struct Faults {

@@ -7,13 +7,14 @@
 
 mod owners;
 
-use self::owners::{Entrance, Owners};
-use super::recorder::{Entry, Log, What, number_of};
-use crate::history::{
+use lock_judge::history::{
     AttemptId, ClientId, ClockKind, Event, EventKind, Id, NodeId, OpKind, Settlement, Writer,
 };
-use crate::ids::{IdVec, PerClient};
-use crate::scenario::{Case, Client, Property, Span, WORKER};
+use lock_judge::ids::{IdVec, PerClient};
+use lock_judge::scenario::{Case, Client, Property, Span, WORKER};
+
+use self::owners::{Entrance, Owners};
+use super::recorder::{Entry, Log, What, number_of};
 
 /// Name of the client that stands for all connections that gave no name.
 const UNNAMED: &str = "unnamed";

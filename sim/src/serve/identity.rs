@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha1::{Digest, Sha1};
 
-use crate::history::NodeId;
+use lock_judge::history::NodeId;
 
 /// Returns the `run_id` of the `incarnation`-th process of `node`. It is unique among all processes
 /// ever, because clients use it to detect that a server may have forgotten keys.

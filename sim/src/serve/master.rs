@@ -11,19 +11,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use bytes::Bytes;
+use lock_judge::history::NodeId;
+use lock_judge::ids::IdVec;
+use redis_sim::profile::Profile;
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Server, Session, Turn};
+use redis_sim::{Master, Storage, Writer};
 use tokio::runtime::{Builder, Runtime};
 
 use super::identity;
 use super::node::Process;
-use super::node::{MessageDelays, Node};
+use super::node::{MessageDelays, Node, NodeParts};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::NodeId;
-use crate::ids::IdVec;
-use crate::master::profile::Profile;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Server, Session, Turn};
-use crate::master::{Master, Storage, Writer};
 use crate::world::Choices;
 
 /// The default port of Redis.
@@ -117,7 +117,7 @@ impl Alone {
         let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
-        let wall_ns = clocks.read(crate::history::ClockKind::Wall, 0);
+        let wall_ns = clocks.read(lock_judge::history::ClockKind::Wall, 0);
         let run_id = identity::run_id(NodeId(0), 0);
         let mut server =
             Server::new(Master::new(Storage::default(), run_id, wall_ns / 1_000_000), profile);
@@ -138,13 +138,13 @@ impl Alone {
         let address = door.address()?;
         server.config_mut().insist("dir", env::current_dir()?.to_string_lossy());
         server.config_mut().insist("port", address.port().to_string());
-        let roads = MessageDelays {
+        let delays = MessageDelays {
             choices: Choices::new(0),
             clients: IdVec::new(),
             usual: (0, 0),
             drawn: AtomicU32::new(0),
         };
-        let node = Node::new(NodeId(0), clock, None, address, (clocks, server, roads));
+        let node = Node::new(NodeId(0), clock, None, address, NodeParts { clocks, server, delays });
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
             let door = Door::at_path(&path);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::master::script::{Sha, sha_of};
+use redis_sim::script::{Sha, sha_of};
 
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]

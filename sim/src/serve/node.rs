@@ -12,6 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lock_judge::history::{ClientId, ClockKind, NodeId};
+use lock_judge::ids::IdVec;
+use redis_sim::Disk;
+use redis_sim::resp::Value;
+use redis_sim::server::{Server, Session};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -23,11 +28,6 @@ use super::pushes::Pushes;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::history::{ClientId, ClockKind, NodeId};
-use crate::ids::IdVec;
-use crate::master::Disk;
-use crate::master::resp::Value;
-use crate::master::server::{Server, Session};
 use crate::world::key_ended;
 use crate::world::{Choice, Choices, HostClocks, Label};
 
@@ -53,7 +53,7 @@ pub(super) struct Node {
     process: Option<Process>,
     node_faults: Mutex<NodeFaults>,
     is_stalled: AtomicBool,
-    roads: MessageDelays,
+    delays: MessageDelays,
     /// Address of the listening socket. `door` is the task that accepts connections, while the node
     /// listens.
     address: SocketAddr,
@@ -78,13 +78,20 @@ pub(super) struct MessageDelays {
     pub(super) drawn: AtomicU32,
 }
 
+/// The parts of a node that depend on who serves it.
+pub(super) struct NodeParts {
+    pub(super) clocks: HostClocks,
+    pub(super) server: Server,
+    pub(super) delays: MessageDelays,
+}
+
 impl Node {
     pub(super) fn new(
         id: NodeId,
         clock: Arc<RunClock>,
         recorder: Option<Arc<Recorder>>,
         address: SocketAddr,
-        (clocks, server, roads): (HostClocks, Server, MessageDelays),
+        NodeParts { clocks, server, delays }: NodeParts,
     ) -> Self {
         Self {
             id,
@@ -97,7 +104,7 @@ impl Node {
             process: None,
             node_faults: Mutex::new(NodeFaults::default()),
             is_stalled: AtomicBool::new(false),
-            roads,
+            delays,
             address,
             door: tokio::sync::Mutex::new(None),
             connections: AtomicUsize::new(0),
@@ -149,19 +156,19 @@ impl Node {
     }
 
     pub(super) fn client_named(&self, name: &str) -> Option<ClientId> {
-        self.roads.clients.iter().find(|(_, (known, _))| known == name).map(|(client, _)| client)
+        self.delays.clients.iter().find(|(_, (known, _))| known == name).map(|(client, _)| client)
     }
 
     /// Draws the delay of the next message to or from `client`, in nanoseconds.
     pub(super) fn travels_ns(&self, client: Option<ClientId>) -> u64 {
-        let own = client.and_then(|client| self.roads.clients.get(client));
-        let (least, most) = own.map_or(self.roads.usual, |(_, way)| *way);
+        let own = client.and_then(|client| self.delays.clients.get(client));
+        let (least, most) = own.map_or(self.delays.usual, |(_, way)| *way);
         if least == most {
             return least;
         }
-        let repeat = self.roads.drawn.fetch_add(1, Ordering::Relaxed);
+        let repeat = self.delays.drawn.fetch_add(1, Ordering::Relaxed);
         let choice = Choice { node: self.id.0, repeat, ..Choice::of(Label::Delay, self.id.0) };
-        self.roads.choices.between(choice, least, most)
+        self.delays.choices.between(choice, least, most)
     }
 
     /// Prepares the execution of a request.
@@ -259,7 +266,7 @@ impl Node {
     }
 
     /// Records the end of a key, if it is the lock's.
-    pub(super) fn tell_of(&self, ended: &crate::master::Ended) {
+    pub(super) fn tell_of(&self, ended: &redis_sim::Ended) {
         if let Some(recorder) = &self.recorder
             && recorder.is_key(&ended.key)
         {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{ClientId, ClientIds};
-use crate::ids::StrikeId;
-use crate::scenario::Lost;
+use lock_judge::history::{ClientId, ClientIds};
+use lock_judge::ids::StrikeId;
+use lock_judge::scenario::Lost;
 
 /// State of a node's process and its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use redis_sim::resp::{Protocol, Requests, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -13,7 +14,6 @@ use super::limits::{OBSERVERS_MAX, READ_BYTES};
 use super::node::RETRY;
 use super::socket::{Door, Socket};
 use super::world::{Stage, World};
-use crate::master::resp::{Protocol, Requests, Value};
 
 /// Accepts and serves all connections to the observer.
 #[expect(clippy::disallowed_methods, reason = "each observer has a task")]

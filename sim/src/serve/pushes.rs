@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::master::resp::Value;
+use redis_sim::resp::Value;
 
 /// A queue of messages for each connection of a node.
 #[derive(Debug, Default)]

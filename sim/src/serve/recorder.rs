@@ -4,28 +4,23 @@
 //! then attempts have preliminary numbers, in the order in which they begin; [`super::history_builder`]
 //! assigns their final ids afterwards.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod log;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, OpKind, Writer};
+use lock_judge::scenario::CLIENTS_MAX;
+use redis_sim::Change;
+use redis_sim::server::Touched;
 use tokio::sync::Notify;
 
-use super::meaning::{self, Meaning};
+use self::log::preliminary;
+pub(super) use self::log::{Entry, Log, What, number_of};
+use super::meaning;
 use super::run_clock::RunClock;
-use crate::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
 use crate::keys::writer_of;
-use crate::master::Change;
-use crate::master::script::Sha;
-use crate::master::server::Touched;
-use crate::scenario::CLIENTS_MAX;
 use crate::world::key_ended;
-
-/// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
-/// and one entry can become several.
-const ENTRIES_MAX: usize = 900_000;
-
-/// Maximum number of attempts: preliminary numbers have 24 bits.
-const USES_MAX: usize = 1 << 24;
 
 /// Maximum number of workers. One client is left for connections that never gave a name.
 pub(super) const WORKERS_MAX: usize = CLIENTS_MAX - 1;
@@ -43,64 +38,22 @@ pub(super) struct Recorder {
     log: Mutex<Log>,
 }
 
-/// Everything recorded so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Log {
-    pub(super) entries: Vec<Entry>,
-    /// True once an entry or attempt was dropped because a limit was reached.
-    pub(super) is_full: bool,
-    /// Attempts, by their preliminary numbers.
-    pub(super) uses: Vec<Use>,
-    /// Names of the workers, the scenario's clients first.
-    pub(super) workers: Vec<String>,
-    by_value: BTreeMap<Bytes, u32>,
-    /// The newest attempt of the connections with this name.
-    by_name: BTreeMap<String, u32>,
-    inside: BTreeSet<ClientId>,
-    commands: u32,
-}
-
-/// An attempt: all requests with one value.
-#[derive(Clone, Debug)]
-pub(super) struct Use {
-    /// The connection that sent the first request: its node and its number.
-    pub(super) connection: (NodeId, u64),
-    /// The name that this connection gave itself.
-    pub(super) name: Option<String>,
-    /// TTL of the attempt's keys; `None` until its first key is set.
-    pub(super) ttl_ns: Option<u64>,
-    /// The script that carried the attempt's value first.
-    script: Option<Sha>,
-    /// The nodes that this attempt asked for the lock.
-    asked: NodeIds,
-    /// True if a worker has left its section since the attempt began.
-    is_old: bool,
-}
-
-/// A recorded observation, with its time in nanoseconds of true time since time 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) at_ns: u64,
-    pub(super) what: What,
-}
-
-/// An observation.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    /// An event at a master; attempts have preliminary numbers.
-    Told(EventKind),
-    /// A worker entered. `by` is the attempt, if the worker named its value.
-    Entered { worker: ClientId, by: Option<u32>, fencing_token: u64 },
-    /// A worker left.
-    Left { worker: ClientId },
-}
-
 /// A recorded command about the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     command: u32,
     attempt: AttemptId,
     is_vote: bool,
+}
+
+/// The execution of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Execution<'a> {
+    /// Keys that the request touched.
+    pub(super) touched: &'a [Touched],
+    pub(super) answer: Answer,
+    /// Reading of the node's wall clock.
+    pub(super) wall_ns: u64,
 }
 
 /// A connection, as the recorder knows it.
@@ -146,16 +99,6 @@ impl Told {
     }
 }
 
-/// Converts a preliminary number to an attempt id.
-fn preliminary(number: u32) -> AttemptId {
-    AttemptId { client: ClientId((number >> 16) as u8), number: number as u16 }
-}
-
-/// Converts an attempt id back to its preliminary number.
-pub(super) fn number_of(id: AttemptId) -> usize {
-    id.client.index() << 16 | usize::from(id.number)
-}
-
 impl Recorder {
     pub(super) fn new(
         clock: Arc<RunClock>,
@@ -163,9 +106,9 @@ impl Recorder {
         clients: Vec<String>,
         starts_itself: bool,
     ) -> Self {
-        let log = Log { workers: clients, ..Log::default() };
+        let log = Mutex::new(Log::with_workers(clients));
         let (resource, started) = (resource.to_owned(), Notify::new());
-        Self { clock, resource, starts_itself, started, log: Mutex::new(log) }
+        Self { clock, resource, starts_itself, started, log }
     }
 
     /// Returns true if `key` is a key of the lock.
@@ -179,10 +122,7 @@ impl Recorder {
 
     /// Copies the parts of the log that a history needs. Masters block while the copy is made.
     pub(super) fn copy(&self) -> Log {
-        let log = self.lock();
-        let Log { entries, is_full, uses, workers, .. } = &*log;
-        let (entries, uses, workers) = (entries.clone(), uses.clone(), workers.clone());
-        Log { entries, is_full: *is_full, uses, workers, ..Log::default() }
+        self.lock().excerpt()
     }
 
     /// Starts the scenario, unless it has started.
@@ -222,14 +162,15 @@ impl Recorder {
         last.map_or(Writer::Operator, Writer::Attempt)
     }
 
-    /// Records that a request was executed when the node's wall clock read `wall_ns`. Returns the
-    /// event to record when the reply is sent; `None` if the request did not concern the lock.
+    /// Records that a request was executed. Returns the event to record when the reply is sent;
+    /// `None` if the request did not concern the lock.
     pub(super) fn executed(
         &self,
         told: Option<Told>,
         peer: &mut Peer,
-        (touched, answer, wall_ns): (&[Touched], Answer, u64),
+        execution: Execution<'_>,
     ) -> Option<EventKind> {
+        let Execution { touched, answer, wall_ns } = execution;
         let is_key = |it: &&Touched| meaning::is_key(&it.key, self.resource.as_bytes());
         let mut mine = touched.iter().filter(is_key).peekable();
         if told.is_none() && mine.peek().is_none() {
@@ -318,7 +259,8 @@ impl Recorder {
         if resource != self.resource.as_bytes() {
             return Err(Disbelief::OtherResource);
         }
-        let name = core::str::from_utf8(who).ok().filter(|name| crate::scenario::is_name(name));
+        let name =
+            core::str::from_utf8(who).ok().filter(|name| lock_judge::scenario::is_name(name));
         let name = name.ok_or(Disbelief::Name)?;
         if let Some(place) = log.workers.iter().position(|known| known == name) {
             return Ok(ClientId::at(place));
@@ -328,123 +270,5 @@ impl Recorder {
         }
         log.workers.push(name.to_owned());
         Ok(ClientId::at(log.workers.len() - 1))
-    }
-}
-
-impl Log {
-    fn push(&mut self, clock: &RunClock, what: What) {
-        let Some(origin_ns) = clock.origin_ns() else { return };
-        if self.entries.len() >= ENTRIES_MAX {
-            self.is_full = true;
-            return;
-        }
-        let at_ns = clock.now_ns().saturating_sub(origin_ns);
-        if let What::Left { .. } = what {
-            self.uses.iter_mut().for_each(|it| it.is_old = true);
-        }
-        self.entries.push(Entry { at_ns, what });
-    }
-
-    /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
-    /// if the request belongs to no attempt.
-    fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
-        let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
-        let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
-        let number = match (known, meaning.token) {
-            (Some(number), Some(value)) => {
-                // A request with the same value to the same node, after a section, starts a new
-                // attempt.
-                let it = &self.uses[number as usize];
-                let again = asks(it) && it.is_old && it.asked.contains(peer.node);
-                if again { self.begin(peer, meaning.script, Some(value))? } else { number }
-            }
-            (Some(number), None) => number,
-            (None, Some(value)) => self.begin(peer, meaning.script, Some(value))?,
-            (None, None) if meaning.changes => self.last_of(peer)?,
-            (None, None) => peer.last?,
-        };
-        let it = &mut self.uses[number as usize];
-        let is_vote = asks(it);
-        if is_vote {
-            it.asked.insert(peer.node);
-        }
-        Some((number, is_vote))
-    }
-
-    /// Starts an attempt with `value`, which arrived in `script` if it arrived in a script. Without
-    /// a value, the attempt stands for a client that changes the lock without having asked for it.
-    /// Returns `None` if no more attempts can be recorded.
-    fn begin(&mut self, peer: &Peer, script: Option<Sha>, value: Option<&Bytes>) -> Option<u32> {
-        self.is_full |= self.uses.len() >= USES_MAX;
-        if self.is_full {
-            return None;
-        }
-        let number = self.uses.len() as u32;
-        if let Some(value) = value {
-            // Copied, because a slice of the buffer would keep alive everything that arrived with
-            // it.
-            self.by_value.insert(Bytes::copy_from_slice(value), number);
-        }
-        let name = peer.name.clone();
-        if let Some(name) = &name {
-            self.by_name.insert(name.clone(), number);
-        }
-        let connection = (peer.node, peer.id);
-        self.uses.push(Use {
-            connection,
-            name,
-            ttl_ns: None,
-            script,
-            asked: NodeIds::EMPTY,
-            is_old: false,
-        });
-        Some(number)
-    }
-
-    /// Returns the last attempt of a connection, or else of its name. Starts one if there is none.
-    fn last_of(&mut self, peer: &Peer) -> Option<u32> {
-        let of_name = || self.by_name.get(peer.name.as_ref()?).copied();
-        peer.last.or_else(of_name).or_else(|| self.begin(peer, None, None))
-    }
-
-    /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last
-    /// attempt of the connection.
-    fn unasked(&mut self, peer: &mut Peer) -> Option<Told> {
-        let number = self.last_of(peer)?;
-        peer.last = Some(number);
-        let attempt = preliminary(number);
-        let told = Told { command: self.commands, attempt, is_vote: false };
-        self.commands += 1;
-        Some(told)
-    }
-
-    fn timed(&mut self, attempt: AttemptId, expires_wall_ms: Option<u64>, wall_ns: u64) {
-        let ttl_ns = match expires_wall_ms {
-            Some(ms) => (ms - (wall_ns / 1_000_000).min(ms)).saturating_mul(1_000_000),
-            None => u64::MAX,
-        };
-        if let Some(it) = self.uses.get_mut(number_of(attempt)) {
-            it.ttl_ns.get_or_insert(ttl_ns);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_new_is_remembered_once_no_more_can_be_told() {
-        let mut log = Log::default();
-        let peer = Peer::new(NodeId(0), 1);
-        let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
-        log.is_full = true;
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
-        let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), None);
-        assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
     }
 }

@@ -1,9 +1,10 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
+use lock_judge::history::{HostId, HostIds};
+use lock_judge::scenario::{ActiveExpiry, Message};
+
 use crate::engine::Unsupported;
-use crate::history::{HostId, HostIds};
 use crate::plan::{Begin, Death, FaultEffect, Plan, PlannedFault};
-use crate::scenario::{ActiveExpiry, Message};
 
 /// Name of `serve` in histories, reports and errors.
 pub const ENGINE: &str = "serve";

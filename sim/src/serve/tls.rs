@@ -11,7 +11,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-use crate::master::server::Config;
+use redis_sim::server::Config;
 
 /// The TLS settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use lock_judge::history::EventKind;
+use lock_judge::scenario::Property;
+
 use super::history_builder::JUDGED;
-use crate::history::EventKind;
-use crate::report::Played;
-use crate::scenario::Property;
+use crate::search::Played;
 
 /// The judged history of a run, complete or so far.
 #[derive(Debug)]

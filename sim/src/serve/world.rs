@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_judge::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
+use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::scenario::Case;
+use redis_sim::server::Server;
+use redis_sim::{Persistence, SmallBytes};
 use tokio::sync::Notify;
 
-use super::identity;
 use super::node::Node;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
-use crate::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
-use crate::ids::{IdVec, ServerId, StrikeId};
+use super::{Setup, identity};
 use crate::keys::writer_of;
-use crate::master::SmallBytes;
-use crate::master::server::Server;
 use crate::plan::Plan;
-use crate::scenario::{Case, Persistence};
 
 /// The world of one run.
 pub(super) struct World {
@@ -54,22 +54,24 @@ pub(super) enum Stage {
 
 impl World {
     pub(super) fn new(
-        (case, plan, seed): (Case, Plan, u64),
-        (describe, out): (Describe, PathBuf),
-        (clock, recorder, nodes): (Arc<RunClock>, Arc<Recorder>, IdVec<NodeId, Arc<Node>>),
+        setup: &Setup,
+        plan: Plan,
+        clock: Arc<RunClock>,
+        recorder: Arc<Recorder>,
+        nodes: IdVec<NodeId, Arc<Node>>,
     ) -> Self {
         let stages = Mutex::new(IdVec::filled(plan.faults.len(), Stage::Waiting));
         Self {
-            case,
+            case: setup.case.clone(),
             plan,
-            seed,
+            seed: setup.seed,
             clock,
             recorder,
             nodes,
             ended: Notify::new(),
             is_ended: AtomicBool::new(false),
-            describe,
-            out,
+            describe: setup.describe,
+            out: setup.out.clone(),
             stages,
         }
     }

@@ -1,12 +1,12 @@
 //! The interface between a lock client and its host: requests, replies, clock readings, actions.
 
-use redlock_client::protocol::{Introduction, NodeMask, Token};
+use redlock_protocol::{Introduction, NodeMask, Token};
 
-use crate::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
+use lock_judge::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum CommandKind {
     /// Delete the key if it holds the token.
     CompareAndDelete,
     /// Delete the key.
@@ -21,8 +21,8 @@ pub enum Ask {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// [`Ask::Extend`] as a plain SET, if the node supports one. The SET also sets a TTL that is
-    /// shorter than the present one.
+    /// [`CommandKind::Extend`] as a plain SET, if the node supports one. The SET also sets a TTL
+    /// that is shorter than the present one.
     ExtendPlainly {
         /// Time to live.
         ttl_ms: u64,
@@ -47,7 +47,8 @@ pub enum Ask {
         /// Time to live.
         ttl_ms: u64,
     },
-    /// [`Ask::Set`]; if the key was set, increment the node's counter and return the new count.
+    /// [`CommandKind::Set`]; if the key was set, increment the node's counter and return the new
+    /// count.
     SetAndCount {
         /// Time to live.
         ttl_ms: u64,
@@ -69,10 +70,10 @@ pub enum Ask {
     },
 }
 
-// Requests are copied at every step of their way, so `Ask` stays within two words.
-const _: () = assert!(size_of::<Ask>() <= 16);
+// Requests are copied at every step of their way, so `CommandKind` stays within two words.
+const _: () = assert!(size_of::<CommandKind>() <= 16);
 
-impl Ask {
+impl CommandKind {
     /// Returns an extension, as a plain SET if `plain` is true.
     #[must_use]
     pub const fn extend(ttl_ms: u64, plain: bool) -> Self {
@@ -109,7 +110,7 @@ pub struct Request {
     /// The attempt that sent the request.
     pub attempt: AttemptId,
     /// The command.
-    pub ask: Ask,
+    pub kind: CommandKind,
     /// The token to set or to compare with.
     pub token: Token,
 }
@@ -121,7 +122,7 @@ pub enum ReplyValue {
     Error,
     /// An integer.
     Integer(i64),
-    /// Reply to [`Ask::Introduce`].
+    /// Reply to [`CommandKind::Introduce`].
     Introduction(Introduction),
     /// No value: for example, the key does not exist or was not set.
     Nil,
@@ -129,10 +130,10 @@ pub enum ReplyValue {
     NotServing,
     /// OK.
     Ok,
-    /// Reply to [`Ask::Look`] if the node will push the key's next change.
+    /// Reply to [`CommandKind::Look`] if the node will push the key's next change.
     Registered(i64),
-    /// Reply to [`Ask::Get`] and [`Ask::GetSet`], and to an [`Ask::SetOrShow`] that did not set the
-    /// key.
+    /// Reply to [`CommandKind::Get`] and [`CommandKind::GetSet`], and to a
+    /// [`CommandKind::SetOrShow`] that did not set the key.
     Value {
         /// Present or previous value of the key.
         token: Token,
@@ -143,7 +144,7 @@ pub enum ReplyValue {
 
 /// A reply on its way to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct Reply {
     /// The command that this reply answers.
     pub command: u32,
     /// The attempt that sent the command.
@@ -151,14 +152,14 @@ pub struct Response {
     /// Kind of the command.
     pub op: OpKind,
     /// The reply's value.
-    pub word: ReplyValue,
+    pub value: ReplyValue,
 }
 
-impl Response {
+impl Reply {
     /// Returns the reply's meaning in a history.
     #[must_use]
     pub const fn answer(&self) -> Answer {
-        match self.word {
+        match self.value {
             ReplyValue::Error | ReplyValue::NotServing => Answer::Error,
             ReplyValue::Integer(0) | ReplyValue::Nil | ReplyValue::Value { own: false, .. } => {
                 Answer::No
@@ -313,7 +314,7 @@ pub enum Action {
         /// The attempt that sends the command.
         attempt: AttemptId,
         /// The command.
-        ask: Ask,
+        kind: CommandKind,
         /// Token of the command.
         token: Token,
     },

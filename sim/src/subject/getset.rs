@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use lock_judge::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::policy::nanos;
-use super::transport::Transport;
+use super::transport::{Command, Transport};
 use super::{
-    Action, Ask, Connect, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response,
-    Route, Settings,
+    Action, CommandKind, Connect, Delivered, FreshAttempt, Now, Patience, Profile, Reply,
+    ReplyValue, Route, Settings,
 };
-use crate::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
 
 const MS_NS: u64 = 1_000_000;
 
@@ -89,7 +89,7 @@ impl GetSetClient {
         let timeout_boot_ns = now.boot_ns + nanos(self.settings.node_timeout);
         self.state = State::Trying { timeout_boot_ns };
         self.stamp(now);
-        self.send(Ask::Set { ttl_ms: None });
+        self.send(CommandKind::Set { ttl_ms: None });
     }
 
     pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
@@ -111,7 +111,9 @@ impl GetSetClient {
     /// lock has no other way to tell.
     pub(super) fn release(&mut self, now: Now) {
         match core::mem::replace(&mut self.state, State::Idle) {
-            State::Held { .. } if now.lease_ns < self.deadline_ns() => self.send(Ask::Delete),
+            State::Held { .. } if now.lease_ns < self.deadline_ns() => {
+                self.send(CommandKind::Delete)
+            }
             State::Trying { .. } | State::Decided => {
                 let (attempt, outcome) = (self.attempt, Settlement::Cancelled);
                 self.actions.push_back(Action::AttemptSettled { attempt, outcome });
@@ -130,17 +132,17 @@ impl GetSetClient {
         self.transport.closed(route);
     }
 
-    pub(super) fn handle_response(&mut self, _route: Route, response: Response, now: Now) {
-        if response.attempt != self.attempt || !matches!(self.state, State::Trying { .. }) {
+    pub(super) fn handle_reply(&mut self, _route: Route, reply: Reply, now: Now) {
+        if reply.attempt != self.attempt || !matches!(self.state, State::Trying { .. }) {
             return;
         }
         let is_over = |token: &Token| written_in(token) < now.lease_ns / MS_NS;
-        match (response.op, response.word) {
+        match (reply.op, reply.value) {
             (OpKind::Set, ReplyValue::Integer(1)) => self.decide(),
-            (OpKind::Set, ReplyValue::Integer(0)) => self.send(Ask::Get),
+            (OpKind::Set, ReplyValue::Integer(0)) => self.send(CommandKind::Get),
             (OpKind::Get, ReplyValue::Value { token, .. }) if is_over(&token) => {
                 self.stamp(now);
-                self.send(Ask::GetSet);
+                self.send(CommandKind::GetSet);
             }
             (OpKind::GetSet, ReplyValue::Nil) => self.decide(),
             // A client that finds a future time has lost the race, but has moved the winner's
@@ -194,8 +196,9 @@ impl GetSetClient {
         self.expiry_ms * MS_NS
     }
 
-    fn send(&mut self, ask: Ask) {
-        let command = (self.attempt, ask, holding(self.expiry_ms));
+    fn send(&mut self, kind: CommandKind) {
+        let (attempt, token) = (self.attempt, holding(self.expiry_ms));
+        let command = Command { attempt, kind, token };
         self.transport.send(Connect::Pooled, NodeId(0), command, &mut self.actions);
     }
 
@@ -240,7 +243,7 @@ fn written_in(token: &Token) -> u64 {
 mod tests {
     use core::time::Duration;
 
-    use redlock_client::protocol::RetryDelay;
+    use redlock_protocol::RetryDelay;
 
     use super::*;
 
@@ -266,14 +269,14 @@ mod tests {
         client.acquire(Patience::Attempts(1));
         let fresh = FreshAttempt { attempt: AttemptId::default(), token: holding(0), jitter: 0 };
         client.begin(fresh, now(1_000));
-        answer(&mut client, Ask::Set { ttl_ms: None }, ReplyValue::Integer(0));
+        answer(&mut client, CommandKind::Set { ttl_ms: None }, ReplyValue::Integer(0));
         client
     }
 
-    fn answer(client: &mut GetSetClient, ask: Ask, word: ReplyValue) {
+    fn answer(client: &mut GetSetClient, kind: CommandKind, value: ReplyValue) {
         let attempt = AttemptId::default();
-        let response = Response { command: 0, attempt, op: ask.op(), word };
-        client.handle_response(Route { node: NodeId(0), lane: 0, epoch: 1 }, response, now(1_000));
+        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        client.handle_reply(Route { node: NodeId(0), lane: 0, epoch: 1 }, reply, now(1_000));
     }
 
     fn value(ms: u64) -> ReplyValue {
@@ -287,31 +290,31 @@ mod tests {
     #[test]
     fn the_key_holds_when_the_lease_is_over() {
         let mut client = refused();
-        assert!(matches!(last(&mut client), Action::Write { ask: Ask::Get, .. }));
+        assert!(matches!(last(&mut client), Action::Write { kind: CommandKind::Get, .. }));
         assert_eq!(client.expiry_ms, WALL_MS + 11_000);
     }
 
     #[test]
     fn a_time_to_come_is_a_refusal() {
         let mut client = refused();
-        answer(&mut client, Ask::Get, value(1_000));
+        answer(&mut client, CommandKind::Get, value(1_000));
         assert_eq!(last(&mut client), Action::GaveUp);
     }
 
     #[test]
     fn a_time_in_the_past_is_taken_over() {
         let mut client = refused();
-        answer(&mut client, Ask::Get, value(999));
-        assert!(matches!(last(&mut client), Action::Write { ask: Ask::GetSet, .. }));
-        answer(&mut client, Ask::GetSet, value(999));
+        answer(&mut client, CommandKind::Get, value(999));
+        assert!(matches!(last(&mut client), Action::Write { kind: CommandKind::GetSet, .. }));
+        answer(&mut client, CommandKind::GetSet, value(999));
         assert!(matches!(last(&mut client), Action::Decided { .. }));
     }
 
     #[test]
     fn who_was_slower_with_getset_has_lost() {
         let mut client = refused();
-        answer(&mut client, Ask::Get, value(999));
-        answer(&mut client, Ask::GetSet, value(11_000));
+        answer(&mut client, CommandKind::Get, value(999));
+        answer(&mut client, CommandKind::GetSet, value(11_000));
         assert_eq!(last(&mut client), Action::GaveUp);
     }
 
@@ -319,12 +322,12 @@ mod tests {
     fn a_lease_that_is_over_is_not_released() {
         for (released_ms, deletes) in [(10_999, true), (11_000, false)] {
             let mut client = refused();
-            answer(&mut client, Ask::Get, value(0));
-            answer(&mut client, Ask::GetSet, ReplyValue::Nil);
+            answer(&mut client, CommandKind::Get, value(0));
+            answer(&mut client, CommandKind::GetSet, ReplyValue::Nil);
             client.deliver(now(1_000)).unwrap();
             client.release(now(released_ms));
             let last = last(&mut client);
-            assert_eq!(matches!(last, Action::Write { ask: Ask::Delete, .. }), deletes);
+            assert_eq!(matches!(last, Action::Write { kind: CommandKind::Delete, .. }), deletes);
         }
     }
 }

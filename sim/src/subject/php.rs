@@ -8,18 +8,19 @@
 //! Here T1 is read before the first attempt connects; the class reads T1 afterwards. The first
 //! lease is therefore shorter here, by the time it takes to connect.
 
+mod calls;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use lock_judge::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
+use lock_judge::ids::IdVec;
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
-use super::policy::nanos;
+use self::calls::after;
 use super::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
-    Settings,
+    Action, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue, Route, Settings,
 };
-use crate::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
-use crate::ids::IdVec;
 
 /// Number of tries in one call of `lock()`; they share a token.
 const TRIES: u32 = 3;
@@ -231,12 +232,12 @@ impl PhpClient {
         }
     }
 
-    pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
+    pub(super) fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) {
         let State::Blocked { task, node, dials: false, .. } = self.state else { return };
         if !self.is_of(route, node) {
             return;
         }
-        if task == Task::Lock && response.word == ReplyValue::Ok {
+        if task == Task::Lock && reply.value == ReplyValue::Ok {
             self.agreed.insert(NodeIndex::new(node.index()));
         }
         self.go_on(task, after(node), now);
@@ -277,134 +278,6 @@ impl PhpClient {
             State::Idle | State::Due | State::Decided { .. } | State::Held { lost: true } => None,
         }
     }
-
-    fn due(&mut self) {
-        self.state = State::Due;
-        self.actions.push_back(Action::AttemptDue);
-    }
-
-    fn is_of(&self, route: Route, node: NodeId) -> bool {
-        route.node == node && route.epoch == self.instances[node].epoch
-    }
-
-    /// Continues the task at `node`, or with the step after the last node.
-    fn go_on(&mut self, task: Task, node: NodeId, now: Now) {
-        match task {
-            Task::Connect if node.index() < self.settings.nodes => self.dial(task, node, now),
-            Task::Connect => self.go_on(Task::Lock, FIRST, now),
-            _ if node.index() < self.known => self.ask(task, node, now),
-            Task::Lock => self.decide(now),
-            Task::UnlockAfterFailure => self.sleep(now),
-            Task::Unlock => self.finish(),
-        }
-    }
-
-    fn dial(&mut self, task: Task, node: NodeId, now: Now) {
-        self.instances[node].epoch += 1;
-        self.actions.push_back(Action::Dial(self.route(node)));
-        let timeout_boot_ns = now.boot_ns + nanos(CONNECT_TIMEOUT);
-        self.state = State::Blocked { task, node, dials: true, timeout_boot_ns };
-    }
-
-    /// Sends the task's command to a node; first reopens a lost connection.
-    fn ask(&mut self, task: Task, node: NodeId, now: Now) {
-        if !self.instances[node].is_open {
-            return self.dial(task, node, now);
-        }
-        let ask = match task {
-            Task::Connect | Task::Lock => {
-                Ask::Set { ttl_ms: Some(self.settings.ttl.as_millis() as u64) }
-            }
-            Task::Unlock | Task::UnlockAfterFailure => Ask::CompareAndDelete,
-        };
-        let FreshAttempt { attempt, token, .. } = self.fresh;
-        self.actions.push_back(Action::Write { route: self.route(node), attempt, ask, token });
-        let timeout_boot_ns = now.boot_ns.saturating_add(nanos(self.socket_timeout));
-        self.state = State::Blocked { task, node, dials: false, timeout_boot_ns };
-    }
-
-    /// Decides the attempt after every instance has answered; `now` is T2.
-    fn decide(&mut self, now: Now) {
-        let ttl_ns = nanos(self.settings.ttl);
-        let drift_ns = nanos(self.settings.drift);
-        self.deadline_ns = (self.t1_ns + ttl_ns).saturating_sub(drift_ns);
-        let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
-        if 2 * self.agreed.len() >= self.quorum_doubled() && left_ns > 0 {
-            self.state = State::Decided { left_ns };
-            let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
-            let counted = self.agreed;
-            self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
-            return;
-        }
-        let slow = 2 * self.agreed.len() >= self.quorum_doubled();
-        self.settle(if slow { Settlement::TooSlow } else { Settlement::Taken });
-        self.go_on(Task::UnlockAfterFailure, FIRST, now);
-    }
-
-    /// Throws an exception: leaves the call and skips its remaining steps.
-    fn throw(&mut self, task: Task, now: Now) {
-        match task {
-            Task::Connect | Task::Lock => self.settle(Settlement::TooFewNodes),
-            Task::UnlockAfterFailure => {}
-            Task::Unlock => return self.finish(),
-        }
-        self.tries_of_call = TRIES;
-        match self.patience {
-            Patience::AtOnce | Patience::Attempts(_) => self.give_up(),
-            Patience::UntilBoot(_) => self.sleep(now),
-        }
-    }
-
-    fn settle(&mut self, outcome: Settlement) {
-        let attempt = self.fresh.attempt;
-        self.actions.push_back(Action::AttemptSettled { attempt, outcome });
-    }
-
-    fn sleep(&mut self, now: Now) {
-        let choices = u128::from(RETRY_MOST_MS - RETRY_LEAST_MS + 1);
-        let drawn = (u128::from(self.fresh.jitter) * choices) >> 64;
-        let delay_ns = (RETRY_LEAST_MS + drawn as u64) * 1_000_000;
-        self.state = State::Sleeping { until_boot_ns: now.boot_ns + delay_ns };
-    }
-
-    fn try_again(&mut self, now: Now) {
-        if self.tries_of_call == TRIES {
-            self.tries_of_call = 0;
-        }
-        let again = match self.patience {
-            Patience::AtOnce => false,
-            Patience::Attempts(most) => self.tries < most,
-            Patience::UntilBoot(end_ns) => now.boot_ns < end_ns,
-        };
-        if again { self.due() } else { self.give_up() }
-    }
-
-    fn give_up(&mut self) {
-        self.state = State::Idle;
-        self.actions.push_back(Action::GaveUp);
-    }
-
-    /// Ends `unlock()`, after it returned or threw.
-    fn finish(&mut self) {
-        self.state = State::Idle;
-        if let Some(patience) = self.wanted.take() {
-            self.acquire(patience);
-        }
-    }
-
-    fn hang_up(&mut self, node: NodeId) {
-        self.instances[node].is_open = false;
-        self.actions.push_back(Action::Reset(self.route(node)));
-    }
-
-    fn route(&self, node: NodeId) -> Route {
-        Route { node, lane: 0, epoch: self.instances[node].epoch }
-    }
-}
-
-/// Returns the node that the class asks after `node`.
-fn after(node: NodeId) -> NodeId {
-    NodeId(node.0 + 1)
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ pub use client::PolicyClient;
 
 use core::time::Duration;
 
-use redlock_client::protocol::RetryDelay;
+use redlock_protocol::RetryDelay;
 
-use crate::history::ClockKind;
+use lock_judge::history::ClockKind;
 
 /// The rules by which a client locks. Each field is a decision that some published client got
 /// wrong, or that the next version of the lock improved.
@@ -54,6 +54,8 @@ pub struct Policy {
     pub connect: Connect,
     /// True if the client locks only on the first node.
     pub one_node: bool,
+    /// True if the first node is a perfect lock server: exact clock, perfect memory.
+    pub ideal_server: bool,
     /// Source of the fencing tokens.
     pub fencing: Fencing,
     /// Rules for extending a lease.

@@ -34,6 +34,12 @@ impl Kind {
             Self::Policy(policy) => policy.looks_before_section,
         }
     }
+
+    /// Returns true if the subject is a client of a perfect lock server.
+    #[must_use]
+    pub fn needs_ideal_server(&self) -> bool {
+        matches!(self, Self::Policy(policy) if policy.ideal_server)
+    }
 }
 
 /// Needs a majority of owner-checked replies before the old deadline; counts from T1; bounded.
@@ -69,6 +75,7 @@ const LITERAL: Policy = Policy {
     fixed_retry: None,
     connect: Connect::Pooled,
     one_node: false,
+    ideal_server: false,
     fencing: Fencing::Nowhere,
     extending: STRICT,
 };
@@ -89,13 +96,18 @@ const SINGLE: Policy = Policy {
 /// `SETNX`, and the expiry in a separate command.
 const TWO_COMMANDS: Policy = Policy { expiry: Expiry::Never, ..SINGLE };
 
-/// [`SINGLE`], for clients that ask how many replicas have the key; a failed attempt releases its
+/// [`SINGLE`], for clients that kind how many replicas have the key; a failed attempt releases its
 /// key.
 const WAITING: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..SINGLE };
 
 /// A correct client of one perfect lock server.
-const LEASE_SERVICE: Policy =
-    Policy { checks_validity: true, gives_up_drift: true, looks_before_section: true, ..SINGLE };
+const LEASE_SERVICE: Policy = Policy {
+    checks_validity: true,
+    gives_up_drift: true,
+    looks_before_section: true,
+    ideal_server: true,
+    ..SINGLE
+};
 
 /// Returns the kind of the subject `name`; `None` if there is no such subject.
 #[must_use]
@@ -206,7 +218,7 @@ fn redlock_extending(name: &str) -> Option<Policy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::SUBJECTS;
+    use lock_judge::scenario::{OWN_CONNECTIONS, SUBJECTS};
 
     #[test]
     fn every_name_has_a_kind_and_one_is_ours() {
@@ -215,6 +227,14 @@ mod tests {
             assert_eq!(kind(name) == Some(Kind::Ours), name == "redlock", "{name}");
         }
         assert_eq!(kind("redlok"), None);
+    }
+
+    #[test]
+    fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
+        for name in SUBJECTS {
+            let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
+            assert_eq!(OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
+        }
     }
 
     #[test]

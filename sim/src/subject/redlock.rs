@@ -2,18 +2,18 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{
-    self, AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction,
-    Limit, LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId,
-    RetryDelay, Token,
+use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
+use lock_judge::ids::PerNode;
+use lock_judge::scenario::{Acquire, Lock};
+use redlock_protocol::{
+    AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction, Limit,
+    LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token,
 };
 
 use super::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
 };
-use crate::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
-use crate::ids::PerNode;
-use crate::scenario::{Acquire, Lock};
+use crate::terms;
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
 
@@ -54,17 +54,17 @@ impl RedlockClient {
         fleet_max_ttl: Duration,
         nodes: usize,
     ) -> Self {
-        let drift = protocol::Drift::from(lock.drift);
+        let drift = terms::drift(lock.drift);
         let link = LinkConfig {
             node_timeout: lock.node_timeout.duration(),
             connect_timeout: Duration::from_millis(500),
-            restart_guard: lock.restart_guard.into(),
+            restart_guard: terms::restart_guard(lock.restart_guard),
             fleet_max_ttl,
             drift,
             introduction_max_age: Duration::from_secs(1),
         };
         let cold = NodeSet::new(&vec![link; nodes]);
-        let retry = RetryDelay::from(lock.retry);
+        let retry = terms::retry(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
             ttl,
@@ -185,8 +185,8 @@ impl RedlockClient {
         self.machine.handle_key_changed(node(route), route.epoch, RESOURCE, instant(now));
     }
 
-    pub(super) fn handle_response(&mut self, route: Route, response: Response, now: Now) {
-        let reply = match response.word {
+    pub(super) fn handle_reply(&mut self, route: Route, reply: super::Reply, now: Now) {
+        let reply = match reply.value {
             ReplyValue::Error => Reply::Error,
             ReplyValue::Integer(value) => Reply::Integer(value),
             ReplyValue::Introduction(introduction) => Reply::Introduction(introduction),
@@ -240,20 +240,22 @@ impl RedlockClient {
             Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
             Command::Reset { node, epoch, .. } => Action::Reset(route(node, epoch)),
             Command::Write { node, epoch, op, .. } => {
-                let (ask, token) = match op {
+                let (kind, token) = match op {
                     Op::Extend { token, ttl, plain, .. } => {
-                        (Ask::extend(ttl.as_millis() as u64, plain), token)
+                        (CommandKind::extend(ttl.as_millis() as u64, plain), token)
                     }
-                    Op::Look { token, .. } => (Ask::Look, token),
-                    Op::Introduce => (Ask::Introduce, Token::from_bytes([0; Token::LENGTH])),
-                    Op::Release { token, .. } => (Ask::CompareAndDelete, token),
+                    Op::Introduce => {
+                        (CommandKind::Introduce, Token::from_bytes([0; Token::LENGTH]))
+                    }
+                    Op::Look { token, .. } => (CommandKind::Look, token),
+                    Op::Release { token, .. } => (CommandKind::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {
-                        (Ask::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
+                        (CommandKind::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)
                     }
-                    Op::TimeLeft { token, .. } => (Ask::TimeLeft, token),
+                    Op::TimeLeft { token, .. } => (CommandKind::TimeLeft, token),
                 };
                 let attempt = attempt_of(self.client, &token);
-                Action::Write { route: route(node, epoch), attempt, ask, token }
+                Action::Write { route: route(node, epoch), attempt, kind, token }
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::Token;
+use lock_judge::history::{AttemptId, NodeId};
+use redlock_protocol::Token;
 
-use super::{Action, Ask, Connect, Route};
-use crate::history::{AttemptId, NodeId};
+use super::{Action, CommandKind, Connect, Route};
 
 /// Lane on which a resending driver sends a SET again.
 const SPARE_LANE: u16 = 1;
@@ -17,11 +17,20 @@ enum LaneState {
     Open,
 }
 
+/// A command to send, and the attempt that sends it.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    attempt: AttemptId,
-    ask: Ask,
-    token: Token,
+pub(super) struct Command {
+    pub(super) attempt: AttemptId,
+    pub(super) kind: CommandKind,
+    pub(super) token: Token,
+}
+
+impl Command {
+    /// Returns the action that sends the command on a connection.
+    fn on(self, route: Route) -> Action {
+        let Self { attempt, kind, token } = self;
+        Action::Write { route, attempt, kind, token }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +38,7 @@ struct Lane {
     number: u16,
     epoch: u32,
     state: LaneState,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Command>,
 }
 
 /// The connections to one node. While a connection opens, its commands wait in memory for as long
@@ -62,12 +71,12 @@ impl Transport {
         &mut self,
         connect: Connect,
         node: NodeId,
-        command: (AttemptId, Ask, Token),
+        command: Command,
         actions: &mut VecDeque<Action>,
     ) {
         let place = match connect {
             Connect::Pooled | Connect::Resending => 0,
-            Connect::SecondForRelease => usize::from(is_release(command.1)),
+            Connect::SecondForRelease => usize::from(is_release(command.kind)),
             Connect::FreshPerCommand => {
                 let number = self.fresh_lanes;
                 self.fresh_lanes += 1;
@@ -77,7 +86,7 @@ impl Transport {
             }
         };
         self.send_on(place, node, command, actions);
-        if connect == Connect::Resending && matches!(command.1, Ask::Set { .. }) {
+        if connect == Connect::Resending && matches!(command.kind, CommandKind::Set { .. }) {
             self.send_on(SPARE_LANE.into(), node, command, actions);
         }
     }
@@ -86,16 +95,16 @@ impl Transport {
         &mut self,
         place: usize,
         node: NodeId,
-        (attempt, ask, token): (AttemptId, Ask, Token),
+        command: Command,
         actions: &mut VecDeque<Action>,
     ) {
         let lane = &mut self.lanes[place];
         if lane.state == LaneState::Open {
             let route = Route { node, lane: lane.number, epoch: lane.epoch };
-            actions.push_back(Action::Write { route, attempt, ask, token });
+            actions.push_back(command.on(route));
             return;
         }
-        lane.waiting.push_back(Waiting { attempt, ask, token });
+        lane.waiting.push_back(command);
         if lane.state == LaneState::Closed {
             lane.epoch += 1;
             lane.state = LaneState::Dialing;
@@ -106,8 +115,8 @@ impl Transport {
     pub(super) fn connected(&mut self, route: Route, actions: &mut VecDeque<Action>) {
         let Some(lane) = self.lane(route) else { return };
         lane.state = LaneState::Open;
-        while let Some(Waiting { attempt, ask, token }) = lane.waiting.pop_front() {
-            actions.push_back(Action::Write { route, attempt, ask, token });
+        while let Some(command) = lane.waiting.pop_front() {
+            actions.push_back(command.on(route));
         }
     }
 
@@ -129,6 +138,6 @@ impl Transport {
     }
 }
 
-fn is_release(ask: Ask) -> bool {
-    matches!(ask, Ask::CompareAndDelete | Ask::Delete | Ask::Get)
+fn is_release(kind: CommandKind) -> bool {
+    matches!(kind, CommandKind::CompareAndDelete | CommandKind::Delete | CommandKind::Get)
 }

@@ -1,9 +1,10 @@
 //! The present, and everything that is due later.
 
+use lock_judge::history::ClientId;
+use lock_judge::ids::{ConnectionId, ServerId, StrikeId};
+
 use super::network::Direction;
 use super::queue::Queue;
-use crate::history::ClientId;
-use crate::ids::{ConnectionId, ServerId, StrikeId};
 
 /// An entry of the agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,15 @@
 //! Execution of requests if clients speak bytes: the servers' sessions read the bytes, and decide
 //! what to answer.
 
+use lock_judge::history::{AttemptId, OpKind, Writer};
+use lock_judge::ids::{ConnectionId, ServerId};
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Touched, Turn};
+use redis_sim::{self, Change, Effect, Entry, Executed};
+
 use super::World;
-use crate::history::{AttemptId, OpKind, Writer};
-use crate::ids::{ConnectionId, ServerId};
 use crate::keys::tag_of;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Touched, Turn};
-use crate::master::{self, Change, Effect, Entry, Executed};
-use crate::subject::{Ask, ReplyValue, Request, Response};
+use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
     /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
@@ -35,9 +36,9 @@ impl World {
         for connection in pushed {
             let client = self.plan.client_at(self.network.connection(connection).client);
             let attempt = AttemptId { client, number: 0 };
-            let (op, word) = (OpKind::Introduce, ReplyValue::Ok);
-            let response = Response { command: u32::MAX, attempt, op, word };
-            self.answer(connection, server, response);
+            let (op, value) = (OpKind::Introduce, ReplyValue::Ok);
+            let reply = Reply { command: u32::MAX, attempt, op, value };
+            self.answer(connection, server, reply);
         }
     }
 
@@ -64,7 +65,7 @@ impl World {
         }
         let (value, touched) = self.execute_asked(server, connection, asked)?;
         assert!(touched.iter().all(|it| it.executed.effect.change == Change::Nothing));
-        Some(word_of(&value, asked))
+        Some(value_of(&value, asked))
     }
 
     /// Executes the request in the bytes; returns the reply and the effect on the lock's key.
@@ -80,7 +81,10 @@ impl World {
         let nothing = nothing_done(stored);
         let ours =
             touched.into_iter().filter(|it| it.database == 0 && *it.key == self.plan.key[..]);
-        Some((word_of(&value, asked), ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing)))
+        Some((
+            value_of(&value, asked),
+            ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing),
+        ))
     }
 
     /// Executes the request `asked`. If the server rejects its form, the client asks again.
@@ -126,8 +130,8 @@ impl World {
     }
 }
 
-fn word_of(value: &Value, asked: &Request) -> ReplyValue {
-    let shows = matches!(asked.ask, Ask::SetOrShow { .. });
+fn value_of(value: &Value, asked: &Request) -> ReplyValue {
+    let shows = matches!(asked.kind, CommandKind::SetOrShow { .. });
     match *value {
         Value::Null if shows => ReplyValue::Ok,
         Value::Bulk(_) if shows => ReplyValue::Nil,
@@ -152,10 +156,10 @@ fn is_not_serving(text: &[u8]) -> bool {
 
 /// Returns the result of a request that left the key unchanged; `stored` is the key.
 fn nothing_done(stored: Option<&Entry>) -> Executed {
-    let before = stored.map_or(master::Writer::Nobody, |entry| entry.writer);
+    let before = stored.map_or(redis_sim::Writer::Nobody, |entry| entry.writer);
     let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms);
     let effect = Effect { change: Change::Nothing, before, after: before, expires_wall_ms };
-    Executed { reply: master::Reply::Nil, expired: None, effect, ended: None }
+    Executed { reply: redis_sim::Reply::Nil, expired: None, effect, ended: None }
 }
 
 /// Combines the results of two consecutive steps on a key.

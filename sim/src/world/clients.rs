@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::history::{ClientId, ClientIds};
-use crate::ids::{ConnectionId, IdVec};
-use crate::subject::Response;
+use lock_judge::history::{ClientId, ClientIds};
+use lock_judge::ids::{ConnectionId, IdVec};
+
+use crate::subject::Reply;
 
 /// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(crate) enum Input {
     /// The server's notice that its keys are gone.
     Forgot(ConnectionId),
     Reset(ConnectionId),
-    Response(ConnectionId, Response),
+    Reply(ConnectionId, Reply),
     StoreServed,
     StoreVersion(u32),
 }

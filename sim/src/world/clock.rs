@@ -1,6 +1,6 @@
 //! The three clocks of a host.
 
-use crate::history::{ClockKind, Segment};
+use lock_judge::history::{ClockKind, Segment};
 
 /// Reading of every boot and monotonic clock at the start of a scenario: the hosts have been up for
 /// 30 days.

@@ -2,10 +2,11 @@
 
 use core::ops::{Index, IndexMut};
 
+use lock_judge::history::{ClockKind, HostId};
+use lock_judge::ids::IdVec;
+
 use super::choice::{Choice, Choices, Label};
 use super::clock::{HostClocks, WALL_AT_START_MS};
-use crate::history::{ClockKind, HostId};
-use crate::ids::IdVec;
 use crate::plan::{Plan, PlannedServer};
 use crate::subject::Now;
 

@@ -7,19 +7,20 @@ mod tracking;
 use core::ops::{Index, IndexMut};
 use std::collections::VecDeque;
 
+use lock_judge::history::{ClientId, Id, NodeId};
+use lock_judge::ids::{ConnectionId, IdVec, PerNode, ServerId};
+use redis_sim::profile::Profile;
+use redis_sim::server::Server;
+use redis_sim::{Master, Persistence, run_id};
+
 use self::disk_work::DiskWork;
 use self::replication::Replication;
 pub(super) use self::replication::{Link, Role, Wait};
 use self::tracking::Tracking;
-use crate::history::{ClientId, Id, NodeId};
-use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
-use crate::master::profile::Profile;
-use crate::master::server::Server;
-use crate::master::{Master, run_id};
 use crate::native::SeededCanary;
 use crate::plan::Plan;
-use crate::scenario::Persistence;
 use crate::subject::Request;
+use crate::terms;
 
 /// One server, with its host.
 #[derive(Debug)]
@@ -119,7 +120,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Returns the cluster of `plan`, before any run.
     pub(super) fn new(plan: &Plan) -> Self {
-        let profile = plan.scenario.cluster.server.into();
+        let profile = terms::profile(plan.scenario.cluster.server);
         let server = |storage| ServerHost::new(Master::new(storage, [0; 20], 0), profile);
         Self {
             servers: plan.servers.values().map(|it| server(it.storage)).collect(),

@@ -1,14 +1,15 @@
 //! Death and restart of servers, and restarts that a proxy hides: the clients' connections outlive
 //! the process behind the proxy.
 
+use lock_judge::history::{EventKind, NodeId};
+use lock_judge::ids::{ConnectionId, ServerId, StrikeId};
+use redis_sim::run_id;
+
 use super::World;
 use super::choice::{Choice, Label};
 use super::cluster::Role;
 use super::key_events::{key_ended, key_returned};
 use super::network::{Arrival, ConnectionState, Direction};
-use crate::history::{EventKind, NodeId};
-use crate::ids::{ConnectionId, ServerId, StrikeId};
-use crate::master::run_id;
 use crate::plan::{Death, FaultEffect, Manner};
 
 impl World {

@@ -1,11 +1,12 @@
 //! The delays that faults add to messages.
 
+use lock_judge::history::{HostId, OpKind};
+use lock_judge::scenario::Message;
+
 use super::network::Arrival;
 use super::packet::Packet;
-use crate::history::{HostId, OpKind};
 use crate::plan::FaultEffect;
 use crate::resource::StoreRequest;
-use crate::scenario::Message;
 
 /// The faults that delay messages now.
 #[derive(Debug, Default)]
@@ -47,15 +48,15 @@ fn added_ns(effect: &FaultEffect, from: HostId, to: HostId, what: &Arrival<Packe
     }
     let is_concerned = match (only, what) {
         (None, _) => true,
-        (Some(Message::Answer), Arrival::Message(Packet::Response(_))) => true,
+        (Some(Message::Answer), Arrival::Message(Packet::Reply(_))) => true,
         (Some(Message::Extend), Arrival::Message(Packet::Request(request))) => {
-            request.ask.op() == OpKind::Extend
+            request.kind.op() == OpKind::Extend
         }
         (Some(Message::Release), Arrival::Message(Packet::Request(request))) => {
-            matches!(request.ask.op(), OpKind::Release | OpKind::Delete)
+            matches!(request.kind.op(), OpKind::Release | OpKind::Delete)
         }
         (Some(Message::Set), Arrival::Message(Packet::Request(request))) => {
-            request.ask.op() == OpKind::Set
+            request.kind.op() == OpKind::Set
         }
         (Some(Message::Write), Arrival::Message(Packet::StoreRequest(request))) => {
             matches!(request, StoreRequest::Write { .. })

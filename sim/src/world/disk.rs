@@ -6,15 +6,16 @@
 //! `always`: the process syncs before it replies, and does nothing else meanwhile. Requests that
 //! arrive during a sync are executed after it, in one turn, and share the next sync.
 
+use lock_judge::history::EventKind;
+use lock_judge::ids::{ConnectionId, ServerId};
+use redis_sim::Persistence;
+
 use super::agenda::DiskTurn;
 use super::choice::{Choice, Label};
 use super::network::{Arrival, Direction};
 use super::packet::Packet;
 use super::{Due, World};
-use crate::history::EventKind;
-use crate::ids::{ConnectionId, ServerId};
-use crate::scenario::Persistence;
-use crate::subject::Response;
+use crate::subject::Reply;
 
 /// Longest time that a write waits for a sync under way.
 const POSTPONED_MAX_NS: u64 = 2_000_000_000;
@@ -23,13 +24,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 impl World {
     /// Sends a reply to a command, after a sync if the storage requires one.
-    pub(super) fn answer(
-        &mut self,
-        connection: ConnectionId,
-        server: ServerId,
-        response: Response,
-    ) {
-        self.emit(connection, server, Packet::Response(response));
+    pub(super) fn answer(&mut self, connection: ConnectionId, server: ServerId, reply: Reply) {
+        self.emit(connection, server, Packet::Reply(reply));
     }
 
     /// Sends a reply or a push, behind all that the server has sent on the connection, and after a

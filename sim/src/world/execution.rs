@@ -2,20 +2,20 @@
 
 use core::time::Duration;
 
-use redlock_client::protocol::{Introduction, RunId, Token};
+use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::scenario::AttemptStep;
+use redis_sim::{
+    self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
+};
+use redlock_protocol::{Introduction, RunId, Token};
 
 use super::World;
 use super::cluster::Role;
 use super::key_events::key_ended;
-use crate::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
-use crate::ids::{ConnectionId, ServerId};
 use crate::keys::{tag_of, writer_of};
-use crate::master::{
-    self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
-};
 use crate::native;
-use crate::scenario::Point;
-use crate::subject::{Ask, ReplyValue, Request, Response};
+use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
     /// Executes a request. Messages that it pushes leave before any other request is answered.
@@ -52,9 +52,9 @@ impl World {
 
     /// Executes a request and answers it, or postpones it.
     fn execute_request(&mut self, server: ServerId, connection: ConnectionId, request: Request) {
-        if request.ask.op() == OpKind::Set {
+        if request.kind.op() == OpKind::Set {
             let node = self.plan.servers[server].node;
-            self.reach(request.attempt, Point::Execute, Some(node));
+            self.reach(request.attempt, AttemptStep::Execute, Some(node));
             let host = &mut self.cluster[server];
             if !host.redis.is_running() {
                 return;
@@ -63,24 +63,24 @@ impl World {
                 return host.inbox.push_front((connection, request));
             }
         }
-        let Request { command, attempt, ask, .. } = request;
+        let Request { command, attempt, kind, .. } = request;
         let role = self.cluster[server].replication.role;
-        let word = match ask {
-            Ask::Greet => {
+        let value = match kind {
+            CommandKind::Greet => {
                 self.speak_of_itself(server, connection);
                 Some(ReplyValue::Ok)
             }
-            Ask::Introduce if self.wire.is_some() => {
-                self.execute_bytes(server, connection, &request).map(|(word, _)| word)
+            CommandKind::Introduce if self.wire.is_some() => {
+                self.execute_bytes(server, connection, &request).map(|(value, _)| value)
             }
-            Ask::Introduce => Some(ReplyValue::Introduction(self.introduction(server))),
+            CommandKind::Introduce => Some(ReplyValue::Introduction(self.introduction(server))),
             _ if self.cluster[server].redis.is_replica() => {
-                if let Some(word) = self.refuse_bytes(server, connection, &request) {
-                    return self.answer_without_key(server, connection, &request, word);
+                if let Some(value) = self.refuse_bytes(server, connection, &request) {
+                    return self.answer_without_key(server, connection, &request, value);
                 }
                 None
             }
-            Ask::Wait { replicas, timeout_ms } => {
+            CommandKind::Wait { replicas, timeout_ms } => {
                 let wanted = (replicas, timeout_ms);
                 return self.wait_for_replicas(server, connection, request, wanted);
             }
@@ -89,14 +89,15 @@ impl World {
         if self.plan.has_replicas() {
             self.cluster.note_written(server, connection);
         }
-        if let Some(word) = word.filter(|_| role == Role::Deposed && ask.op() != OpKind::Introduce)
+        if let Some(value) =
+            value.filter(|_| role == Role::Deposed && kind.op() != OpKind::Introduce)
         {
             // The commands of a deposed master do not count as the node's.
-            return self.answer_without_key(server, connection, &request, word);
+            return self.answer_without_key(server, connection, &request, value);
         }
-        let response =
-            Response { command, attempt, op: ask.op(), word: word.unwrap_or(ReplyValue::Error) };
-        self.answer(connection, server, response);
+        let reply =
+            Reply { command, attempt, op: kind.op(), value: value.unwrap_or(ReplyValue::Error) };
+        self.answer(connection, server, reply);
     }
 
     /// Executes a request on a key; returns `None` if the server must be asked in another form.
@@ -115,12 +116,12 @@ impl World {
             if done.effect.change != Change::Nothing {
                 self.tell_readers(server, Some(connection));
             }
-            let word = word_of(&done.reply, request);
-            let word = self.register_look(server, connection, request, word);
-            return Some(self.tell_of_key(server, request, word, &done));
+            let value = value_of(&done.reply, request);
+            let value = self.register_look(server, connection, request, value);
+            return Some(self.tell_of_key(server, request, value, &done));
         }
-        let (word, done) = self.execute_bytes(server, connection, request)?;
-        Some(self.tell_of_key(server, request, word, &done))
+        let (value, done) = self.execute_bytes(server, connection, request)?;
+        Some(self.tell_of_key(server, request, value, &done))
     }
 
     /// Executes a request on a key if clients do not speak bytes.
@@ -130,37 +131,39 @@ impl World {
         let extends_plainly = self.plan.scenario.cluster.server.extends_plainly();
         let writer = tag_of(Writer::Attempt(request.attempt));
         let redis = &mut self.cluster[server].redis;
-        let command = match request.ask {
-            Ask::CompareAndDelete => KeyCommand::CompareAndDelete { value },
-            Ask::Delete => KeyCommand::Del,
-            Ask::Expire { ttl_ms } => {
+        let command = match request.kind {
+            CommandKind::CompareAndDelete => KeyCommand::CompareAndDelete { value },
+            CommandKind::Delete => KeyCommand::Del,
+            CommandKind::Expire { ttl_ms } => {
                 KeyCommand::Pexpire { ms: as_ms(ttl_ms), condition: ExpireCondition::Always }
             }
-            Ask::ExtendPlainly { ttl_ms } if extends_plainly => {
+            CommandKind::ExtendPlainly { ttl_ms } if extends_plainly => {
                 KeyCommand::CompareAndRetime { value, ttl_ms: as_ms(ttl_ms) }
             }
-            Ask::Extend { ttl_ms } | Ask::ExtendPlainly { ttl_ms } => {
+            CommandKind::Extend { ttl_ms } | CommandKind::ExtendPlainly { ttl_ms } => {
                 let ttl_ms = as_ms(ttl_ms);
                 return redis.run_in(0, &self.plan.key, wall_ms, writer, |key| {
                     native::extend(key, value, ttl_ms)
                 });
             }
-            Ask::Get => KeyCommand::Get,
-            Ask::Look | Ask::TimeLeft => KeyCommand::Pttl,
-            Ask::GetSet => KeyCommand::Set {
+            CommandKind::Get => KeyCommand::Get,
+            CommandKind::Look | CommandKind::TimeLeft => KeyCommand::Pttl,
+            CommandKind::GetSet => KeyCommand::Set {
                 value,
                 condition: SetCondition::Always,
                 expiry: SetExpiry::Never,
                 get: true,
             },
-            Ask::Greet | Ask::Introduce | Ask::Wait { .. } => unreachable!("not about a key"),
-            Ask::Set { ttl_ms: None } => KeyCommand::Setnx { value },
-            Ask::Set { ttl_ms: Some(ms) } | Ask::SetAndCount { ttl_ms: ms } => {
+            CommandKind::Greet | CommandKind::Introduce | CommandKind::Wait { .. } => {
+                unreachable!("not about a key")
+            }
+            CommandKind::Set { ttl_ms: None } => KeyCommand::Setnx { value },
+            CommandKind::Set { ttl_ms: Some(ms) } | CommandKind::SetAndCount { ttl_ms: ms } => {
                 set_if_missing(value, as_ms(ms), false)
             }
-            Ask::SetOrShow { ttl_ms } => set_if_missing(value, as_ms(ttl_ms), true),
+            CommandKind::SetOrShow { ttl_ms } => set_if_missing(value, as_ms(ttl_ms), true),
             // A time in the past leaves no key. A key that lives for 1 ms has the same effect.
-            Ask::SetUntil { wall_ms: until_ms } => {
+            CommandKind::SetUntil { wall_ms: until_ms } => {
                 set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
         };
@@ -172,7 +175,7 @@ impl World {
         &mut self,
         server: ServerId,
         request: &Request,
-        word: ReplyValue,
+        value: ReplyValue,
         done: &Executed,
     ) -> ReplyValue {
         let node = self.plan.servers[server].node;
@@ -180,9 +183,9 @@ impl World {
         if let Some(expired) = done.expired.as_ref().filter(|_| tells) {
             self.record(key_ended(node, expired));
         }
-        let Request { command, attempt, ask, .. } = *request;
-        let op = ask.op();
-        let answer = Response { command, attempt, op, word }.answer();
+        let Request { command, attempt, kind, .. } = *request;
+        let op = kind.op();
+        let answer = Reply { command, attempt, op, value }.answer();
         if tells {
             self.record(EventKind::Executed {
                 command,
@@ -199,17 +202,17 @@ impl World {
         if let Some(ended) = done.ended.as_ref().filter(|_| tells) {
             self.record(key_ended(node, ended));
         }
-        if matches!(ask, Ask::ExtendPlainly { .. }) && answer == Answer::Yes {
+        if matches!(kind, CommandKind::ExtendPlainly { .. }) && answer == Answer::Yes {
             // The key may now end before the time for which the expiry cycle is scheduled.
             self.reschedule_expiry(server);
         }
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(server);
         }
-        if word == ReplyValue::Ok && matches!(ask, Ask::SetAndCount { .. }) {
+        if value == ReplyValue::Ok && matches!(kind, CommandKind::SetAndCount { .. }) {
             return self.count(server, Writer::Attempt(attempt));
         }
-        word
+        value
     }
 
     /// Executes the second half of the script that sets the key and counts. Histories record only
@@ -218,7 +221,7 @@ impl World {
         let wall_ms = self.wall_ms(server);
         let incr = Command::Key { key: &self.plan.counter_key, command: KeyCommand::Incr };
         match self.cluster[server].redis.execute(incr, wall_ms, tag_of(writer)).reply {
-            master::Reply::Integer(count) => ReplyValue::Integer(count),
+            redis_sim::Reply::Integer(count) => ReplyValue::Integer(count),
             _ => ReplyValue::Error,
         }
     }
@@ -230,16 +233,16 @@ impl World {
         server: ServerId,
         connection: ConnectionId,
         request: &Request,
-        word: ReplyValue,
+        value: ReplyValue,
     ) {
-        let Request { command, attempt, ask, .. } = *request;
-        let op = ask.op();
-        let response = Response { command, attempt, op, word };
+        let Request { command, attempt, kind, .. } = *request;
+        let op = kind.op();
+        let reply = Reply { command, attempt, op, value };
         let node = self.plan.servers[server].node;
         let stored = self.stored(node);
         let writer = stored.map_or(Writer::Nobody, |entry| writer_of(entry.writer));
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
-        let answer = response.answer();
+        let answer = reply.answer();
         self.record(EventKind::Executed {
             command,
             attempt,
@@ -251,7 +254,7 @@ impl World {
             after: writer,
             expires_wall_ms,
         });
-        self.answer(connection, server, response);
+        self.answer(connection, server, reply);
         let is_vote = op == OpKind::Set && answer == Answer::Yes;
         if is_vote && self.cluster[server].replication.role == Role::Deposed {
             let by = Writer::Nobody;
@@ -266,20 +269,22 @@ impl World {
     }
 }
 
-fn word_of(reply: &master::Reply, request: &Request) -> ReplyValue {
+fn value_of(reply: &redis_sim::Reply, request: &Request) -> ReplyValue {
     match reply {
         // With `NX … GET` a nil reply means that the key was missing and was set.
-        master::Reply::Nil if matches!(request.ask, Ask::SetOrShow { .. }) => ReplyValue::Ok,
-        master::Reply::Bulk(held) => {
+        redis_sim::Reply::Nil if matches!(request.kind, CommandKind::SetOrShow { .. }) => {
+            ReplyValue::Ok
+        }
+        redis_sim::Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];
             let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
             token.map_or(ReplyValue::Error, |token| ReplyValue::Value { token, own })
         }
-        master::Reply::Error(_) => ReplyValue::Error,
-        master::Reply::Integer(value) => ReplyValue::Integer(*value),
-        master::Reply::Introduction(_) => unreachable!("INFO was not asked"),
-        master::Reply::Nil => ReplyValue::Nil,
-        master::Reply::Ok => ReplyValue::Ok,
+        redis_sim::Reply::Error(_) => ReplyValue::Error,
+        redis_sim::Reply::Integer(value) => ReplyValue::Integer(*value),
+        redis_sim::Reply::Introduction(_) => unreachable!("INFO was not asked"),
+        redis_sim::Reply::Nil => ReplyValue::Nil,
+        redis_sim::Reply::Ok => ReplyValue::Ok,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The active expiry cycles of the servers.
 
+use lock_judge::ids::ServerId;
+use lock_judge::scenario::ActiveExpiry;
+
 use super::key_events::key_ended;
 use super::{Due, World};
-use crate::ids::ServerId;
-use crate::scenario::ActiveExpiry;
 
 impl World {
     /// Schedules the active expiry cycle for the expiry of the next key, 1 ms later if the

@@ -1,15 +1,16 @@
 //! Changes of roles: a replica takes the place of its master, and a master becomes a replica under
 //! live connections.
 
+use lock_judge::history::{ClientId, ClientIds, EventKind, NodeId};
+use lock_judge::ids::ServerId;
+use redis_sim::server::Server;
+use redis_sim::{KeyEnd, Keyspace};
+
 use super::World;
 use super::clients::Input;
 use super::cluster::Role;
 use super::key_events::{key_ended, key_returned};
 use super::network::ConnectionState;
-use crate::history::{ClientId, ClientIds, EventKind, NodeId};
-use crate::ids::ServerId;
-use crate::master::server::Server;
-use crate::master::{KeyEnd, Keyspace};
 
 impl World {
     /// Makes `to` the node's master, if it runs. The clients `told` leave the old master.

@@ -1,11 +1,12 @@
 //! The faults that have not begun, and those that have not ended.
 
+use lock_judge::history::{AttemptId, ClockKind, HostId, NodeId};
+use lock_judge::ids::{IdVec, StrikeId};
+use lock_judge::scenario::AttemptStep;
+
 use super::agenda::{Agenda, Due};
 use super::clocks::Clocks;
-use crate::history::{AttemptId, ClockKind, HostId, NodeId};
-use crate::ids::{IdVec, StrikeId};
 use crate::plan::{Begin, Death, End, FaultEffect, Plan};
-use crate::scenario::Point;
 
 /// A restart whose delay is measured on a clock of its host.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +53,13 @@ impl FaultSchedule {
         &mut self,
         plan: &Plan,
         attempt: AttemptId,
-        step: Point,
+        step: AttemptStep,
         node: Option<NodeId>,
     ) -> Option<StrikeId> {
         let waits = |begin: Begin| match begin {
             Begin::At(_) => false,
-            Begin::Before { client, attempt: number, point, node: at } => {
-                (client, point) == (attempt.client, step)
+            Begin::Before { client, attempt: number, step: awaited, node: at } => {
+                (client, awaited) == (attempt.client, step)
                     && number.is_none_or(|number| number == attempt.number)
                     && (at.is_none() || at == node)
             }

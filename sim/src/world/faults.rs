@@ -1,26 +1,27 @@
 //! Effects of faults at their beginning and at their end.
 
+use lock_judge::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
+use lock_judge::ids::StrikeId;
+use lock_judge::scenario::{AttemptStep, Lost};
+use redis_sim::{Ended, Master};
+
 use super::clients::Input;
 use super::key_events::key_ended;
 use super::network::ConnectionState;
 use super::{Due, World};
-use crate::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
-use crate::ids::StrikeId;
-use crate::master::{Ended, Master};
 use crate::plan::{End, FaultEffect, Manner};
-use crate::scenario::{Lost, Point};
 
 impl World {
     /// Begins the faults that wait for this step of an attempt.
     #[inline]
-    pub(crate) fn reach(&mut self, attempt: AttemptId, step: Point, node: Option<NodeId>) {
+    pub(crate) fn reach(&mut self, attempt: AttemptId, step: AttemptStep, node: Option<NodeId>) {
         if self.plan.has_points {
             self.set_off(attempt, step, node);
         }
     }
 
     #[cold]
-    fn set_off(&mut self, attempt: AttemptId, step: Point, node: Option<NodeId>) {
+    fn set_off(&mut self, attempt: AttemptId, step: AttemptStep, node: Option<NodeId>) {
         while let Some(strike) = self.faults.take_waiting(&self.plan, attempt, step, node) {
             self.begin_fault(strike);
         }

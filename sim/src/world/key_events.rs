@@ -1,8 +1,9 @@
 //! The events for keys that end and that return.
 
-use crate::history::{EventKind, NodeId};
+use lock_judge::history::{EventKind, NodeId};
+use redis_sim::{Ended, Entry};
+
 use crate::keys::{cause_of, writer_of};
-use crate::master::{Ended, Entry};
 
 /// Returns the event for a key that ended on `node`.
 pub(crate) fn key_ended(node: NodeId, ended: &Ended) -> EventKind {

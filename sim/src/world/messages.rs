@@ -1,12 +1,13 @@
 //! Messages: how they leave, and what becomes of them where they arrive.
 
+use lock_judge::history::EventKind;
+use lock_judge::ids::{ConnectionId, ServerId};
+
 use super::World;
 use super::choice::{Choice, Label};
 use super::clients::Input;
 use super::network::{Arrival, ConnectionState, Direction};
 use super::packet::{Packet, meaning};
-use crate::history::EventKind;
-use crate::ids::{ConnectionId, ServerId};
 use crate::resource::{Served, StoreRequest};
 
 impl World {
@@ -74,7 +75,7 @@ impl World {
             Arrival::Handshake => Input::Connected(connection),
             Arrival::Closed => Input::Closed(connection),
             Arrival::Reset => Input::Reset(connection),
-            Arrival::Message(Packet::Response(response)) => Input::Response(connection, response),
+            Arrival::Message(Packet::Reply(reply)) => Input::Reply(connection, reply),
             Arrival::Message(Packet::Changed) => Input::Changed(connection),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
             Arrival::Message(Packet::StoreServed) => Input::StoreServed,

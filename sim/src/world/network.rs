@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use lock_judge::ids::{ConnectionId, HostId, Id, IdVec, PerHost};
+
 use super::choice::{Choice, Choices, Label};
-use crate::ids::{ConnectionId, HostId, Id, IdVec, PerHost};
 
 const NO_CUTS: PerHost<PerHost<u8>> = PerHost::filled(PerHost::filled(0));
 

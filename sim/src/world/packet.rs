@@ -1,15 +1,16 @@
 //! The messages on the network.
 
+use lock_judge::history::AttemptId;
+
 use super::network::Arrival;
-use crate::history::AttemptId;
 use crate::resource::StoreRequest;
-use crate::subject::{Request, Response};
+use crate::subject::{Reply, Request};
 
 /// Content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     Request(Request),
-    Response(Response),
+    Reply(Reply),
     /// A replica has applied its master's stream up to the position `to`.
     Acknowledged {
         to: u32,
@@ -34,8 +35,8 @@ pub(crate) enum Packet {
 /// these.
 pub(super) fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
     match what {
-        Arrival::Message(Packet::Request(request)) => (request.attempt, request.ask.op() as u8),
-        Arrival::Message(Packet::Response(response)) => (response.attempt, response.op as u8),
+        Arrival::Message(Packet::Request(request)) => (request.attempt, request.kind.op() as u8),
+        Arrival::Message(Packet::Reply(reply)) => (reply.attempt, reply.op as u8),
         Arrival::Message(Packet::StoreRequest(StoreRequest::Read { attempt, .. })) => {
             (*attempt, 32)
         }

@@ -1,7 +1,8 @@
 //! The protected resource, the numbers of writes, and the source of fencing tokens.
 
+use lock_judge::scenario::Checks;
+
 use crate::resource::{Served, Store, StoreRequest};
-use crate::scenario::Checks;
 
 /// The protected resource of one run.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Pushes of servers whose clients do not speak bytes: that the lock's key has changed, and that
 //! all keys are gone. Servers that speak bytes push by themselves.
 
+use lock_judge::history::NodeId;
+use lock_judge::ids::{ConnectionId, ServerId};
+
 use super::World;
 use super::network::ConnectionState;
 use super::packet::Packet;
-use crate::history::NodeId;
-use crate::ids::{ConnectionId, ServerId};
-use crate::scenario::Client;
-use crate::subject::{Ask, ReplyValue, Request};
+use crate::subject::{CommandKind, ReplyValue, Request};
 
 impl World {
     /// Notifies every listening client that the server's keys are gone. All registrations end.
@@ -50,14 +50,16 @@ impl World {
         server: ServerId,
         connection: ConnectionId,
         request: &Request,
-        word: ReplyValue,
+        value: ReplyValue,
     ) -> ReplyValue {
-        match word {
-            ReplyValue::Integer(left_ms) if request.ask == Ask::Look && self.hears(connection) => {
+        match value {
+            ReplyValue::Integer(left_ms)
+                if request.kind == CommandKind::Look && self.hears(connection) =>
+            {
                 self.cluster.tracking.register(server, connection);
                 ReplyValue::Registered(left_ms)
             }
-            word => word,
+            value => value,
         }
     }
 
@@ -66,7 +68,7 @@ impl World {
         let connection = self.network.connection(number);
         let is_open = connection.served && connection.state != ConnectionState::Closed;
         let client = self.plan.scenario.client_on(connection.client);
-        let client = client.and_then(|client| self.plan.scenario.client(client));
-        is_open && client.is_some_and(Client::hears_pushes) && !self.cluster.tracking.is_deaf(number)
+        let hears = client.is_some_and(|client| self.plan.hears_pushes(client));
+        is_open && hears && !self.cluster.tracking.is_deaf(number)
     }
 }

@@ -1,7 +1,7 @@
 //! Destination of every event: the hash, the oracle, and a kept history.
 
-use crate::history::{Event, EventKind, HistoryHash};
-use crate::oracle::Oracle;
+use lock_judge::history::{Event, EventKind, HistoryHash};
+use lock_judge::oracle::Oracle;
 
 /// The recorder of one run.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 //! A replica dials its master as soon as the master runs. It gets a full copy, and then each
 //! effect. It acknowledges the effects that it has applied. All of this travels over the network.
 
+use lock_judge::ids::{ConnectionId, ServerId};
+
 use super::cluster::{Link, Role, Wait};
 use super::network::{Arrival, ConnectionState, Direction};
 use super::packet::Packet;
 use super::{Due, World};
-use crate::ids::{ConnectionId, ServerId};
 use crate::subject::{ReplyValue, Request};
 
 impl World {

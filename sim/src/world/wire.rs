@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::ids::ConnectionId;
-use crate::master::resp::Requests;
-use crate::master::server::Session;
+use lock_judge::ids::ConnectionId;
+use redis_sim::resp::Requests;
+use redis_sim::server::Session;
+
 use crate::subject::Request;
 
 /// The servers' ends of all connections, by number.

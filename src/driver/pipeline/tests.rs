@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
+use redlock_protocol::{ResourceId, Token};
+
 use super::*;
-use crate::protocol::{ResourceId, Token};
 
 const RESOURCE: ResourceId = ResourceId(0);
 const NOSCRIPT: Frame<'_> = Frame::Error(b"NOSCRIPT No matching script.");

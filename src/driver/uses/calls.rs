@@ -3,12 +3,13 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
+
 use super::{Stage, Uses, Watch};
 use crate::deadline::Deadline;
 use crate::driver::{Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason};
 use crate::observe::Event as Told;
-use crate::protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
 
 /// Calls of the handles.
 impl Driver {

@@ -5,9 +5,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use redlock_protocol::BootInstant;
+
 use super::now;
 use crate::environment::Timer;
-use crate::protocol::BootInstant;
 
 /// A kernel timer where there is one, else a tokio timer that checks the clock at intervals.
 pub(super) enum TokioTimer {
@@ -71,7 +72,7 @@ mod kernel {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use crate::protocol::BootInstant;
+    use redlock_protocol::BootInstant;
 
     /// A `timerfd` on `CLOCK_BOOTTIME`.
     pub(in super::super) struct KernelTimer {

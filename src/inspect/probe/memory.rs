@@ -26,7 +26,7 @@ async fn ask_canary(
     report: &mut NodeReport,
 ) -> Result<(), DialError> {
     let key = interview.canary_key();
-    let introduce = crate::protocol::Op::Introduce;
+    let introduce = redlock_protocol::Op::Introduce;
     let question =
         |outgoing: &mut bytes::BytesMut| resp::encode(outgoing, &introduce, key, Form::Eval);
     match interview.ask(question).await?.0 {

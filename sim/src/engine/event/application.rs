@@ -1,10 +1,11 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
+use lock_judge::history::EventKind;
+use lock_judge::scenario::AttemptStep;
+
 use super::process::{Held, Process, Waiting};
-use crate::history::EventKind;
 use crate::plan::{Op, PlannedOp};
 use crate::resource::{BLIND, StoreRequest};
-use crate::scenario::Point;
 use crate::subject::{Now, Patience};
 use crate::world::{Arrival, Direction, Packet, World};
 
@@ -40,8 +41,8 @@ impl Process {
             return false;
         }
         let before = match op {
-            Op::Enter => Some(Point::Enter),
-            Op::Look => Some(Point::Look),
+            Op::Enter => Some(AttemptStep::Enter),
+            Op::Look => Some(AttemptStep::Look),
             _ => None,
         };
         if let (Some(point), Some(held)) = (before, self.held)

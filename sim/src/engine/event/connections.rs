@@ -1,8 +1,9 @@
 //! A process's connections: maps each route to a connection of the network.
 
+use lock_judge::history::{Id, NodeId};
+use lock_judge::ids::ConnectionId;
+
 use super::process::Process;
-use crate::history::{Id, NodeId};
-use crate::ids::ConnectionId;
 use crate::subject::{Profile, Route};
 use crate::world::World;
 

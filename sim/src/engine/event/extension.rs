@@ -1,9 +1,9 @@
 //! Extensions of the application's lease, and their results.
 
-use redlock_client::protocol::NodeMask;
+use lock_judge::history::{AttemptId, EventKind, NodeIds};
+use redlock_protocol::NodeMask;
 
 use super::process::{Process, Waiting};
-use crate::history::{AttemptId, EventKind, NodeIds};
 use crate::world::World;
 
 impl Process {

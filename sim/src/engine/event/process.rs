@@ -6,10 +6,11 @@
 mod actions;
 mod inputs;
 
-use crate::history::{AttemptId, ClientId, HostId, NodeId};
-use crate::ids::{ConnectionId, IdVec, PerNode};
+use lock_judge::history::{AttemptId, ClientId, HostId, NodeId};
+use lock_judge::ids::{ConnectionId, IdVec, PerNode};
+use lock_judge::scenario::AttemptStep;
+
 use crate::plan::{Plan, PlannedOp, Script};
-use crate::scenario::Point;
 use crate::subject::{Action, Now, Route, Subject};
 use crate::world::World;
 
@@ -172,7 +173,7 @@ impl Process {
             return self.act(world, action);
         }
         if let Some(attempt) = self.to_deliver {
-            if self.reach(world, attempt, Point::Deliver, None) {
+            if self.reach(world, attempt, AttemptStep::Deliver, None) {
                 self.to_deliver = None;
                 self.deliver(world);
             }
@@ -197,10 +198,10 @@ impl Process {
         &self,
         world: &mut World,
         attempt: AttemptId,
-        point: Point,
+        step: AttemptStep,
         node: Option<NodeId>,
     ) -> bool {
-        world.reach(attempt, point, node);
+        world.reach(attempt, step, node);
         world.clients.can_run(self.client)
     }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use lock_judge::history::{AttemptId, ClientId, EventKind, Refusal};
+use lock_judge::scenario::{Acquire, AttemptStep};
 use redlock_client::environment::Environment;
 use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::shared::{Due, Shared};
-use crate::history::{AttemptId, ClientId, EventKind, Refusal};
 use crate::plan::{Op, PlannedOp, Script};
 use crate::resource::{BLIND, StoreRequest};
-use crate::scenario::{Acquire, Point};
 use crate::world::{Arrival, Direction, Input, Packet};
 
 /// The lease that the application holds.
@@ -106,9 +106,9 @@ impl Application {
             AttemptId { client: self.client, number }
         };
         let (attempt, point) = match (op, held) {
-            (Op::Acquire(_), _) if !self.has_lease() => (next(), Point::T1),
-            (Op::Enter, Some(attempt)) => (attempt, Point::Enter),
-            (Op::Look, Some(attempt)) => (attempt, Point::Look),
+            (Op::Acquire(_), _) if !self.has_lease() => (next(), AttemptStep::T1),
+            (Op::Enter, Some(attempt)) => (attempt, AttemptStep::Enter),
+            (Op::Look, Some(attempt)) => (attempt, AttemptStep::Look),
             _ => return,
         };
         poll_fn(|_| {

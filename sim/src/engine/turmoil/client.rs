@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+use lock_judge::history::ClientId;
+use lock_judge::scenario::{self, AttemptStep};
 use redlock_client::environment::{BoxFuture, Environment};
 use redlock_client::observe::Observer;
-use redlock_client::{Builder, Redlock};
+use redlock_client::{Builder, Redlock, RestartGuard};
 
 use super::application::Application;
 use super::environment::HostEnvironment;
 use super::names::node_name;
 use super::observer::HistoryObserver;
 use super::shared::{Phase, Shared, State};
-use crate::history::ClientId;
 use crate::plan::{Plan, PlannedOp};
-use crate::scenario::{self, Point};
+use crate::terms;
 
 /// Returns the builder of a client, without an environment. The probe has the first client's.
 pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
@@ -32,9 +33,17 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
         .fleet_max_ttl(scenario.fleet_max_ttl().duration())
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())
-        .restart_guard(lock.restart_guard.into())
+        .restart_guard(restart_guard(lock.restart_guard))
         .extensions_max(lock.extensions_max)
-        .tuning(lock.drift.into(), lock.retry.into())
+        .tuning(terms::drift(lock.drift), terms::retry(lock.retry))
+}
+
+fn restart_guard(guard: scenario::RestartGuard) -> RestartGuard {
+    match guard {
+        scenario::RestartGuard::DelayedRestart => RestartGuard::DelayedRestart,
+        scenario::RestartGuard::Durable => RestartGuard::Durable,
+        scenario::RestartGuard::Quarantine => RestartGuard::Quarantine,
+    }
 }
 
 /// Everything that a client process runs. While the process is stopped, none of it is polled.
@@ -173,7 +182,7 @@ impl State {
     fn goes_on(&mut self, client: ClientId) -> bool {
         let to_deliver = self.clients[client].to_deliver;
         if let Some(attempt) = to_deliver.filter(|_| self.runs(client)) {
-            self.reach(attempt, Point::Deliver, None);
+            self.reach(attempt, AttemptStep::Deliver, None);
         }
         self.runs(client)
     }

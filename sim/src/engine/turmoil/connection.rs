@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use lock_judge::ids::ConnectionId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::TcpStream;
 
 use super::shared::Readable;
 use super::shared::Shared;
-use crate::ids::ConnectionId;
 
 /// Largest number of bytes in one read.
 const CHUNK: usize = 4_096;

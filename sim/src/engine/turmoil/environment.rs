@@ -6,16 +6,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use lock_judge::history::{AttemptId, ClientId};
+use lock_judge::ids::ConnectionId;
 use redlock_client::environment::{self, BoxFuture, Endpoint, Environment, Stream};
-use redlock_client::protocol::BootInstant;
+use redlock_protocol::BootInstant;
 use turmoil::net::TcpStream;
 
 use super::connection::ClientStream;
 use super::names::{node_of, server_name};
 use super::server::PORT;
 use super::shared::{self, Due, Shared};
-use crate::history::{AttemptId, ClientId};
-use crate::ids::ConnectionId;
 use crate::subject::token_of;
 use crate::world::{Choice, Label};
 

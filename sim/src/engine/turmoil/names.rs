@@ -1,7 +1,7 @@
 //! Names of hosts on turmoil's network.
 
-use crate::history::{ClientId, NodeId};
-use crate::ids::ServerId;
+use lock_judge::history::{ClientId, NodeId};
+use lock_judge::ids::ServerId;
 
 /// Returns the name of a client, for turmoil.
 pub(super) fn client_name(client: ClientId) -> String {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_client::OwnerToken;
-use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
-use redlock_client::protocol::{BootInstant, Drift, NodeCount};
-
-use super::shared::{ClientHost, Line, Shared, State};
-use crate::history::{
+use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
 };
-use crate::scenario::Point;
-use crate::subject::{Ask, Request, settlement};
+use lock_judge::scenario::AttemptStep;
+use redlock_client::OwnerToken;
+use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
+use redlock_protocol::{BootInstant, NodeCount};
+
+use super::shared::{ClientHost, Line, Shared, State};
+use crate::subject::{CommandKind, Request, settlement};
+use crate::terms;
 
 /// Observer of the client at a place.
 pub(super) struct HistoryObserver {
@@ -45,7 +46,8 @@ impl HistoryObserver {
                 client.introduced.insert(NodeId::at(node));
             }
             Event::Eligible { node, from, .. } => {
-                let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+                let from_local_ns =
+                    from.map_or(u64::MAX, |from| BootInstant::from(from).as_nanos());
                 client.eligible_from_ns[NodeId::at(node)] = from_local_ns;
             }
             _ => {}
@@ -55,7 +57,7 @@ impl HistoryObserver {
     fn tell(&self, state: &mut State, event: &Event<'_>) {
         match *event {
             Event::AttemptBegan { owner, t1, ttl, .. } => {
-                self.attempt_began(state, owner, t1.boot(), ttl);
+                self.attempt_began(state, owner, BootInstant::from(t1), ttl);
             }
             Event::Written { node, operation, owner, .. } => {
                 self.written(state, NodeId::at(node), operation, owner);
@@ -63,20 +65,25 @@ impl HistoryObserver {
             Event::Answered { node, answer, .. } => self.answered(state, NodeId::at(node), answer),
             Event::Eligible { node, from, .. } => self.eligible(state, NodeId::at(node), from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
-                self.decided(state, owner, counted, (t2.boot(), deadline.instant()));
+                self.decided(
+                    state,
+                    owner,
+                    counted,
+                    (BootInstant::from(t2), BootInstant::from(deadline)),
+                );
             }
             Event::AttemptFailed { owner, reason, .. } => {
                 let (attempt, outcome) = (self.attempt(state, owner), settlement(reason));
                 state.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Event::Delivered { owner, deadline, .. } => {
-                self.delivered(state, owner, deadline.instant());
+                self.delivered(state, owner, BootInstant::from(deadline));
             }
             Event::ExtensionBegan { owner, t1, ttl, .. } => {
-                self.extension_began(state, owner, t1.boot(), ttl);
+                self.extension_began(state, owner, BootInstant::from(t1), ttl);
             }
             Event::Extended { owner, counted, deadline, .. } => {
-                self.extension_settled(state, owner, Some((counted, deadline.instant())));
+                self.extension_settled(state, owner, Some((counted, BootInstant::from(deadline))));
             }
             Event::ExtensionFailed { owner, .. } => self.extension_settled(state, owner, None),
             Event::Lost { owner, .. } => {
@@ -100,14 +107,14 @@ impl HistoryObserver {
         client.attempts.insert(*owner.as_bytes(), attempt);
         (client.attempt, client.votes) = (number, 0);
         let plan = &self.shared.plan;
-        state.reach(attempt, Point::T1, None);
+        state.reach(attempt, AttemptStep::T1, None);
         let nodes = NodeCount::new(plan.node_count).expect("a valid number of nodes");
         state.record(EventKind::AttemptBegan {
             attempt,
             clock: ClockKind::Boot,
             t1_local_ns: t1.as_nanos(),
             ttl_ns: ttl.as_nanos() as u64,
-            drift_ns: Drift::from(plan.scenario.lock.drift).of(ttl).as_nanos() as u64,
+            drift_ns: terms::drift(plan.scenario.lock.drift).of(ttl).as_nanos() as u64,
             needed: nodes.quorum() as u8,
         });
     }
@@ -124,20 +131,20 @@ impl HistoryObserver {
         let nobody = AttemptId { client: self.client, number: 0 };
         let attempt = owner.map_or(nobody, |owner| self.attempt(state, owner));
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
-        let ask = ask_of(operation);
+        let kind = kind_of(operation);
         let line = self.line(state, node).expect("commands are written on open connections");
-        line.announced.push_back(Request { command: u32::MAX, attempt, ask, token });
+        line.announced.push_back(Request { command: u32::MAX, attempt, kind, token });
     }
 
     fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {
         let request = self.line(state, node).and_then(|line| line.asked.pop_front());
-        let Some(Request { command, attempt, ask, .. }) = request else { return };
-        let (op, answer) = (ask.op(), answer_of(answer));
+        let Some(Request { command, attempt, kind, .. }) = request else { return };
+        let (op, answer) = (kind.op(), answer_of(answer));
         state.record(EventKind::Delivered { command, attempt, node, op, answer });
     }
 
     fn eligible(&self, state: &mut State, node: NodeId, from: Option<Instant>) {
-        let from_local_ns = from.map_or(u64::MAX, |from| from.boot().as_nanos());
+        let from_local_ns = from.map_or(u64::MAX, |from| BootInstant::from(from).as_nanos());
         self.client(state).eligible_from_ns[node] = from_local_ns;
         let client = self.client;
         state.record(EventKind::Eligible { client, node, from_local_ns });
@@ -153,7 +160,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         state.record(EventKind::GrantDecided {
             attempt,
-            counted: NodeIds::from_bits(counted.bits()),
+            counted: node_ids(counted),
             t2_local_ns: t2.as_nanos(),
             deadline_local_ns: deadline.as_nanos(),
         });
@@ -202,7 +209,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         let (counted, deadline_local_ns) = extended
             .map_or((NodeIds::EMPTY, 0), |(counted, deadline)| {
-                (NodeIds::from_bits(counted.bits()), deadline.as_nanos())
+                (node_ids(counted), deadline.as_nanos())
             });
         let extended = extended.is_some();
         let client = self.client(state);
@@ -242,14 +249,14 @@ impl HistoryObserver {
     }
 }
 
-fn ask_of(operation: Operation) -> Ask {
+fn kind_of(operation: Operation) -> CommandKind {
     match operation {
-        Operation::Extend => Ask::Extend { ttl_ms: 0 },
-        Operation::Introduce => Ask::Introduce,
-        Operation::Look => Ask::Look,
-        Operation::Release => Ask::CompareAndDelete,
-        Operation::Set => Ask::Set { ttl_ms: None },
-        Operation::TimeLeft => Ask::TimeLeft,
+        Operation::Extend => CommandKind::Extend { ttl_ms: 0 },
+        Operation::Introduce => CommandKind::Introduce,
+        Operation::Look => CommandKind::Look,
+        Operation::Release => CommandKind::CompareAndDelete,
+        Operation::Set => CommandKind::Set { ttl_ms: None },
+        Operation::TimeLeft => CommandKind::TimeLeft,
         _ => unreachable!("the client has six operations"),
     }
 }
@@ -261,4 +268,8 @@ fn answer_of(answer: observe::Answer) -> Answer {
         observe::Answer::Yes => Answer::Yes,
         _ => unreachable!("the client knows three answers"),
     }
+}
+
+fn node_ids(nodes: Nodes) -> NodeIds {
+    nodes.iter().map(NodeId::at).collect()
 }

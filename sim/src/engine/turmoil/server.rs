@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use lock_judge::ids::ServerId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::shared::Shared;
-use crate::ids::ServerId;
 
 /// Port on which servers listen.
 pub(super) const PORT: u16 = 6_379;

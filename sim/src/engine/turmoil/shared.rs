@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use lock_judge::history::{AttemptId, ClientId, ClockKind, EventKind, NodeIds};
+use lock_judge::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
 pub(super) use self::line::{Ending, Line, Readable};
-use crate::history::{AttemptId, ClientId, ClockKind, EventKind, NodeIds};
-use crate::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use crate::plan::Plan;
 use crate::world::{ConnectionState, Input, Wire, World};
 
@@ -241,12 +241,12 @@ impl State {
                     }
                 }
             }
-            Input::Response(number, response) => {
+            Input::Reply(number, reply) => {
                 let wire = self.world.wire.as_mut().expect("clients speak bytes");
                 let length = wire.end(number).lengths.pop_front();
                 let length = length.expect("what arrives was sent");
                 if let Some(line) = self.lines.get_mut(&number) {
-                    line.readable.push_back((length, response));
+                    line.readable.push_back((length, reply));
                 }
             }
             Input::StoreServed | Input::StoreVersion(_) => {

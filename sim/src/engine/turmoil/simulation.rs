@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use lock_judge::history::{ClientId, EventKind, Id, NodeIds};
 use turmoil::{Builder, Sim};
 
 use super::client::Process;
@@ -14,7 +15,6 @@ use super::server::Carrier;
 use super::shared::{Line, Phase, Shared, State};
 use crate::engine::run::{self, Run};
 use crate::engine::{Kept, Outcome};
-use crate::history::{ClientId, EventKind, Id, NodeIds};
 use crate::plan::{Plan, probe_ops};
 use crate::world::World;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lock_judge::scenario::{AttemptStep, Span};
 use redlock_client::environment::TokioEnvironment;
 
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
 use crate::plan::{Begin, FaultEffect, Plan, PlannedFault};
-use crate::scenario::{Point, Span};
 
 /// One tick for each direction.
 const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
@@ -18,15 +18,14 @@ const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
 /// step before it, so it cannot be stopped between the two.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     let scenario = &plan.scenario;
-    for client in &scenario.clients {
-        if client.subject != "redlock" {
-            return Err(unsupported(format!("the subject `{}`", client.subject)));
-        }
-        if client.deaf {
-            return Err(unsupported(String::from("`deaf = true`")));
-        }
+    let clients = || scenario.client_ids().zip(&scenario.clients);
+    if let Some((_, client)) = clients().find(|(id, _)| !plan.is_ours(*id)) {
+        return Err(unsupported(format!("the subject `{}`", client.subject)));
     }
-    for (id, client) in scenario.client_ids().zip(&scenario.clients) {
+    if clients().any(|(_, client)| client.deaf) {
+        return Err(unsupported(String::from("`deaf = true`")));
+    }
+    for (id, client) in clients() {
         let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {
             return Err(unsupported(format!("the client `{}`: {error}", client.id)));
@@ -50,7 +49,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
 }
 
 fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
-    let Begin::Before { client, attempt: Some(2..), point: Point::T1, .. } = fault.begin else {
+    let Begin::Before { client, attempt: Some(2..), step: AttemptStep::T1, .. } = fault.begin
+    else {
         return false;
     };
     let stopped = match fault.effect {

@@ -1,19 +1,19 @@
 use std::io::ErrorKind;
 use std::task::Poll;
 
+use lock_judge::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::oracle::{Blame, Judgement, Violation};
+use lock_judge::scenario::{Property, Span};
 use redlock_client::scripts::RELEASE;
 
 use super::shared::{Readable, Shared, State};
 use super::*;
-use crate::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
-use crate::ids::{ConnectionId, ServerId};
-use crate::oracle::{Blame, Judgement, Violation};
-use crate::scenario::{Property, Span, embedded};
-use crate::subject::{Ask, Request, token_of};
+use crate::subject::{CommandKind, Request, token_of};
 
 /// Returns the case `slug` of the scenario `name`; an empty `slug` means the base case.
 fn case(name: &str, slug: &str) -> Case {
-    let files = embedded().unwrap();
+    let files = crate::library::embedded().unwrap();
     let file = files.iter().find(|file| file.scenario().name == name).unwrap();
     let cases = file.cases(&[]).unwrap();
     cases.into_iter().find(|case| case.slug.as_deref().unwrap_or("") == slug).unwrap()
@@ -60,7 +60,7 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
 fn failover_breaks_a_false_promise_and_not_the_quarantine() {
     let (outcome, _) = play(&case("replica-within-redlock", ""));
     let overlap = violation(&outcome, Property::MutualExclusion);
-    let node = crate::history::HostId(2);
+    let node = lock_judge::history::HostId(2);
     assert!(overlap.blamed.iter().eq([Blame::Amnesia(node)]), "{overlap:?}");
     let (outcome, history) = play(&case("restart-without-persistence", "quarantine"));
     assert_eq!(outcome.verdicts.of(Property::MutualExclusion), Judgement::Holds);
@@ -144,7 +144,7 @@ fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
     hasty.scenario.lock.node_timeout = Span::from_ms(2);
     assert_eq!(refused(&hasty), format!("{cannot}`node-timeout = \"2ms\"`, no two ticks"));
     let mut newer = case("canonical", "");
-    newer.scenario.cluster.server = crate::scenario::Server::Redis84;
+    newer.scenario.cluster.server = lock_judge::scenario::Server::Redis84;
     assert_eq!(refused(&newer), format!("{cannot}`plain-extensions = false` on this server"));
 }
 
@@ -227,7 +227,7 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
         for word in words {
             end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
         }
-        let request = Request { command: 7, attempt, ask: Ask::CompareAndDelete, token };
+        let request = Request { command: 7, attempt, kind: CommandKind::CompareAndDelete, token };
         state.world.execute(number, request);
         let again = state.world.wire.as_mut().unwrap().end(number).again.pop_front();
         (again.map(|it| it.command), before != state.world.recorder.hash())
@@ -373,15 +373,15 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     assert!(sent(state, reader).ends_with("+OK\r\n_\r\n"));
     requests(state, writer, b"SET res v PX 1000\r\n");
     let attempt = AttemptId { client: ClientId(1), number: 1 };
-    let ask = Ask::Set { ttl_ms: Some(1_000) };
-    let request = Request { command: 1, attempt, ask, token: token_of(attempt, 1) };
+    let kind = CommandKind::Set { ttl_ms: Some(1_000) };
+    let request = Request { command: 1, attempt, kind, token: token_of(attempt, 1) };
     state.world.execute(writer, request);
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";
     assert_eq!(sent(state, reader), push, "at once");
     // The key is read again, it expires, and the database is flushed.
     requests(state, reader, b"GET res\r\n");
-    let greeting = Request { ask: Ask::Greet, ..request };
+    let greeting = Request { kind: CommandKind::Greet, ..request };
     state.world.execute(reader, greeting);
     while let Some((at_ns, what)) = state.world.agenda.pop() {
         state.world.agenda.advance_to(at_ns);

@@ -1,9 +1,10 @@
 //! Draws the clients and their work.
 
-use super::Sketch;
-use crate::scenario::{
+use lock_judge::scenario::{
     Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, Step, Write,
 };
+
+use super::Sketch;
 
 /// Most rounds of acquiring and working that a client takes.
 const ROUNDS_MAX: u64 = 4;

@@ -1,12 +1,13 @@
 //! Draws the lock's parameters and the masters.
 
-use super::Sketch;
-use crate::explore::assumptions::Assumption;
-use crate::explore::limits;
-use crate::scenario::{
+use lock_judge::scenario::{
     ActiveExpiry, Checks, ClockSpec, Disk, LinkSpec, NodeSpec, Persistence, Replica, RestartGuard,
     Retry, Server, SignedSpan, Span, SpanRange, Start,
 };
+
+use super::Sketch;
+use crate::explore::assumptions::Assumption;
+use crate::explore::limits;
 
 const NODES: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
 

@@ -1,14 +1,15 @@
 //! Draws the faults. Each plan switches a random subset of the kinds on: a plan with few kinds has
 //! more of each, and faults of one kind in a row reach what a mixture does not.
 
+use lock_judge::scenario::{
+    At, AttemptPoint, AttemptStep, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault,
+    FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence, RestartGuard,
+    Restarting, SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
+};
+
 use super::Sketch;
 use crate::explore::assumptions::{Assumption, dies, longest_key};
 use crate::explore::limits;
-use crate::scenario::{
-    At, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault, FaultKind, Flush, HostAt,
-    HostNames, Lost, Message, OneHost, Partition, Persistence, Point, RestartGuard, Restarting,
-    SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
-};
 
 const FAULTS_MAX: u64 = 8;
 
@@ -35,15 +36,15 @@ const WITHIN: [&str; 19] = [
     "suspend",
 ];
 
-const POINTS: [Point; 8] = [
-    Point::T1,
-    Point::Write,
-    Point::Execute,
-    Point::Reply,
-    Point::T2,
-    Point::Deliver,
-    Point::Look,
-    Point::Enter,
+const POINTS: [AttemptStep; 8] = [
+    AttemptStep::T1,
+    AttemptStep::Write,
+    AttemptStep::Execute,
+    AttemptStep::Reply,
+    AttemptStep::T2,
+    AttemptStep::Deliver,
+    AttemptStep::Look,
+    AttemptStep::Enter,
 ];
 
 impl Sketch {
@@ -94,19 +95,21 @@ impl Sketch {
         self.plan.faults.push(Fault { id, at, until, lasts, enabled: true, kind });
     }
 
-    fn point(&mut self) -> HostAt {
+    fn point(&mut self) -> AttemptPoint {
         let before = self.dice.pick(&POINTS);
-        let is_granted = matches!(before, Point::Deliver | Point::Look | Point::Enter);
+        let is_granted =
+            matches!(before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
         let attempt = match self.dice.below(3) {
             0 if is_granted => WhichAttempt::Granted,
             1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),
             _ => WhichAttempt::Any,
         };
-        let is_of_a_node = matches!(before, Point::Write | Point::Execute | Point::Reply);
+        let is_of_a_node =
+            matches!(before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply);
         let node = is_of_a_node && self.dice.percent(50);
         let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
         let node = node.then(|| self.dice.pick(&nodes));
-        HostAt { client: self.dice.pick(&clients), attempt, before, node }
+        AttemptPoint { client: self.dice.pick(&clients), attempt, before, node }
     }
 
     /// Returns a fault of the kind `name`; `None` if the plan has nothing that it could strike.

@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Answer, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
-use crate::ids::IdVec;
+use lock_judge::history::{Answer, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::ids::IdVec;
+
 use crate::serve::recorder::{Log, What, number_of};
 
 /// The attempts and entrances, assigned to workers.

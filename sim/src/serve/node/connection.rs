@@ -13,6 +13,10 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lock_judge::history::ClientId;
+use redis_sim::profile::Feature;
+use redis_sim::resp::{ProtocolError, Request, Requests, Value};
+use redis_sim::server::{Session, Touched};
 use tokio::io::Interest;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -20,10 +24,6 @@ use self::held::Held;
 use self::replies::Replies;
 use self::waiting::Waiting;
 use super::Node;
-use crate::history::ClientId;
-use crate::master::profile::Feature;
-use crate::master::resp::{ProtocolError, Request, Requests, Value};
-use crate::master::server::{Session, Touched};
 use crate::serve::limits::{
     ARRIVALS_BYTES_MAX, ARRIVALS_MAX, PUSHED_BYTES_MAX, READ_BYTES, REPLIES_BYTES_MAX,
 };

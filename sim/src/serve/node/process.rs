@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use redis_sim::server::Server;
 use tokio::task::JoinHandle;
 
 use super::Node;
-use crate::master::server::Server;
 use crate::serve::executor::begins_with;
 use crate::serve::socket::Door;
 use crate::serve::tls::Settings;

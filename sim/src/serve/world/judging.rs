@@ -1,11 +1,11 @@
 //! Judges the history of a run like any other.
 
+use lock_judge::history::HistoryHash;
+use lock_judge::oracle::Oracle;
+
 use super::World;
 use crate::engine::Outcome;
-use crate::history::HistoryHash;
-use crate::oracle::Oracle;
-use crate::report::{Played, history_file};
-use crate::search;
+use crate::search::{self, Played};
 use crate::serve::history_builder::{self, BuiltHistory};
 use crate::serve::support::ENGINE;
 use crate::serve::verdict::{Verdict, unjudged};
@@ -31,7 +31,7 @@ impl World {
         let granted_by_ns = oracle.granted_by_ns();
         let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
         let result = search::judge_one(&case, ENGINE, &outcome);
-        let history = self.out.join(history_file(&result, seed));
+        let history = self.out.join(result.history_file(seed));
         let played = Played { result, kept: vec![(seed, events)], family: String::new() };
         Verdict { played, is_cut_short, history }
     }

@@ -1,13 +1,14 @@
 //! The steps of the class, call by call.
 
-use redlock_client::protocol::RetryDelay;
+use lock_judge::history::ClientId;
+use redlock_protocol::RetryDelay;
 
 use super::*;
-use crate::history::ClientId;
+use crate::subject::CommandKind;
 
 const MS: u64 = 1_000_000;
-const SET: Ask = Ask::Set { ttl_ms: Some(10_000) };
-const RELEASE: Ask = Ask::CompareAndDelete;
+const SET: CommandKind = CommandKind::Set { ttl_ms: Some(10_000) };
+const RELEASE: CommandKind = CommandKind::CompareAndDelete;
 
 struct Bench {
     client: PhpClient,
@@ -47,10 +48,10 @@ impl Bench {
     }
 
     /// Returns the last requested action, which must be a command: its node, kind and token.
-    fn asked(&mut self) -> (u8, Ask, Token) {
+    fn asked(&mut self) -> (u8, CommandKind, Token) {
         self.drain();
         match self.seen.last() {
-            Some(&Action::Write { route, ask, token, .. }) => (route.node.0, ask, token),
+            Some(&Action::Write { route, kind, token, .. }) => (route.node.0, kind, token),
             other => panic!("{other:?}"),
         }
     }
@@ -61,12 +62,12 @@ impl Bench {
         }
     }
 
-    fn answer(&mut self, word: ReplyValue) {
-        let (node, ask, _) = self.asked();
+    fn answer(&mut self, value: ReplyValue) {
+        let (node, kind, _) = self.asked();
         let attempt = AttemptId { client: ClientId(0), number: self.attempts };
         let route = self.client.route(NodeId(node));
-        let response = Response { command: 0, attempt, op: ask.op(), word };
-        self.client.handle_response(route, response, self.now());
+        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        self.client.handle_reply(route, reply, self.now());
         self.drain();
     }
 
@@ -89,7 +90,7 @@ impl Bench {
     }
 
     fn releases(&self) -> usize {
-        let is_release = |it: &&Action| matches!(it, Action::Write { ask: RELEASE, .. });
+        let is_release = |it: &&Action| matches!(it, Action::Write { kind: RELEASE, .. });
         self.seen.iter().filter(is_release).count()
     }
 
@@ -129,8 +130,8 @@ fn nodes_are_asked_one_after_the_other() {
     bench.client.acquire(Patience::Attempts(3));
     bench.begin();
     for node in 0..3 {
-        let (asked, ask, _) = bench.asked();
-        assert_eq!((asked, ask), (node, SET));
+        let (asked, kind, _) = bench.asked();
+        assert_eq!((asked, kind), (node, SET));
         bench.answer(ReplyValue::Ok);
     }
     assert_eq!(bench.counted(), Some(0b111));
@@ -157,8 +158,8 @@ fn next_try_waits_for_every_release_and_a_random_delay() {
     let mut bench = try_once(3, 1);
     bench.now_ms = 1_000;
     for node in 0..3 {
-        let (asked, ask, _) = bench.asked();
-        assert_eq!((asked, ask), (node, RELEASE));
+        let (asked, kind, _) = bench.asked();
+        assert_eq!((asked, kind), (node, RELEASE));
         assert_eq!(
             bench.client.poll_timeout_boot_ns(),
             Some(if node == 0 { 60_000 } else { 61_000 } * MS)

@@ -5,18 +5,18 @@ mod extension;
 
 use std::collections::VecDeque;
 
-use redlock_client::protocol::Token;
+use lock_judge::history::{AttemptId, NodeId, OpKind, Settlement};
+use lock_judge::ids::IdVec;
+use redlock_protocol::Token;
 
 use self::extension::Rounds;
 use super::{
     AfterSet, Clock, Connect, Errors, Expiry, Fencing, LeaseForm, Policy, Quorum, ReleaseTo,
     Settings, TokenFrom, Unlock,
 };
-use crate::history::{AttemptId, NodeId, OpKind, Settlement};
-use crate::ids::IdVec;
-use crate::subject::transport::Transport;
+use crate::subject::transport::{Command, Transport};
 use crate::subject::{
-    Action, Ask, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Response, Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue, Route,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,32 +228,28 @@ impl PolicyClient {
         }
     }
 
-    pub(in crate::subject) fn handle_response(
-        &mut self,
-        route: Route,
-        response: Response,
-        now: Now,
-    ) {
+    pub(in crate::subject) fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) {
         let node = route.node;
-        let is_current = response.attempt == self.fresh.attempt;
-        match (response.op, response.word) {
+        let is_current = reply.attempt == self.fresh.attempt;
+        match (reply.op, reply.value) {
             (OpKind::Get, ReplyValue::Value { own: true, .. }) => {
-                let command = (response.attempt, Ask::Delete, self.fresh.token);
+                let (attempt, token) = (reply.attempt, self.fresh.token);
+                let command = Command { attempt, kind: CommandKind::Delete, token };
                 let transport = &mut self.transports[node];
                 transport.send(self.policy.connect, node, command, &mut self.actions);
             }
-            (OpKind::Set | OpKind::Extend, word) if is_current && self.rounds.are_under_way() => {
-                self.extension_answered(node, response.op, word, now);
+            (OpKind::Set | OpKind::Extend, value) if is_current && self.rounds.are_under_way() => {
+                self.extension_answered(node, reply.op, value, now);
             }
-            (OpKind::Set, word) if is_current => self.set_answered(node, word, now),
-            (OpKind::Expire, word) if is_current && self.policy.then == AfterSet::Expire => {
-                let vote = if word == ReplyValue::Integer(1) { Vote::Yes } else { Vote::No };
+            (OpKind::Set, value) if is_current => self.set_answered(node, value, now),
+            (OpKind::Expire, value) if is_current && self.policy.then == AfterSet::Expire => {
+                let vote = if value == ReplyValue::Integer(1) { Vote::Yes } else { Vote::No };
                 self.vote(node, vote, now);
             }
             (OpKind::Extend, _) => self.rounds.answered_late(node),
-            (OpKind::Wait, word) if is_current => {
+            (OpKind::Wait, value) if is_current => {
                 let ignored = matches!(self.policy.then, AfterSet::Wait { ignored: true });
-                let enough = ignored || matches!(word, ReplyValue::Integer(1..));
+                let enough = ignored || matches!(value, ReplyValue::Integer(1..));
                 self.vote(node, if enough { Vote::Yes } else { Vote::No }, now);
             }
             _ => {}
@@ -299,10 +295,10 @@ impl PolicyClient {
     }
 
     pub(super) fn unlock(&mut self, whom: ReleaseTo) {
-        let ask = match self.policy.unlock {
-            Unlock::CompareAndDelete => Ask::CompareAndDelete,
-            Unlock::Delete => Ask::Delete,
-            Unlock::GetThenDelete => Ask::Get,
+        let kind = match self.policy.unlock {
+            Unlock::CompareAndDelete => CommandKind::CompareAndDelete,
+            Unlock::Delete => CommandKind::Delete,
+            Unlock::GetThenDelete => CommandKind::Get,
         };
         for node in self.votes.ids() {
             let wanted = match whom {
@@ -311,13 +307,14 @@ impl PolicyClient {
                 ReleaseTo::Nobody => false,
             };
             if wanted {
-                self.send(node, ask);
+                self.send(node, kind);
             }
         }
     }
 
-    pub(super) fn send(&mut self, node: NodeId, ask: Ask) {
-        let command = (self.fresh.attempt, ask, self.fresh.token);
+    pub(super) fn send(&mut self, node: NodeId, kind: CommandKind) {
+        let FreshAttempt { attempt, token, .. } = self.fresh;
+        let command = Command { attempt, kind, token };
         let transport = &mut self.transports[node];
         transport.send(self.policy.connect, node, command, &mut self.actions);
     }

@@ -2,12 +2,13 @@
 
 mod extension;
 
-use redlock_client::protocol::{NodeMask, RetryDelay, Token};
+use lock_judge::history::{AttemptId, ClientId, NodeId, Settlement};
+use redlock_protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
-use crate::history::{AttemptId, ClientId, NodeId, Settlement};
 use crate::subject::{
-    Action, Ask, FreshAttempt, Kind, Now, Patience, ReplyValue, Response, Route, kind, token_of,
+    Action, CommandKind, FreshAttempt, Kind, Now, Patience, Reply, ReplyValue, Route, kind,
+    token_of,
 };
 
 const MS: u64 = 1_000_000;
@@ -45,13 +46,13 @@ impl Bench {
         Now { boot_ns: self.now_ms * MS, lease_ns: self.now_ms * MS }
     }
 
-    fn acquire(&mut self) -> Vec<(u8, Ask, Token)> {
+    fn acquire(&mut self) -> Vec<(u8, CommandKind, Token)> {
         self.client.acquire(Patience::Attempts(2));
         self.begin()
     }
 
     /// Begins the due attempt, and returns the commands written.
-    fn begin(&mut self) -> Vec<(u8, Ask, Token)> {
+    fn begin(&mut self) -> Vec<(u8, CommandKind, Token)> {
         assert_eq!(self.client.poll_action(), Some(Action::AttemptDue));
         self.attempts += 1;
         let attempt = AttemptId { client: ClientId(3), number: self.attempts };
@@ -64,27 +65,27 @@ impl Bench {
         core::iter::from_fn(|| self.client.poll_action()).collect()
     }
 
-    fn written(&mut self) -> Vec<(u8, Ask, Token)> {
+    fn written(&mut self) -> Vec<(u8, CommandKind, Token)> {
         let written = |action| match action {
-            Action::Write { route, ask, token, .. } => (route.node.0, ask, token),
+            Action::Write { route, kind, token, .. } => (route.node.0, kind, token),
             other => panic!("{other:?}"),
         };
         self.actions().into_iter().map(written).collect()
     }
 
     /// Returns the nodes that were asked, with the command for each.
-    fn asked(&mut self) -> Vec<(u8, Ask)> {
-        self.written().into_iter().map(|(node, ask, _)| (node, ask)).collect()
+    fn asked(&mut self) -> Vec<(u8, CommandKind)> {
+        self.written().into_iter().map(|(node, kind, _)| (node, kind)).collect()
     }
 
-    fn answer(&mut self, node: u8, ask: Ask, word: ReplyValue) {
+    fn answer(&mut self, node: u8, kind: CommandKind, value: ReplyValue) {
         let attempt = AttemptId { client: ClientId(3), number: self.attempts };
-        let response = Response { command: 0, attempt, op: ask.op(), word };
-        self.client.handle_response(route(node), response, self.now());
+        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        self.client.handle_reply(route(node), reply, self.now());
     }
 
-    fn answer_each(&mut self, nodes: core::ops::Range<u8>, ask: Ask, word: ReplyValue) {
-        nodes.for_each(|node| self.answer(node, ask, word));
+    fn answer_each(&mut self, nodes: core::ops::Range<u8>, kind: CommandKind, value: ReplyValue) {
+        nodes.for_each(|node| self.answer(node, kind, value));
     }
 
     fn at(&mut self, now_ms: u64) {
@@ -103,7 +104,7 @@ impl Bench {
         bench
     }
 
-    fn extend(&mut self) -> Vec<(u8, Ask)> {
+    fn extend(&mut self) -> Vec<(u8, CommandKind)> {
         assert_eq!(self.client.extend(TTL_MS * MS, self.now()), Ok(()));
         self.asked()
     }
@@ -117,10 +118,10 @@ impl Bench {
     }
 }
 
-const SET: Ask = Ask::Set { ttl_ms: Some(TTL_MS) };
-const SETNX: Ask = Ask::Set { ttl_ms: None };
-const EXPIRE: Ask = Ask::Expire { ttl_ms: TTL_MS };
-const EXTEND: Ask = Ask::Extend { ttl_ms: TTL_MS };
+const SET: CommandKind = CommandKind::Set { ttl_ms: Some(TTL_MS) };
+const SETNX: CommandKind = CommandKind::Set { ttl_ms: None };
+const EXPIRE: CommandKind = CommandKind::Expire { ttl_ms: TTL_MS };
+const EXTEND: CommandKind = CommandKind::Extend { ttl_ms: TTL_MS };
 
 fn route(node: u8) -> Route {
     Route { node: NodeId(node), lane: 0, epoch: 1 }
@@ -134,7 +135,8 @@ fn outcome(actions: &[Action]) -> Option<Settlement> {
 }
 
 fn releases(actions: &[Action]) -> usize {
-    let is_release = |it: &&Action| matches!(it, Action::Write { ask: Ask::CompareAndDelete, .. });
+    let is_release =
+        |it: &&Action| matches!(it, Action::Write { kind: CommandKind::CompareAndDelete, .. });
     actions.iter().filter(is_release).count()
 }
 
@@ -272,7 +274,7 @@ fn a_pipelined_expire_goes_out_whatever_the_answer() {
 
 #[test]
 fn too_few_replicas_are_a_failure_unless_they_are_ignored() {
-    let wait = Ask::Wait { replicas: 1, timeout_ms: 25 };
+    let wait = CommandKind::Wait { replicas: 1, timeout_ms: 25 };
     for (name, replicas, granted) in [
         ("unique-id-wait", 1, true),
         ("unique-id-wait", 0, false),
@@ -318,20 +320,20 @@ fn one_token_is_reused_and_a_fresh_one_is_not() {
 fn pxat_is_stamped_with_the_clients_time() {
     let mut bench = Bench::new("redlock-pxat");
     bench.now_ms = 1_234;
-    assert_eq!(bench.acquire()[0].1, Ask::SetUntil { wall_ms: 1_234 + TTL_MS });
+    assert_eq!(bench.acquire()[0].1, CommandKind::SetUntil { wall_ms: 1_234 + TTL_MS });
 }
 
 #[test]
 fn the_largest_counted_number_is_the_fencing_token() {
     let mut bench = Bench::new("redlock-counter-max");
-    let ask = Ask::SetAndCount { ttl_ms: TTL_MS };
-    assert_eq!(bench.acquire()[0].1, ask);
-    bench.answer(4, ask, ReplyValue::Nil);
+    let kind = CommandKind::SetAndCount { ttl_ms: TTL_MS };
+    assert_eq!(bench.acquire()[0].1, kind);
+    bench.answer(4, kind, ReplyValue::Nil);
     for (node, count) in [(0, 3), (1, 8), (2, 5)] {
-        bench.answer(node, ask, ReplyValue::Integer(count));
+        bench.answer(node, kind, ReplyValue::Integer(count));
     }
     // This vote no longer counts.
-    bench.answer(3, ask, ReplyValue::Integer(9));
+    bench.answer(3, kind, ReplyValue::Integer(9));
     let delivered = bench.client.deliver(bench.now()).unwrap();
     assert_eq!(delivered.fencing_token, Some(8));
 }

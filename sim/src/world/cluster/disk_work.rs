@@ -1,6 +1,7 @@
 //! Pending disk work of a server process.
 
-use crate::ids::ConnectionId;
+use lock_judge::ids::ConnectionId;
+
 use crate::world::packet::Packet;
 
 /// Pending disk work of a process.

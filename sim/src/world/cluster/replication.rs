@@ -1,6 +1,7 @@
 //! Replication state of a server.
 
-use crate::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ServerId};
+
 use crate::subject::Request;
 
 /// Role of a server in its node.

@@ -1,7 +1,7 @@
 //! What servers remember of connections that listen, if clients do not speak bytes. A server that
 //! speaks bytes keeps this table itself.
 
-use crate::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ServerId};
 
 /// Connections to which the servers push, or do not.
 #[derive(Debug, Default)]

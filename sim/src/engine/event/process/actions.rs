@@ -1,11 +1,13 @@
 //! Actions of a process for its lock client.
 
+use lock_judge::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
+use lock_judge::scenario::AttemptStep;
+
 use super::{Held, Process, Waiting};
-use crate::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
 use crate::plan::Plan;
 use crate::resource::BLIND;
-use crate::scenario::Point;
 use crate::subject::{Action, Delivered, FreshAttempt, Now, Profile, Request, Route, token_of};
+use crate::terms;
 use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
 
 impl Process {
@@ -14,20 +16,20 @@ impl Process {
             Action::AttemptDue => {
                 let number = self.attempts + 1;
                 let attempt = AttemptId { client: self.client, number };
-                if !self.reach(world, attempt, Point::T1, None) {
+                if !self.reach(world, attempt, AttemptStep::T1, None) {
                     return false;
                 }
                 self.action = None;
                 self.begin(world, attempt);
             }
-            Action::Write { route, attempt, ask, token } => {
-                if ask.op() == OpKind::Set
-                    && !self.reach(world, attempt, Point::Write, Some(route.node))
+            Action::Write { route, attempt, kind, token } => {
+                if kind.op() == OpKind::Set
+                    && !self.reach(world, attempt, AttemptStep::Write, Some(route.node))
                 {
                     return false;
                 }
                 self.action = None;
-                self.write(world, route, Request { command: 0, attempt, ask, token });
+                self.write(world, route, Request { command: 0, attempt, kind, token });
             }
             Action::Decided { attempt, counted, deadline_ns } => {
                 self.action = None;
@@ -94,7 +96,7 @@ impl Process {
         let scenario = &plan.scenario;
         let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
-        let drift = redlock_client::protocol::Drift::from(scenario.lock.drift);
+        let drift = terms::drift(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();
         EventKind::AttemptBegan {
@@ -110,8 +112,8 @@ impl Process {
     fn write(&mut self, world: &mut World, route: Route, request: Request) {
         let Some(number) = self.connection(route) else { return };
         let command = world.clients.number_command();
-        let Request { attempt, ask, .. } = request;
-        let (node, op) = (route.node, ask.op());
+        let Request { attempt, kind, .. } = request;
+        let (node, op) = (route.node, kind.op());
         world.record(EventKind::Written { command, attempt, node, op });
         let message = Packet::Request(Request { command, ..request });
         world.send(number, Direction::Up, Arrival::Message(message));

@@ -1,22 +1,25 @@
 //! Inputs of a process: messages, the ends of connections, and timers.
 
+use lock_judge::history::{Answer, ClockKind, EventKind, OpKind};
+use lock_judge::scenario::AttemptStep;
+
 use super::{Process, Waiting};
-use crate::history::{Answer, ClockKind, EventKind, OpKind};
-use crate::scenario::Point;
 use crate::subject::{ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 
 impl Process {
     pub(super) fn take_in(&mut self, world: &mut World, input: Input) {
-        if let Input::Response(number, response) = input {
-            let attempt = response.attempt;
-            let current = attempt.number == self.attempts && response.op == OpKind::Set;
+        if let Input::Reply(number, reply) = input {
+            let attempt = reply.attempt;
+            let current = attempt.number == self.attempts && reply.op == OpKind::Set;
             let node = world.plan.node_at(world.network.connection(number).server);
-            if current && !self.reach(world, attempt, Point::Reply, Some(node)) {
+            if current && !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
                 return;
             }
-            let yes = current && response.answer() == Answer::Yes;
-            if yes && self.votes + 1 == self.quorum && !self.reach(world, attempt, Point::T2, None)
+            let yes = current && reply.answer() == Answer::Yes;
+            if yes
+                && self.votes + 1 == self.quorum
+                && !self.reach(world, attempt, AttemptStep::T2, None)
             {
                 return;
             }
@@ -52,16 +55,16 @@ impl Process {
                     self.subject.handle_closed(route, now);
                 }
             }
-            Input::Response(number, response) => {
+            Input::Reply(number, reply) => {
                 let node = world.plan.node_at(world.network.connection(number).server);
-                let attempt = response.attempt;
-                let (command, op) = (response.command, response.op);
-                let answer = response.answer();
+                let attempt = reply.attempt;
+                let (command, op) = (reply.command, reply.op);
+                let answer = reply.answer();
                 world.record(EventKind::Delivered { command, attempt, node, op, answer });
                 if let Some(route) = self.route(number) {
-                    self.subject.handle_response(route, response, now);
+                    self.subject.handle_reply(route, reply, now);
                 }
-                if op == OpKind::Introduce || response.word == ReplyValue::NotServing {
+                if op == OpKind::Introduce || reply.value == ReplyValue::NotServing {
                     self.tell_eligibility(world);
                 }
             }

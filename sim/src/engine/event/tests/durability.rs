@@ -1,7 +1,8 @@
 //! Effects of deaths, of disks, and of the clocks that measure restarts.
 
+use lock_judge::history::Writer;
+
 use super::*;
-use crate::history::Writer;
 
 /// Runs a scenario in which node A has this `persistence` and syncs 100 ms past each second, with
 /// the fault `more`.
@@ -140,7 +141,7 @@ fn a_restart_comes_when_its_own_clock_says_so() {
 #[test]
 fn no_grant_while_a_majority_is_away_and_one_soon_after() {
     let text = include_str!("../../../../../scenarios/durability/majority-crash.toml");
-    let file = crate::scenario::File::parse("majority-crash.toml", text).unwrap();
+    let file = lock_judge::scenario::File::parse("majority-crash.toml", text).unwrap();
     let case = &file.cases(&[]).unwrap()[0];
     let mut kept = Vec::new();
     Engine::new(case).unwrap().run(0, Some(&mut kept));

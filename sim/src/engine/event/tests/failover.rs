@@ -1,8 +1,9 @@
 //! State of replicas, and the state of a node after its replica takes over.
 
+use lock_judge::history::Writer;
+use lock_judge::scenario::File;
+
 use super::*;
-use crate::history::Writer;
-use crate::scenario::File;
 
 /// Runs a case of a scenario family with the seed 0.
 fn play_case(text: &str, name: &str, case: &str) -> Vec<Event> {

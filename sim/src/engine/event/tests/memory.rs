@@ -1,7 +1,8 @@
 //! Effects on keys, roles and connections of faults that close no connection.
 
+use lock_judge::scenario::File;
+
 use super::*;
-use crate::scenario::File;
 
 const SEEDS: u64 = 20;
 

@@ -3,7 +3,7 @@
 use core::hash::Hash;
 use core::time::Duration;
 
-use redlock_client::protocol::{
+use redlock_protocol::{
     BootInstant, Command, Drift, Event, Fresh, Introduction, Limit, LinkConfig, LockConfig, LockId,
     NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RestartGuard, RetryDelay, RunId, Token,
 };

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Poll;
 
+use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
+use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::scenario::AttemptStep;
+use redis_sim::resp::{self, Requests};
+
 use super::{Phase, Shared, State};
-use crate::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
-use crate::ids::{ConnectionId, ServerId};
-use crate::master::resp::{self, Requests};
-use crate::scenario::Point;
-use crate::subject::{Ask, Request, Response};
+use crate::subject::{CommandKind, Reply, Request};
 use crate::world::{Arrival, Choice, Direction, Label, Packet};
 
 /// A client's end of a connection.
@@ -33,7 +34,7 @@ pub(in crate::engine::turmoil) struct Line {
     /// Requests that were written and not answered.
     pub(in crate::engine::turmoil) asked: VecDeque<Request>,
     /// Replies that have arrived, each with its length.
-    pub(in crate::engine::turmoil) readable: VecDeque<(usize, Response)>,
+    pub(in crate::engine::turmoil) readable: VecDeque<(usize, Reply)>,
     /// Number of unread bytes of the replies that the client may read.
     unread: usize,
     /// Number of unwritten bytes of the requests that are on their way.
@@ -154,7 +155,7 @@ impl Shared {
                 && let Some((length, request)) = state.next_request(number)
             {
                 state.lines.get_mut(&number).expect("it is known").unwritten += length;
-                state.ask(number, request);
+                state.send_request(number, request);
             }
         }
         let unwritten = state.lines[&number].unwritten;
@@ -172,10 +173,10 @@ impl State {
     pub(in crate::engine::turmoil) fn reach(
         &mut self,
         attempt: AttemptId,
-        point: Point,
+        step: AttemptStep,
         node: Option<NodeId>,
     ) -> bool {
-        self.world.reach(attempt, point, node);
+        self.world.reach(attempt, step, node);
         self.runs(attempt.client)
     }
 
@@ -184,8 +185,8 @@ impl State {
     fn take_answers(&mut self, number: ConnectionId) {
         while let Line { client, node, readable, .. } = &self.lines[&number]
             && let (client, node) = (*client, *node)
-            && let Some(&(length, response)) = readable.front()
-            && self.may_take(client, node, &response)
+            && let Some(&(length, reply)) = readable.front()
+            && self.may_take(client, node, &reply)
         {
             let line = self.lines.get_mut(&number).expect("it is known");
             line.readable.pop_front();
@@ -213,16 +214,16 @@ impl State {
         self.world.choices.below(choice, choices)
     }
 
-    fn may_take(&mut self, client: ClientId, node: NodeId, response: &Response) -> bool {
+    fn may_take(&mut self, client: ClientId, node: NodeId, reply: &Reply) -> bool {
         let host = &self.clients[client];
-        let attempt = response.attempt;
-        if attempt.number != host.attempt || response.op != OpKind::Set {
+        let attempt = reply.attempt;
+        if attempt.number != host.attempt || reply.op != OpKind::Set {
             return true;
         }
         let quorum = self.world.plan.node_count / 2 + 1;
-        let (yes, votes) = (response.answer() == Answer::Yes, host.votes + 1);
-        if !self.reach(attempt, Point::Reply, Some(node))
-            || (yes && votes == quorum && !self.reach(attempt, Point::T2, None))
+        let (yes, votes) = (reply.answer() == Answer::Yes, host.votes + 1);
+        if !self.reach(attempt, AttemptStep::Reply, Some(node))
+            || (yes && votes == quorum && !self.reach(attempt, AttemptStep::T2, None))
         {
             return false;
         }
@@ -235,9 +236,9 @@ impl State {
         let line = &self.lines[&number];
         let client = line.client;
         let is_set = line.cut.front().is_some_and(|(_, it)| it[0].eq_ignore_ascii_case(b"SET"));
-        let next = line.announced.front().filter(|it| is_set && it.ask.op() == OpKind::Set);
+        let next = line.announced.front().filter(|it| is_set && it.kind.op() == OpKind::Set);
         match next.map(|request| (request.attempt, line.node)) {
-            Some((attempt, node)) => self.reach(attempt, Point::Write, Some(node)),
+            Some((attempt, node)) => self.reach(attempt, AttemptStep::Write, Some(node)),
             None => self.runs(client),
         }
     }
@@ -251,8 +252,8 @@ impl State {
         // A GET after a refused SET asks for the key's owner; histories record only the SET.
         if matches!(&name[..], b"AUTH" | b"CLIENT" | b"GET" | b"HELLO" | b"SCRIPT" | b"SELECT") {
             let attempt = AttemptId { client: line.client, number: 0 };
-            let token = redlock_client::protocol::Token::from_bytes([0; 20]);
-            let greeting = Request { command: u32::MAX, attempt, ask: Ask::Greet, token };
+            let token = redlock_protocol::Token::from_bytes([0; 20]);
+            let greeting = Request { command: u32::MAX, attempt, kind: CommandKind::Greet, token };
             line.cut.pop_front();
             return Some((length, greeting));
         }
@@ -264,20 +265,20 @@ impl State {
         let wire = self.world.wire.as_mut().expect("clients speak bytes");
         let repeated = again.then(|| wire.end(number).again.pop_front()).flatten();
         let mut request = repeated.or_else(|| line.announced.pop_front())?;
-        if let (Ask::Extend { ttl_ms }, true) = (request.ask, is_plain) {
-            request.ask = Ask::ExtendPlainly { ttl_ms };
+        if let (CommandKind::Extend { ttl_ms }, true) = (request.kind, is_plain) {
+            request.kind = CommandKind::ExtendPlainly { ttl_ms };
         }
         if shows {
-            request.ask = Ask::SetOrShow { ttl_ms: 0 };
+            request.kind = CommandKind::SetOrShow { ttl_ms: 0 };
         }
         line.cut.pop_front().map(|(length, _)| (length, request))
     }
 
     /// Sends the request.
-    fn ask(&mut self, number: ConnectionId, mut request: Request) {
+    fn send_request(&mut self, number: ConnectionId, mut request: Request) {
         let line = self.lines.get_mut(&number).expect("it is known");
-        let (attempt, node, op) = (request.attempt, line.node, request.ask.op());
-        if request.ask != Ask::Greet && request.command == u32::MAX {
+        let (attempt, node, op) = (request.attempt, line.node, request.kind.op());
+        if request.kind != CommandKind::Greet && request.command == u32::MAX {
             request.command = self.world.clients.number_command();
             line.asked.push_back(request);
             let command = request.command;

@@ -1,19 +1,19 @@
 //! Executes a connection's requests and creates their replies.
 
 use bytes::Bytes;
+use lock_judge::history;
+use redis_sim::Change;
+use redis_sim::resp::Value;
+use redis_sim::server::{Answer, Server, Touched, Turn};
 
 use super::held::Held;
 use super::waiting::{Kept, Waiting};
 use super::{Arrival, Connection};
-use crate::history;
 use crate::keys::tag_of;
-use crate::master::Change;
-use crate::master::resp::Value;
-use crate::master::server::{Answer, Server, Touched, Turn};
 use crate::serve::executor::{Entrance, begins_with};
 use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
 use crate::serve::meaning;
-use crate::serve::recorder::{Recorder, Told};
+use crate::serve::recorder::{Execution, Recorder, Told};
 
 impl Connection<'_> {
     /// Executes the requests that are due.
@@ -151,7 +151,8 @@ impl Connection<'_> {
             None if !self.touched.iter().any(changes) => history::Answer::No,
             _ => history::Answer::Yes,
         };
-        recorder.executed(told, &mut self.peer, (&self.touched, answer, wall_ns))
+        let execution = Execution { touched: &self.touched, answer, wall_ns };
+        recorder.executed(told, &mut self.peer, execution)
     }
 
     /// Answers the next request like a node that is blocked by a script.

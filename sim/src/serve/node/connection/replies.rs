@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 
-use crate::history::EventKind;
-use crate::master::resp::{Protocol, Value};
+use lock_judge::history::EventKind;
+use redis_sim::resp::{Protocol, Value};
+
 use crate::serve::socket::Socket;
 
 /// Buffer space that an idle connection keeps for replies, in bytes.

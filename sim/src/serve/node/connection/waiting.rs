@@ -1,6 +1,6 @@
 //! Requests that wait: `WAIT` and `WAITAOF`.
 
-use crate::master::resp::Value;
+use redis_sim::resp::Value;
 
 /// A request whose reply is delayed. Later requests of the connection wait as well.
 #[derive(Clone, Copy, Debug)]

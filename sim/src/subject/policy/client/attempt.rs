@@ -1,15 +1,15 @@
 //! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
-use redlock_client::protocol::{NodeIndex, NodeMask, Token};
+use lock_judge::history::{Id, NodeId, Settlement};
+use lock_judge::ids::IdVec;
+use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::{State, Vote};
-use crate::history::{Id, NodeId, Settlement};
-use crate::ids::IdVec;
 use crate::subject::policy::{
     AfterSet, Asking, DecisionPoint, Expiry, Fencing, PolicyClient, Quorum, ReleaseTo, TokenFrom,
     nanos,
 };
-use crate::subject::{Action, Ask, FreshAttempt, Now, ReplyValue};
+use crate::subject::{Action, CommandKind, FreshAttempt, Now, ReplyValue};
 
 impl PolicyClient {
     pub(in crate::subject::policy) fn token(&mut self, fresh: FreshAttempt, now: Now) -> Token {
@@ -55,7 +55,7 @@ impl PolicyClient {
             self.votes[node] = Vote::Pending;
             self.send(node, self.set(now));
             if self.policy.then == AfterSet::ExpirePipelined {
-                self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() });
+                self.send(node, CommandKind::Expire { ttl_ms: self.ttl_ms() });
             }
             if self.policy.asking == Asking::Sequential {
                 return;
@@ -64,13 +64,15 @@ impl PolicyClient {
     }
 
     /// Returns the command that sets the key.
-    pub(in crate::subject::policy) fn set(&self, now: Now) -> Ask {
+    pub(in crate::subject::policy) fn set(&self, now: Now) -> CommandKind {
         let ttl_ms = self.ttl_ms();
         match (self.policy.expiry, self.policy.fencing) {
-            (Expiry::Never, _) => Ask::Set { ttl_ms: None },
-            (Expiry::Px, Fencing::Counters) => Ask::SetAndCount { ttl_ms },
-            (Expiry::Px, _) => Ask::Set { ttl_ms: Some(ttl_ms) },
-            (Expiry::PxAt, _) => Ask::SetUntil { wall_ms: now.lease_ns / 1_000_000 + ttl_ms },
+            (Expiry::Never, _) => CommandKind::Set { ttl_ms: None },
+            (Expiry::Px, Fencing::Counters) => CommandKind::SetAndCount { ttl_ms },
+            (Expiry::Px, _) => CommandKind::Set { ttl_ms: Some(ttl_ms) },
+            (Expiry::PxAt, _) => {
+                CommandKind::SetUntil { wall_ms: now.lease_ns / 1_000_000 + ttl_ms }
+            }
         }
     }
 
@@ -81,25 +83,25 @@ impl PolicyClient {
     pub(in crate::subject::policy) fn set_answered(
         &mut self,
         node: NodeId,
-        word: ReplyValue,
+        value: ReplyValue,
         now: Now,
     ) {
         if !matches!(self.state, State::Trying { .. }) || self.votes[node] != Vote::Pending {
             return;
         }
-        let count = match word {
+        let count = match value {
             ReplyValue::Ok => 0,
             ReplyValue::Integer(count @ 1..) => count as u64,
             _ => return self.vote(node, Vote::No, now),
         };
         self.counters[node] = count;
         match self.policy.then {
-            AfterSet::Expire => self.send(node, Ask::Expire { ttl_ms: self.ttl_ms() }),
+            AfterSet::Expire => self.send(node, CommandKind::Expire { ttl_ms: self.ttl_ms() }),
             // The reply must come before the node timeout, which began with the SET.
             AfterSet::Wait { .. } => {
                 // A node timeout is an hour at most.
                 let timeout_ms = self.settings.node_timeout.as_millis() as u32 / 2;
-                self.send(node, Ask::Wait { replicas: 1, timeout_ms });
+                self.send(node, CommandKind::Wait { replicas: 1, timeout_ms });
             }
             AfterSet::ExpirePipelined | AfterSet::Nothing => self.vote(node, Vote::Yes, now),
         }

@@ -1,13 +1,13 @@
 //! Extension of a policy client's lease.
 
-use redlock_client::protocol::{NodeIndex, NodeMask};
+use lock_judge::history::{Id, NodeId, OpKind, Refusal};
+use lock_judge::ids::IdVec;
+use redlock_protocol::{NodeIndex, NodeMask};
 
 use super::attempt::mask;
 use super::{State, Vote};
-use crate::history::{Id, NodeId, OpKind, Refusal};
-use crate::ids::IdVec;
 use crate::subject::policy::{Connect, PolicyClient, ReleaseTo, nanos};
-use crate::subject::{Action, Ask, Now, ReplyValue};
+use crate::subject::{Action, CommandKind, Now, ReplyValue};
 
 /// An extension under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl PolicyClient {
         for node in self.votes.ids() {
             self.rounds.unanswered[node] += 1;
             let plain = self.settings.plain_extensions;
-            self.send(node, Ask::extend(ttl_ns / 1_000_000, plain));
+            self.send(node, CommandKind::extend(ttl_ns / 1_000_000, plain));
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl PolicyClient {
         &mut self,
         node: NodeId,
         op: OpKind,
-        word: ReplyValue,
+        value: ReplyValue,
         now: Now,
     ) {
         let Some(round) = self.rounds.current else { return };
@@ -118,10 +118,10 @@ impl PolicyClient {
         if !is_awaited || self.rounds.votes[node] != Vote::Pending {
             return;
         }
-        let yes = matches!(word, ReplyValue::Ok | ReplyValue::Integer(1..));
+        let yes = matches!(value, ReplyValue::Ok | ReplyValue::Integer(1..));
         if !yes && op == OpKind::Extend && self.policy.extending.recreates {
             self.rounds.setting_again.insert(index);
-            return self.send(node, Ask::Set { ttl_ms: Some(round.ttl_ns / 1_000_000) });
+            return self.send(node, CommandKind::Set { ttl_ms: Some(round.ttl_ns / 1_000_000) });
         }
         self.rounds.votes[node] = if yes { Vote::Yes } else { Vote::No };
         self.settle_extension(round, now);

@@ -1,7 +1,8 @@
 //! Extension of leases, by the specification and by weaker rules.
 
+use lock_judge::history::Refusal;
+
 use super::{Bench, EXTEND, MS, SET, TTL_MS, releases};
-use crate::history::Refusal;
 use crate::subject::ReplyValue;
 
 #[test]

@@ -1,0 +1,141 @@
+//! The life of a link's connections: dialled, introduced, open, lost, dialled again.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::introductions::Introductions;
+use super::pending::Pending;
+use super::{CommandOutcome, GivenUp, Link, State};
+use crate::command::{NoAnswer, Op};
+use crate::time::BootInstant;
+
+/// First wait between two dials, and the longest wait that doubling reaches.
+pub(super) const REDIAL_FIRST: Duration = Duration::from_millis(10);
+const REDIAL_LONGEST: Duration = Duration::from_secs(1);
+
+impl Link {
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Returns true if `epoch` names the connection that is open.
+    pub(crate) fn is_current(&self, epoch: u32) -> bool {
+        epoch == self.epoch && self.is_open()
+    }
+
+    /// Returns true if the link's first connection is still to be opened.
+    pub(crate) fn opens_first(&self) -> bool {
+        let opens = !matches!(self.state, State::Open | State::Backoff { .. });
+        self.epoch <= 1 && opens
+    }
+
+    /// Returns the time that a connection may take to open.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.config.connect_timeout
+    }
+
+    /// Requests a connection if none was requested so far.
+    pub(crate) fn connect(&mut self) {
+        if self.state == State::Idle {
+            self.state = State::DialWanted;
+        }
+    }
+
+    /// Handles the opening of the connection dialled as `epoch`.
+    pub(crate) fn handle_connected(&mut self, epoch: u32, now: BootInstant) {
+        if epoch != self.epoch || !matches!(self.state, State::Dialing { .. }) {
+            return;
+        }
+        self.state = State::Introducing;
+        self.writable = true;
+        let id = self.own_id();
+        self.introductions.ask(now);
+        self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+    }
+
+    /// Records whether the transport of `epoch` takes bytes.
+    pub(crate) fn handle_writable(&mut self, epoch: u32, writable: bool) {
+        if epoch == self.epoch {
+            self.writable = writable;
+        }
+    }
+
+    /// Handles the loss of the transport of `epoch`: refused, closed or reset by the other side.
+    pub(crate) fn handle_closed(
+        &mut self,
+        epoch: u32,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        if epoch == self.epoch && self.has_transport() {
+            self.drop_connection(now, notes);
+        }
+    }
+
+    pub(super) fn has_transport(&self) -> bool {
+        matches!(self.state, State::Dialing { .. } | State::Introducing | State::Open)
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        matches!(self.state, State::Backoff { .. })
+    }
+
+    /// Gives up the connection and orders the transport to reset it.
+    pub(super) fn reset(
+        &mut self,
+        why: GivenUp,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        self.reset_wanted = Some(why);
+        self.drop_connection(now, notes);
+    }
+
+    pub(super) fn drop_connection(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        let written = core::mem::take(&mut self.written);
+        for place in 0..self.pipeline.len() {
+            let pending = self.pipeline[place];
+            if let Op::Release { resource, token } = pending.op
+                && pending.id.lock.is_some()
+            {
+                self.owed_releases.owe(resource, token, now.after(pending.key_ttl));
+            }
+            if pending.id.lock.is_some() && !pending.overdue {
+                let sent = place < written || matches!(pending.op, Op::Release { .. });
+                let why = if sent { NoAnswer::Unknown } else { NoAnswer::NotSent };
+                notes.push_back(CommandOutcome {
+                    node: self.node,
+                    id: pending.id,
+                    outcome: Err(why),
+                });
+            }
+        }
+        self.pipeline.clear();
+        while let Some(id) = self.introductions.give_up(|_| true) {
+            notes.push_back(CommandOutcome {
+                node: self.node,
+                id,
+                outcome: Err(NoAnswer::Unknown),
+            });
+        }
+        self.introductions = Introductions::default();
+        self.owed_releases.connection_lost();
+        (self.writable, self.refused_at) = (false, None);
+        let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
+        self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
+        self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);
+    }
+}
+
+/// Returns a share of `most` that differs from connection to connection.
+fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
+    // The factor is odd and differs for each epoch: one draw serves all dials until the next
+    // attempt.
+    let mixed = jitter.wrapping_mul(2 * u64::from(epoch) + 1);
+    let share = (most.as_nanos() * u128::from(mixed)) >> 64;
+    Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
+}

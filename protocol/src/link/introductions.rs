@@ -1,0 +1,241 @@
+//! Introductions on one connection: when the last one was requested, and the votes that wait for
+//! one.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::pending::Pending;
+use super::{CommandOutcome, Link, State};
+use crate::command::{CommandId, NoAnswer, Op, Reply};
+use crate::link::LinkConfig;
+use crate::time::BootInstant;
+
+/// Age from which a look asks for another introduction, even if every vote does.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// State of the introductions on one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Introductions {
+    /// Time of the last request for an introduction. A command written shortly after it reaches the
+    /// same process, and is answered after it.
+    asked_at: Option<BootInstant>,
+    /// Introduction that must be answered before any vote counts: the node has reported lost keys.
+    suspended_until: Option<CommandId>,
+    /// The node has reported lost keys again since that introduction was requested.
+    suspended_again: bool,
+    /// Votes that the next introduction must confirm, and the times at which their SETs were taken.
+    withheld: VecDeque<(CommandId, BootInstant)>,
+}
+
+impl Introductions {
+    /// Records that an introduction is requested.
+    pub(super) fn ask(&mut self, now: BootInstant) {
+        self.asked_at = Some(now);
+    }
+
+    /// Suspends votes until an introduction is answered that is requested from now on. Returns true
+    /// if the caller must request it and call [`Introductions::suspend_until`]. Returns false if an
+    /// introduction is already awaited; its answer then requires another one. A node that reports
+    /// lost keys a million times a second is thus asked once per round trip.
+    pub(super) fn suspend(&mut self) -> bool {
+        self.suspended_again = self.is_suspended();
+        !self.suspended_again
+    }
+
+    /// Suspends votes until the answer to `id`.
+    pub(super) fn suspend_until(&mut self, id: CommandId) {
+        (self.suspended_until, self.suspended_again) = (Some(id), false);
+    }
+
+    /// Returns true while no vote counts.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.suspended_until.is_some()
+    }
+
+    /// Returns true if an introduction was requested less than `max_age` ago.
+    pub(super) fn is_known_since(&self, max_age: Duration, now: BootInstant) -> bool {
+        self.asked_at.is_some_and(|at| now.since(at) < max_age)
+    }
+
+    /// Records the answer to `id`, whatever it is. Returns true if the caller must request another
+    /// introduction and call [`Introductions::suspend_until`].
+    pub(super) fn answered(&mut self, id: CommandId) -> bool {
+        let awaited = self.suspended_until == Some(id);
+        if awaited && !self.suspended_again {
+            self.suspended_until = None;
+        }
+        awaited && self.suspended_again
+    }
+
+    /// Keeps a vote until the next introduction is answered.
+    pub(super) fn withhold(&mut self, vote: CommandId, since: BootInstant) {
+        self.withheld.push_back((vote, since));
+    }
+
+    /// Removes and returns the withheld votes, oldest first; none while votes are suspended.
+    pub(super) fn confirmed(&mut self) -> impl Iterator<Item = CommandId> {
+        let count = if self.is_suspended() { 0 } else { self.withheld.len() };
+        self.withheld.drain(..count).map(|(vote, _)| vote)
+    }
+
+    /// Encodes the age of the last request and whatever else decides, for the canonical state;
+    /// returns the withheld votes.
+    pub(super) fn encode(
+        &self,
+        config: &LinkConfig,
+        out: &mut crate::canonical::Encoder,
+    ) -> impl Iterator<Item = CommandId> {
+        out.maybe_ahead(self.asked_at.map(|at| at.after(config.introduction_max_age)));
+        out.flag(self.is_suspended());
+        out.flag(self.suspended_again);
+        out.word(self.withheld.len() as u64);
+        self.withheld.iter().for_each(|(_, since)| out.ahead(since.after(config.node_timeout)));
+        self.withheld.iter().map(|&(vote, _)| vote)
+    }
+
+    /// Returns when the SET of the oldest withheld vote was taken.
+    pub(super) fn oldest_withheld(&self) -> Option<BootInstant> {
+        self.withheld.front().map(|&(_, since)| since)
+    }
+
+    /// Removes and returns the oldest withheld vote, if `is_over` is true of the time its SET was
+    /// taken.
+    pub(super) fn give_up(&mut self, is_over: impl Fn(BootInstant) -> bool) -> Option<CommandId> {
+        let &(_, since) = self.withheld.front()?;
+        if is_over(since) { self.withheld.pop_front().map(|(vote, _)| vote) } else { None }
+    }
+}
+
+impl Link {
+    /// Returns the instant since which the node's votes count; `None` while they do not.
+    pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
+        self.eligibility.from().filter(|_| !self.introductions.is_suspended())
+    }
+
+    /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as
+    /// is known. A node that has no connection, or has refused to introduce itself, is asked again
+    /// and may count after that.
+    pub(crate) fn may_count_from(&self) -> Option<BootInstant> {
+        match (self.is_open(), self.eligible_from(), self.asked_again_at()) {
+            (false, ..) => Some(BootInstant::ZERO),
+            (true, Some(from), Some(again)) => Some(from.min(again)),
+            (true, from, again) => from.or(again),
+        }
+    }
+
+    /// Returns when a node that has refused to introduce itself is asked again, with the next SET:
+    /// the node may have been busy.
+    pub(super) fn asked_again_at(&self) -> Option<BootInstant> {
+        self.refused_at.map(|at| at.after(self.config.patience()))
+    }
+
+    /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
+    /// of one database.
+    pub(crate) fn handle_keys_lost(&mut self, epoch: u32, now: BootInstant) {
+        if epoch != self.epoch || !matches!(self.state, State::Introducing | State::Open) {
+            return;
+        }
+        if self.introductions.suspend() {
+            let id = self.ask(now);
+            self.introductions.suspend_until(id);
+        }
+    }
+
+    /// Handles the node's answer to the introduction `id`.
+    pub(super) fn introduced(
+        &mut self,
+        id: CommandId,
+        reply: Reply,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        match reply {
+            Reply::NotServing => {}
+            Reply::Introduction(introduction) => {
+                self.eligibility.introduced(introduction, now);
+                self.refused_at = None;
+                self.state = State::Open;
+            }
+            _ => {
+                // One connection leads to one process, so the quarantine runs from the first
+                // refusal.
+                if self.refused_at.replace(now).is_none() {
+                    self.eligibility.refused(now);
+                }
+                self.state = State::Open;
+            }
+        }
+        if self.introductions.answered(id) {
+            let id = self.ask(now);
+            self.introductions.suspend_until(id);
+        }
+        self.tell_withheld(notes);
+    }
+
+    /// Requests another introduction from a node that has refused one. Only on an empty pipeline:
+    /// the introduction must come before every other command.
+    pub(super) fn ask_again(&mut self, now: BootInstant) {
+        let is_due = self.asked_again_at().is_some_and(|at| at <= now);
+        if is_due && self.state == State::Open && self.pipeline.is_empty() {
+            self.ask(now);
+        }
+    }
+
+    /// Requests an introduction, behind all queued commands.
+    pub(super) fn ask(&mut self, now: BootInstant) -> CommandId {
+        let id = self.own_id();
+        self.introductions.ask(now);
+        self.pipeline.push_back(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
+        id
+    }
+
+    /// Requests an introduction behind the SET just queued, unless the last one is recent. A proxy
+    /// may have kept the connection while another process replaced the one behind it.
+    pub(super) fn confirm_behind(&mut self, now: BootInstant) {
+        let max_age = self.config.introduction_max_age;
+        let is_known = match self.state {
+            State::Introducing | State::Open => self.introductions.is_known_since(max_age, now),
+            // The connection begins with an introduction; the SET follows shortly after it.
+            _ => !max_age.is_zero(),
+        };
+        if is_known {
+            return;
+        }
+        let set = self.pipeline.back_mut().expect("the SET was just taken");
+        set.confirmed_behind = true;
+        self.ask(now);
+    }
+
+    /// Requests an introduction behind the look just queued, unless the last one is recent. A client
+    /// that has slept for long so learns what has become of the node when it looks, and the next
+    /// attempt need not wait for that.
+    pub(super) fn identify_behind(&mut self, now: BootInstant) {
+        let max_age = self.config.introduction_max_age.max(SILENT);
+        if self.is_open() && !self.introductions.is_known_since(max_age, now) {
+            self.ask(now);
+        }
+    }
+
+    /// Reports the withheld votes to their locks, unless votes are suspended. The lock decides
+    /// whether they count.
+    pub(super) fn tell_withheld(&mut self, notes: &mut VecDeque<CommandOutcome>) {
+        let node = self.node;
+        let votes = self.introductions.confirmed();
+        notes.extend(votes.map(|id| CommandOutcome { node, id, outcome: Ok(Reply::Ok) }));
+    }
+
+    /// Reports votes that were not confirmed within the node timeout: their outcome is unknown.
+    pub(super) fn expire_withheld(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        let (node, timeout) = (self.node, self.config.node_timeout);
+        while let Some(id) = self.introductions.give_up(|since| since.after(timeout) <= now) {
+            notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

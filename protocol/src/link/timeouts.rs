@@ -1,0 +1,110 @@
+//! Timeouts of a link: commands that have waited for too long.
+
+use std::collections::VecDeque;
+
+use super::pending::Pending;
+use super::{CommandOutcome, GivenUp, Link, State};
+use crate::command::{NoAnswer, Op};
+use crate::time::BootInstant;
+
+impl Link {
+    /// Handles a timeout that [`Link::poll_timeout`] returned.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        self.owed_releases.forget_until(now);
+        match self.state {
+            State::Backoff { until } if until <= now => self.state = State::DialWanted,
+            State::Dialing { since } if since.after(self.config.connect_timeout) <= now => {
+                return self.reset(GivenUp::NoAnswer, now, notes);
+            }
+            _ => {}
+        }
+        if self.gives_up_at().is_some_and(|at| at <= now) {
+            return self.reset(GivenUp::NoAnswer, now, notes);
+        }
+        self.expire(now, notes);
+        self.expire_withheld(now, notes);
+        self.queue_due_releases(now);
+    }
+
+    /// Returns the earliest instant at which [`Link::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<BootInstant> {
+        let idle = self.pipeline.is_empty() && self.owed_releases.len() == 0;
+        if idle && matches!(self.state, State::Open | State::Idle) {
+            return None;
+        }
+        let connection = match self.state {
+            State::Backoff { until } => Some(until),
+            State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
+            _ => None,
+        };
+        // The pipeline is in the order of `since`, except that the connection's first introduction
+        // stands at the front. Overdue commands precede all others, and are skipped by binary
+        // search: a node that hangs leaves hundreds of them.
+        let opens =
+            matches!(self.state, State::Introducing).then(|| self.pipeline.front()).flatten();
+        let opens = opens.map(|it| it.id);
+        let is_past = |it: &Pending| it.overdue || Some(it.id) == opens;
+        let first_live = self.pipeline.get(self.pipeline.partition_point(is_past));
+        let overdue = [self.pipeline.front().filter(|it| !it.overdue), first_live];
+        let overdue = overdue.into_iter().flatten().map(|it| it.since).min();
+        let overdue = overdue.map(|since| since.after(self.config.node_timeout));
+        let unwritten = self.pipeline.range(self.written..);
+        let stale = unwritten.filter_map(|it| it.write_before).min();
+        // Without room, a release that falls due waits for an answer that makes room.
+        let owed_releases = self.owed_releases.next_timeout().filter(|_| self.has_room());
+        let withheld = self.introductions.oldest_withheld();
+        let withheld = withheld.map(|since| since.after(self.config.node_timeout));
+        let timeouts = [self.gives_up_at(), overdue, stale, owed_releases, withheld];
+        timeouts.into_iter().fold(connection, |first, other| match (first, other) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        })
+    }
+
+    /// Returns true if the node owes an answer beyond the node timeout. A command that was written
+    /// late, because other commands were ahead, has the node timeout from when it was written.
+    pub(super) fn is_stuck(&self, now: BootInstant) -> bool {
+        let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
+        let oldest = self.pipeline.front();
+        oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))
+    }
+
+    /// Returns the instant at which the oldest command has been written for too long without an
+    /// answer.
+    pub(super) fn gives_up_at(&self) -> Option<BootInstant> {
+        Some(self.pipeline.front()?.written_at?.after(self.config.patience()))
+    }
+
+    /// Reports commands that have waited for the node timeout, and commands that have become too
+    /// late to write, to their senders. Unwritten commands leave the pipeline, except releases and
+    /// introductions. Written commands stay, because their replies come before those to later
+    /// commands.
+    pub(super) fn expire(&mut self, now: BootInstant, notes: &mut VecDeque<CommandOutcome>) {
+        let (node, mut place) = (self.node, 0);
+        while let Some(pending) = self.pipeline.get_mut(place) {
+            let unwritten = place >= self.written;
+            let due = pending.since.after(self.config.node_timeout) <= now
+                || unwritten && pending.is_stale(now);
+            if !due || pending.overdue {
+                place += 1;
+                continue;
+            }
+            let id = pending.id;
+            if unwritten && !matches!(pending.op, Op::Release { .. } | Op::Introduce) {
+                let crowded = self.is_open() && self.writable && !self.is_stuck(now);
+                let why = if crowded { NoAnswer::Crowded } else { NoAnswer::NotSent };
+                self.drop_unwritten(place, why, notes);
+            } else {
+                pending.overdue = true;
+                place += 1;
+                if id.lock.is_some() {
+                    notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
+                }
+            }
+        }
+    }
+}

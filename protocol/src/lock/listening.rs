@@ -1,0 +1,270 @@
+//! Waiting without polling: a use whose attempt has failed sleeps until its lock may be free.
+//!
+//! The use *looks* at a node's key. The reply says how long the key lives, and from then on the
+//! node pushes the key's next change. A push is a hint, never a proof: it makes the use look again,
+//! and the votes of an attempt decide as ever.
+//!
+//! - **Asleep**, the use sends nothing. At first it listens to one node, and after a moment to so
+//!   many that no majority can become free unheard. It wakes when one of them pushes a change, or
+//!   when enough keys have expired. After a long silence it looks again.
+//! - **Awake**, it draws a random delay, and listens meanwhile. If another client takes the lock,
+//!   the push for that comes within the delay, and the use sleeps on. Otherwise it attempts.
+//! - Nodes that do not push cannot wake it. Where too few nodes do, the use attempts at intervals
+//!   that grow with the time it has waited.
+
+mod canonical;
+mod rules;
+mod sights;
+
+use core::time::Duration;
+
+use self::sights::{NEVER, Sight, Sights};
+use super::AttemptError;
+use crate::crowd::Crowd;
+use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
+use crate::retry::{RetryDelay, draw, pace, share};
+use crate::time::BootInstant;
+
+/// Time for which a sleeping use listens to a single node. A node that hangs, or does not push,
+/// delays the use by no more.
+const ONE_NODE: Duration = Duration::from_millis(20);
+
+/// Pushes without a change that are looked into at once. After these the looks are spread: by 1 ms,
+/// then by twice as much each time.
+const IDLE_PUSHES: u32 = 3;
+const IDLE_FIRST: Duration = Duration::from_millis(1);
+const IDLE_DOUBLINGS: u32 = 7;
+
+/// Shortest interval between attempts while no majority answers looks.
+const NODES_AWAY: Duration = Duration::from_millis(100);
+
+/// Attempts in a row, without any sleep, after which the intervals between them grow.
+const RESTLESS: u32 = 8;
+
+/// A use that noticed that its lock may be free.
+#[derive(Clone, Copy, Debug)]
+struct Awake {
+    /// Instant at which it noticed.
+    since: BootInstant,
+    /// Instant of the attempt, unless another client takes the lock before.
+    attempt_at: BootInstant,
+}
+
+/// How an attempt failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub(super) reason: AttemptError,
+    /// Nodes that refused because a key was there.
+    pub(super) refused: NodeMask,
+    pub(super) jitter: u64,
+}
+
+/// State of a use that waits for its lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Listening {
+    nodes: NodeCount,
+    retry: RetryDelay,
+    round_trip: Duration,
+    pub(super) crowd: Crowd,
+    jitter: u64,
+    draws: u32,
+    /// Begin of the wait: T1 of the first attempt.
+    began: BootInstant,
+    sights: Sights,
+    /// Nodes that push the next change of their key.
+    registered: NodeMask,
+    /// Nodes to look at.
+    to_look: NodeMask,
+    /// Nodes whose reply to a look is outstanding, and the serials of these looks.
+    asked: NodeMask,
+    serials: [u32; MAX_NODES],
+    /// Nodes among these that pushed before they replied.
+    overtaken: NodeMask,
+    /// Nodes that did not answer their last look.
+    away: NodeMask,
+    /// Nodes that do not push: they refuse to, or did not when they should have.
+    deaf: NodeMask,
+    /// Node to which the use listens until it listens to more.
+    anchor: Option<NodeIndex>,
+    awake: Option<Awake>,
+    /// Asleep: instant from which one node is not enough; `None` once more were asked.
+    more_at: Option<BootInstant>,
+    /// Asleep: instant of the next attempt, as too few nodes can wake the use; `None` while enough
+    /// can.
+    pace_at: Option<BootInstant>,
+    /// Instant of the last reply to a look.
+    looked_at: BootInstant,
+    /// State of each node's key before the push that is being looked into.
+    before: [Sight; MAX_NODES],
+    /// Nodes whose silence is being checked: they were registered when they were asked.
+    checked: NodeMask,
+    /// Number of pushes in a row that came without a change, and the look that they put off.
+    idle_pushes: u32,
+    put_off: Option<(NodeIndex, BootInstant)>,
+    /// Number of attempts since the use last slept.
+    restless: u32,
+    /// The last attempt met keys of others: looks show when they are gone.
+    is_contended: bool,
+    /// The last attempt failed for want of nodes: a node that returns is a reason to try again.
+    lacks_nodes: bool,
+    /// Instant at which the use woke, if the attempt under way followed.
+    woke: Option<BootInstant>,
+    /// The attempt is due.
+    is_due: bool,
+}
+
+impl Listening {
+    pub(super) fn new(
+        nodes: NodeCount,
+        retry: RetryDelay,
+        crowd: Crowd,
+        began: BootInstant,
+    ) -> Self {
+        Self {
+            nodes,
+            retry,
+            round_trip: Duration::ZERO,
+            crowd,
+            jitter: 0,
+            draws: 0,
+            began,
+            sights: Sights::none(nodes),
+            registered: NodeMask::EMPTY,
+            to_look: NodeMask::EMPTY,
+            asked: NodeMask::EMPTY,
+            serials: [0; MAX_NODES],
+            overtaken: NodeMask::EMPTY,
+            away: NodeMask::EMPTY,
+            deaf: NodeMask::EMPTY,
+            anchor: None,
+            awake: None,
+            more_at: None,
+            pace_at: None,
+            looked_at: began,
+            before: [Sight::Unseen; MAX_NODES],
+            checked: NodeMask::EMPTY,
+            idle_pushes: 0,
+            put_off: None,
+            restless: 0,
+            is_contended: false,
+            lacks_nodes: false,
+            woke: None,
+            is_due: false,
+        }
+    }
+
+    /// Nodes that do not push.
+    pub(crate) fn deaf(&self) -> NodeMask {
+        self.deaf
+    }
+
+    pub(crate) fn set_deaf(&mut self, deaf: NodeMask) {
+        self.deaf = deaf;
+    }
+
+    /// Begins to wait for the next attempt after one has failed.
+    pub(super) fn attempt_failed(
+        &mut self,
+        failure: Failure,
+        round_trip: Duration,
+        now: BootInstant,
+    ) {
+        let Failure { reason, refused, jitter } = failure;
+        self.is_contended = matches!(reason, AttemptError::Taken | AttemptError::Split);
+        let collided = self.woke.take().is_some() || reason == AttemptError::Split;
+        self.round_trip = round_trip;
+        if self.is_contended {
+            self.crowd.met(now);
+        }
+        if self.is_contended && collided {
+            self.crowd.collided(self.retry, round_trip);
+        }
+        (self.jitter, self.draws) = (jitter, 0);
+        // The attempt's own SETs and releases have dropped the registrations.
+        self.sights = Sights::none(self.nodes);
+        self.registered = NodeMask::EMPTY;
+        (self.to_look, self.asked, self.overtaken) =
+            (NodeMask::EMPTY, NodeMask::EMPTY, NodeMask::EMPTY);
+        (self.away, self.checked) = (NodeMask::EMPTY, NodeMask::EMPTY);
+        (self.anchor, self.awake, self.is_due) = (None, None, false);
+        (self.put_off, self.idle_pushes) = (None, 0);
+        self.before = [Sight::Unseen; MAX_NODES];
+        self.restless = self.restless.saturating_add(1);
+        self.lacks_nodes = reason == AttemptError::TooFewNodes;
+        self.looked_at = now;
+        self.fall_asleep(now);
+        if self.is_contended {
+            self.listen_to_one(refused);
+        }
+        if reason == AttemptError::Split {
+            self.wake(now);
+        }
+        self.keep_pace(now);
+    }
+
+    /// Records that the attempt that followed a sleep was granted.
+    pub(super) fn granted(&mut self, t1: BootInstant) {
+        if self.is_contended {
+            self.crowd.met(t1);
+        }
+        if let Some(woke) = self.woke.take() {
+            self.crowd.taken(t1.since(woke), self.retry, self.round_trip);
+        }
+    }
+
+    /// Returns true once when the attempt is due.
+    pub(super) fn take_due(&mut self) -> bool {
+        core::mem::take(&mut self.is_due)
+    }
+
+    /// Returns the next node to look at; `serial` names the look.
+    pub(super) fn poll_look(&mut self, serial: u32) -> Option<NodeIndex> {
+        let node = self.to_look.pop()?;
+        self.asked.insert(node);
+        self.serials[node.get()] = serial;
+        if self.registered.contains(node) {
+            self.checked.insert(node);
+        }
+        Some(node)
+    }
+
+    /// Returns true if `serial` names the look whose reply `node` owes.
+    pub(super) fn is_look(&self, node: NodeIndex, serial: u32) -> bool {
+        self.asked.contains(node) && self.serials[node.get()] == serial
+    }
+
+    /// Returns the remaining life of each known key at `now`.
+    pub(super) fn time_left(&self, now: BootInstant) -> [Option<Duration>; MAX_NODES] {
+        core::array::from_fn(|place| match self.sights.of(NodeIndex::new(place)) {
+            Sight::Unseen | Sight::Held(NEVER) => None,
+            Sight::Free => Some(Duration::ZERO),
+            Sight::Held(until) => Some(until.since(now)),
+        })
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.draws += 1;
+        draw(self.jitter, self.draws)
+    }
+
+    /// Returns a random delay within the contention window.
+    fn delay(&mut self, now: BootInstant) -> Duration {
+        let jitter = self.draw();
+        let window = self.crowd.window(self.retry, self.round_trip);
+        let delay = share(window, jitter);
+        if self.restless > RESTLESS {
+            delay.max(pace(now.since(self.began), jitter))
+        } else {
+            delay
+        }
+    }
+
+    /// Returns the interval to an attempt that nothing wakes.
+    fn paced(&mut self, now: BootInstant) -> Duration {
+        let jitter = self.draw();
+        pace(now.since(self.began), jitter).max(self.delay(now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

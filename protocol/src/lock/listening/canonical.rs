@@ -1,0 +1,41 @@
+//! Encodes a waiting use for [`NodeSet::canonical`](crate::NodeSet::canonical).
+
+use super::sights::{NEVER, Sight};
+use super::{Awake, Listening};
+use crate::canonical::Encoder;
+use crate::quorum::NodeIndex;
+
+impl Listening {
+    /// Encodes the state that does not belong to a single node.
+    pub(in crate::lock) fn encode(&self, out: &mut Encoder) {
+        out.word(self.jitter);
+        out.word(u64::from(self.draws));
+        out.age(self.began);
+        out.maybe_ahead(self.awake.map(|Awake { attempt_at, .. }| attempt_at));
+        out.maybe_ahead(self.more_at);
+        out.maybe_ahead(self.pace_at);
+        out.ahead(self.looked_at.after(self.retry.silence));
+        out.maybe_ahead(self.put_off.map(|(_, at)| at));
+        out.word(u64::from(self.idle_pushes));
+        out.word(u64::from(self.restless));
+        out.flag(self.is_contended);
+        out.flag(self.lacks_nodes);
+    }
+
+    /// Encodes the state that belongs to `node`.
+    pub(in crate::lock) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
+        match self.sights.of(node) {
+            Sight::Unseen => out.word(0),
+            Sight::Free => out.word(1),
+            Sight::Held(NEVER) => out.word(2),
+            Sight::Held(until) => {
+                out.word(3);
+                out.ahead(until);
+            }
+        }
+        for mask in [self.registered, self.asked, self.overtaken, self.away, self.deaf] {
+            out.flag(mask.contains(node));
+        }
+        out.flag(self.anchor == Some(node));
+    }
+}

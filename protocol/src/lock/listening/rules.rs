@@ -1,0 +1,306 @@
+//! What makes a waiting use sleep, wake, look and attempt.
+
+use core::time::Duration;
+
+use super::sights::{NEVER, Sight};
+use super::{Awake, IDLE_DOUBLINGS, IDLE_FIRST, IDLE_PUSHES, Listening, NODES_AWAY, ONE_NODE};
+use crate::command::{NoAnswer, Reply};
+use crate::quorum::{NodeIndex, NodeMask};
+use crate::time::BootInstant;
+
+impl Listening {
+    /// Handles a push of `node`: its key has changed, or may have.
+    pub(crate) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) {
+        self.registered.remove(node);
+        self.checked.remove(node);
+        if self.asked.contains(node) || self.to_look.contains(node) {
+            // The reply under way may be older than this change.
+            self.overtaken.insert(node);
+            return;
+        }
+        if self.put_off.is_some() {
+            // The look that was put off leads to all others.
+            return self.keep_pace(now);
+        }
+        if self.awake.is_some() && self.anchor.is_some_and(|anchor| anchor != node) {
+            // The use listens to its anchor while it is awake.
+            self.sights.set(node, Sight::Unseen);
+            return;
+        }
+        self.anchor = Some(node);
+        self.before[node.get()] = self.sights.of(node);
+        self.look_into_push(node, now);
+        self.keep_pace(now);
+    }
+
+    /// Looks at a node that pushed: at once, or later if many pushes came without a change.
+    fn look_into_push(&mut self, node: NodeIndex, now: BootInstant) {
+        let Some(doublings) = self.idle_pushes.checked_sub(IDLE_PUSHES) else {
+            self.sights.set(node, Sight::Unseen);
+            self.to_look.insert(node);
+            return self.wake(now);
+        };
+        let later = IDLE_FIRST * (1 << doublings.min(IDLE_DOUBLINGS));
+        self.put_off = Some((node, now.after(later)));
+    }
+
+    /// Handles the outcome of the look at `node`.
+    pub(in crate::lock) fn looked(
+        &mut self,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+        now: BootInstant,
+    ) {
+        self.asked.remove(node);
+        let (overtaken, checked) = (self.overtaken.contains(node), self.checked.contains(node));
+        self.overtaken.remove(node);
+        self.checked.remove(node);
+        let (left_ms, registered) = match outcome {
+            Ok(Reply::Registered(left_ms)) => (left_ms, true),
+            Ok(Reply::Integer(left_ms)) => (left_ms, false),
+            _ => {
+                self.registered.remove(node);
+                self.sights.set(node, Sight::Unseen);
+                self.away.insert(node);
+                self.reconsider(now);
+                return self.keep_pace(now);
+            }
+        };
+        self.looked_at = now;
+        let (before, sight) = (self.sights.of(node), sight(left_ms, now));
+        if checked && !self.is_same(before, sight, self.retry.silence / 100, now) {
+            // A node that should have pushed this change pushes none.
+            self.deaf.insert(node);
+        }
+        let pushed = core::mem::replace(&mut self.before[node.get()], Sight::Unseen);
+        if pushed != Sight::Unseen {
+            let is_idle = self.is_same(pushed, sight, Duration::ZERO, now);
+            self.idle_pushes = if is_idle { self.idle_pushes.saturating_add(1) } else { 0 };
+        }
+        self.sights.set(node, sight);
+        if registered && !overtaken && !self.deaf.contains(node) {
+            self.registered.insert(node);
+        } else {
+            self.registered.remove(node);
+        }
+        if !registered {
+            self.deaf.insert(node);
+        }
+        if overtaken && registered {
+            self.before[node.get()] = sight;
+            self.look_into_push(node, now);
+        }
+        self.reconsider(now);
+        self.keep_pace(now);
+    }
+
+    /// Returns true if two looks at a key showed the same life of it, as far as delays, and clocks
+    /// that have drifted apart by `drift`, allow to tell.
+    fn is_same(&self, before: Sight, after: Sight, drift: Duration, now: BootInstant) -> bool {
+        let tolerance = self.round_trip.saturating_add(IDLE_FIRST).saturating_add(drift);
+        match (before, after) {
+            (Sight::Held(one), Sight::Held(other)) => {
+                one.since(other).max(other.since(one)) <= tolerance
+            }
+            (Sight::Free, Sight::Free) => true,
+            (Sight::Held(until), Sight::Free) => until <= now.after(tolerance),
+            _ => false,
+        }
+    }
+
+    /// Decides between sleep and attempt once all looks are answered.
+    fn reconsider(&mut self, now: BootInstant) {
+        if !self.asked.is_empty() || !self.to_look.is_empty() {
+            return;
+        }
+        let is_blocked = self.sights.is_blocked(now);
+        match self.awake {
+            Some(Awake { since, .. }) if is_blocked => {
+                self.crowd.taken(now.since(since), self.retry, self.round_trip);
+                self.restless = 0;
+                self.fall_asleep(now);
+            }
+            None if !is_blocked && !self.sights.free(now).is_empty() => {
+                let free = self.sights.free(now);
+                self.anchor = free.intersection(self.registered).iter().next();
+                self.wake(now);
+            }
+            _ => {}
+        }
+        if self.awake.is_none() {
+            self.seek();
+        }
+    }
+
+    pub(super) fn fall_asleep(&mut self, now: BootInstant) {
+        self.awake = None;
+        self.more_at = self.is_contended.then(|| now.after(ONE_NODE));
+        self.pace_at = None;
+    }
+
+    /// Draws the delay before the attempt.
+    pub(super) fn wake(&mut self, now: BootInstant) {
+        if self.awake.is_none() {
+            let attempt_at = now.after(self.delay(now));
+            self.awake = Some(Awake { since: now, attempt_at });
+        }
+    }
+
+    /// Listens to one node, preferably to one of `refused`.
+    pub(super) fn listen_to_one(&mut self, refused: NodeMask) {
+        let useless = self.away.union(self.deaf).union(self.registered);
+        let askable = self.nodes.all().without(useless);
+        let preferred = askable.intersection(refused);
+        let from = if preferred.is_empty() { askable } else { preferred };
+        let count = from.len() as u64;
+        self.anchor = if count == 0 {
+            None
+        } else {
+            let place = ((u128::from(self.draw()) * u128::from(count)) >> 64) as usize;
+            from.iter().nth(place)
+        };
+        self.to_look = self.anchor.map_or(NodeMask::EMPTY, |anchor| {
+            let mut to_look = self.to_look;
+            to_look.insert(anchor);
+            to_look
+        });
+    }
+
+    /// Looks at more nodes if the use listens to too few of them to sleep on.
+    fn seek(&mut self) {
+        if !self.is_contended {
+            return;
+        }
+        let heard = |it: &Self| it.registered.union(it.asked).union(it.to_look);
+        if self.more_at.is_some() {
+            if heard(self).is_empty() {
+                self.listen_to_one(NodeMask::EMPTY);
+            }
+            return;
+        }
+        let enough = self.nodes.tolerated() + 1;
+        let useless = heard(self).union(self.away).union(self.deaf);
+        let others = self.nodes.all().without(useless);
+        let missing = enough.saturating_sub(heard(self).len());
+        others.iter().take(missing).for_each(|node| self.to_look.insert(node));
+    }
+
+    /// Returns true if no majority can become free without a push.
+    fn is_sound(&self, now: BootInstant) -> bool {
+        let held = self.sights.held(now).intersection(self.registered);
+        held.len() > self.nodes.tolerated()
+    }
+
+    /// Schedules an attempt that nothing wakes if too few nodes can wake the sleeping use.
+    pub(super) fn keep_pace(&mut self, now: BootInstant) {
+        let listens = self.more_at.is_some() && !self.registered.is_empty();
+        let is_asking = !self.asked.is_empty() || !self.to_look.is_empty();
+        if self.awake.is_some() || listens || is_asking || self.is_sound(now) {
+            self.pace_at = None;
+        } else if self.pace_at.is_none() {
+            let mut interval = self.paced(now);
+            if self.away.len() > self.nodes.tolerated() {
+                // An attempt would ask nobody. Nodes that come back are looked at.
+                interval = interval.max(NODES_AWAY);
+            }
+            self.pace_at = Some(now.after(interval));
+        }
+    }
+
+    /// Returns the instant at which the use looks again because nothing has happened for long.
+    fn silent_until(&self) -> Option<BootInstant> {
+        let is_listening = !self.registered.is_empty() && self.asked.is_empty();
+        is_listening.then(|| self.looked_at.after(self.retry.silence))
+    }
+
+    /// Returns the instant at which [`Listening::handle_timeout`] has something to do. `now` is the
+    /// present.
+    pub(in crate::lock) fn poll_timeout(&self, now: BootInstant) -> Option<BootInstant> {
+        let put_off = self.put_off.map(|(_, at)| at);
+        let is_asking = !self.asked.is_empty();
+        let others = match self.awake {
+            Some(_) if is_asking => [None; 4],
+            Some(Awake { attempt_at, .. }) => [Some(attempt_at), None, None, None],
+            None => {
+                // An expiry that another event has overtaken is due at once.
+                let is_free = !self.sights.is_blocked(now) && !self.sights.free(now).is_empty();
+                let free_at = if is_free { Some(now) } else { self.sights.free_at(now) };
+                let free_at = free_at.filter(|_| !is_asking);
+                let more_at = self.more_at.filter(|_| !is_asking);
+                [free_at, more_at, self.pace_at, self.silent_until()]
+            }
+        };
+        others.into_iter().chain([put_off]).flatten().min()
+    }
+
+    pub(in crate::lock) fn handle_timeout(&mut self, now: BootInstant) {
+        if let Some((node, _)) = self.put_off.take_if(|(_, at)| *at <= now) {
+            self.sights.set(node, Sight::Unseen);
+            self.to_look.insert(node);
+            self.wake(now);
+        }
+        if !self.asked.is_empty() || !self.to_look.is_empty() {
+            return;
+        }
+        if let Some(Awake { since, attempt_at }) = self.awake {
+            if attempt_at <= now {
+                (self.is_due, self.woke) = (true, Some(since));
+            }
+            return;
+        }
+        if self.pace_at.is_some_and(|at| at <= now) {
+            self.is_due = true;
+            return;
+        }
+        if self.more_at.take_if(|at| *at <= now).is_some() {
+            self.seek();
+        }
+        if self.silent_until().is_some_and(|at| at <= now) {
+            self.looked_at = now;
+            self.away = NodeMask::EMPTY;
+            self.more_at = None;
+            self.to_look = self.registered;
+            self.seek();
+        }
+        // Keys that have expired free the lock, whether or not the nodes have noticed.
+        self.reconsider(now);
+        self.keep_pace(now);
+    }
+
+    /// Handles the end of the connection to `node`, and with it of all that the node would push.
+    pub(crate) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
+        self.registered.remove(node);
+        self.checked.remove(node);
+        self.away.insert(node);
+        if self.awake.is_none() && self.asked.is_empty() {
+            self.seek();
+        }
+        self.keep_pace(now);
+    }
+
+    /// Handles the opening of a connection to `node`.
+    pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
+        self.away.remove(node);
+        self.deaf.remove(node);
+        if self.lacks_nodes {
+            let soon = now.after(self.delay(now));
+            self.pace_at = self.pace_at.map(|at| at.min(soon));
+        } else if self.awake.is_none() {
+            self.seek();
+            self.keep_pace(now);
+        }
+    }
+}
+
+/// Interprets the reply of `PTTL`, read at `now`. The key lives for the rest of its last
+/// millisecond.
+fn sight(left_ms: i64, now: BootInstant) -> Sight {
+    match u64::try_from(left_ms) {
+        Ok(left_ms) => {
+            let left_ms = left_ms.saturating_add(1);
+            Sight::Held(now.after(Duration::from_millis(left_ms)))
+        }
+        Err(_) if left_ms == -1 => Sight::Held(NEVER),
+        Err(_) => Sight::Free,
+    }
+}

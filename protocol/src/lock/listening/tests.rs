@@ -1,0 +1,413 @@
+//! Rules of a use that waits, one per test: five nodes, of which a test decides when they reply,
+//! push and forget.
+
+use core::time::Duration;
+
+use crate::command::{LockId, Op, Reply};
+use crate::lock::{AttemptError, Limit, LockConfig};
+use crate::node_set::Event;
+use crate::testing::{
+    NODE_TIMEOUT, RESOURCE, World, fresh, lock_config, ms, node, token,
+};
+
+const WAIT_MS: u64 = 60_000;
+
+/// Longest delay after a wake-up: the contention window that nobody has changed.
+const WINDOW: Duration = Duration::from_millis(5);
+
+fn config(world: &World) -> LockConfig {
+    LockConfig { limit: Limit::Until(world.now.after(ms(WAIT_MS))), ..lock_config(5) }
+}
+
+/// A world of five nodes whose key another client holds for `ttl_ms`, and a use that begins its
+/// first attempt.
+fn taken_for(ttl_ms: u64) -> (World, LockId) {
+    let mut world = World::warm(5);
+    (0..5).for_each(|index| world.change(index, Some((9, ttl_ms))));
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    (world, lock)
+}
+
+/// The same, after the attempt was refused and the looks were answered.
+fn asleep_for(ttl_ms: u64) -> (World, LockId) {
+    let (mut world, lock) = taken_for(ttl_ms);
+    answer_all(&mut world);
+    world.events();
+    (world, lock)
+}
+
+/// The same, once the use listens to as many nodes as it needs.
+fn sound_asleep() -> (World, LockId) {
+    let (mut world, lock) = asleep_for(30_000);
+    world.pass(ms(20));
+    answer_all(&mut world);
+    (world, lock)
+}
+
+/// Lets the nodes answer everything that has been written, and what is written then.
+fn answer_all(world: &mut World) {
+    while let Some(index) = (0..world.nodes.len()).find(|&it| !world.nodes[it].inbox.is_empty()) {
+        world.answer(index);
+    }
+}
+
+/// Lets `time` pass; the nodes answer at once.
+fn pass(world: &mut World, time: Duration) {
+    let end = world.now.after(time);
+    while world.now < end {
+        answer_all(world);
+        world.pass(ms(1).min(end.since(world.now)));
+    }
+    answer_all(world);
+}
+
+fn looks(world: &World) -> usize {
+    let written = world.nodes.iter().flat_map(|node| &node.written);
+    written.filter(|op| matches!(op, Op::Look { .. })).count()
+}
+
+fn commands(world: &World) -> usize {
+    world.nodes.iter().map(|node| node.written.len()).sum()
+}
+
+fn registered(world: &World) -> Vec<usize> {
+    (0..world.nodes.len()).filter(|&index| world.nodes[index].registered).collect()
+}
+
+fn is_due(world: &mut World) -> bool {
+    world.events().iter().any(|event| matches!(event, Event::AttemptDue(_)))
+}
+
+fn release(world: &mut World) {
+    (0..world.nodes.len()).for_each(|index| world.change(index, None));
+}
+
+#[test]
+fn a_failed_attempt_looks_at_one_node_behind_its_own_release() {
+    let (mut world, _) = taken_for(30_000);
+    (0..5).for_each(|index| world.answer(index));
+    let written: Vec<_> = world.nodes.iter().map(|node| node.written[1..].to_vec()).collect();
+    let look = Op::Look { resource: RESOURCE, token: token(1) };
+    assert_eq!(written.iter().filter(|ops| ops[..] == [World::del(1)]).count(), 4);
+    assert_eq!(written.iter().filter(|ops| ops[..] == [World::del(1), look]).count(), 1);
+}
+
+#[test]
+fn a_long_wait_listens_to_as_many_nodes_as_leave_no_majority_unheard() {
+    let (mut world, _) = asleep_for(30_000);
+    assert_eq!(registered(&world).len(), 1);
+    world.pass(ms(20));
+    answer_all(&mut world);
+    assert_eq!(registered(&world).len(), 3);
+    let before = commands(&world);
+    world.pass(ms(4_900));
+    assert_eq!(commands(&world), before, "it is silent");
+}
+
+#[test]
+fn a_push_leads_to_a_look_and_after_a_short_delay_to_an_attempt() {
+    let (mut world, lock) = sound_asleep();
+    let before = looks(&world);
+    release(&mut world);
+    assert_eq!(looks(&world), before + 1, "one node is looked at again");
+    answer_all(&mut world);
+    assert!(!is_due(&mut world), "it draws a delay");
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+    world.begin(lock, 2);
+    answer_all(&mut world);
+    assert!(world.events().iter().any(|event| matches!(event, Event::Decided { .. })));
+}
+
+#[test]
+fn no_attempt_begins_before_the_look_is_answered() {
+    let (mut world, _) = sound_asleep();
+    release(&mut world);
+    world.pass(NODE_TIMEOUT - ms(1));
+    assert!(!is_due(&mut world));
+    answer_all(&mut world);
+    world.pass(ms(1));
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn another_client_that_is_faster_is_heard_within_the_delay() {
+    let (mut world, _) = sound_asleep();
+    release(&mut world);
+    answer_all(&mut world);
+    (0..5).for_each(|index| world.change(index, Some((8, 30_000))));
+    pass(&mut world, ms(1_000));
+    assert!(!is_due(&mut world), "it sleeps on");
+    assert_eq!(registered(&world).len(), 3);
+    release(&mut world);
+    answer_all(&mut world);
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn an_extension_is_a_push_and_no_reason_for_an_attempt() {
+    let (mut world, _) = sound_asleep();
+    for _ in 0..20 {
+        (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
+        pass(&mut world, ms(1_000));
+        assert!(!is_due(&mut world));
+    }
+}
+
+#[test]
+fn a_lock_whose_holder_is_gone_is_attempted_when_its_keys_have_expired() {
+    let (mut world, _) = asleep_for(3_000);
+    world.pass(ms(20));
+    answer_all(&mut world);
+    world.pass(ms(2_970));
+    assert!(!is_due(&mut world));
+    world.pass(ms(20) + WINDOW);
+    assert!(is_due(&mut world), "no node has pushed the expiry");
+}
+
+#[test]
+fn a_wait_ends_when_it_is_over() {
+    let (mut world, _) = sound_asleep();
+    let end = ms(WAIT_MS);
+    (0..12).for_each(|_| {
+        (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
+        pass(&mut world, ms(4_980));
+    });
+    assert!(!is_due(&mut world));
+    pass(&mut world, end / 100);
+    let gave_up = world.events().into_iter().find_map(|event| match event {
+        Event::GaveUp { reason, taken_for, .. } => Some((reason, taken_for)),
+        _ => None,
+    });
+    let (reason, taken_for) = gave_up.expect("the wait is over");
+    assert_eq!(reason, AttemptError::Taken);
+    assert!(taken_for.is_some_and(|left| left > ms(20_000)), "{taken_for:?}");
+}
+
+#[test]
+fn a_long_silence_ends_with_a_look_and_not_with_an_attempt() {
+    let (mut world, _) = sound_asleep();
+    let before = looks(&world);
+    world.pass(ms(5_001));
+    assert_eq!(looks(&world), before + 3);
+    answer_all(&mut world);
+    assert!(!is_due(&mut world));
+    assert_eq!(registered(&world).len(), 3);
+}
+
+#[test]
+fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
+    let (mut world, _) = sound_asleep();
+    pass(&mut world, ms(1_000));
+    for index in registered(&world) {
+        world.nodes[index].registered = false;
+        world.change(index, Some((8, 30_000)));
+    }
+    pass(&mut world, ms(4_001));
+    let begun = world.now;
+    while !is_due(&mut world) {
+        world.pass(ms(10));
+        answer_all(&mut world);
+    }
+    assert!(world.now.since(begun) < ms(1_000), "too few nodes wake it: it asks from time to time");
+}
+
+#[test]
+fn a_push_that_overtakes_the_reply_is_looked_into() {
+    let (mut world, _) = sound_asleep();
+    let first = registered(&world)[0];
+    world.push(first);
+    let (_, look) = *world.nodes[first].inbox.front().expect("it looks again");
+    let reply = world.nodes[first].execute(look, world.now);
+    world.change(first, None);
+    world.answer_with(first, reply);
+    assert!(!world.nodes[first].inbox.is_empty(), "the reply was older than the push");
+    answer_all(&mut world);
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn a_lost_connection_is_replaced_by_another_and_used_again_when_it_is_back() {
+    let (mut world, _) = sound_asleep();
+    let before = registered(&world);
+    world.close(before[0]);
+    answer_all(&mut world);
+    assert_eq!(registered(&world).len(), 3, "another node takes its place");
+    (0..5).for_each(|index| {
+        if world.nodes[index].epoch.is_some() {
+            world.close(index);
+        }
+    });
+    assert_eq!(registered(&world).len(), 0);
+    world.pass(ms(4));
+    assert!(!is_due(&mut world), "nothing speaks for an attempt");
+    world.pass(ms(6));
+    for index in 0..5 {
+        if world.nodes[index].dialed.is_some() {
+            world.accept(index);
+        }
+    }
+    answer_all(&mut world);
+    assert_eq!(registered(&world).len(), 3, "registered again behind the introduction");
+}
+
+#[test]
+fn without_pushes_the_attempts_grow_rare() {
+    let mut world = World::warm(5);
+    for index in 0..5 {
+        world.nodes[index].pushes = false;
+        world.change(index, Some((9, 600_000)));
+    }
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    let (begun, mut attempts, mut late) = (world.now, 1, 0);
+    while world.now.since(begun) < ms(10_000) {
+        answer_all(&mut world);
+        world.pass(ms(1));
+        if is_due(&mut world) {
+            world.begin(lock, 2);
+            attempts += 1;
+            late += usize::from(world.now.since(begun) > ms(9_000));
+        }
+    }
+    assert!((40..140).contains(&attempts), "{attempts}");
+    assert!((1..4).contains(&late), "{late}: about one in a second");
+    assert!(looks(&world) <= 5, "a node that does not push is not looked at again");
+}
+
+#[test]
+fn a_node_that_answers_errors_is_not_asked_in_a_loop() {
+    let (mut world, lock) = taken_for(600_000);
+    let (begun, mut attempts) = (world.now, 1);
+    while world.now.since(begun) < ms(10_000) {
+        while let Some(index) = (0..5).find(|&it| !world.nodes[it].inbox.is_empty()) {
+            match world.nodes[index].inbox[0].1 {
+                Op::Look { .. } => world.answer_with(index, Reply::Error),
+                _ => world.answer(index),
+            }
+        }
+        world.pass(ms(1));
+        if is_due(&mut world) {
+            world.begin(lock, 2);
+            attempts += 1;
+        }
+    }
+    assert!(attempts < 140, "{attempts}");
+    assert!(looks(&world) < 800, "{}", looks(&world));
+}
+
+#[test]
+fn a_node_that_hangs_delays_nothing_that_the_others_tell() {
+    let (mut world, _) = asleep_for(30_000);
+    let anchor = registered(&world)[0];
+    world.pass(ms(20));
+    answer_all(&mut world);
+    // The only node that was asked at first says nothing more.
+    world.nodes[anchor].registered = false;
+    release(&mut world);
+    let others = (0..5).filter(|&it| it != anchor);
+    others.for_each(|index| {
+        while !world.nodes[index].inbox.is_empty() {
+            world.answer(index);
+        }
+    });
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
+    let (mut world, _) = sound_asleep();
+    let (begun, before) = (world.now, looks(&world));
+    while world.now.since(begun) < ms(2_000) {
+        (0..5).for_each(|index| world.push(index));
+        answer_all(&mut world);
+        world.pass(Duration::from_micros(100));
+        world.events();
+    }
+    let asked = looks(&world) - before;
+    assert!(asked < 150, "{asked} looks because of 100 000 pushes");
+}
+
+#[test]
+fn votes_that_were_split_are_attempted_again_soon() {
+    let mut world = World::warm(5);
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    for (index, byte) in [(0, 8), (1, 8), (2, 7), (3, 7)] {
+        world.change(index, Some((byte, 30_000)));
+    }
+    answer_all(&mut world);
+    world.events();
+    release(&mut world);
+    answer_all(&mut world);
+    world.pass(4 * WINDOW);
+    assert!(is_due(&mut world));
+    world.begin(lock, 2);
+}
+
+#[test]
+fn too_few_nodes_are_waited_for_and_not_asked() {
+    let mut world = World::warm(5);
+    (0..3).for_each(|index| world.close(index));
+    let config = config(&world);
+    world.acquire(config, 1);
+    answer_all(&mut world);
+    world.events();
+    assert_eq!(looks(&world), 0);
+    world.pass(ms(10));
+    (0..3).for_each(|index| world.accept(index));
+    answer_all(&mut world);
+    world.pass(2 * WINDOW);
+    assert!(is_due(&mut world), "they are back");
+}
+
+#[test]
+fn a_change_by_another_task_of_the_client_is_no_change_unheard() {
+    let (mut world, _) = sound_asleep();
+    release(&mut world);
+    answer_all(&mut world);
+    let other = world.acquire(lock_config(5), 2);
+    answer_all(&mut world);
+    world.client.deliver(other, world.now).expect("the lock was free");
+    pass(&mut world, ms(100));
+    world.events();
+    world.release(other);
+    answer_all(&mut world);
+    world.pass(4 * WINDOW);
+    assert!(is_due(&mut world), "the nodes push no change of one's own");
+}
+
+#[test]
+fn a_push_for_nobody_changes_nothing() {
+    let mut world = World::warm(5);
+    let epoch = world.nodes[0].epoch.expect("connected");
+    assert!(!world.client.handle_key_changed(node(0), epoch, RESOURCE, world.now));
+    let lock = world.acquire(lock_config(5), 1);
+    assert!(!world.client.handle_key_changed(node(0), epoch, RESOURCE, world.now));
+    world.release(lock);
+}
+
+#[test]
+fn a_client_that_has_waited_lets_others_go_first_after_its_lease() {
+    let (mut world, lock) = sound_asleep();
+    release(&mut world);
+    answer_all(&mut world);
+    world.pass(WINDOW);
+    world.begin(lock, 2);
+    answer_all(&mut world);
+    world.client.deliver(lock, world.now).expect("granted");
+    world.release(lock);
+    answer_all(&mut world);
+    world.events();
+    let config = config(&world);
+    let again = world.client.open(RESOURCE, config, world.now);
+    world.drain();
+    assert!(!is_due(&mut world), "the others have not heard yet");
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+    world.client.begin(again, fresh(3), world.now);
+}

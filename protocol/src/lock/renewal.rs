@@ -1,0 +1,154 @@
+//! Keep-alive: extensions that the machine itself begins, up to a limit.
+//!
+//! A round begins when about a third of the TTL has passed, so that several rounds can fail before
+//! the lease is lost. The first round begins sooner if some nodes had not answered when the lease
+//! was granted. The rounds of many leases are spread by a random share of the period.
+
+use core::time::Duration;
+
+use super::{Lock, LockOutcome, Vote};
+use crate::canonical::Encoder;
+use crate::time::BootInstant;
+use crate::validity::deadline;
+
+/// Fractions of the TTL between the beginnings of two rounds: normally, and after a failed round.
+const PERIOD: u32 = 3;
+const PERIOD_AFTER_FAILURE: u32 = 12;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Renewal {
+    /// Keep-alive limit: no round asks for a lease beyond this instant.
+    until: BootInstant,
+    /// When the next round begins.
+    next: Option<BootInstant>,
+    /// The limit allows no further round.
+    exhausted: bool,
+    /// The round under way asks for all that the limit allows.
+    last: bool,
+    /// Too few nodes confirmed the last round in time, whether the caller or the machine began it.
+    failing: bool,
+    /// T1 and TTL of the last round.
+    round: Option<(BootInstant, Duration)>,
+    /// Number of random spreads so far.
+    spread: u32,
+}
+
+impl Renewal {
+    pub(super) fn next(&self) -> Option<BootInstant> {
+        self.next
+    }
+
+    pub(super) fn round(&self) -> Option<(BootInstant, Duration)> {
+        self.round
+    }
+
+    /// Returns true if the lease ends because it may not be kept alive any longer.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Returns true if the lease ends because too few nodes confirm its extension.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing
+    }
+
+    pub(super) fn round_failed(&mut self) {
+        self.last = false;
+    }
+
+    pub(super) fn encode(&self, jitter: u64, out: &mut Encoder) {
+        out.flag(self.exhausted);
+        out.flag(self.next.is_some());
+        if let Some(next) = self.next {
+            out.ahead(next);
+            out.ahead(self.until);
+            out.word(u64::from(self.spread));
+            out.word(jitter);
+            out.flag(self.last);
+            out.flag(self.failing);
+        }
+    }
+}
+
+impl Lock {
+    /// Starts keep-alive when the lease is handed to the caller at `now`.
+    pub(super) fn start_keeping(&mut self, now: BootInstant) {
+        self.renewal = Renewal::default();
+        if let Some(at_most) = self.config.keep_alive {
+            self.renewal.until = now.after(at_most);
+            // Keys set after the grant do not count until a round has succeeded without them. Until
+            // then the loss of a single other node would end the lease, so the first round begins
+            // early.
+            let all_count = self.voting(Vote::Pending).union(self.young()).is_empty();
+            if all_count { self.keep_on() } else { self.try_again_later(now) }
+        }
+    }
+
+    /// Begins the next round if it is due.
+    pub(super) fn renew(&mut self, now: BootInstant) -> Option<LockOutcome> {
+        if self.renewal.next.is_none_or(|at| at > now) {
+            return None;
+        }
+        if self.is_extending() {
+            // The caller's own round has priority; its result decides when the next one is due.
+            self.try_again_later(now);
+            return None;
+        }
+        let left = self.renewal.until.since(now);
+        let whole_ms = Duration::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let ttl = self.config.ttl.min(whole_ms);
+        let is_last = ttl < self.config.ttl;
+        if deadline(now, ttl, self.config.drift) > self.deadline {
+            (self.renewal.last, self.renewal.round) = (is_last, Some((now, ttl)));
+            // For the case that the round fails; a success sets the next instant itself.
+            self.try_again_later(now);
+            return self.begin_round(ttl, now);
+        }
+        if is_last {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+        } else {
+            // The drift allowance exceeds the part of the lease that has passed so far.
+            self.try_again_later(now);
+        }
+        None
+    }
+
+    /// Schedules the next round after a round, the caller's or the machine's, has moved the
+    /// deadline.
+    pub(super) fn keep_on(&mut self) {
+        if self.config.keep_alive.is_none() || self.renewal.exhausted {
+            return;
+        }
+        self.renewal.failing = false;
+        if core::mem::take(&mut self.renewal.last) {
+            (self.renewal.next, self.renewal.exhausted) = (None, true);
+            return;
+        }
+        let period = self.spread(self.config.ttl / PERIOD);
+        self.renewal.next = Some(self.deadline.before(self.config.ttl - period));
+    }
+
+    /// Records that a round failed before the deadline because too few nodes confirmed it.
+    pub(super) fn nodes_failed(&mut self) {
+        self.renewal.failing = self.config.keep_alive.is_some();
+    }
+
+    fn try_again_later(&mut self, now: BootInstant) {
+        let period = self.spread(self.config.ttl / PERIOD_AFTER_FAILURE);
+        self.renewal.next = Some(now.after(period));
+    }
+
+    /// Returns `period`, changed at random by at most a tenth.
+    fn spread(&mut self, period: Duration) -> Duration {
+        self.renewal.spread += 1;
+        // The counter is mixed in by Fibonacci hashing: one draw serves all rounds.
+        let mixed = (self.fresh.jitter ^ u64::from(self.renewal.spread))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let fifth = ((period / 5).as_nanos() * u128::from(mixed)) >> 64;
+        let share = Duration::from_nanos(u64::try_from(fifth).unwrap_or(u64::MAX));
+        period - period / 10 + share
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! What a use does between two attempts.
+
+use core::time::Duration;
+
+use super::listening::{Failure, Listening};
+use super::{AttemptError, Limit, Lock, LockOutcome, Phase, Vote};
+use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
+use crate::crowd::Crowd;
+use crate::quorum::{NodeIndex, NodeMask};
+use crate::time::BootInstant;
+
+impl Lock {
+    /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
+    /// it (specification, step 5; catalogue N1, L3), and the use waits for the next attempt if
+    /// there is to be one. `not_before` is the instant before which that attempt cannot succeed, if
+    /// one is known; `deaf` are the nodes that do not push.
+    pub(crate) fn fail(
+        &mut self,
+        reason: AttemptError,
+        round_trip: Duration,
+        not_before: Option<BootInstant>,
+        deaf: NodeMask,
+        now: BootInstant,
+    ) {
+        self.release_everywhere();
+        self.failures += 1;
+        self.why_behind = reason;
+        let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
+        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
+        let again = match self.config.limit {
+            Limit::Attempts(most) => self.failures < most,
+            Limit::Until(end) if not_before.is_some() => until < end,
+            Limit::Until(end) => {
+                if now < end {
+                    self.listen(reason, round_trip, deaf, now);
+                } else {
+                    self.phase = Phase::Ended;
+                }
+                return;
+            }
+            Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
+        };
+        self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
+    }
+
+    fn listen(
+        &mut self,
+        reason: AttemptError,
+        round_trip: Duration,
+        deaf: NodeMask,
+        now: BootInstant,
+    ) {
+        let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
+        let failure = Failure { reason, refused, jitter };
+        let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
+        let began = self.t1;
+        let listening = self
+            .listening
+            .get_or_insert_with(|| Box::new(Listening::new(nodes, retry, crowd, began)));
+        listening.set_deaf(deaf);
+        listening.attempt_failed(failure, round_trip, now);
+        self.phase = Phase::Listening;
+    }
+
+    /// Makes the next attempt due if the use has just decided so; returns true then.
+    pub(crate) fn take_due(&mut self) -> bool {
+        let is_due = self.heeds().is_some_and(Listening::take_due);
+        if is_due {
+            self.phase = Phase::Due;
+        }
+        is_due
+    }
+
+    /// Returns what the use knows of its lock, while it listens for changes.
+    pub(crate) fn heeds(&mut self) -> Option<&mut Listening> {
+        self.listening.as_deref_mut().filter(|_| self.phase == Phase::Listening)
+    }
+
+    /// Returns the contention for the lock, as this use has seen it.
+    pub(crate) fn crowd(&self) -> Crowd {
+        self.listening.as_ref().map_or(self.crowd, |it| it.crowd)
+    }
+
+    pub(crate) fn set_crowd(&mut self, crowd: Crowd) {
+        self.crowd = crowd;
+    }
+
+    /// Records that this client gives up the lease.
+    pub(crate) fn given_up(&mut self, now: BootInstant) {
+        self.crowd.given_up(now);
+    }
+
+    /// Returns the delay of the first attempt if it lets others go first, and may wait.
+    pub(crate) fn courtesy(
+        &mut self,
+        now: BootInstant,
+        round_trip: Duration,
+        jitter: u64,
+    ) -> Option<Duration> {
+        let Limit::Until(end) = self.config.limit else { return None };
+        let delay = self.crowd.courtesy(now, self.config.retry, round_trip, jitter)?;
+        Some(delay).filter(|&delay| now.after(delay) < end)
+    }
+
+    /// Returns the nodes that do not push, as far as this use knows while it listens.
+    pub(crate) fn deaf(&self) -> Option<NodeMask> {
+        let listening = self.listening.as_ref().filter(|_| self.phase == Phase::Listening);
+        listening.map(|it| it.deaf())
+    }
+
+    /// Stops listening: an attempt was granted.
+    pub(super) fn stop_listening(&mut self) {
+        if let Some(mut listening) = self.listening.take() {
+            listening.granted(self.t1);
+            self.crowd = listening.crowd;
+        }
+    }
+
+    /// Returns the next look at a node.
+    pub(super) fn poll_look(&mut self) -> Option<Send> {
+        let serial = self.next_serial;
+        let node = self.heeds()?.poll_look(serial)?;
+        self.next_serial += 1;
+        let op = Op::Look { resource: self.resource, token: self.fresh.token };
+        let id = self.command(serial);
+        Some(Send { node, id, op, after: None, write_before: None, key_ttl: self.key_ttl })
+    }
+
+    /// Returns true if `id` is the unanswered look at the key of `node`.
+    pub(super) fn is_look(&self, node: NodeIndex, id: CommandId) -> bool {
+        let listening = self.listening.as_ref().filter(|_| self.phase == Phase::Listening);
+        listening.is_some_and(|it| it.is_look(node, id.serial))
+    }
+
+    pub(super) fn handle_look(
+        &mut self,
+        node: NodeIndex,
+        outcome: Result<Reply, NoAnswer>,
+        now: BootInstant,
+    ) {
+        if let Some(listening) = self.heeds() {
+            listening.looked(node, outcome, now);
+        }
+    }
+
+    /// Handles a timeout while the use listens: the end of the wait, or what the rules of listening
+    /// want.
+    pub(super) fn handle_listening_timeout(&mut self, now: BootInstant) -> Option<LockOutcome> {
+        if matches!(self.config.limit, Limit::Until(end) if end <= now) {
+            return self.give_up_waiting(now);
+        }
+        if let Some(listening) = self.heeds() {
+            listening.handle_timeout(now);
+        }
+        None
+    }
+
+    /// Returns the instant at which the use acts again while it listens.
+    pub(super) fn poll_listening_timeout(&self, now: BootInstant) -> Option<BootInstant> {
+        let end = match self.config.limit {
+            Limit::Until(end) => Some(end),
+            Limit::Attempts(_) | Limit::WhileSplit(_) => None,
+        };
+        let own = self.listening.as_ref().and_then(|it| it.poll_timeout(now));
+        own.into_iter().chain(end).min()
+    }
+
+    /// Ends the wait without a lease. If the lock is taken, and the looks have not shown for how
+    /// long, the nodes are asked.
+    fn give_up_waiting(&mut self, now: BootInstant) -> Option<LockOutcome> {
+        self.phase = Phase::Ended;
+        let listening = self.listening.take()?;
+        self.crowd = listening.crowd;
+        let is_taken = self.why_behind == AttemptError::Taken;
+        if is_taken && self.ask_for_other_times_left(listening.time_left(now)) {
+            return None;
+        }
+        Some(LockOutcome::GaveUp)
+    }
+}

@@ -1,0 +1,79 @@
+//! First attempts of a client whose connections are still being opened.
+
+use super::*;
+use crate::lock::LockConfig;
+use crate::testing::{RESOURCE, World, lock_config, ms};
+
+fn open(world: &mut World, config: LockConfig) -> LockId {
+    let lock = world.client.open(RESOURCE, config, world.now);
+    world.drain();
+    lock
+}
+
+#[test]
+fn a_first_attempt_waits_for_a_majority_of_connections() {
+    let mut world = World::cold(3);
+    let lock = open(&mut world, lock_config(3));
+    world.accept(0);
+    world.pass(ms(400));
+    assert_eq!(world.events(), [], "its T1 has not been read");
+    world.accept(1);
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn a_first_attempt_waits_no_longer_than_a_connection_may_take() {
+    let mut world = World::cold(3);
+    let lock = open(&mut world, lock_config(3));
+    world.accept(0);
+    world.pass(ms(499));
+    assert_eq!(world.events(), []);
+    world.pass(ms(1));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn a_first_attempt_does_not_wait_for_nodes_that_refuse() {
+    let mut world = World::cold(3);
+    let lock = open(&mut world, lock_config(3));
+    world.close(0);
+    assert_eq!(world.events(), [], "the other two are a majority");
+    world.close(1);
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn no_first_attempt_begins_after_its_wait() {
+    let mut world = World::cold(3);
+    let config = LockConfig { limit: Limit::Until(world.now.after(ms(30))), ..lock_config(3) };
+    let lock = open(&mut world, config);
+    world.pass(ms(30));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn a_further_attempt_keeps_its_random_wait() {
+    let mut world = World::cold(3);
+    let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(3) };
+    let lock = open(&mut world, config);
+    world.pass(ms(500));
+    world.begin(lock, 1);
+    world.events();
+    for node in 0..3 {
+        if world.nodes[node].dialed.is_some() {
+            world.close(node);
+        }
+    }
+    assert!(!world.events().contains(&Event::AttemptDue(lock)));
+}
+
+#[test]
+fn a_release_while_connections_open_ends_the_use() {
+    let mut world = World::cold(3);
+    let lock = open(&mut world, lock_config(3));
+    world.release(lock);
+    let cancelled = Event::GaveUp { lock, reason: AttemptError::Cancelled, taken_for: None };
+    assert_eq!(world.events(), [cancelled]);
+    (0..3).for_each(|node| world.accept(node));
+    assert_eq!(world.events(), []);
+}

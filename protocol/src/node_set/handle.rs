@@ -1,0 +1,119 @@
+//! Inputs from the transports and the clock.
+
+use super::{Event, NodeSet};
+use crate::command::{Reply, ResourceId};
+use crate::lock::Phase;
+use crate::quorum::NodeIndex;
+use crate::time::BootInstant;
+
+impl NodeSet {
+    /// Handles the opening of the connection to `node` that was dialled as `epoch`.
+    pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touch(node).handle_connected(epoch, now);
+    }
+
+    /// Records whether the transport takes bytes.
+    pub fn handle_writable(
+        &mut self,
+        node: NodeIndex,
+        epoch: u32,
+        writable: bool,
+        now: BootInstant,
+    ) {
+        self.advance(now);
+        self.touch(node).handle_writable(epoch, writable);
+    }
+
+    /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
+    /// of one database.
+    pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touch(node).handle_keys_lost(epoch, now);
+        if self.links[node.get()].is_current(epoch) {
+            self.all_keys_changed(node, now);
+        }
+    }
+
+    /// Handles the node's report, on the connection `epoch`, that the key of `resource` has changed
+    /// or may have. Returns true if a use waits for that: there may be commands then.
+    pub fn handle_key_changed(
+        &mut self,
+        node: NodeIndex,
+        epoch: u32,
+        resource: ResourceId,
+        now: BootInstant,
+    ) -> bool {
+        self.advance(now);
+        self.links[node.get()].is_current(epoch) && self.key_changed(node, resource, None, now)
+    }
+
+    /// Handles a connection that could not be opened, was closed, or was reset by the other side.
+    pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touched.insert(node);
+        self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
+        self.look_for_connections();
+        self.route(now);
+        self.note_connection(node, now);
+    }
+
+    /// Handles the next reply on the connection. `now` is read after the reply.
+    pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
+        self.advance(now);
+        self.touched.insert(node);
+        let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
+        self.look_for_connections();
+        self.route(now);
+        self.note_connection(node, now);
+        if let Some((resource, by)) = changed {
+            self.changed_by_ourselves(node, resource, by, now);
+        }
+    }
+
+    /// Handles the timeout that [`NodeSet::poll_timeout`] returned. Harmless at any other time.
+    pub fn handle_timeout(&mut self, now: BootInstant) {
+        self.nodes.iter().for_each(|node| self.handle_node_timeout(node, now));
+        self.handle_lock_timeout(now);
+    }
+
+    /// Handles the timeout that [`NodeSet::node_timeout`] returned. A driver that can look for
+    /// replies of the node that have already arrived must do so first. Harmless at any other time.
+    pub fn handle_node_timeout(&mut self, node: NodeIndex, now: BootInstant) {
+        self.advance(now);
+        if self.node_timeout(node).is_some_and(|at| at <= now) {
+            self.touched.insert(node);
+            self.links[node.get()].handle_timeout(now, &mut self.notes);
+            self.look_for_connections();
+            self.route(now);
+            self.note_connection(node, now);
+        }
+    }
+
+    /// Handles the timeout that [`NodeSet::lock_timeout`] returned. Harmless at any other time.
+    pub fn handle_lock_timeout(&mut self, now: BootInstant) {
+        self.advance(now);
+        while let Some(slot) = self.timers.take_due(now) {
+            let lock = self.slots[slot as usize].lock.as_mut();
+            let lock = lock.expect("a slot without a lock waits for nothing");
+            let (id, before, token) = (lock.id(), lock.phase(), lock.token());
+            let resource = lock.resource();
+            let happened = lock.handle_timeout(now);
+            match (before, lock.phase()) {
+                (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
+                (Phase::Queued, Phase::Ended) => {
+                    let head = self.lines.head(resource).and_then(|head| self.lock(head));
+                    let reason = head.expect("somebody is ahead of who waits").why_behind();
+                    let taken_for = self.held_here_for(id);
+                    self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
+                }
+                _ => {}
+            }
+            if let Some(happened) = happened {
+                self.tell(id, token, happened);
+            }
+            self.carry(id, now);
+            self.route(now);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What wakes the uses that wait: pushes, changes by this client itself, connections.
+
+use super::{Event, NodeSet};
+use crate::command::{LockId, ResourceId};
+use crate::link::Link;
+use crate::lock::{Lock, Phase};
+use crate::quorum::{NodeIndex, NodeMask};
+use crate::retry::draw;
+use crate::time::BootInstant;
+
+impl NodeSet {
+    /// Wakes the use that waits for `resource`, unless it is `by` itself: its key on `node` has
+    /// changed, or may have. Returns true if there is such a use.
+    pub(super) fn key_changed(
+        &mut self,
+        node: NodeIndex,
+        resource: ResourceId,
+        by: Option<LockId>,
+        now: BootInstant,
+    ) -> bool {
+        // Of one client's uses of a resource only the first in line attempts and waits for changes.
+        let head = self.lines.head(resource).filter(|&head| Some(head) != by);
+        let Some(head) = head else { return false };
+        let Some(listening) = self.lock_mut(head).and_then(Lock::heeds) else { return false };
+        listening.key_changed(node, now);
+        self.carry(head, now);
+        self.route(now);
+        true
+    }
+
+    /// Handles a change that this client itself has made to the key of `resource`. The node does
+    /// not push such a change, and forgets that the connection wants to hear of the next one.
+    pub(super) fn changed_by_ourselves(
+        &mut self,
+        node: NodeIndex,
+        resource: ResourceId,
+        by: Option<LockId>,
+        now: BootInstant,
+    ) {
+        self.key_changed(node, resource, by, now);
+    }
+
+    /// Tells the uses that wait if the connection to `node` has opened or ended.
+    pub(super) fn note_connection(&mut self, node: NodeIndex, now: BootInstant) {
+        let is_open = self.links[node.get()].is_open();
+        if is_open == self.open.contains(node) {
+            return;
+        }
+        if is_open {
+            self.open.insert(node);
+            self.deaf.remove(node);
+        } else {
+            self.open.remove(node);
+        }
+        for lock in self.listening() {
+            let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) else { continue };
+            if is_open {
+                listening.connection_opened(node, now);
+            } else {
+                listening.connection_lost(node, now);
+            }
+            self.carry(lock, now);
+            self.route(now);
+        }
+    }
+
+    /// Wakes all uses that wait: all keys of `node` are gone.
+    pub(super) fn all_keys_changed(&mut self, node: NodeIndex, now: BootInstant) {
+        for lock in self.listening() {
+            if let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) {
+                listening.key_changed(node, now);
+                self.carry(lock, now);
+                self.route(now);
+            }
+        }
+    }
+
+    /// Returns the uses that wait for a change of their lock.
+    fn listening(&self) -> Vec<LockId> {
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        locks.filter(|lock| lock.phase() == Phase::Listening).map(Lock::id).collect()
+    }
+
+    /// Makes the attempt of `lock` due if the lock has decided so, and keeps what it has learned.
+    pub(super) fn note_waiting(&mut self, lock: LockId) {
+        let Some(machine) = self.lock_mut(lock) else { return };
+        let (is_due, resource) = (machine.take_due(), machine.resource());
+        let (crowd, deaf) = (machine.crowd(), machine.deaf());
+        if is_due {
+            self.events.push_back(Event::AttemptDue(lock));
+        }
+        self.deaf = self.deaf.union(deaf.unwrap_or(NodeMask::EMPTY));
+        let place = resource.0 as usize;
+        if self.slots[lock.slot as usize].in_line
+            && self.crowds.get(place).copied().unwrap_or_default() != crowd
+        {
+            if self.crowds.len() <= place {
+                self.crowds.resize_with(place + 1, Default::default);
+            }
+            self.crowds[place] = crowd;
+        }
+    }
+
+    /// Remembers that this client gives up the lease of `lock`.
+    pub(super) fn note_given_up(&mut self, lock: LockId, now: BootInstant) {
+        if let Some(machine) = self.lock_mut(lock) {
+            machine.given_up(now);
+        }
+    }
+
+    /// Puts the first attempt of `lock` off for a moment if other clients should go first. Returns
+    /// false if they need not.
+    pub(super) fn lets_others_go_first(&mut self, lock: LockId, now: BootInstant) -> bool {
+        // The waits after the attempt draw from the same randomness.
+        let jitter = draw(!self.jitter, lock.generation);
+        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
+        let Some(machine) = self.lock_mut(lock) else { return false };
+        let Some(delay) = machine.courtesy(now, round_trip, jitter) else { return false };
+        machine.put_off(now.after(delay));
+        let timeout = machine.poll_timeout(now);
+        self.timers.arm(lock.slot, timeout);
+        true
+    }
+}

@@ -1,0 +1,297 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lock_judge::scenario::{Override, SeedRange, Span};
+use redis_sim::profile::{PROFILES, Profile};
+
+use redlock_sim::explore::Assumption;
+use redlock_sim::search::Engine;
+
+/// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every
+/// violation.
+///
+/// Without a command, runs every scenario: those in `./scenarios`, or else the built-in ones.
+#[derive(Debug, Parser)]
+#[command(name = "redlock-sim", version, after_help = AFTER_HELP)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    /// Use of colours; `auto` heeds the terminal and the variable NO_COLOR
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(super) color: Color,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  redlock-sim                                    run every scenario
+  redlock-sim run node-clock-jump                run one scenario, with all of its cases
+  redlock-sim replay node-clock-jump --seed 0    explain one run
+
+Exit codes:
+  0 every expectation met, 1 an expectation failed, 2 usage, invalid file or no place for reports,
+  3 inconclusive, 4 nothing selected, 5 nondeterminism, 70 internal error";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  redlock-sim run tag:counterexample --seeds 0..10
+  redlock-sim run pause-in-flight --engine turmoil -v
+  redlock-sim run node-clock-jump --set fault.jump.clock-jump.by=90ms --out /tmp/jump
+  redlock-sim run ./my-scenarios/ -q && echo as expected";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  redlock-sim replay node-clock-jump --seed 0
+  redlock-sim replay pause-sweep::deliver --seed 7 -v";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  redlock-sim check reports/node-clock-jump/base.0.jsonl.gz";
+
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  redlock-sim explore --for 60s
+  redlock-sim explore --subject redlock-no-step-3 --plans 10000
+  redlock-sim explore --break clock --break memory --seed 7";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  redlock-sim list
+  redlock-sim list --format json | jq -r '.[].cases[].name'";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  redlock-sim serve --nodes 3 --for 60s
+  redlock-sim serve ./three-clocks-jump.toml --profile valkey-9";
+
+const MASTER_EXAMPLES: &str = "\
+Examples:
+  redlock-sim master --port 7000
+  redlock-sim master --profile valkey-9 --port 7000 --requirepass secret";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run scenarios with many seeds, compare with their expectations, write reports
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Repeat one run and explain it
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(Replay),
+    /// Judge a stored history again
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Check),
+    /// Run random scenarios, judge each by the assumptions that it keeps, shrink what is found
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Explore),
+    /// List scenarios and their cases
+    #[command(after_help = LIST_EXAMPLES)]
+    List(List),
+    /// Serve simulated masters on loopback TCP, for any client
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// Run one simulated server that accepts `redis-server`'s options
+    #[command(after_help = MASTER_EXAMPLES)]
+    Master(Master),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Run {
+    /// Scenarios (NAME), cases (NAME::CASE), files, folders, tags (tag:TAG); all if not given
+    #[arg(value_name = "NAME|PATH|tag:TAG")]
+    pub(super) which: Vec<String>,
+    /// Engine of the runs
+    #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
+    pub(super) engine: Engine,
+    /// Seeds, the end excluded, instead of the scenario's own
+    #[arg(long, value_name = "A..B")]
+    pub(super) seeds: Option<SeedRange>,
+    /// Number of threads; one per core if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+    #[command(flatten)]
+    pub(super) amount: Amount,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            which: Vec::new(),
+            engine: Engine::default(),
+            seeds: None,
+            jobs: None,
+            settings: Settings::default(),
+            out: Out { out: PathBuf::from(OUT) },
+            amount: Amount::default(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Replay {
+    /// Scenario (NAME), case (NAME::CASE) or file
+    #[arg(value_name = "NAME[::CASE]")]
+    pub(super) which: String,
+    /// Seed of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..u64::MAX))]
+    pub(super) seed: u64,
+    /// Engine of the runs
+    #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
+    pub(super) engine: Engine,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    /// Directory of the reports, with whose histories the run is compared
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    pub(super) out: PathBuf,
+    #[command(flatten)]
+    pub(super) amount: Amount,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    /// History that a run has stored, compressed or not
+    #[arg(value_name = "HISTORY.jsonl.gz")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) amount: Amount,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Explore {
+    /// Lock client that every client of a plan runs
+    #[arg(long, value_name = "NAME", default_value = "redlock")]
+    pub(super) subject: String,
+    /// Number of plans; 100000 if neither a number nor a time is given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) plans: Option<u64>,
+    /// Stop after this time
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Seed from which plans are drawn
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Assumption that plans may break: clock, memory or operator. May be given several times
+    #[arg(long = "break", value_name = "ASSUMPTION")]
+    pub(super) broken: Vec<Assumption>,
+    #[command(flatten)]
+    pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Format of the list
+    #[arg(long, default_value = "text")]
+    pub(super) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// Scenario (NAME), case (NAME::CASE) or file whose faults happen; no faults if not given
+    #[arg(value_name = "NAME[::CASE]|PATH")]
+    pub(super) which: Option<String>,
+    /// Number of masters, 5 if not given; not for a scenario, which has its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(super) nodes: Option<u8>,
+    /// Port of the first master, followed by those of the others; 0 for any free ports
+    #[arg(long, value_name = "PORT", default_value_t = 17_000)]
+    pub(super) base_port: u16,
+    /// Port of the observer; a hundred above the first master's if not given
+    #[arg(long, value_name = "PORT")]
+    pub(super) observer_port: Option<u16>,
+    /// Server that the masters simulate; the scenario's if not given
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    pub(super) profile: Option<&'static Profile>,
+    /// Name of the lock's key, which may follow a prefix; the scenario's if not given
+    #[arg(long, value_name = "NAME")]
+    pub(super) resource: Option<String>,
+    /// Stop this long after the run starts, or earlier if the observer says END
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Start the run when the observer says START, not with the first command about the resource
+    #[arg(long)]
+    pub(super) wait_for_start: bool,
+    /// Seed for message delays
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Master {
+    /// Server to simulate; redis-7.0 if not given
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    pub(super) profile: Option<&'static Profile>,
+    /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
+    #[arg(value_name = "REDIS-OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) options: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Amount of output.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct Amount {
+    /// Print only what is not as expected
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Print more: every verdict and story of a case, every event of a replay
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+}
+
+/// Parser of an engine's name.
+fn engines() -> impl TypedValueParser<Value = Engine> {
+    let event = PossibleValue::new("event").help("Protocol machines and a model of the masters");
+    let turmoil = PossibleValue::new("turmoil").help("The real client over simulated TCP");
+    PossibleValuesParser::new([event, turmoil]).try_map(|name| name.parse::<Engine>())
+}
+
+/// Parser of a server's name.
+fn profiles() -> impl TypedValueParser<Value = &'static Profile> {
+    let names = PROFILES.iter().map(|profile| profile.name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| Profile::named(&name).ok_or("there is no such profile"))
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// Override a field of the scenario: `lock.ttl=5s`, `fault.jump.clock-jump.by=90ms`
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) overrides: Vec<Override>,
+}
+
+/// Where reports go unless something else is said.
+const OUT: &str = "reports";
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Out {
+    /// Directory for pages, results and histories; replaces those of an earlier run there
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    pub(super) out: PathBuf,
+}

@@ -1,0 +1,162 @@
+//! Text that the command prints about results.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+use lock_judge::history::Event;
+use lock_judge::oracle::{Counters, Violation};
+use lock_judge::scenario::{Expectation, Property, Verdict};
+use lock_judge::text;
+use redlock_sim::search::{CaseResult, Observed, Played, PropertyResult};
+
+use super::paint::paint;
+use crate::report::{replay_command, results, violation_block};
+
+/// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
+/// away.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes a line to standard output.
+pub(super) fn say(text: impl core::fmt::Display) {
+    let text = paint(&text.to_string());
+    if let Err(error) = writeln!(anstream::stdout().lock(), "{text}")
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = UNWRITTEN.set(error);
+    }
+}
+
+/// Returns the first error of standard output, if there was one.
+pub(super) fn unwritten() -> Option<&'static io::Error> {
+    UNWRITTEN.get()
+}
+
+/// Returns one line for a case, one more for each failure, and the story of each violation that was
+/// not expected. `which` is the selector of the case on the command line.
+#[must_use]
+pub fn told(played: &Played, which: &str) -> String {
+    let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
+    case(&played.result) + &stories(played, which, unexpected)
+}
+
+/// Returns one line for a case, one for each property and each failure, and the story of the first
+/// violation of each property, expected or not.
+pub(super) fn told_in_full(played: &Played, which: &str) -> String {
+    let verdicts = verdicts(&played.result);
+    format!("{}\n{verdicts}{}", case(&played.result), stories(played, which, |_| true))
+}
+
+/// Returns the story of the first violation of each property that `is_told`.
+fn stories(played: &Played, which: &str, is_told: impl Fn(&&PropertyResult) -> bool) -> String {
+    let result = &played.result;
+    let mut text = String::new();
+    for found in result.properties.iter().filter(is_told) {
+        let Some((seed, violation)) = &found.first else { continue };
+        if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
+            let history = result.history_file(*seed);
+            let again = replay_command(&result.case, which, result.engine, *seed, &history);
+            let block = block(result, found.property, (*seed, violation), (events, &again));
+            text += &format!("\n\n{block}");
+        }
+    }
+    text
+}
+
+fn case(result: &CaseResult) -> String {
+    let head = if result.is_met() { "met     " } else { "FAILED  " };
+    let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
+    let told = if told.is_empty() { String::from("everything holds") } else { told.join("; ") };
+    let CaseResult { engine, seeds, runs, .. } = result;
+    let asked = seeds.end - seeds.start;
+    let done = if *runs == asked { String::new() } else { format!(" ({runs} of {asked} done)") };
+    let name = result.name();
+    let figures = figures(result);
+    let mut text =
+        format!("{head}{name}  {engine} {}..{}{done}  {told}  {figures}", seeds.start, seeds.end);
+    for found in &result.properties {
+        for failure in &found.failures {
+            text += &format!("\n        {}: {failure}", found.property.name());
+        }
+    }
+    for failure in &result.failures {
+        text += &format!("\n        {}", results::failure(&result.case, failure));
+    }
+    text
+}
+
+/// Formats how much happened in the runs of a case.
+fn figures(result: &CaseResult) -> String {
+    let Counters { attempts, granted, extended, .. } = result.counters;
+    let mut figures = text::count(result.distinct_histories, "distinct run");
+    figures += &format!(", {granted} of {} granted", text::count(attempts, "attempt"));
+    if extended > 0 {
+        figures += &format!(", {}", text::count(extended, "extension"));
+    }
+    format!("({figures})")
+}
+
+/// Returns true if the line of a case mentions the property. A property that was expected to hold
+/// is left out if it holds, is vacuous or was not judged.
+fn tells(found: &PropertyResult) -> bool {
+    let plain = found.expected.verdict == Verdict::Holds
+        && matches!(found.observed, Observed::Holds | Observed::Vacuous | Observed::Unjudged);
+    !plain
+}
+
+fn finding(found: &PropertyResult) -> String {
+    let (name, seen) = (found.property.name(), observed(found));
+    if found.failures.is_empty() && found.observed != Observed::Unjudged {
+        format!("{name} {seen}, as expected")
+    } else {
+        format!("{name} {seen}, expected {}", expected(&found.expected))
+    }
+}
+
+fn observed(found: &PropertyResult) -> String {
+    match found.observed {
+        Observed::Holds => String::from("holds"),
+        Observed::Unjudged => String::from("not judged"),
+        Observed::Vacuous => String::from("vacuous"),
+        Observed::Violated => format!("violated ({})", found.blames.join(" or ")),
+        Observed::Sometimes => {
+            let (seeds, blames) = (found.violating_seeds, found.blames.join(" or "));
+            format!("violated by {seeds} seeds ({blames})")
+        }
+    }
+}
+
+/// Formats an expectation in words.
+fn expected(expected: &Expectation) -> String {
+    let word = match expected.verdict {
+        Verdict::Any => "anything",
+        Verdict::Holds => "to hold",
+        Verdict::Sometimes => "sometimes",
+        Verdict::Violated => "violated",
+    };
+    if expected.blame.is_empty() {
+        word.to_owned()
+    } else {
+        format!("{word} ({})", expected.blame.join("+"))
+    }
+}
+
+/// Formats every property of one run, one line each.
+pub(super) fn verdicts(result: &CaseResult) -> String {
+    let line = |found: &PropertyResult| {
+        let mark = if found.failures.is_empty() { "  " } else { "! " };
+        let (name, observed) = (found.property.name(), observed(found));
+        format!("{mark}{name:<20} {observed:<32} expected {}", expected(&found.expected))
+    };
+    result.properties.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the story of a violation of `property` in the run of `seed`. `events` is the history of
+/// the run, and `replay` the command that replays it.
+pub(super) fn block(
+    result: &CaseResult,
+    property: Property,
+    (seed, violation): (u64, &Violation),
+    (events, replay): (&[Event], &str),
+) -> String {
+    violation_block(&result.case, seed, property, violation, events, replay)
+}

@@ -1,0 +1,79 @@
+//! `list`: prints the available scenarios.
+
+use std::collections::BTreeMap;
+
+use lock_judge::scenario::{Case, Expectation, File, Property, SeedRange};
+use serde::Serialize;
+
+use super::arguments::{Format, List};
+use super::exit::{Exit, Stop};
+use super::lines::say;
+use super::select::Library;
+
+/// A scenario in the JSON output.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Entry<'a> {
+    name: &'a str,
+    file: &'a str,
+    title: &'a str,
+    tags: &'a [String],
+    source: &'a str,
+    cases: Vec<CaseEntry>,
+}
+
+/// A case in the JSON output.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct CaseEntry {
+    name: String,
+    title: Option<String>,
+    seeds: SeedRange,
+    turmoil_seeds: SeedRange,
+    expect: BTreeMap<Property, Expectation>,
+}
+
+/// Prints the available scenarios with their cases.
+pub(super) fn list(arguments: &List) -> Result<Exit, Stop> {
+    let library = Library::load()?;
+    let mut entries = Vec::with_capacity(library.files.len());
+    for file in &library.files {
+        entries.push(entry(file, file.cases(&[]).map_err(Stop::usage)?));
+    }
+    match arguments.format {
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&entries);
+            say(text.expect("names, numbers and texts can always be written"));
+        }
+        Format::Text => {
+            say(format_args!("scenarios: {}", library.origin));
+            for Entry { name, title, tags, cases, .. } in &entries {
+                let tags = tags.join(" ");
+                say(format_args!("\n{name}  [{tags}]\n  {title}"));
+                for case in cases.iter().filter(|case| case.name != *name) {
+                    say(format_args!("    {}", case.name));
+                }
+            }
+        }
+    }
+    Ok(if entries.is_empty() { Exit::Nothing } else { Exit::Met })
+}
+
+fn entry(file: &File, cases: Vec<Case>) -> Entry<'_> {
+    let scenario = file.scenario();
+    let case = |case: Case| CaseEntry {
+        name: case.full_name(),
+        seeds: case.scenario.run.seeds,
+        turmoil_seeds: case.scenario.run.turmoil_seeds,
+        expect: case.scenario.expect,
+        title: case.name,
+    };
+    Entry {
+        name: &scenario.name,
+        file: file.path(),
+        title: &scenario.title,
+        tags: &scenario.tags,
+        source: &scenario.source,
+        cases: cases.into_iter().map(case).collect(),
+    }
+}

@@ -1,0 +1,147 @@
+//! `replay` and `check`: reports one run in full.
+
+use std::path::Path;
+
+use lock_judge::history::Event;
+use lock_judge::history::file;
+use lock_judge::oracle::Oracle;
+use lock_judge::scenario;
+use redlock_sim::engine::Outcome;
+use redlock_sim::search::{self, CaseResult, Engine};
+use redlock_sim::serve;
+
+use super::arguments::{Check, Replay};
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::run::exit_of;
+use super::select::{self, Selected};
+use crate::report;
+
+/// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
+pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
+    let Replay { which, seed, engine, settings, out, amount } = arguments;
+    let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
+    let Selected { case, which, .. } = the_one(which, cases)?;
+    let unsupported = |error: redlock_sim::engine::Unsupported| Stop {
+        exit: Exit::Inconclusive,
+        message: error.to_string(),
+    };
+    let (outcome, events) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
+    let (again, _) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
+    let result = search::judge_one(&case, engine.name(), &outcome);
+    let (told, mut exit) = hash_lines(&result, &outcome, out);
+    exit = exit.max(exit_of(&result));
+    let is_same = again == outcome;
+    if amount.quiet && exit == Exit::Met && is_same {
+        return Ok(exit);
+    }
+    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
+    say(told);
+    let history = out.join(result.history_file(*seed));
+    tell(&result, &which, &events, &history);
+    if amount.verbose {
+        say(format_args!("\n{}", report::events_table(&case, &events)));
+    }
+    if !is_same {
+        say(format_args!(
+            "hash    {:016x} when repeated: one seed gave two different runs",
+            again.hash
+        ));
+        exit = exit.max(Exit::Nondeterminism);
+    }
+    Ok(exit)
+}
+
+/// Judges a stored history again.
+pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
+    let path = &arguments.file;
+    let stored = file::read_path(path).map_err(Stop::usage)?;
+    let file::Header { case, engine, seed, .. } = &stored.header;
+    if let Some(complaint) = scenario::complaints(&case.scenario).first() {
+        let scenario::Complaint { place, message, expected, .. } = complaint;
+        let place = format!("{}:1: the scenario's `{place}`", path.display());
+        return Err(Stop::usage(format!("{place}: {message}: {expected}")));
+    }
+    let (engine, unjudged) = if engine == serve::ENGINE {
+        (serve::ENGINE, serve::unjudged())
+    } else {
+        let known: Result<Engine, String> = engine.parse();
+        let named = |error| Stop::usage(format!("{}:1: {error}", path.display()));
+        (known.map_err(named)?.name(), Vec::new())
+    };
+    let mut oracle = Oracle::new(&case.scenario, &unjudged);
+    stored.events.iter().for_each(|event| oracle.observe(event));
+    let verdicts = oracle.finish();
+    let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
+    let (seed, hash, granted_by_ns) = (*seed, stored.hash, oracle.granted_by_ns());
+    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
+    let result = search::judge_one(case, engine, &outcome);
+    let exit = exit_of(&result);
+    if arguments.amount.quiet && exit == Exit::Met {
+        return Ok(exit);
+    }
+    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
+    say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
+    tell(&result, &case.full_name(), &stored.events, path);
+    if arguments.amount.verbose {
+        say(format_args!("\n{}", report::events_table(case, &stored.events)));
+    }
+    Ok(exit)
+}
+
+/// Prints all verdicts, and the story of each violation. `history` is the path of the run's
+/// history; the file need not exist. `which` is the selector of the case.
+fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
+    say(lines::verdicts(result));
+    for found in &result.properties {
+        if let Some((seed, violation)) = &found.first {
+            let history = history.display().to_string();
+            let again = report::replay_command(&result.case, which, result.engine, *seed, &history);
+            let told = (events, again.as_str());
+            let block = lines::block(result, found.property, (*seed, violation), told);
+            say(format_args!("\n{}", block.trim_end()));
+        }
+    }
+    for failure in &result.failures {
+        say(report::results::failure(&result.case, failure));
+    }
+}
+
+/// Compares the hash of the run with the stored history of an earlier run, if there is one. Returns
+/// what is to be said.
+fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Exit) {
+    let actual = outcome.hash;
+    let path = out.join(result.history_file(outcome.seed));
+    match file::read_path(&path) {
+        Ok(stored) if stored.header.case != result.case => {
+            let other = format!("{} is of another setting", path.display());
+            (format!("hash    {actual:016x}; {other}"), Exit::Met)
+        }
+        Ok(stored) if stored.hash == actual => {
+            (format!("hash    {actual:016x}, as in {}", path.display()), Exit::Met)
+        }
+        Ok(stored) => {
+            let changed = format!("the code has changed since {} was stored", path.display());
+            let expected = format!("hash    {actual:016x}, expected {:016x}", stored.hash);
+            (format!("{expected}\n        {changed}"), Exit::Inconclusive)
+        }
+        Err(_) => (format!("hash    {actual:016x}; no history of this run is stored"), Exit::Met),
+    }
+}
+
+/// Returns the one case that `which` selects: the base case, or else the only case.
+///
+/// # Errors
+///
+/// If there are several cases and none is the base.
+pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
+    if let Some(base) = cases.iter().position(|it| it.case.slug.is_none()) {
+        return Ok(cases.swap_remove(base));
+    }
+    if cases.len() == 1 {
+        return Ok(cases.remove(0));
+    }
+    let names: Vec<String> = cases.iter().take(20).map(|it| it.case.full_name()).collect();
+    let message = format!("error: `{which}` has {} cases; name one", cases.len());
+    Err(Stop::usage(format!("{message}\n  = help: {}", names.join(", "))))
+}

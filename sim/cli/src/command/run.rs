@@ -1,0 +1,209 @@
+//! `run`: plays many cases with many seeds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::ProgressBar;
+use redlock_sim::search::{self, Campaign, CaseResult, Failure, Observed, Played};
+
+use super::arguments::{Amount, Run};
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::progress;
+use super::select::{self, Selected};
+use crate::report::{self};
+
+/// Set by the first Ctrl-C.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Plays the selected cases. Reads and checks all of them before the first is played.
+pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
+    let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
+    if cases.is_empty() {
+        let message = format!("nothing to play: no scenario is selected ({origin})");
+        return Err(Stop { exit: Exit::Nothing, message });
+    }
+    let out = &arguments.out.out;
+    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    if let Some(jobs) = arguments.jobs {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
+        pool.build_global().map_err(internal)?;
+    }
+    ctrlc::set_handler(interrupted).map_err(internal)?;
+    if !arguments.amount.quiet {
+        say(format_args!("scenarios: {origin}, {} cases", cases.len()));
+    }
+    let mut session = Session::new(arguments, &cases);
+    for selected in &cases {
+        if STOPPED.load(Ordering::Relaxed) {
+            session.exit(Exit::Inconclusive);
+            break;
+        }
+        session.play(selected);
+    }
+    session.finish()
+}
+
+/// Handles Ctrl-C: the first lets the running seeds finish, the second ends the process at once.
+fn interrupted() {
+    if STOPPED.swap(true, Ordering::Relaxed) {
+        std::process::exit(i32::from(Exit::Inconclusive.code()));
+    }
+}
+
+/// State of a `run`: the results so far.
+struct Session<'a> {
+    arguments: &'a Run,
+    bar: ProgressBar,
+    played: Vec<Played>,
+    unsupported: usize,
+    exit: Exit,
+}
+
+impl<'a> Session<'a> {
+    fn new(arguments: &'a Run, cases: &[Selected]) -> Self {
+        let seeds = |selected: &Selected| {
+            let seeds = seeds(arguments, selected);
+            seeds.end - seeds.start
+        };
+        let total = cases.iter().map(seeds).fold(0, u64::saturating_add);
+        let template = "{wide_bar} {human_pos}/{human_len} {msg}";
+        let bar = progress::bar(Some(total), arguments.amount.quiet, template);
+        Self { arguments, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
+    }
+
+    /// Keeps the worse of the exit code so far and `exit`.
+    fn exit(&mut self, exit: Exit) {
+        self.exit = self.exit.max(exit);
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| say(text));
+    }
+
+    fn play(&mut self, selected: &Selected) {
+        let name = selected.case.full_name();
+        self.bar.set_message(name.clone());
+        let bar = &self.bar;
+        let campaign = Campaign {
+            case: &selected.case,
+            engine: self.arguments.engine,
+            seeds: seeds(self.arguments, selected),
+            is_checked: false,
+            stop: &STOPPED,
+            progress: &|done| bar.inc(done),
+        };
+        // A panic in one case must not keep the other cases from being played.
+        match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
+            Ok(Ok(played)) => {
+                self.add(Played { family: selected.family.clone(), ..played }, &selected.which)
+            }
+            Ok(Err(unsupported)) => {
+                self.unsupported += 1;
+                if selected.by_name {
+                    self.exit(Exit::Inconclusive);
+                }
+                if selected.by_name || !self.arguments.amount.quiet {
+                    self.say(&format!("skipped {name}  {unsupported}"));
+                }
+            }
+            Err(_) => {
+                self.exit(Exit::Internal);
+                self.say(&format!(
+                    "BROKEN  {name}  the simulator has a defect: see the panic above"
+                ));
+            }
+        }
+    }
+
+    fn add(&mut self, played: Played, which: &str) {
+        let result = &played.result;
+        if result.runs == 0 && result.failures.is_empty() {
+            return;
+        }
+        self.exit(exit_of(result));
+        let Amount { quiet, verbose } = self.arguments.amount;
+        if verbose {
+            self.say(&lines::told_in_full(&played, which));
+        } else if !quiet || exit_of(result) != Exit::Met {
+            self.say(&lines::told(&played, which));
+        }
+        self.played.push(played);
+    }
+
+    fn finish(mut self) -> Result<Exit, Stop> {
+        self.bar.finish_and_clear();
+        if self.played.is_empty() {
+            let nothing = if self.exit == Exit::Met { Exit::Nothing } else { self.exit };
+            say("nothing was played");
+            return Ok(nothing);
+        }
+        let out = &self.arguments.out.out;
+        report::write(out, &self.played).map_err(|error| Stop::unwritable(out, &error))?;
+        let met = self.played.iter().filter(|played| played.result.is_met()).count();
+        let runs: u64 = self.played.iter().map(|played| played.result.runs).sum();
+        let failed = self.played.len() - met;
+        let mut summary = format!("\n{met} cases met, {failed} failed");
+        if self.unsupported > 0 {
+            summary += &format!(", {} skipped", self.unsupported);
+        }
+        if STOPPED.load(Ordering::Relaxed) {
+            self.exit(Exit::Inconclusive);
+            summary += ", stopped before the end";
+        }
+        let granted: u64 = self.played.iter().map(|it| it.result.counters.granted).sum();
+        summary += &format!("; {runs} runs, {granted} leases");
+        summary += &format!(" in {:.1} s", self.bar.elapsed().as_secs_f64());
+        if !self.arguments.amount.quiet || self.exit != Exit::Met {
+            say(format_args!("{summary}; reports: {}", out.join("index.html").display()));
+        }
+        Ok(self.exit)
+    }
+}
+
+fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
+    let own = || arguments.engine.seeds(&selected.case);
+    arguments.seeds.clone().unwrap_or_else(own).0
+}
+
+/// Plays a campaign, then replays the seeds worth keeping to record their histories.
+///
+/// # Errors
+///
+/// If the engine does not support the case.
+pub fn keep(campaign: &Campaign<'_>) -> Result<Played, redlock_sim::engine::Unsupported> {
+    let result = campaign.play()?;
+    let mut kept = Vec::new();
+    if result.runs > 0 {
+        for seed in result.kept_seeds() {
+            kept.push((seed, search::replay_checked(campaign.case, campaign.engine, seed)?.1));
+        }
+    }
+    Ok(Played { result, kept, family: String::new() })
+}
+
+/// Returns the exit code for the result of one case.
+pub(super) fn exit_of(result: &CaseResult) -> Exit {
+    let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
+    // A property that the scenario names must be judged: no verdict is not a verdict of "holds".
+    let is_named = |property| result.case.scenario.expect.contains_key(&property);
+    let unjudged = result
+        .properties
+        .iter()
+        .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
+    if has(|it| matches!(it, Failure::Panicked { .. })) {
+        Exit::Internal
+    } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
+        Exit::Nondeterminism
+    } else if !result.is_met() {
+        Exit::Failed
+    } else if unjudged {
+        Exit::Inconclusive
+    } else {
+        Exit::Met
+    }
+}
+
+pub(super) fn internal(error: impl core::fmt::Display) -> Stop {
+    Stop { exit: Exit::Internal, message: format!("error: {error}") }
+}

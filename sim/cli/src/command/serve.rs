@@ -1,0 +1,154 @@
+//! `serve`: serves masters on loopback TCP.
+
+use lock_judge::scenario::Case;
+use redlock_sim::search::{CaseResult, Observed};
+use redlock_sim::serve::{self, Fleet, Refusal, Setup, Verdict};
+
+use super::arguments::Serve;
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::replay::the_one;
+use super::run::exit_of;
+use super::select;
+use crate::report;
+
+/// Scenario that is served if none is named: masters and a network without faults.
+const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without faults\"\n\
+                     [cluster]\nnetwork = { delay = \"0ms\" }\n\
+                     [[client]]\nid = \"nobody\"\nsubject = \"worker\"\n";
+
+/// Serves until asked to end, then judges the run.
+pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
+    let case = case(arguments)?;
+    let profile = arguments.profile.unwrap_or_else(|| serve::profile(&case.scenario));
+    let out = &arguments.out.out;
+    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    let setup = Setup {
+        case,
+        seed: arguments.seed,
+        base_port: arguments.base_port,
+        observer_port: arguments.observer_port.unwrap_or(match arguments.base_port {
+            0 => 0,
+            base => base.saturating_add(100),
+        }),
+        profile,
+        waits_for_start: arguments.wait_for_start,
+        describe,
+        out: out.clone(),
+    };
+    let fleet = Fleet::start(&setup).map_err(refused)?;
+    fleet
+        .end_at_signals()
+        .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
+    tell_begin(&setup, &fleet);
+    fleet.wait(arguments.limit.map(|limit| limit.duration()));
+    let verdict = fleet.finish();
+    describe(&verdict).into_iter().for_each(say);
+    let played = core::slice::from_ref(&verdict.played);
+    report::write(out, played).map_err(|error| Stop::unwritable(out, &error))?;
+    say(format_args!("reports: {}", out.join("index.html").display()));
+    Ok(exit(&verdict))
+}
+
+/// Returns the selected case, or [`PLAIN`] if none is named.
+fn case(arguments: &Serve) -> Result<Case, Stop> {
+    let mut case = match &arguments.which {
+        Some(which) => {
+            let overrides = &arguments.settings.overrides;
+            let (cases, _) = select::select(core::slice::from_ref(which), overrides)?;
+            the_one(which, cases)?.case
+        }
+        None => {
+            let file =
+                lock_judge::scenario::File::parse("serve.toml", PLAIN).map_err(Stop::usage)?;
+            let cases = file.cases(&arguments.settings.overrides).map_err(Stop::usage)?;
+            let mut case = cases.into_iter().next().expect("the file has a base");
+            // The client in `PLAIN` only makes the scenario valid. Real clients connect over TCP.
+            case.scenario.clients.clear();
+            case
+        }
+    };
+    let scenario = &mut case.scenario;
+    if let Some(count) = arguments.nodes {
+        let names = "ABCDEFGHI".chars().map(String::from);
+        let nodes: Vec<String> = names.take(usize::from(count)).collect();
+        if arguments.which.is_some() && scenario.cluster.nodes.len() != nodes.len() {
+            let message = "error: `--nodes` cannot be combined with a scenario: it has its own number of nodes";
+            return Err(Stop::usage(message));
+        }
+        if arguments.which.is_none() {
+            scenario.cluster.nodes = nodes;
+        }
+    }
+    if let Some(resource) = &arguments.resource {
+        scenario.lock.resource.clone_from(resource);
+    }
+    Ok(case)
+}
+
+fn refused(refusal: Refusal) -> Stop {
+    let exit = match refusal {
+        Refusal::Unsupported(_) => Exit::Inconclusive,
+        Refusal::Port { .. } => Exit::Usage,
+        Refusal::Runtime(_) => Exit::Internal,
+    };
+    Stop { exit, message: format!("error: {refusal}") }
+}
+
+fn tell_begin(setup: &Setup, fleet: &Fleet) {
+    let scenario = &setup.case.scenario;
+    say(format_args!("serving   {}", setup.case.full_name()));
+    for (name, address) in scenario.cluster.nodes.iter().zip(fleet.addresses()) {
+        say(format_args!("master    {name}  {address}"));
+    }
+    say(format_args!("observer  {}", fleet.observer()));
+    say(format_args!("resource  {}", scenario.lock.resource));
+    let begins = if setup.waits_for_start {
+        "when the observer says START"
+    } else {
+        "with the first command about the resource, or START"
+    };
+    say(format_args!("time 0    {begins}"));
+}
+
+/// Formats the verdicts of the properties that can be judged from outside, and names the others.
+fn judged(result: &CaseResult) -> String {
+    let mut judged = result.clone();
+    let (seen, unseen): (Vec<_>, Vec<_>) =
+        judged.properties.into_iter().partition(|it| it.observed != Observed::Unjudged);
+    let unseen: Vec<&str> = unseen.iter().map(|it| it.property.name()).collect();
+    judged.properties = seen;
+    format!("{}\n  not judged from outside: {}", lines::verdicts(&judged), unseen.join(", "))
+}
+
+/// Formats the verdict as lines.
+fn describe(verdict: &Verdict) -> Vec<String> {
+    let result = &verdict.played.result;
+    let mut text = if verdict.is_cut_short {
+        String::from("not judged: too many events for a history")
+    } else if verdict.is_empty() {
+        String::from("not judged: no worker asked for the lock")
+    } else {
+        judged(result)
+    };
+    if !verdict.is_cut_short {
+        for found in &result.properties {
+            let Some((seed, violation)) = &found.first else { continue };
+            let Some((_, events)) = verdict.played.kept.first() else { continue };
+            let history = verdict.history.display().to_string();
+            let name = result.case.full_name();
+            let again = report::replay_command(&result.case, &name, result.engine, *seed, &history);
+            let told = (events.as_slice(), again.as_str());
+            let block = lines::block(result, found.property, (*seed, violation), told);
+            text += &format!("\n\n{}", block.trim_end());
+        }
+    }
+    text.lines().map(String::from).collect()
+}
+
+fn exit(verdict: &Verdict) -> Exit {
+    if verdict.is_cut_short || verdict.is_empty() {
+        return Exit::Inconclusive;
+    }
+    exit_of(&verdict.played.result)
+}

@@ -1,0 +1,8 @@
+//! The command `redlock-sim`, and the reports that it writes.
+//!
+//! The library is for the command's own tests; nothing else should depend on it.
+
+#![forbid(unsafe_code)]
+
+pub mod command;
+pub mod report;

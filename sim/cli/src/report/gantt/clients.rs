@@ -1,0 +1,162 @@
+//! The rows of the clients: belief, sections, attempts, writes.
+
+use lock_judge::history::ClientId;
+use lock_judge::text;
+
+use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
+use crate::report::svg::{Area, PX, width_of};
+use crate::report::timeline::{Attempt, Interval};
+use crate::report::words;
+
+const BAR_TOP: i64 = 6 * PX;
+const BAR: i64 = 28 * PX;
+const SECTION_TOP: i64 = 22 * PX;
+const SECTION: i64 = 9 * PX;
+
+/// Draws the times when a client was stopped, behind everything else.
+pub(super) fn absences(gantt: &mut Gantt<'_, '_>) {
+    for client in gantt.timeline.clients() {
+        let top = gantt.clients_top + i64::from(client.0) * CLIENT_ROW;
+        let host = gantt.timeline.scenario.client_host(client);
+        gantt.absences(host, top + BAR_TOP - 3 * PX, BAR + 18 * PX);
+    }
+}
+
+pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
+    for client in gantt.timeline.clients() {
+        let top = gantt.clients_top + i64::from(client.0) * CLIENT_ROW;
+        let name = gantt.timeline.client_name(client).to_owned();
+        gantt.svg.text("row", (0, top + BAR_TOP + 18 * PX), &name);
+        gantt.svg.line(
+            "rule",
+            (LEFT, top + CLIENT_ROW - 2 * PX),
+            (RIGHT, top + CLIENT_ROW - 2 * PX),
+        );
+        let timeline = gantt.timeline;
+        for attempt in timeline.attempts.iter().filter(|it| it.id.client == client) {
+            if attempt.delivered.is_some() {
+                lease(gantt, attempt, top);
+            }
+        }
+        refusals(gantt, client, top);
+        for write in timeline.writes.iter().filter(|it| it.attempt.client == client) {
+            let x = gantt.scale.x(write.sent.at_ns);
+            gantt.svg.line("write", (x, top + BAR_TOP + BAR), (x, top + BAR_TOP + BAR + 9 * PX));
+            gantt.svg.text("mark", (x, top + BAR_TOP + BAR + 19 * PX), "w");
+        }
+    }
+}
+
+fn lease(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
+    let place = gantt.timeline.lease_place(attempt.id).unwrap_or(0);
+    let colour = colour(place);
+    let name = gantt.timeline.name(attempt.id);
+    for (nth, belief) in attempt.beliefs.iter().enumerate() {
+        let told = format!("{name} believed {}", span(belief));
+        let area = bar(gantt, belief, top + BAR_TOP, BAR);
+        gantt.svg.rect(&format!("bar {colour}"), area, &told);
+        if nth == 0 {
+            label(gantt, area, &name, belief);
+        }
+    }
+    margin(gantt, attempt, top, &colour);
+    extensions(gantt, attempt, top);
+    refused_extensions(gantt, attempt, top);
+    for section in &attempt.sections {
+        let told = format!("critical section under {name} {}", span(section));
+        let area = bar(gantt, section, top + SECTION_TOP, SECTION);
+        gantt.svg.rect(&format!("section {colour}"), area, &told);
+    }
+}
+
+fn label(gantt: &mut Gantt<'_, '_>, area: Area, name: &str, belief: &Interval) {
+    let long = format!("{name}  {}", span(belief));
+    let (x, y) = (area.x + 5 * PX, area.y + 12 * PX);
+    if area.width > width_of(&long, 11 * PX) + 8 * PX {
+        gantt.svg.text("label", (x, y), &long);
+    } else if area.width > width_of(name, 11 * PX) + 8 * PX {
+        gantt.svg.text("label", (x, y), name);
+    } else {
+        gantt.svg.text("label", ((area.x + area.width + 3 * PX).min(RIGHT - 14 * PX), y), name);
+    }
+}
+
+/// Draws the drift margin: from the deadline to the end of the TTL.
+fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) {
+    let Some(belief) = attempt.beliefs.last() else { return };
+    let ran_out = attempt.released.is_none_or(|released| released.at_ns >= belief.to_ns);
+    let last = attempt.extensions.iter().rev().find(|it| it.delivered.is_some());
+    let (began, ttl_ns) = last.map_or((attempt.began, attempt.ttl_ns), |it| (it.began, it.ttl_ns));
+    let due_ns = began.at_ns.saturating_add(ttl_ns);
+    if attempt.ttl_ns == u64::MAX || !ran_out || due_ns <= belief.to_ns {
+        return;
+    }
+    let given_up = Interval { from_ns: belief.to_ns, to_ns: due_ns };
+    if due_ns - belief.to_ns > attempt.drift_ns.saturating_mul(2) {
+        return;
+    }
+    let told = format!("drift allowance: {}", text::length(due_ns - belief.to_ns));
+    let area = bar(gantt, &given_up, top + BAR_TOP, BAR);
+    gantt.svg.rect(&format!("margin {colour}"), area, &told);
+}
+
+/// Draws a line where each extension took effect, or a small one where it failed.
+fn extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
+    let name = gantt.timeline.name(attempt.id);
+    let (upper, lower) = (top + BAR_TOP, top + BAR_TOP + BAR);
+    for (nth, round) in attempt.extensions.iter().enumerate() {
+        let begun = text::instant(round.began.at_ns);
+        let (at, class, what) = match (round.delivered, round.extended, round.failed) {
+            (Some((at, _)), _, _) => (at, "extended", "took effect"),
+            (None, Some((at, _)), _) => (at, "extended", "succeeded after its caller was gone"),
+            (None, None, Some(at)) => (at, "unextended", "failed"),
+            (None, None, None) => continue,
+        };
+        let x = gantt.scale.x(at.at_ns);
+        let when = text::instant(at.at_ns);
+        let told = format!("extension {} of {name}, begun at {begun}, {what} at {when}", nth + 1);
+        let y = if class == "extended" { upper } else { lower - 9 * PX };
+        gantt.svg.rect(class, Area { x: x - PX, y, width: 2 * PX, height: lower - y }, &told);
+    }
+}
+
+/// Draws a small line, as for a failed extension, where the client refused to begin an extension.
+fn refused_extensions(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
+    let name = gantt.timeline.name(attempt.id);
+    let y = top + BAR_TOP + BAR - 9 * PX;
+    for (at, why) in &attempt.refusals {
+        let (x, when) = (gantt.scale.x(at.at_ns), text::instant(at.at_ns));
+        let why = words::refusal(*why);
+        let told = format!("extension of {name} refused by the client at {when}: {why}");
+        gantt.svg.rect("unextended", Area { x: x - PX, y, width: 2 * PX, height: 9 * PX }, &told);
+    }
+}
+
+/// Draws a small square for each failed attempt. Skips those too close to the square before.
+fn refusals(gantt: &mut Gantt<'_, '_>, client: ClientId, top: i64) {
+    let timeline = gantt.timeline;
+    let mut taken = i64::MIN;
+    for attempt in timeline.attempts.iter().filter(|it| it.id.client == client) {
+        let Some((at, how)) = attempt.settled.filter(|_| attempt.delivered.is_none()) else {
+            continue;
+        };
+        let x = gantt.scale.x(at.at_ns);
+        if x < taken + 7 * PX {
+            continue;
+        }
+        taken = x;
+        let told = format!("attempt {} {}", attempt.id.number, words::settled(how));
+        let area =
+            Area { x: x - 2 * PX, y: top + BAR_TOP + 32 * PX, width: 5 * PX, height: 5 * PX };
+        gantt.svg.rect("refused", area, &told);
+    }
+}
+
+fn bar(gantt: &Gantt<'_, '_>, interval: &Interval, y: i64, height: i64) -> Area {
+    let (from, to) = (gantt.scale.x(interval.from_ns), gantt.scale.x(interval.to_ns));
+    Area { x: from, y, width: (to - from).max(15), height }
+}
+
+fn span(interval: &Interval) -> String {
+    format!("{} to {}", text::instant(interval.from_ns), text::instant(interval.to_ns))
+}

@@ -1,0 +1,253 @@
+//! The page of a scenario: its cases one after the other, each with verdict, story and pictures.
+
+use lock_judge::scenario::{Client, RestartGuard, Scenario, Verdict};
+use lock_judge::text;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
+
+use super::{INDEX, Played, results};
+
+mod fit;
+mod run;
+
+use fit::Detail;
+
+/// Style sheet of every page.
+const STYLE: &str = include_str!("style.css");
+
+/// SVG patterns shared by all pictures of a page.
+const PATTERNS: &str = include_str!("patterns.svg");
+
+/// Draws the page of one scenario. `played` holds its cases, in order. `has_index` is true if
+/// `index.html` lies beside the page.
+pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
+    let Some(first) = played.first() else { return String::new() };
+    let scenario = &first.result.case.scenario;
+    let body = html! {
+        @if has_index { p.up { a href=(INDEX) { "all scenarios" } } }
+        h1 { (scenario.title) }
+        p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
+        @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
+        @if !scenario.story.is_empty() { p.story { (scenario.story) } }
+        p.setting { (setting(scenario)) }
+        (legend())
+        @if played.len() > 1 { (contents(played)) }
+        @for case in fit::cases(played) { (case) }
+    };
+    document(&scenario.title, "scenario", &body)
+}
+
+/// Returns a complete HTML document that needs no other file. `class` is the CSS class of its body.
+pub(super) fn document(title: &str, class: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body class=(class) {
+                (PreEscaped(PATTERNS.trim_end()))
+                main { (body) }
+                footer { "Written by " (super::BUILD) ". Times are true time unless a clock is named." }
+            }
+        }
+    };
+    let mut page = page.into_string();
+    page.push('\n');
+    page
+}
+
+/// Describes the set-up of a case in sentences: masters, TTL, delays, guard, clients.
+fn setting(scenario: &Scenario) -> String {
+    let nodes = &scenario.cluster.nodes;
+    let masters = text::count(nodes.len() as u64, "master");
+    let clients: Vec<String> = scenario
+        .clients
+        .iter()
+        .map(|client| format!("{} ({})", client.id, client.subject))
+        .collect();
+    let mut setting = format!(
+        "{masters} ({}), TTL {}, messages take {}, node timeout {}",
+        nodes.join(", "),
+        text::length(scenario.lock.ttl.0),
+        delay(scenario),
+        text::length(scenario.lock.node_timeout.0),
+    );
+    // Other subjects have no guard.
+    if scenario.clients.iter().any(Client::is_ours) {
+        setting += &format!(", restart guard {}", guard(scenario.lock.restart_guard));
+    }
+    setting + &format!(". Clients: {}.", text::list(&clients))
+}
+
+/// Describes what the clients are told about the memory of masters.
+const fn guard(guard: RestartGuard) -> &'static str {
+    match guard {
+        RestartGuard::DelayedRestart => "“delayed restart”: a crashed master stays down for a TTL",
+        RestartGuard::Durable => "“durable”: a restart loses nothing",
+        RestartGuard::Quarantine => "“quarantine”: a restarted master does not vote for a TTL",
+    }
+}
+
+/// Formats the default message delay of the network.
+fn delay(scenario: &Scenario) -> String {
+    let delay = scenario.cluster.network.delay;
+    let (least, most) = (text::length(delay.min.0), text::length(delay.max.0));
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
+fn contents(played: &[&Played]) -> Markup {
+    html! {
+        nav {
+            ol {
+                @for one in played {
+                    li {
+                        (badge(&one.result)) " "
+                        a href=(format!("#{}", one.result.anchor())) { (heading(&one.result)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Name of a case for readers.
+pub(super) fn heading(result: &CaseResult) -> String {
+    let case = &result.case;
+    let name = case.name.as_ref().or(case.slug.as_ref());
+    let name = name.map_or("As the scenario tells it", String::as_str);
+    match result.engine {
+        "event" => name.to_owned(),
+        engine => format!("{name} (on {engine})"),
+    }
+}
+
+/// Says whether a case met its expectations, and whether violations are among what was expected.
+fn badge(result: &CaseResult) -> Markup {
+    let violated = result.properties.iter().any(|it| it.violating_seeds > 0);
+    html! {
+        @if !result.is_met() { span.unmet { "✗ not as expected" } }
+        @else if violated { span.met { "✓ violated, as expected" } }
+        @else { span.met { "✓ as expected" } }
+    }
+}
+
+/// Draws a case with its `runs`. `usual` is the setting at the head of the page.
+fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> Markup {
+    let result = &played.result;
+    let own = setting(&result.case.scenario);
+    html! {
+        section.case id=(result.anchor()) {
+            h2 { (heading(result)) }
+            p.verdict {
+                (badge(result)) " · " (text::count(result.runs, "seed")) " · "
+                (text::count(result.distinct_histories, "distinct run"))
+                @for failure in &result.failures { " · " strong { (results::failure(&result.case, failure)) } }
+            }
+            @if own != usual { p.setting { (own) } }
+            (findings(played))
+            @for run in runs { (run::draw(played, run, detail)) }
+        }
+    }
+}
+
+/// Draws the table of expected and observed verdicts.
+fn findings(played: &Played) -> Markup {
+    let result = &played.result;
+    let told = |it: &&PropertyResult| it.observed != Observed::Vacuous || !it.failures.is_empty();
+    let vacuous: Vec<&str> =
+        result.properties.iter().filter(|it| !told(it)).map(|it| it.property.name()).collect();
+    html! {
+        table.findings {
+            thead { tr {
+                th { "property" } th { "expected" } th { "found" } th { "violating seeds" } th { "blame" }
+            } }
+            tbody {
+                @for it in result.properties.iter().filter(told) {
+                    tr class=[(!it.failures.is_empty()).then_some("failed")] {
+                        td { (it.property.name()) }
+                        td { (expected(it)) }
+                        td { (finding(it)) }
+                        td { (share(it, result.runs)) }
+                        td { (it.blames.join("; ")) }
+                    }
+                    @for failure in &it.failures {
+                        tr.failed { td {} td.failure colspan="4" { "✗ " (failure) } }
+                    }
+                }
+            }
+        }
+        @if !vacuous.is_empty() {
+            p.note { "Vacuous, because nothing put them to the test: " (text::list(&vacuous)) "." }
+        }
+    }
+}
+
+fn expected(it: &PropertyResult) -> String {
+    let word = match it.expected.verdict {
+        Verdict::Any => "anything",
+        Verdict::Holds => "holds",
+        Verdict::Sometimes => "sometimes violated",
+        Verdict::Violated => "violated",
+    };
+    match it.expected.blame.as_slice() {
+        [] => word.to_owned(),
+        blame => format!("{word}, {}", blame.join(" + ")),
+    }
+}
+
+/// Formats a verdict as glyph, word and colour.
+fn finding(it: &PropertyResult) -> Markup {
+    let word = results::word(it.observed);
+    html! { span class=(format!("found {word}")) { (glyph(it.observed)) " " (word) } }
+}
+
+/// Sign of a verdict.
+pub(super) const fn glyph(observed: Observed) -> &'static str {
+    match observed {
+        Observed::Holds => "✓",
+        Observed::Sometimes => "◐",
+        Observed::Unjudged => "?",
+        Observed::Vacuous => "–",
+        Observed::Violated => "✗",
+    }
+}
+
+fn share(it: &PropertyResult, runs: u64) -> String {
+    if it.violating_seeds > 0 {
+        return format!("{} of {runs}", it.violating_seeds);
+    }
+    match it.bound_95(runs) {
+        Some(_) => format!("0 of {runs}"),
+        None => String::from("–"),
+    }
+}
+
+fn legend() -> Markup {
+    html! {
+        details.legend {
+            summary { "How to read the pictures" }
+            p {
+                "A client’s tall bar is its " em { "belief" } ": from the delivery of the lease until its release, "
+                "its loss, or the deadline on the client’s own clock. "
+                "The dark bar inside is the critical section; the hatched end is the allowance for drift. "
+                "A small square is a failed attempt, “w” a write that leaves the client. "
+                "A master’s bar is a key, named after its lease; "
+                "✕ marks where a key ended early or late, ▷ where it should have ended. "
+                "Hatched grey: the host was stopped, stalled or dead. Red hatching: two holders at once."
+            }
+            p {
+                "In the message diagrams time runs down, one event a line; ✕ marks a lost message, a dotted arrow a "
+                "late one."
+            }
+            p {
+                "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "
+                "happen: the share is no failure rate."
+            }
+        }
+    }
+}

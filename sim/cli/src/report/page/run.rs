@@ -1,0 +1,187 @@
+//! One run on a page: its replay command, story, pictures and events.
+
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Property;
+use lock_judge::text;
+use maud::{Markup, PreEscaped, html};
+use redlock_sim::search::CaseResult;
+
+use super::Detail;
+use crate::report::story::{self, Clause, Story};
+use crate::report::table::{self, Window};
+use crate::report::timeline::Timeline;
+use crate::report::{Played, clocks, gantt, messages, replay_command};
+
+/// A run that a page shows.
+pub(super) struct Run<'p> {
+    seed: u64,
+    timeline: Timeline<'p>,
+}
+
+/// Reads the histories of the runs of `played` that a page shows.
+pub(super) fn read(played: &Played) -> Vec<Run<'_>> {
+    let read = |seed| {
+        let timeline = Timeline::new(&played.result.case.scenario, played.history(seed)?);
+        Some(Run { seed, timeline })
+    };
+    played.shown_seeds().into_iter().filter_map(read).collect()
+}
+
+/// Draws a run of `played`.
+pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
+    let Run { seed, timeline } = run;
+    let seed = *seed;
+    let violations = played.violations(seed);
+    let main = main_violation(&violations);
+    let anchor = played.result.anchor();
+    let prefix = format!("{anchor}.{seed}.");
+    let result = &played.result;
+    let history = result.history_file(seed);
+    let name = result.case.full_name();
+    let again = replay_command(&result.case, &name, result.engine, seed, &history);
+    let around_ns = main.map(|violation| violation.from_ns);
+    let window = table::window(timeline, around_ns, detail.events);
+    let links = Links { window: &window, prefix: &prefix };
+    html! {
+        h3 { "Seed " (seed) }
+        p.replay { code { (again) } }
+        (stories(timeline, result, &violations, &links))
+        @if violations.is_empty() && detail.ownership {
+            div.run { @for clause in story::of_run(timeline) { p { (links.clause(&clause)) } } }
+        }
+        @if detail.ownership {
+            h4 { "Who held what" }
+            figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
+        } @else {
+            p.note {
+                "This page has no room for the pictures of all its cases; "
+                code { (history) } " has the run."
+            }
+        }
+        @if detail.messages > 0 { (message_figure(timeline, main, detail.messages, &history)) }
+        @if detail.events > 0 {
+            (clock_figure(timeline))
+            details {
+                summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
+                    " of " (window.all) }
+                div.wide { (table::draw(timeline, &window, &prefix, &history)) }
+            }
+        }
+    }
+}
+
+/// Returns the violation that the pictures show: the first one about two leases, or else the first.
+fn main_violation<'v>(violations: &[(Property, &'v Violation)]) -> Option<&'v Violation> {
+    let pairs = violations.iter().find(|(_, violation)| violation.second.is_some());
+    pairs.or(violations.first()).map(|(_, violation)| *violation)
+}
+
+struct Links<'w> {
+    window: &'w Window,
+    prefix: &'w str,
+}
+
+impl Links<'_> {
+    /// Draws a sentence, with a link to its event if the table shows that event.
+    fn clause(&self, clause: &Clause) -> Markup {
+        let event = clause.event.filter(|event| self.window.rows.contains(event));
+        html! {
+            (text::tied(&clause.text))
+            @if let Some(event) = event {
+                " " a.event href=(format!("#{}e{event}", self.prefix)) { "e" (event) }
+            }
+        }
+    }
+}
+
+/// Draws the stories of the violations. Leaves out what the story before has already told.
+fn stories(
+    timeline: &Timeline<'_>,
+    result: &CaseResult,
+    violations: &[(Property, &Violation)],
+    links: &Links<'_>,
+) -> Markup {
+    let mut told: Option<Story> = None;
+    let mut stories = Vec::new();
+    for (property, violation) in violations {
+        let story = story::of_violation(timeline, *property, violation);
+        let mut rest = story.clone();
+        if let Some(told) = &told {
+            if told.lets == rest.lets {
+                rest.lets.clear();
+            }
+            if told.then == rest.then {
+                rest.then = vec![Clause::as_above()];
+            }
+            if told.therefore.starts_with(&rest.therefore) {
+                rest.therefore.clear();
+            }
+        }
+        stories.push((*property, rest));
+        told = Some(story);
+    }
+    html! {
+        @for (property, story) in &stories {
+            @let is_expected = result.expects_violation(*property);
+            (tell(*property, is_expected, story, links))
+        }
+    }
+}
+
+fn tell(property: Property, is_expected: bool, story: &Story, links: &Links<'_>) -> Markup {
+    html! {
+        div.violation {
+            p.headline {
+                span.what { "✗ " (property.name()) }
+                @if is_expected { " " span.tag { "expected" } }
+                " " (text::tied(&story.headline)) "."
+            }
+            dl {
+                @if !story.lets.is_empty() {
+                    dt { "Let" }
+                    @for clause in &story.lets { dd { (links.clause(clause)) } }
+                }
+                @if !story.then.is_empty() {
+                    dt { "Then" }
+                    @for clause in &story.then { dd { (links.clause(clause)) } }
+                }
+            }
+            @if !story.therefore.is_empty() { p.therefore { (story.therefore) } }
+        }
+    }
+}
+
+fn message_figure(
+    timeline: &Timeline<'_>,
+    violation: Option<&Violation>,
+    most: usize,
+    history: &str,
+) -> Markup {
+    let Some(diagram) = messages::draw(timeline, violation, most) else {
+        return html! { p.note { "No message was sent." } };
+    };
+    html! {
+        details open[violation.is_some()] {
+            summary { "Messages" }
+            figure tabindex="0" { (PreEscaped(diagram.svg)) }
+            @if diagram.drawn < diagram.all {
+                p.note {
+                    "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
+                    ", those nearest to what matters. All of them are in " code { (history) } "."
+                }
+            }
+        }
+    }
+}
+
+fn clock_figure(timeline: &Timeline<'_>) -> Markup {
+    html! {
+        @match clocks::draw(timeline) {
+            Some(svg) => {
+                h4 { "Clocks, as far as they depart from true time" }
+                figure tabindex="0" { (PreEscaped(svg)) }
+            }
+            None => p.note { "No clock departs from true time by 2 ms or more." }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The table of the README: each assumption that a scenario breaks, and the verdicts of the literal
+//! algorithm, of this client, and with fencing tokens.
+
+use lock_judge::scenario::Property;
+
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
+
+/// One line of the table: an assumption, and the cases that break it.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    assumption: &'static str,
+    /// Name of the scenario, so that the reader can run it.
+    scenario: &'static str,
+    /// Slug of the case with the literal algorithm. Here and below, "" is the base case and "-" is
+    /// no case.
+    literal: &'static str,
+    /// Slug of the case with this project's client.
+    ours: &'static str,
+    /// Slug of the case with a resource that checks fencing tokens.
+    fenced: &'static str,
+}
+
+const LINES: [Line; 12] = [
+    Line {
+        assumption: "no process stops after its last check of the lease (K1)",
+        scenario: "pause-after-the-check",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        assumption: "no process stops while the replies are on their way (K5)",
+        scenario: "pause-in-flight",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no process stops between the grant and its delivery (K6)",
+        scenario: "relative-validity",
+        literal: "a-deadline-keeps-belief-apart-and-nobody-looks-at-it",
+        ours: "a-deadline-that-is-looked-at",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no master's clock jumps (K2) †",
+        scenario: "node-clock-jump",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        assumption: "no master's clock runs ten per cent fast (K8) †",
+        scenario: "ten-percent",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no master restarts without its keys (K3) † ‡",
+        scenario: "restart-without-persistence",
+        literal: "",
+        ours: "quarantine",
+        fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        assumption: "no master that syncs once a second loses power (D2) †",
+        scenario: "appendfsync-everysec",
+        literal: "the-literal-algorithm",
+        ours: "quarantine",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no replica that lacks the key replaces a master (D12) †",
+        scenario: "replica-within-redlock",
+        literal: "the-literal-algorithm",
+        ours: "quarantine-and-clients-that-meet-the-replica-first",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no write arrives after its lease (K7)",
+        scenario: "delayed-write",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        assumption: "no client's wall clock is set (C1) §",
+        scenario: "client-wall-clock-set-back",
+        literal: "the-literal-algorithm-on-a-clock-that-cannot-be-set",
+        ours: "ours",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no client's host sleeps (C8) §",
+        scenario: "suspend-defeats-step-3",
+        literal: "the-literal-algorithm-on-a-clock-that-counts-sleep",
+        ours: "ours",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no process stops, with one perfect lock server instead of five masters (K10)",
+        scenario: "ideal-lease-service",
+        literal: "",
+        ours: "-",
+        fenced: "fencing-tokens-save-the-resource-here-too",
+    },
+];
+
+/// Aspects that a cell reports separately, with the properties of each.
+const ASPECTS: [(&str, &[Property]); 3] = [
+    ("beliefs", &[Property::MutualExclusion]),
+    ("sections", &[Property::ExclusiveSection]),
+    ("resource", &[Property::NoLostUpdate, Property::FencedOrder]),
+];
+
+/// Renders the table in Markdown. A missing case, or one that was not played, shows as `–`.
+#[must_use]
+pub fn readme_table(results: &[CaseResult]) -> String {
+    let mut table = String::from(
+        "| assumption that the scenario breaks | scenario | the literal algorithm | this client | with fencing tokens |\n\
+         | --- | --- | --- | --- | --- |\n",
+    );
+    for line in LINES {
+        let cell = |slug: &str| {
+            let name = match slug {
+                "" => String::from(line.scenario),
+                slug => format!("{}::{slug}", line.scenario),
+            };
+            verdict(results, &name)
+        };
+        table += &format!(
+            "| {} | `{}` | {} | {} | {} |\n",
+            line.assumption,
+            line.scenario,
+            cell(line.literal),
+            cell(line.ours),
+            cell(line.fenced),
+        );
+    }
+    table
+}
+
+/// Summarises the verdicts of a case in a few words.
+fn verdict(results: &[CaseResult], name: &str) -> String {
+    let Some(result) = results.iter().find(|it| it.engine == "event" && it.name() == name) else {
+        return String::from("–");
+    };
+    let told = ASPECTS.iter().filter_map(|(aspect, properties)| {
+        let about = |it: &&PropertyResult| properties.contains(&it.property);
+        let asked: Vec<&PropertyResult> = result.properties.iter().filter(about).collect();
+        let bad = [Observed::Violated, Observed::Sometimes];
+        if let Some(broken) = asked.iter().find(|it| bad.contains(&it.observed)) {
+            return Some(format!("{aspect} ✗ {}", broken.blames.join("; ")));
+        }
+        let tested = asked.iter().any(|it| it.observed == Observed::Holds);
+        tested.then(|| format!("{aspect} ✓"))
+    });
+    told.collect::<Vec<_>>().join("<br>")
+}

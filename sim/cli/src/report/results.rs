@@ -1,0 +1,190 @@
+//! `results.json`: expected and observed verdicts, for programs.
+
+use std::collections::BTreeMap;
+
+use lock_judge::oracle::Counters;
+use lock_judge::scenario::{Case, Expectation, Property, Span};
+use redlock_sim::search::{Failure, Observed, PropertyResult};
+use serde::{Deserialize, Serialize};
+
+use super::Played;
+
+/// Version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Results {
+    /// Version of the format: [`SCHEMA`].
+    pub schema: u32,
+    /// Build of the harness.
+    pub build: String,
+    /// True if all cases met their expectations.
+    pub met: bool,
+    /// Cases, in the order in which they were played.
+    pub cases: Vec<CaseReport>,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CaseReport {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Slug of the case; `None` for the base case.
+    pub case: Option<String>,
+    /// Name of the engine.
+    pub engine: String,
+    /// Requested seeds, as `a..b`, `b` excluded.
+    pub seeds: String,
+    /// Number of seeds that were played.
+    pub runs: u64,
+    /// Number of distinct histories.
+    pub distinct_histories: u64,
+    /// Hash of the first seed's history, in hexadecimal.
+    pub first_hash: String,
+    /// True if the case met its expectations.
+    pub met: bool,
+    /// Failures of the case as a whole, apart from its properties.
+    pub failures: Vec<String>,
+    /// Report of each property.
+    pub properties: BTreeMap<Property, PropertyReport>,
+    /// Counters, summed over all runs.
+    pub counters: Counters,
+    /// Page of the scenario, relative to the directory of this file.
+    pub page: String,
+    /// Stored histories, relative to the directory of this file.
+    pub histories: Vec<String>,
+}
+
+/// One property of one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PropertyReport {
+    /// Verdict that the scenario expects.
+    pub expected: Expectation,
+    /// Observed verdict: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
+    pub observed: String,
+    /// Number of seeds that violated the property.
+    pub violating_seeds: u64,
+    /// First seed that violated the property.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_violating_seed: Option<u64>,
+    /// Every blame that was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub blame: Vec<String>,
+    /// Shortest overlap among the violating runs, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shortest_overlap_ns: Option<u64>,
+    /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
+    /// violate the property. Seeds vary message delays and clock phases, so this is no failure rate
+    /// of a deployment.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bound_95: Option<f64>,
+    /// Differences between the observed and the expected verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failures: Vec<String>,
+}
+
+impl Results {
+    /// Builds the file's content from the cases of a run.
+    #[must_use]
+    pub fn new<'a>(played: impl IntoIterator<Item = &'a Played>) -> Self {
+        let cases: Vec<CaseReport> = played.into_iter().map(CaseReport::new).collect();
+        let met = cases.iter().all(|case| case.met);
+        Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
+    }
+
+    /// Returns the text of the file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("plain structs serialize");
+        json.push('\n');
+        json
+    }
+}
+
+impl CaseReport {
+    fn new(played: &Played) -> Self {
+        let Played { result, kept, .. } = played;
+        let property = |it: &PropertyResult| (it.property, PropertyReport::new(it, result.runs));
+        Self {
+            scenario: result.case.scenario.name.clone(),
+            case: result.case.slug.clone(),
+            engine: result.engine.to_owned(),
+            seeds: format!("{}..{}", result.seeds.start, result.seeds.end),
+            runs: result.runs,
+            distinct_histories: result.distinct_histories,
+            first_hash: format!("{:016x}", result.first_hash),
+            met: result.is_met(),
+            failures: result.failures.iter().map(|it| failure(&result.case, it)).collect(),
+            properties: result.properties.iter().map(property).collect(),
+            counters: result.counters,
+            page: super::page_file(&result.case.scenario.name),
+            histories: kept.iter().map(|(seed, _)| result.history_file(*seed)).collect(),
+        }
+    }
+}
+
+impl PropertyReport {
+    fn new(result: &PropertyResult, runs: u64) -> Self {
+        Self {
+            expected: result.expected.clone(),
+            observed: word(result.observed).to_owned(),
+            violating_seeds: result.violating_seeds,
+            first_violating_seed: result.first.map(|(seed, _)| seed),
+            blame: result.blames.clone(),
+            shortest_overlap_ns: result.shortest_overlap_ns,
+            bound_95: result.bound_95(runs),
+            failures: result.failures.clone(),
+        }
+    }
+}
+
+/// Returns a verdict as one word.
+#[must_use]
+pub const fn word(observed: Observed) -> &'static str {
+    match observed {
+        Observed::Holds => "holds",
+        Observed::Sometimes => "sometimes",
+        Observed::Unjudged => "unjudged",
+        Observed::Vacuous => "vacuous",
+        Observed::Violated => "violated",
+    }
+}
+
+/// Describes a failure of a case as a whole.
+pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
+    match failure {
+        Failure::FaultNeverBegan { fault } => {
+            let id = case.scenario.fault(*fault).map_or("?", |it| it.id.as_str());
+            format!(
+                "the fault `{id}` began in no seed: give `at` a time or a step that runs reach, or \
+                 disable the fault"
+            )
+        }
+        Failure::OneHistory => String::from(
+            "every seed gave the same history: vary something, e.g. give `cluster.network.delay` a range",
+        ),
+        Failure::Nondeterminism { seed } => {
+            format!("two runs of seed {seed} differ: the harness is not deterministic")
+        }
+        Failure::Panicked { seed, message } => {
+            format!("the run of seed {seed} panicked: {message}")
+        }
+        Failure::TooManyCommands { most } => format!(
+            "the clients of a run wrote {most} commands, more than `run.commands-max` allows"
+        ),
+        Failure::GrantedLate { at_ns: u64::MAX } => String::from(
+            "a client gave up, although `run.granted-by` expects every client to get its leases",
+        ),
+        Failure::GrantedLate { at_ns } => format!(
+            "the last lease of a run was granted at {}, later than `run.granted-by` allows",
+            Span(*at_ns)
+        ),
+        Failure::NothingHappened => {
+            String::from("no client asked for the lock in any run: add a step `acquire`")
+        }
+    }
+}

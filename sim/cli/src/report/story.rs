@@ -1,0 +1,296 @@
+//! The story of a run in words: the holder and the time of each lease, the node on which a key
+//! ended early, and the fault that caused it.
+
+use lock_judge::history::{AttemptId, ClientId, Settlement};
+use lock_judge::oracle::{Blame, Violation};
+use lock_judge::scenario::Property;
+use lock_judge::text;
+
+use super::timeline::{Absence, AbsenceKind, Attempt, Moment, Timeline};
+use super::words;
+
+mod because;
+mod continuity;
+mod other;
+
+/// A sentence, and the index of the event it describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Clause {
+    pub(super) text: String,
+    pub(super) event: Option<usize>,
+}
+
+impl Clause {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), event: None }
+    }
+
+    pub(super) fn as_above() -> Self {
+        Self::new("as above")
+    }
+
+    fn at(moment: Moment, text: impl Into<String>) -> Self {
+        Self { text: text.into(), event: Some(moment.event) }
+    }
+}
+
+/// The story of a violation.
+#[derive(Clone, Debug)]
+pub(super) struct Story {
+    /// Names the violation in one sentence.
+    pub(super) headline: String,
+    /// "Let": introduces the leases involved.
+    pub(super) lets: Vec<Clause>,
+    /// "Then": the consequences and their causes.
+    pub(super) then: Vec<Clause>,
+    /// The conclusion: the assumptions that were broken.
+    pub(super) therefore: String,
+}
+
+/// Tells the violation of `property` in the run of `timeline`.
+pub(super) fn of_violation(
+    timeline: &Timeline<'_>,
+    property: Property,
+    violation: &Violation,
+) -> Story {
+    let mut pair: Vec<&Attempt> = Vec::new();
+    for id in [Some(violation.first), violation.second].into_iter().flatten() {
+        pair.extend(timeline.attempt(id));
+    }
+    let lets = pair.iter().map(|attempt| introduce(timeline, attempt)).collect();
+    let (headline, then) = match (property, pair.as_slice()) {
+        (Property::MutualExclusion, [first, second]) => {
+            let told = because::shared_nodes(timeline, first, second, violation.from_ns);
+            (held(timeline, violation, "both held"), told)
+        }
+        (Property::ExclusiveSection, [first, second]) => (
+            held(timeline, violation, "were both in a critical section on"),
+            because::sections(timeline, violation, first, second),
+        ),
+        (Property::Continuity, [first, second]) => {
+            continuity::tell(timeline, violation, first, second)
+        }
+        _ => other::tell(timeline, property, violation),
+    };
+    Story { headline, lets, then, therefore: therefore(timeline, violation) }
+}
+
+fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
+    let second = violation.second.unwrap_or(violation.first);
+    let (one, other) =
+        (timeline.client_name(violation.first.client), timeline.client_name(second.client));
+    let who =
+        if one == other { format!("{one}, twice over,") } else { format!("{one} and {other}") };
+    let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
+    let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
+    let resource = &timeline.scenario.lock.resource;
+    format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
+}
+
+/// Introduces an attempt: `L1 = c1's lease, counted on A, B and C; believed from 0.002 s to 9.898 s;
+/// …`.
+fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
+    let client = timeline.client_name(attempt.id.client);
+    let name = timeline.name(attempt.id);
+    let Some((delivered, _)) = attempt.delivered else {
+        let how = attempt.settled.map_or("never settled", |(_, how)| words::settled(how));
+        let from = text::instant(attempt.began.at_ns);
+        return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
+    };
+    let mut told = format!("{name} = {client}’s lease");
+    if !attempt.counted.is_empty() {
+        told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
+    }
+    let spans = attempt.beliefs.iter().map(|belief| {
+        let (from, to) = (text::instant(belief.from_ns), text::instant(belief.to_ns));
+        let end = if ends_by_release(attempt, belief.to_ns) { " (released)" } else { "" };
+        format!("from {from} to {to}{end}")
+    });
+    match spans.collect::<Vec<_>>().as_slice() {
+        spans @ [_, ..] => told += &format!("; believed {}", text::list(spans)),
+        _ if attempt.released.is_some_and(|released| released.at_ns == delivered.at_ns) => {
+            told += &format!("; given back at once, at {}", text::instant(delivered.at_ns));
+            return Clause::at(delivered, told);
+        }
+        _ => {
+            told += &format!("; already over when delivered, at {}", text::instant(delivered.at_ns))
+        }
+    }
+    told += &arithmetic(attempt);
+    told += &extensions(attempt);
+    Clause::at(delivered, told)
+}
+
+/// Summarises the extensions: `; extended 3 times, last at 12.003 s; 1 extension failed`.
+fn extensions(attempt: &Attempt) -> String {
+    let mut told = String::new();
+    let done: Vec<Moment> =
+        attempt.extensions.iter().filter_map(|it| Some(it.extended?.0)).collect();
+    if let Some(last) = done.last() {
+        let times = if done.len() == 1 { "once" } else { "last" };
+        let count = match done.len() {
+            1 => String::new(),
+            count => format!("{count} times, "),
+        };
+        told += &format!("; extended {count}{times} at {}", text::instant(last.at_ns));
+    }
+    let failed: Vec<Moment> = attempt.extensions.iter().filter_map(|it| it.failed).collect();
+    if let Some(first) = failed.first() {
+        let (count, at) = (failed.len() as u64, text::instant(first.at_ns));
+        let from = if count == 1 { "at" } else { "the first at" };
+        told += &format!("; {} failed, {from} {at}", text::count(count, "extension"));
+    }
+    if let Some((first, why)) = attempt.refusals.first() {
+        let (count, at) = (attempt.refusals.len() as u64, text::instant(first.at_ns));
+        let from = if count == 1 { "at" } else { "the first at" };
+        let (extensions, why) = (text::count(count, "extension"), words::refusal(*why));
+        told += &format!("; {extensions} not begun, {from} {at}: {why}");
+    }
+    told
+}
+
+/// Returns true if the caller's release ended a belief at `to_ns`, not its deadline or loss.
+fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
+    let is_lost = attempt.lost.is_some_and(|lost| lost.at_ns <= to_ns);
+    !is_lost && attempt.released.is_some_and(|released| released.at_ns == to_ns)
+}
+
+/// Explains the validity of a lease at T2:
+/// `; valid for 9.896 s at T2 (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
+fn arithmetic(attempt: &Attempt) -> String {
+    if attempt.ttl_ns == u64::MAX {
+        return String::from("; no expiry");
+    }
+    let ttl = text::length(attempt.ttl_ns);
+    // Seen from outside (`serve`), a client's own deadline is unknown.
+    if attempt.delivered.is_some_and(|(_, deadline_local_ns)| deadline_local_ns == u64::MAX) {
+        return format!("; TTL {ttl}");
+    }
+    let drift = match attempt.drift_ns {
+        0 => String::new(),
+        ns => format!(" − {} for drift", text::length(ns)),
+    };
+    let Some((_, t2_local_ns)) = attempt.decided else { return format!("; TTL {ttl}{drift}") };
+    let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
+    let elapsed = text::length(elapsed_ns);
+    let left_ns = attempt.ttl_ns.saturating_sub(elapsed_ns).saturating_sub(attempt.drift_ns);
+    let valid = match left_ns {
+        0 => String::from("not valid"),
+        ns => format!("valid for {}", text::length(ns)),
+    };
+    format!("; {valid} at T2 (TTL {ttl} − {elapsed} elapsed{drift})")
+}
+
+fn therefore(timeline: &Timeline<'_>, violation: &Violation) -> String {
+    if violation.blamed.is_none() {
+        return String::from("No assumption was broken: the lock client is wrong.");
+    }
+    let names = violation.blamed.names(timeline.scenario);
+    let broken: Vec<String> = violation
+        .blamed
+        .iter()
+        .zip(&names)
+        .map(|(blame, name)| format!("{} ({name})", assumption(timeline, blame)))
+        .collect();
+    let assumptions = if broken.len() == 1 { "assumption" } else { "assumptions" };
+    format!("Broken {assumptions}: {}.", text::list(&broken))
+}
+
+/// Returns the assumption that `blame` breaks.
+fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
+    match blame {
+        Blame::Amnesia(host) => {
+            format!("{} keeps the keys that it acknowledged", timeline.host_name(host))
+        }
+        Blame::Application => String::from(
+            "the application checks the lease before it enters, and leaves when the lease is over",
+        ),
+        Blame::Clock(host) => {
+            format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
+        }
+        Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
+        Blame::Operator => String::from("no operator deletes or changes keys"),
+        Blame::Pause => String::from(
+            "no process is stopped between its last check of the lease and the end of its section",
+        ),
+    }
+}
+
+/// Tells the events of a run without a violation: faults, leases and refused attempts.
+pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
+    const LEASES_MAX: usize = 6;
+    let mut told: Vec<Clause> = Vec::new();
+    for trouble in &timeline.fault_windows {
+        let because = super::faults::because(timeline.scenario, trouble);
+        let sentence = because.strip_prefix("of ").unwrap_or(&because);
+        told.push(Clause::at(trouble.began, format!("{}.", capital(sentence))));
+    }
+    let leases = timeline.leases().count();
+    for attempt in timeline.leases().take(LEASES_MAX) {
+        let mut clause = introduce(timeline, attempt);
+        clause.text += &ending(timeline, attempt);
+        told.push(clause);
+    }
+    if leases > LEASES_MAX {
+        told.push(Clause::new(format!("And {} more leases.", leases - LEASES_MAX)));
+    }
+    told.extend(refusals(timeline));
+    told
+}
+
+fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
+    let client = timeline.client_name(attempt.id.client);
+    match (attempt.released, attempt.lost) {
+        (Some(released), Some(lost)) if lost.at_ns <= released.at_ns => {
+            format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
+        }
+        (Some(released), _) if ends_with(attempt, released.at_ns) => String::from("."),
+        (Some(released), _) => format!("; released at {}.", text::instant(released.at_ns)),
+        (None, Some(lost)) => {
+            format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
+        }
+        (None, None) => String::from("."),
+    }
+}
+
+/// Returns true if the introduction already names `at_ns` as the end of the lease.
+fn ends_with(attempt: &Attempt, at_ns: u64) -> bool {
+    attempt.delivered.is_some_and(|(delivered, _)| delivered.at_ns == at_ns)
+        || attempt.beliefs.last().is_some_and(|belief| belief.to_ns == at_ns)
+}
+
+/// Returns one clause for each client and each reason for which attempts of the client failed.
+fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
+    let mut told: Vec<(ClientId, Settlement, Moment, u64)> = Vec::new();
+    for attempt in &timeline.attempts {
+        let Some((at, how)) = attempt.settled.filter(|(_, how)| *how != Settlement::Granted) else {
+            continue;
+        };
+        match told.iter_mut().find(|it| (it.0, it.1) == (attempt.id.client, how)) {
+            Some(known) => known.3 += 1,
+            None => told.push((attempt.id.client, how, at, 1)),
+        }
+    }
+    let clause = |(client, how, at, times): (ClientId, Settlement, Moment, u64)| {
+        let name = timeline.client_name(client);
+        let attempts = text::count(times, "attempt");
+        let from = if times == 1 { "at" } else { "the first at" };
+        let first = text::instant(at.at_ns);
+        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {}.", words::settled(how)))
+    };
+    told.into_iter().map(clause).collect()
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Returns the last stop of the client that began at or before `at_ns`.
+fn stop_before<'t>(timeline: &'t Timeline<'_>, id: AttemptId, at_ns: u64) -> Option<&'t Absence> {
+    let host = timeline.scenario.client_host(id.client);
+    timeline.absences.iter().rev().find(|away| {
+        let stopped = matches!(away.why, AbsenceKind::Stopped | AbsenceKind::Suspended);
+        stopped && away.host == host && away.from.at_ns <= at_ns
+    })
+}

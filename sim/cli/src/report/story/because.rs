@@ -1,0 +1,304 @@
+//! Explains why two leases overlap: for each node, why the later lease got the node's vote while
+//! the earlier lease was believed.
+
+use lock_judge::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Family;
+use lock_judge::text;
+
+use super::{Clause, stop_before};
+use crate::report::faults;
+use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
+
+/// Explains, for every node that both leases counted, why the node could vote twice.
+pub(super) fn shared_nodes(
+    timeline: &Timeline<'_>,
+    first: &Attempt,
+    second: &Attempt,
+    at_ns: u64,
+) -> Vec<Clause> {
+    let (of_first, of_second) = (first.counted_at(at_ns), second.counted_at(at_ns));
+    let shared = of_first & of_second;
+    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
+    if shared.is_empty() {
+        let votes = |counted: NodeIds| match timeline.nodes_of(counted).as_slice() {
+            [] => String::from("no node"),
+            names => text::list(names),
+        };
+        return vec![Clause::new(format!(
+            "{l1} was counted on {}, {l2} on {}: no node voted for both, so none could refuse",
+            votes(of_first),
+            votes(of_second)
+        ))];
+    }
+    let voted = (shared & NodeIds::first(timeline.scenario.cluster.nodes.len())).iter();
+    let mut told =
+        grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, at_ns)));
+    let names = text::list(&timeline.nodes_of(shared));
+    told.push(Clause::new(format!("so {names} voted for both, one after the other")));
+    told
+}
+
+/// The two votes of one node, and the end of the earlier lease's key there.
+struct TwoVotes {
+    node: NodeId,
+    granted_ns: Option<u64>,
+    ended_ns: Option<u64>,
+    due_ns: Option<u64>,
+    event: Option<usize>,
+    /// Sentence with the placeholders `{granted}`, `{ended}` and `{due}` for the instants.
+    sentence: String,
+}
+
+/// Builds the clauses. Nodes with the same sentence share one.
+fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Vec<Clause> {
+    let mut groups: Vec<Vec<TwoVotes>> = Vec::new();
+    for vote in votes {
+        match groups.iter_mut().find(|group| group[0].sentence == vote.sentence) {
+            Some(group) => group.push(vote),
+            None => groups.push(vec![vote]),
+        }
+    }
+    let clause = |group: Vec<TwoVotes>| {
+        let names: Vec<&str> = group.iter().map(|vote| timeline.node_name(vote.node)).collect();
+        let span = |of: fn(&TwoVotes) -> Option<u64>| {
+            let first = group.iter().filter_map(of).min().map_or(String::new(), text::instant);
+            let last = group.iter().filter_map(of).max().map_or(String::new(), text::instant);
+            if first == last { first } else { format!("{first} to {last}") }
+        };
+        let sentence = group[0]
+            .sentence
+            .replace("{granted}", &span(|vote| vote.granted_ns))
+            .replace("{ended}", &span(|vote| vote.ended_ns))
+            .replace("{due}", &span(|vote| vote.due_ns));
+        Clause { text: format!("{} {sentence}", text::list(&names)), event: group[0].event }
+    };
+    groups.into_iter().map(clause).collect()
+}
+
+fn one_node(
+    timeline: &Timeline<'_>,
+    (first, second): (&Attempt, &Attempt),
+    node: NodeId,
+    at_ns: u64,
+) -> TwoVotes {
+    let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
+    let executed = vote(timeline, second.id, node).and_then(|command| command.executed);
+    let granted_ns = executed.map(|(at, _)| at.at_ns);
+    let granted = match granted_ns {
+        Some(_) => format!("granted {l2} at {{granted}}"),
+        None => format!("was counted for {l2}"),
+    };
+    let key = match granted_ns {
+        Some(at_ns) => timeline.key_before(first.id, node, at_ns),
+        None => timeline.key_of(first.id, node),
+    };
+    let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
+    let sentence = match (key, due_ns, ended) {
+        (None, _, _) => format!("{granted}; {l1}’s key was never there"),
+        (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
+        (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
+            let because = early(timeline, first, key, ended, node);
+            format!(
+                "{granted}, although {l1}’s key should have lived there until {{due}}, because {because}"
+            )
+        }
+        (Some(key), _, Some(ended)) => format!(
+            "{granted}, after {l1}’s key had {} at {{ended}}{}",
+            how(ended.cause),
+            belief_too_long(timeline, first, key, at_ns)
+        ),
+    };
+    let ended_ns = ended.map(|ended| ended.moment.at_ns);
+    let event = ended.map(|ended| ended.moment.event);
+    TwoVotes { node, granted_ns, ended_ns, due_ns, event, sentence }
+}
+
+/// Returns the SET of `attempt` on `node`.
+fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: NodeId) -> Option<&'t Command> {
+    timeline.commands.iter().find(|command| {
+        command.attempt == attempt && command.node == node && command.op == OpKind::Set
+    })
+}
+
+/// A key that ends at least this long before its time ended early, in nanoseconds. Smaller
+/// differences come from clocks that tick in milliseconds.
+const EARLY_NS: u64 = 2_000_000;
+
+const fn how(cause: KeyEnd) -> &'static str {
+    match cause {
+        KeyEnd::Command => "been deleted",
+        KeyEnd::Evicted => "been evicted",
+        KeyEnd::Expired => "expired",
+        KeyEnd::FailedOver => "been left behind by a failover",
+        KeyEnd::Flushed => "been flushed",
+        KeyEnd::Restarted => "been forgotten over a restart",
+    }
+}
+
+/// Explains why a key ended before its time.
+fn early(
+    timeline: &Timeline<'_>,
+    first: &Attempt,
+    key: &Key,
+    ended: KeyEnded,
+    node: NodeId,
+) -> String {
+    let host = node.first_host();
+    let name = timeline.node_name(node);
+    let at = "{ended}";
+    let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
+    let fault = |family| {
+        let trouble = faults::on(timeline, family, host, from_ns, to_ns)?;
+        Some(faults::because(timeline.scenario, trouble))
+    };
+    match ended.cause {
+        KeyEnd::Expired => match fault(Family::Clock) {
+            Some(because) => format!("{because}, and the key expired at {at}"),
+            None => match initial_rate(timeline, name) {
+                Some(rate) => {
+                    format!("{name}’s clocks drift by {rate}, and the key expired at {at}")
+                }
+                None => format!("the key expired at {at}"),
+            },
+        },
+        KeyEnd::Restarted => match fault(Family::Memory) {
+            Some(because) => format!("{because}, and it came back without the key"),
+            None => format!("{name} restarted without the key at {at}"),
+        },
+        KeyEnd::FailedOver => match fault(Family::Memory) {
+            Some(because) => format!("{because}; the new master lacked the key"),
+            None => format!("{name} failed over at {at}; the new master lacked the key"),
+        },
+        KeyEnd::Evicted | KeyEnd::Flushed => {
+            fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
+        }
+        KeyEnd::Command => match ended.by {
+            Writer::Attempt(by) if by == first.id => format!("its own release deleted it at {at}"),
+            Writer::Attempt(by) => {
+                let (client, lease) = (timeline.client_name(by.client), timeline.name(by));
+                format!("{client} deleted it at {at} with a command for {lease}")
+            }
+            by => format!("{} deleted it at {at}", timeline.writer_name(by)),
+        },
+    }
+}
+
+/// Returns the initial rate of a host's clocks, or `None` if they run true.
+fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
+    let spec = timeline.scenario.cluster.clocks.get(host)?;
+    (spec.rate_ppm != 0).then(|| text::percent(spec.rate_ppm))
+}
+
+/// Explains why a belief outlasted a key that ended on time. Returns an empty text if the lease was
+/// not believed at `at_ns`.
+fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u64) -> String {
+    if !first.beliefs.iter().any(|it| (it.from_ns..it.to_ns).contains(&at_ns)) {
+        return String::new();
+    }
+    let host = timeline.scenario.client_host(first.id.client);
+    let client = timeline.client_name(first.id.client);
+    let end_ns = first.beliefs.last().map_or(key.set.at_ns, |belief| belief.to_ns);
+    let begin_ns = first.began.at_ns;
+    if let Some(trouble) = faults::on(timeline, Family::Clock, host, begin_ns, end_ns) {
+        let because = faults::because(timeline.scenario, trouble);
+        return format!(", and {client} still believed, because {because}");
+    }
+    if let Some(rate) = initial_rate(timeline, client) {
+        return format!(", and {client} still believed, because its clocks drift by {rate}");
+    }
+    if let Some(trouble) = faults::on(timeline, Family::Process, host, begin_ns, end_ns) {
+        let because = faults::because(timeline.scenario, trouble);
+        return format!(
+            ", and {client} still believed: {because}, and its lease ignored that time"
+        );
+    }
+    format!(", and {client} still believed")
+}
+
+/// Explains why two sections overlap.
+pub(super) fn sections(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    first: &Attempt,
+    second: &Attempt,
+) -> Vec<Clause> {
+    let over_ns = first.beliefs.last().map(|belief| belief.to_ns);
+    let believed = second.delivered.map(|(at, _)| at);
+    if let (Some(over_ns), Some(granted)) = (over_ns, believed)
+        && over_ns <= granted.at_ns
+    {
+        return after_the_lease(timeline, violation, first, second, over_ns);
+    }
+    let at_ns = believed.map_or(violation.from_ns, |granted| granted.at_ns);
+    shared_nodes(timeline, first, second, at_ns)
+}
+
+/// Explains an overlap in which the earlier lease was already over while its holder was in its
+/// section.
+fn after_the_lease(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    first: &Attempt,
+    second: &Attempt,
+    over_ns: u64,
+) -> Vec<Clause> {
+    let mut told = end_of_the_lease(timeline, violation, first, over_ns);
+    if let Some((granted, _)) = second.delivered {
+        let (other, l2) = (timeline.client_name(second.id.client), timeline.name(second.id));
+        let at = text::instant(granted.at_ns);
+        told.push(Clause::at(granted, format!("{other} was correctly granted {l2} at {at}")));
+    }
+    told.extend(section_all_the_same(timeline, violation, first));
+    told
+}
+
+/// Explains why a section went on without its lease.
+pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let Some(first) = timeline.attempt(violation.first) else { return Vec::new() };
+    let ends = first.beliefs.iter().map(|belief| belief.to_ns);
+    let over_ns = ends.filter(|&to_ns| to_ns <= violation.from_ns).max();
+    let over_ns = over_ns.unwrap_or(violation.from_ns);
+    let mut told = end_of_the_lease(timeline, violation, first, over_ns);
+    told.extend(section_all_the_same(timeline, violation, first));
+    told
+}
+
+/// Tells the last check of a lease, the stop that prevented another check, and the end of the
+/// lease.
+fn end_of_the_lease(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    lease: &Attempt,
+    over_ns: u64,
+) -> Vec<Clause> {
+    let mut told = Vec::new();
+    let (name, client) = (timeline.name(lease.id), timeline.client_name(lease.id.client));
+    let mut looks = lease.looks.iter().rev();
+    if let Some((look, _)) = looks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
+        let at = text::instant(look.at_ns);
+        told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
+    }
+    if let Some(stop) = stop_before(timeline, lease.id, violation.from_ns) {
+        let host = timeline.scenario.client_host(lease.id.client);
+        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
+        let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+            Some(trouble) => faults::because(timeline.scenario, trouble),
+            None => format!("{client} was {} from {}", stop.why.word(), text::instant(from_ns)),
+        };
+        told.push(Clause::at(stop.from, because));
+    }
+    told.push(Clause::new(format!("{name} was over at {}", text::instant(over_ns))));
+    told
+}
+
+fn section_all_the_same(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    lease: &Attempt,
+) -> Option<Clause> {
+    let section = lease.sections.iter().find(|it| it.to_ns > violation.from_ns)?;
+    let client = timeline.client_name(lease.id.client);
+    let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
+    Some(Clause::new(format!("{client} was nevertheless in its section from {from} to {to}")))
+}

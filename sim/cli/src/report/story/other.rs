@@ -1,0 +1,253 @@
+//! Stories of the properties that are not about two overlapping intervals.
+
+use lock_judge::history::{AttemptId, EventKind, Writer};
+use lock_judge::oracle::Violation;
+use lock_judge::scenario::Family;
+use lock_judge::scenario::Property;
+use lock_judge::text;
+
+use super::continuity::made_again;
+use super::{Clause, because, stop_before};
+use crate::report::timeline::{Extension, Timeline, Write};
+use crate::report::{faults, words};
+
+/// Returns the headline, and the clauses that explain it.
+pub(super) fn tell(
+    timeline: &Timeline<'_>,
+    property: Property,
+    violation: &Violation,
+) -> (String, Vec<Clause>) {
+    let at = text::instant(violation.from_ns);
+    let until = text::instant(violation.to_ns);
+    let first = timeline.name(violation.first);
+    let client = timeline.client_name(violation.first.client);
+    let resource = &timeline.scenario.lock.resource;
+    let node = violation.node.map_or("a node", |node| timeline.node_name(node));
+    match property {
+        Property::NoLostUpdate | Property::FencedOrder => resource_writes(timeline, violation),
+        Property::OwnerOnly => {
+            let headline = format!("a command changed another attempt’s key on {node} at {at}");
+            (headline, touched(timeline, violation))
+        }
+        Property::Continuity => (
+            format!("{first} was extended at {until} although another lease was granted at {at}"),
+            vec![],
+        ),
+        Property::SoundGrant => {
+            let extended = unsound_extension(timeline, violation);
+            let what = if extended.is_some() { "extension" } else { "grant" };
+            let headline = format!("{client}’s {what} of “{resource}” at {at} was unsound");
+            (headline, extended.unwrap_or_else(|| unsound(timeline, violation.first)))
+        }
+        Property::SectionWithinLease => {
+            let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
+            let headline = format!(
+                "{client} worked on “{resource}” for {length} without a lease (true time {at} to \
+                 {until})"
+            );
+            (headline, because::exposure(timeline, violation))
+        }
+        Property::Tidy => {
+            let headline = format!("{node} still holds a key of {first} at {at}");
+            (headline, left_behind(timeline, violation))
+        }
+        Property::DeadlockFree => {
+            let headline = format!(
+                "{client} kept trying from {at} to {until}, and no client was granted “{resource}”"
+            );
+            (headline, standing(timeline, violation.to_ns))
+        }
+        Property::FaultTolerant => {
+            let headline = format!("{first} should have been granted by {until}, but was not");
+            (headline, refused(timeline, violation.first))
+        }
+        Property::SoundRefusal => {
+            let headline =
+                format!("{first} was refused as taken by {until}, but nobody had the lock");
+            (headline, refused(timeline, violation.first))
+        }
+        Property::MutualExclusion | Property::ExclusiveSection => {
+            (format!("{first} overlaps another lease at {at}"), Vec::new())
+        }
+    }
+}
+
+fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+    let at = text::instant(violation.from_ns);
+    let applied = |write: &&Write| matches!(write.arrived, Some((_, Ok(_))));
+    let mut told = Vec::new();
+    let second = violation.second.unwrap_or(violation.first);
+    let ids = [violation.first, second];
+    let mut writes: Vec<&Write> = timeline
+        .writes
+        .iter()
+        .filter(applied)
+        .filter(|write| ids.contains(&write.attempt))
+        .filter(|write| write.arrived.is_some_and(|(at, _)| at.at_ns <= violation.to_ns))
+        .collect();
+    writes.sort_by_key(|write| write.arrived.map(|(at, _)| at.event));
+    let late = writes.last().map_or(violation.first, |write| write.attempt);
+    if let Some(stop) = stop_before(timeline, late, violation.from_ns) {
+        let host = timeline.scenario.client_host(late.client);
+        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
+        if let Some(trouble) = faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+            let because = faults::because(timeline.scenario, trouble);
+            told.push(Clause::at(trouble.began, because));
+        }
+    }
+    told.extend(
+        writes.iter().rev().take(4).rev().filter_map(|write| applied_write(timeline, write)),
+    );
+    let headline = format!(
+        "the resource applied a write of {} at {at}, out of order",
+        timeline.client_name(late.client)
+    );
+    (headline, told)
+}
+
+fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
+    let (moment, Ok(version)) = write.arrived? else { return None };
+    let who = timeline.client_name(write.attempt.client);
+    let lease = timeline.name(write.attempt);
+    let (sent, at) = (text::instant(write.sent.at_ns), text::instant(moment.at_ns));
+    let token = match write.fencing_token {
+        0 => String::new(),
+        token => format!(", token {token}"),
+    };
+    let based_on = match write.based_on {
+        u32::MAX => String::new(),
+        version => format!(", computed from version {version}"),
+    };
+    let told = format!(
+        "{who}’s write under {lease}, sent at {sent}{based_on}{token}, was applied at {at} as \
+         version {version}"
+    );
+    Some(Clause::at(moment, told))
+}
+
+fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let events = timeline.events.iter().enumerate();
+    let mut told = Vec::new();
+    for (event, it) in events.filter(|(_, it)| it.at_ns == violation.from_ns) {
+        let EventKind::Executed { attempt, node, changed: true, before, op, .. } = it.kind else {
+            continue;
+        };
+        if before == Writer::Nobody || before == Writer::Attempt(attempt) {
+            continue;
+        }
+        told.push(Clause {
+            text: format!(
+                "{}’s {} reached {} at {} and changed the key of {}",
+                timeline.name(attempt),
+                crate::report::words::op(op),
+                timeline.node_name(node),
+                text::instant(it.at_ns),
+                timeline.writer_name(before)
+            ),
+            event: Some(event),
+        });
+    }
+    told
+}
+
+fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
+    let name = timeline.name(id);
+    let counted = text::list(&timeline.nodes_of(attempt.counted));
+    let votes = text::count(attempt.counted.count().into(), "vote");
+    let told = format!("{name} counted {counted}: {votes}, {} needed", attempt.needed);
+    let mut told = vec![Clause::at(attempt.began, told)];
+    let Some((decided, t2_local_ns)) = attempt.decided else { return told };
+    let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
+    let given_up_ns = elapsed_ns.saturating_add(attempt.drift_ns);
+    if attempt.ttl_ns <= given_up_ns {
+        let (ttl, elapsed) = (text::length(attempt.ttl_ns), text::length(elapsed_ns));
+        let drift = text::length(attempt.drift_ns);
+        told.push(Clause::at(
+            decided,
+            format!(
+                "at T2 the lease had no validity left: TTL {ttl} − {elapsed} elapsed − {drift} for drift \
+                 is not positive"
+            ),
+        ));
+    }
+    told
+}
+
+/// Explains why an extension was unsound. Returns `None` if the violation is about a grant.
+fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Clause>> {
+    let attempt = timeline.attempt(violation.first)?;
+    let is_meant =
+        |round: &&Extension| round.extended.is_some_and(|(at, _)| at.at_ns == violation.from_ns);
+    let round = attempt.extensions.iter().find(is_meant)?;
+    let (settled, counted) = round.extended?;
+    let votes = text::count(counted.count().into(), "vote");
+    let nodes = match timeline.nodes_of(counted).as_slice() {
+        [] => String::from("no node"),
+        names => text::list(names),
+    };
+    let (begun, needed) = (text::instant(round.began.at_ns), attempt.needed);
+    let told =
+        format!("the extension’s T1 was {begun}; it counted {nodes}: {votes}, {needed} needed");
+    let mut clauses = vec![Clause::at(round.began, told)];
+    let over = attempt.beliefs.iter().rfind(|it| it.to_ns <= settled.at_ns);
+    if let Some(over) = over {
+        let (over, at) = (text::instant(over.to_ns), text::instant(settled.at_ns));
+        let told =
+            format!("the lease was over at {over}, before the extension was decided at {at}");
+        clauses.push(Clause::at(settled, told));
+    }
+    clauses.extend(made_again(timeline, attempt, settled, counted));
+    Some(clauses)
+}
+
+fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(violation.first) else { return Vec::new() };
+    let mut told = Vec::new();
+    if let Some((at, how)) = attempt.settled {
+        let when = text::instant(at.at_ns);
+        told.push(Clause::at(at, format!("the attempt was {} at {when}", words::settled(how))));
+    }
+    if let Some(at) = attempt.released {
+        told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
+    }
+    if let Some(key) = violation.node.and_then(|node| timeline.key_of(attempt.id, node)) {
+        let at = text::instant(key.set.at_ns);
+        let end = match key.ended {
+            Some(ended) => format!("until {}", text::instant(ended.moment.at_ns)),
+            None => String::from("to the end of the run"),
+        };
+        let node = timeline.node_name(key.node);
+        told.push(Clause::at(key.set, format!("its key was on {node} from {at} {end}")));
+    }
+    told
+}
+
+/// Lists the keys that exist at an instant and so prevent a grant.
+fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
+    let there = timeline.keys.iter().filter(|key| {
+        key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)
+    });
+    let clause = |key: &crate::report::timeline::Key| {
+        let (node, whose) = (timeline.node_name(key.node), timeline.writer_name(key.writer));
+        let since = text::instant(key.set.at_ns);
+        let due = match key.expected_ns {
+            Some(due_ns) => format!("due to end at {}", text::instant(due_ns)),
+            None => String::from("without an expiry"),
+        };
+        Clause::at(key.set, format!("{node} holds a key of {whose} since {since}, {due}"))
+    };
+    there.map(clause).collect()
+}
+
+fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+    let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
+    let began = text::instant(attempt.began.at_ns);
+    let how = match attempt.settled {
+        Some((at, how)) => {
+            format!("was settled at {}: {}", text::instant(at.at_ns), words::settled(how))
+        }
+        None => String::from("was never settled"),
+    };
+    vec![Clause::at(attempt.began, format!("it began at {began} and {how}"))]
+}

@@ -1,0 +1,368 @@
+//! Reads a history event by event.
+
+use std::collections::BTreeMap;
+
+use lock_judge::history::{
+    AttemptId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
+};
+use lock_judge::scenario::Scenario;
+
+use super::{
+    Absence, AbsenceKind, Attempt, Command, Extension, FaultWindow, Interval, Key, KeyEnded,
+    Moment, Timeline, Write, belief,
+};
+
+pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<'a> {
+    let mut reader = Reader {
+        commands: BTreeMap::new(),
+        entered: BTreeMap::new(),
+        timeline: Timeline {
+            scenario,
+            events,
+            attempts: Vec::new(),
+            keys: Vec::new(),
+            commands: Vec::new(),
+            writes: Vec::new(),
+            absences: Vec::new(),
+            fault_windows: Vec::new(),
+            clocks: BTreeMap::new(),
+            end_ns: events.last().map_or(0, |event| event.at_ns),
+            granted: Vec::new(),
+            clients: 0,
+        },
+    };
+    for (place, event) in events.iter().enumerate() {
+        reader.event(Moment { at_ns: event.at_ns, event: place }, event.kind);
+    }
+    reader.finish()
+}
+
+struct Reader<'a> {
+    timeline: Timeline<'a>,
+    /// Index of each command by its number.
+    commands: BTreeMap<u32, usize>,
+    /// Instant at which the holder of each attempt entered its section; only sections that have not
+    /// ended.
+    entered: BTreeMap<AttemptId, u64>,
+}
+
+impl<'a> Reader<'a> {
+    fn event(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::Clock { host, clock, local_ns, rate_ppb } => {
+                let segment = Segment { true_ns: at.at_ns, local_ns, rate_ppb };
+                self.timeline.clocks.entry((host, clock)).or_default().push(segment);
+            }
+            EventKind::FaultBegan { fault } => {
+                let trouble = FaultWindow { fault, began: at, ended: None };
+                self.timeline.fault_windows.push(trouble);
+            }
+            EventKind::FaultEnded { fault } => {
+                let mut open = self.timeline.fault_windows.iter_mut().rev();
+                if let Some(trouble) = open.find(|it| it.fault == fault) {
+                    trouble.ended.get_or_insert(at);
+                }
+            }
+            EventKind::NodeUp { .. }
+            | EventKind::NodeDown { .. }
+            | EventKind::NodeStalled { .. }
+            | EventKind::NodeUnstalled { .. }
+            | EventKind::Stopped { .. }
+            | EventKind::Continued { .. }
+            | EventKind::Killed { .. } => self.presence(at, kind),
+            EventKind::Written { .. }
+            | EventKind::Executed { .. }
+            | EventKind::Delivered { .. }
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. } => self.command(at, kind),
+            EventKind::WriteSent { .. }
+            | EventKind::WriteApplied { .. }
+            | EventKind::WriteRejected { .. } => self.write(at, kind),
+            other => self.attempt(at, other),
+        }
+    }
+
+    fn presence(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::NodeDown { node, power } => self.away(node.first_host(), dead(power), at),
+            EventKind::NodeStalled { node } => {
+                self.away(node.first_host(), AbsenceKind::Stalled, at)
+            }
+            EventKind::Stopped { host, suspended } => {
+                let why = if suspended { AbsenceKind::Suspended } else { AbsenceKind::Stopped };
+                self.away(host, why, at);
+            }
+            EventKind::Killed { host, power } => {
+                self.away(host, dead(power), at);
+                self.leave_all(host, at.at_ns);
+            }
+            EventKind::NodeUp { node, .. } | EventKind::NodeUnstalled { node } => {
+                self.back(node.first_host(), at);
+            }
+            EventKind::Continued { host } => self.back(host, at),
+            _ => {}
+        }
+    }
+
+    fn away(&mut self, host: HostId, why: AbsenceKind, from: Moment) {
+        self.timeline.absences.push(Absence { host, why, from, to: None });
+    }
+
+    fn back(&mut self, host: HostId, at: Moment) {
+        let mut last = self.timeline.absences.iter_mut().rev();
+        if let Some(away) = last.find(|away| away.host == host && away.to.is_none()) {
+            away.to = Some(at);
+        }
+    }
+
+    fn leave_all(&mut self, host: HostId, at_ns: u64) {
+        let scenario = self.timeline.scenario;
+        let of_host = |id: &AttemptId| scenario.client_host(id.client) == host;
+        let gone: Vec<AttemptId> = self.entered.keys().copied().filter(of_host).collect();
+        gone.into_iter().for_each(|id| self.leave(id, at_ns));
+    }
+
+    fn leave(&mut self, id: AttemptId, to_ns: u64) {
+        if let Some(from_ns) = self.entered.remove(&id) {
+            self.with(id, |attempt| attempt.sections.push(Interval { from_ns, to_ns }));
+        }
+    }
+
+    fn command(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::Written { command, attempt, node, op } => {
+                self.commands.insert(command, self.timeline.commands.len());
+                self.timeline.commands.push(Command {
+                    attempt,
+                    node,
+                    op,
+                    written: at,
+                    executed: None,
+                    delivered: None,
+                });
+            }
+            EventKind::Executed { command, node, op, answer, changed, after, .. } => {
+                self.with_command(command, |it| it.executed = Some((at, answer)));
+                let retimes = matches!(op, OpKind::Expire | OpKind::Extend);
+                match after {
+                    Writer::Nobody => {}
+                    _ if !changed => {}
+                    _ if retimes => self.key_retimed(at, node, after),
+                    _ => self.key_set(at, node, after),
+                }
+            }
+            EventKind::Delivered { command, .. } => {
+                self.with_command(command, |it| it.delivered = Some(at));
+            }
+            EventKind::KeyReturned { node, writer, .. } => {
+                let (ended, expected_ns) = (None, None);
+                self.timeline.keys.push(Key { node, writer, set: at, ended, expected_ns });
+            }
+            EventKind::KeyEnded { node, cause, by, .. } => {
+                let ended = KeyEnded { moment: at, cause, by };
+                let mut open = self.timeline.keys.iter_mut().rev();
+                if let Some(key) = open.find(|key| key.node == node) {
+                    key.ended.get_or_insert(ended);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn with_command(&mut self, number: u32, change: impl FnOnce(&mut Command)) {
+        if let Some(&place) = self.commands.get(&number) {
+            change(&mut self.timeline.commands[place]);
+        }
+    }
+
+    fn key_set(&mut self, at: Moment, node: NodeId, writer: Writer) {
+        let expected_ns = self.expected_ns(at, writer);
+        self.timeline.keys.push(Key { node, writer, set: at, ended: None, expected_ns });
+    }
+
+    fn key_retimed(&mut self, at: Moment, node: NodeId, writer: Writer) {
+        let expected_ns = self.expected_ns(at, writer);
+        let mut keys = self.timeline.keys.iter_mut().rev();
+        if let Some(key) = keys.find(|key| key.node == node && key.ended.is_none()) {
+            key.expected_ns = expected_ns;
+        }
+    }
+
+    /// Returns the end of a key of `writer` whose expiry is set at `at`.
+    fn expected_ns(&self, at: Moment, writer: Writer) -> Option<u64> {
+        let Writer::Attempt(id) = writer else { return None };
+        let attempt = self.timeline.attempt(id)?;
+        let ttl_ns = attempt.extensions.last().map_or(attempt.ttl_ns, |round| round.ttl_ns);
+        at.at_ns.checked_add(ttl_ns)
+    }
+
+    fn write(&mut self, at: Moment, kind: EventKind) {
+        let arrived = match kind {
+            EventKind::WriteSent { attempt, write, based_on, fencing_token } => {
+                self.timeline.writes.push(Write {
+                    attempt,
+                    number: write,
+                    sent: at,
+                    based_on,
+                    fencing_token,
+                    arrived: None,
+                });
+                return;
+            }
+            EventKind::WriteApplied { write, version, .. } => (write, Ok(version)),
+            EventKind::WriteRejected { write, why, .. } => (write, Err(why)),
+            _ => return,
+        };
+        let mut sent = self.timeline.writes.iter_mut().rev();
+        if let Some(write) = sent.find(|write| write.number == arrived.0) {
+            write.arrived = Some((at, arrived.1));
+        }
+    }
+
+    fn attempt(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::AttemptBegan { attempt, clock, t1_local_ns, ttl_ns, drift_ns, needed } => {
+                let mut began = blank(attempt, at);
+                began.clock = clock;
+                (began.t1_local_ns, began.needed) = (t1_local_ns, needed);
+                (began.ttl_ns, began.drift_ns) = (ttl_ns, drift_ns);
+                self.timeline.attempts.push(began);
+            }
+            EventKind::AttemptSettled { attempt, outcome } => {
+                self.with(attempt, |it| it.settled = Some((at, outcome)));
+            }
+            EventKind::GrantDecided { attempt, counted, t2_local_ns, .. } => {
+                self.with(attempt, |it| {
+                    it.counted = counted;
+                    it.decided = Some((at, t2_local_ns));
+                });
+            }
+            EventKind::GrantDelivered { attempt, deadline_local_ns, fencing_token, .. } => {
+                self.with(attempt, |it| {
+                    it.delivered = Some((at, deadline_local_ns));
+                    it.fencing_token = fencing_token;
+                });
+            }
+            EventKind::ReleaseCalled { attempt } => {
+                self.with(attempt, |it| _ = it.released.get_or_insert(at));
+            }
+            EventKind::LostDelivered { attempt } => {
+                self.with(attempt, |it| _ = it.lost.get_or_insert(at));
+            }
+            EventKind::Looked { attempt, alive } => {
+                self.with(attempt, |it| it.looks.push((at, alive)));
+            }
+            EventKind::SectionEntered { attempt } => {
+                self.entered.insert(attempt, at.at_ns);
+            }
+            EventKind::SectionLeft { attempt } => self.leave(attempt, at.at_ns),
+            other => self.extension(at, other),
+        }
+    }
+
+    fn extension(&mut self, at: Moment, kind: EventKind) {
+        match kind {
+            EventKind::ExtensionBegan { attempt, ttl_ns, .. } => {
+                let (failed, extended, delivered) = (None, None, None);
+                let round = Extension { began: at, ttl_ns, failed, extended, delivered };
+                self.with(attempt, |it| it.extensions.push(round));
+            }
+            EventKind::ExtensionRefused { attempt, why, .. } => {
+                self.with(attempt, |it| it.refusals.push((at, why)));
+            }
+            EventKind::ExtensionSettled { attempt, extended, counted, .. } => {
+                self.with_round(attempt, |round| match extended {
+                    true => round.extended = Some((at, counted)),
+                    false => round.failed = Some(at),
+                });
+            }
+            EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
+                self.with_round(attempt, |round| round.delivered = Some((at, deadline_local_ns)));
+            }
+            _ => {}
+        }
+    }
+
+    fn with_round(&mut self, id: AttemptId, change: impl FnOnce(&mut Extension)) {
+        self.with(id, |attempt| {
+            if let Some(round) = attempt.extensions.last_mut() {
+                change(round);
+            }
+        });
+    }
+
+    fn with(&mut self, id: AttemptId, change: impl FnOnce(&mut Attempt)) {
+        if let Some(attempt) = self.timeline.attempts.iter_mut().rev().find(|it| it.id == id) {
+            change(attempt);
+        }
+    }
+
+    fn finish(mut self) -> Timeline<'a> {
+        let end_ns = self.timeline.end_ns;
+        let inside: Vec<AttemptId> = self.entered.keys().copied().collect();
+        inside.into_iter().for_each(|id| self.leave(id, end_ns));
+
+        let mut timeline = self.timeline;
+        let leases = timeline.attempts.iter().filter(|attempt| attempt.delivered.is_some());
+        timeline.granted = leases.map(|attempt| attempt.id).collect();
+        timeline.clients = drawn_clients(&timeline);
+        for place in 0..timeline.attempts.len() {
+            timeline.attempts[place].beliefs = beliefs_of(&timeline, &timeline.attempts[place]);
+        }
+        timeline
+    }
+}
+
+fn drawn_clients(timeline: &Timeline<'_>) -> usize {
+    let probe = timeline.scenario.probe();
+    let mut probes = timeline.attempts.iter().filter(|attempt| attempt.id.client == probe);
+    let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
+    timeline.scenario.clients.len() + usize::from(in_vain)
+}
+
+fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
+    let Some((delivered, deadline_local_ns)) = attempt.delivered else { return Vec::new() };
+    let host = timeline.scenario.client_host(attempt.id.client);
+    let death = timeline.absences.iter().find(|away| {
+        let dead = matches!(away.why, AbsenceKind::Killed | AbsenceKind::PowerLost);
+        dead && away.host == host && away.from.event > delivered.event
+    });
+    let ends = [attempt.released, attempt.lost, death.map(|away| away.from)];
+    let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min();
+    let segments = timeline.clocks.get(&(host, attempt.clock)).map_or(&[][..], Vec::as_slice);
+    let until_ns = until_ns.unwrap_or(timeline.end_ns);
+    let mut deadlines = vec![(delivered.at_ns, deadline_local_ns)];
+    for (at, deadline_local_ns) in attempt.extensions.iter().filter_map(|it| it.delivered) {
+        let known = deadlines.last().map_or(0, |known| known.1);
+        deadlines.push((at.at_ns, deadline_local_ns.max(known)));
+    }
+    belief::growing(segments, &deadlines, until_ns)
+}
+
+fn dead(power: bool) -> AbsenceKind {
+    if power { AbsenceKind::PowerLost } else { AbsenceKind::Killed }
+}
+
+fn blank(id: AttemptId, began: Moment) -> Attempt {
+    Attempt {
+        id,
+        began,
+        clock: lock_judge::history::ClockKind::default(),
+        t1_local_ns: 0,
+        ttl_ns: 0,
+        drift_ns: 0,
+        needed: 0,
+        counted: NodeIds::EMPTY,
+        decided: None,
+        delivered: None,
+        fencing_token: 0,
+        settled: None,
+        released: None,
+        lost: None,
+        beliefs: Vec::new(),
+        sections: Vec::new(),
+        looks: Vec::new(),
+        extensions: Vec::new(),
+        refusals: Vec::new(),
+    }
+}

@@ -1,0 +1,267 @@
+//! Descriptions of events, for the table of a page.
+
+use lock_judge::history::{
+    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, OpKind, Refusal,
+    Rejection, Settlement, Writer,
+};
+use lock_judge::text;
+
+use super::timeline::Timeline;
+
+/// Name of a command in pictures.
+pub(super) const fn op(op: OpKind) -> &'static str {
+    match op {
+        OpKind::Expire => "EXPIRE",
+        OpKind::Extend => "extend",
+        OpKind::Get => "GET",
+        OpKind::GetSet => "GETSET",
+        OpKind::Introduce => "INFO",
+        OpKind::Look => "look",
+        OpKind::Release => "release",
+        OpKind::Delete => "DEL",
+        OpKind::Set => "SET",
+        OpKind::TimeLeft => "PTTL",
+        OpKind::Wait => "WAIT",
+    }
+}
+
+/// Name of a reply, given the command it replies to.
+pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
+    match (command, answer) {
+        (_, Answer::Error) => "error",
+        (OpKind::Set, Answer::Yes) => "OK",
+        (OpKind::Set, Answer::No) => "nil",
+        (OpKind::Introduce, Answer::Yes) => "info",
+        (OpKind::Get | OpKind::GetSet, Answer::Yes) => "own",
+        (OpKind::Get | OpKind::GetSet, Answer::No) => "not own",
+        (_, Answer::Yes) => "1",
+        (_, Answer::No) => "0",
+    }
+}
+
+const fn key_end(cause: KeyEnd) -> &'static str {
+    match cause {
+        KeyEnd::Command => "deleted",
+        KeyEnd::Evicted => "evicted",
+        KeyEnd::Expired => "expired",
+        KeyEnd::FailedOver => "left behind by a failover",
+        KeyEnd::Flushed => "flushed",
+        KeyEnd::Restarted => "forgotten over a restart",
+    }
+}
+
+/// Describes why an extension was not begun.
+pub(super) const fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Busy => "another extension is under way",
+        Refusal::Lost => "the lease is over",
+        Refusal::TooLong => "the TTL exceeds the longest allowed",
+        Refusal::TooMany => "the limit of extensions is reached",
+        Refusal::Unsupported => "this lock has no extensions",
+        Refusal::WouldShorten => "the lease would not end later",
+    }
+}
+
+/// Name of a clock.
+pub(super) const fn clock(clock: ClockKind) -> &'static str {
+    match clock {
+        ClockKind::Boot => "boot clock",
+        ClockKind::Monotonic => "monotonic clock",
+        ClockKind::Wall => "wall clock",
+    }
+}
+
+/// Returns the host of an event, and a description of the event.
+pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, String) {
+    let node = |node: NodeId| timeline.node_name(node).to_owned();
+    let host = |host| timeline.host_name(host).to_owned();
+    match event.kind {
+        EventKind::Clock { host: whose, clock: kind, rate_ppb, .. } => {
+            let runs = match rate_ppb {
+                0 => String::from("runs true"),
+                -1_000_000_000 => String::from("stands still"),
+                rate => format!("drifts by {}", text::percent(rate / 1_000)),
+            };
+            (host(whose), format!("{}: new reading or rate from here; it {runs}", clock(kind)))
+        }
+        EventKind::NodeUp { node: it, incarnation } => {
+            (node(it), format!("up, incarnation {incarnation}"))
+        }
+        EventKind::NodeDown { node: it, power } => (node(it), down(power)),
+        EventKind::NodeStalled { node: it } => (node(it), String::from("stalled")),
+        EventKind::NodeUnstalled { node: it } => (node(it), String::from("executes again")),
+        EventKind::FailedOver { node: it, host: to } => {
+            (node(it), format!("{} is its master from here", host(to)))
+        }
+        EventKind::Stopped { host: it, suspended } => {
+            (host(it), String::from(if suspended { "suspended" } else { "stopped" }))
+        }
+        EventKind::Continued { host: it } => (host(it), String::from("continues")),
+        EventKind::Killed { host: it, power } => (host(it), down(power)),
+        EventKind::KeyReturned { node: it, writer, .. } => {
+            (node(it), format!("the key of {} is there again", timeline.writer_name(writer)))
+        }
+        EventKind::KeyEnded { node: it, writer, cause, by, .. } => {
+            let by = match by {
+                Writer::Nobody => String::new(),
+                by => format!(" by {}", timeline.writer_name(by)),
+            };
+            let whose = timeline.writer_name(writer);
+            (node(it), format!("the key of {whose} was {}{by}", key_end(cause)))
+        }
+        EventKind::FaultBegan { fault } => {
+            (String::from("—"), fault_name(timeline, fault, "began"))
+        }
+        EventKind::FaultEnded { fault } => {
+            (String::from("—"), fault_name(timeline, fault, "ended"))
+        }
+        EventKind::Healed { .. } => {
+            (String::from("—"), String::from("every fault that has an end has ended"))
+        }
+        EventKind::Ended => (String::from("—"), String::from("the run is over")),
+        EventKind::Executed { node: it, attempt, op: command, answer: told, after, .. } => {
+            let whose = timeline.name(attempt);
+            let key = match after {
+                Writer::Nobody => String::from("no key now"),
+                after => format!("key of {}", timeline.writer_name(after)),
+            };
+            let told = answer(command, told);
+            (node(it), format!("executes {} of {whose} → {told}; {key}", op(command)))
+        }
+        of_client => of_attempt(timeline, of_client),
+    }
+}
+
+fn down(power: bool) -> String {
+    String::from(if power { "loses power" } else { "killed" })
+}
+
+fn fault_name(timeline: &Timeline<'_>, fault: FaultId, what: &str) -> String {
+    match timeline.scenario.fault(fault) {
+        Some(known) => format!("fault `{}` {what}: {}", known.id, known.kind.summary()),
+        None => format!("fault {fault} {what}"),
+    }
+}
+
+fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: ClientId| timeline.client_name(client).to_owned();
+    let node = |node: NodeId| timeline.node_name(node);
+    match kind {
+        EventKind::Eligible { client: whose, node: it, from_local_ns } => {
+            let told = match from_local_ns {
+                0 => format!("counts {}’s votes", node(it)),
+                u64::MAX => format!("never counts {}’s votes", node(it)),
+                _ => format!("keeps {} in quarantine", node(it)),
+            };
+            (client(whose), told)
+        }
+        EventKind::GaveUp { client: whose } => (client(whose), String::from("gives up: no lease")),
+        EventKind::AttemptBegan { attempt, ttl_ns, .. } => {
+            let ttl = match ttl_ns {
+                u64::MAX => String::from("no expiry"),
+                ns => format!("TTL {}", text::length(ns)),
+            };
+            let told = format!("attempt {} begins: T1, {ttl}", attempt.number);
+            (client(attempt.client), told)
+        }
+        EventKind::Written { attempt, node: it, op: command, .. } => {
+            let told =
+                format!("writes {} of {} to {}", op(command), timeline.name(attempt), node(it));
+            (client(attempt.client), told)
+        }
+        EventKind::Delivered { attempt, node: it, op: command, answer: told, .. } => {
+            let told = answer(command, told);
+            let whose = timeline.name(attempt);
+            (
+                client(attempt.client),
+                format!("receives {told} from {} for {} of {whose}", node(it), op(command)),
+            )
+        }
+        EventKind::AttemptSettled { attempt, outcome } => {
+            let told = format!("attempt {}: {}", attempt.number, settled(outcome));
+            (client(attempt.client), told)
+        }
+        EventKind::GrantDecided { attempt, counted, .. } => {
+            let nodes = text::list(&timeline.nodes_of(counted));
+            let told = format!("decides: {} granted, counting {nodes}", timeline.name(attempt));
+            (client(attempt.client), told)
+        }
+        EventKind::GrantDelivered { attempt, .. } => {
+            (client(attempt.client), format!("holds {}", timeline.name(attempt)))
+        }
+        EventKind::ExtensionBegan { attempt, round, ttl_ns, .. } => {
+            let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
+            (client(attempt.client), format!("extension {round} of {whose} begins: T1, TTL {ttl}"))
+        }
+        EventKind::ExtensionRefused { attempt, ttl_ns, why } => {
+            let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
+            let told = format!("begins no extension of {whose} to TTL {ttl}: {}", refusal(why));
+            (client(attempt.client), told)
+        }
+        EventKind::ExtensionSettled { attempt, round, extended, counted, .. } => {
+            let nodes = text::list(&timeline.nodes_of(counted));
+            let what = if extended { format!("done, counting {nodes}") } else { "failed".into() };
+            let whose = timeline.name(attempt);
+            (client(attempt.client), format!("extension {round} of {whose}: {what}"))
+        }
+        EventKind::ExtensionDelivered { attempt, .. } => {
+            (client(attempt.client), format!("holds the extended {}", timeline.name(attempt)))
+        }
+        EventKind::ReleaseCalled { attempt } => {
+            (client(attempt.client), format!("releases {}", timeline.name(attempt)))
+        }
+        EventKind::LostDelivered { attempt } => {
+            (client(attempt.client), format!("learns that {} is over", timeline.name(attempt)))
+        }
+        EventKind::Looked { attempt, alive } => {
+            let told = if alive { "valid" } else { "over" };
+            (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
+        }
+        other => of_section(timeline, other),
+    }
+}
+
+fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: ClientId| timeline.client_name(client).to_owned();
+    let store = || String::from("store");
+    match kind {
+        EventKind::SectionEntered { attempt } => {
+            (client(attempt.client), format!("enters its section under {}", timeline.name(attempt)))
+        }
+        EventKind::SectionLeft { attempt } => {
+            (client(attempt.client), format!("leaves its section under {}", timeline.name(attempt)))
+        }
+        EventKind::ReadDone { attempt, version } => {
+            (client(attempt.client), format!("has read version {version}"))
+        }
+        EventKind::WriteSent { attempt, write, .. } => {
+            let told = format!("sends write {write} under {}", timeline.name(attempt));
+            (client(attempt.client), told)
+        }
+        EventKind::WriteApplied { attempt, write, version, .. } => {
+            let whose = timeline.name(attempt);
+            (store(), format!("applies write {write} of {whose} as version {version}"))
+        }
+        EventKind::WriteRejected { attempt, write, why } => {
+            let why = match why {
+                Rejection::StaleToken => "stale token",
+                Rejection::NotOwner => "not the owner",
+            };
+            (store(), format!("refuses write {write} of {}: {why}", timeline.name(attempt)))
+        }
+        _ => (String::new(), String::new()),
+    }
+}
+
+/// Describes the outcome of an attempt.
+pub(super) const fn settled(how: Settlement) -> &'static str {
+    match how {
+        Settlement::Cancelled => "cancelled by its caller",
+        Settlement::Granted => "granted",
+        Settlement::Quarantined => "refused: too many nodes were in quarantine",
+        Settlement::Split => "refused: the votes were split",
+        Settlement::Taken => "refused: taken by another attempt",
+        Settlement::TooFewNodes => "refused: too few nodes answered",
+        Settlement::TooSlow => "refused: too little validity was left at T2",
+    }
+}

@@ -1,0 +1,40 @@
+//! The scenario: the clients' steps, the faults, and the expected verdicts.
+//!
+//! [`Scenario`] is both the file format and the type that a Rust program builds. A file may
+//! describe several cases; each [`Case`] holds the scenario with that case's settings applied,
+//! ready to run. [`File::cases`] expands a file into its cases, and every error comes back in
+//! [`Problems`] with file, line and column.
+
+mod cases;
+mod check;
+mod expect;
+mod file;
+#[cfg(test)]
+mod fuzz;
+mod model;
+mod names;
+mod problem;
+mod source;
+mod span;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use cases::CASES_MAX;
+pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
+pub use expect::{Expectation, Property, Verdict};
+pub use file::File;
+pub use model::{
+    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Checks, Client, ClockBy,
+    ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends,
+    Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts, LinkSpec,
+    Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Replica,
+    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
+    Time, WhichAttempt, Write,
+};
+pub use names::{OWN_CONNECTIONS, SUBJECTS, WORKER, is_name, nearest, slug};
+pub use problem::{Problem, Problems};
+pub use source::{Override, TEXT_MAX};
+pub use span::{SeedRange, SignedSpan, Span, SpanRange};
+
+pub use crate::ids::{CLIENTS_MAX, NODES_MAX};

@@ -1,0 +1,193 @@
+//! Rules about the faults.
+
+mod server;
+
+use super::{Check, FAULTS_MAX};
+use crate::scenario::model::{
+    At, AttemptPoint, AttemptStep, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts,
+    WhichAttempt,
+};
+use crate::scenario::names;
+use crate::scenario::span::Span;
+
+impl Check<'_> {
+    pub(super) fn faults(&mut self) {
+        let faults = &self.scenario.faults;
+        if faults.len() > FAULTS_MAX {
+            let message = format!("{} faults are too many", faults.len());
+            let at = format!("fault.{FAULTS_MAX}");
+            self.wrong(&at, &message, &format!("expected at most {FAULTS_MAX}"));
+        }
+        for (place, fault) in faults.iter().enumerate() {
+            let at = format!("fault.{place}");
+            let id = format!("{at}.id");
+            self.name(&id, &fault.id);
+            if faults[..place].iter().any(|other| other.id == fault.id) {
+                let message = format!("two faults have the name `{}`", fault.id);
+                self.wrong(&id, &message, "expected another name");
+            }
+            self.times(&at, fault);
+            self.kind(&format!("{at}.{}", fault.kind.descriptor().name), fault);
+        }
+    }
+
+    fn times(&mut self, at: &str, fault: &Fault) {
+        let Descriptor { name, ends, .. } = fault.kind.descriptor();
+        let given = fault.until.map(|_| "until").or(fault.lasts.map(|_| "lasts"));
+        match (ends, given) {
+            (Ends::Never, Some(key)) => {
+                let message = format!("`{name}` is instantaneous and has no end");
+                self.wrong_key(&format!("{at}.{key}"), &message, "remove this key");
+                return;
+            }
+            (Ends::Always, None) => {
+                let message = format!("`{name}` needs an end");
+                self.wrong_key(&format!("{at}.{name}"), &message, "add `until`");
+            }
+            _ => {}
+        }
+        if let Some(until) = fault.until {
+            self.span(&format!("{at}.until"), until);
+        }
+        if let Some(lasts) = fault.lasts {
+            self.positive(&format!("{at}.lasts"), lasts);
+        }
+        match &fault.at {
+            At::Time(begin) => {
+                self.span(&format!("{at}.at"), *begin);
+                if fault.lasts.is_some() {
+                    let message = "`lasts` is for faults that begin at a step of an attempt";
+                    self.wrong_key(&format!("{at}.lasts"), message, "expected `until`, a time");
+                }
+                if fault.until.is_some_and(|until| until <= *begin) {
+                    let expected = format!("expected a time after {begin}");
+                    self.wrong(&format!("{at}.until"), "`until` is not after `at`", &expected);
+                }
+            }
+            At::Point(point) => {
+                if fault.until.is_some() {
+                    let message = "`until` is for faults that begin at a time";
+                    self.wrong_key(&format!("{at}.until"), message, "expected `lasts`, a duration");
+                }
+                self.point(&format!("{at}.at"), point);
+            }
+        }
+    }
+
+    fn point(&mut self, at: &str, point: &AttemptPoint) {
+        self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
+        let attempt = format!("{at}.attempt");
+        let is_granted =
+            matches!(point.before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
+        match point.attempt {
+            WhichAttempt::Nth(0) => {
+                self.wrong(&attempt, "attempts count from 1", "expected 1 or more");
+            }
+            WhichAttempt::Granted if !is_granted => {
+                let message = "this step precedes the grant";
+                let expected = "only with `deliver`, `look` and `enter`";
+                self.wrong(&attempt, message, expected).help =
+                    Some(String::from("`any` means the first attempt that reaches the step"));
+            }
+            WhichAttempt::Any | WhichAttempt::Granted | WhichAttempt::Nth(_) => {}
+        }
+        let Some(node) = &point.node else { return };
+        let at = format!("{at}.node");
+        self.host(&at, node, Hosts::Nodes);
+        if !matches!(point.before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply) {
+            let message = "this step has no node";
+            let expected = "only with `write`, `execute` and `reply`";
+            self.wrong_key(&at, message, expected);
+        }
+    }
+
+    fn kind(&mut self, at: &str, fault: &Fault) {
+        let host = format!("{at}.host");
+        match &fault.kind {
+            FaultKind::Partition(it) => {
+                let [first, second] = &it.between;
+                return self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
+            }
+            FaultKind::Delay(it) => {
+                self.groups(at, [&it.from, &it.to], ["from", "to"]);
+                return self.positive(&format!("{at}.by"), it.by);
+            }
+            FaultKind::Failover(it) => return self.failover(at, it),
+            _ => self.hosts(&host, &fault.kind),
+        }
+        match &fault.kind {
+            FaultKind::Attach(it) => self.attaching(&host, &it.host),
+            FaultKind::ClockJump(it) => self.clock_by(at, it),
+            FaultKind::ClockRate(it) => self.rate(&format!("{at}.ppm"), it.ppm),
+            FaultKind::ClockSlew(it) => {
+                self.clock_by(at, it);
+                self.slew(&format!("{at}.by"), fault, it);
+            }
+            FaultKind::Demote(it) => self.demotion(at, it),
+            FaultKind::Flush(it) => self.flush(at, it),
+            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+                self.restarting(at, fault, it);
+            }
+            FaultKind::Snapshot(it) if fault.enabled => self.loads_snapshots(&host, &it.host),
+            FaultKind::Swap(it) => self.swap(at, it),
+            _ => {}
+        }
+    }
+
+    /// Checks that every host of the fault is known, and that none is named twice.
+    fn hosts(&mut self, at: &str, kind: &FaultKind) {
+        let (names, which) = (kind.hosts(), kind.descriptor().hosts);
+        let place = |place: usize| match names.len() {
+            1 => at.to_owned(),
+            _ => format!("{at}.{place}"),
+        };
+        if names.is_empty() {
+            self.wrong(at, "the list of hosts is empty", "expected at least one name");
+        }
+        for (number, name) in names.iter().enumerate() {
+            self.host(&place(number), name, which);
+            if names[..number].contains(name) {
+                let message = format!("`{name}` is listed twice");
+                self.wrong(&place(number), &message, "expected each host once");
+            }
+        }
+    }
+
+    fn failover(&mut self, at: &str, it: &Failover) {
+        self.host(&format!("{at}.node"), &it.node, Hosts::Nodes);
+        let replicas = self.scenario.cluster.replicas.iter();
+        let own = replicas.filter(|replica| replica.of == it.node).map(|it| it.id.as_str());
+        let candidates: Vec<&str> = own.chain([it.node.as_str()]).collect();
+        if !candidates.contains(&it.to.as_str()) {
+            let help = names::suggestion(&it.to, candidates);
+            let message = format!("`{}` cannot replace `{}`", it.to, it.node);
+            let expected = "expected a replica of the node, or the node itself";
+            self.wrong(&format!("{at}.to"), &message, expected).help = help;
+        }
+        for (place, client) in it.told.iter().flatten().enumerate() {
+            self.host(&format!("{at}.told.{place}"), client, Hosts::Clients);
+        }
+    }
+
+    fn clock_by(&mut self, at: &str, it: &ClockBy) {
+        let by = format!("{at}.by");
+        self.shift(&by, it.by);
+        if it.by.0 == 0 {
+            self.wrong(&by, "the clock does not move", "expected a value other than 0");
+        }
+    }
+
+    /// Checks that the slew keeps the clock's rate within its limits.
+    fn slew(&mut self, at: &str, fault: &Fault, it: &ClockBy) {
+        let length = match fault.at {
+            At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.0)),
+            At::Point(_) => fault.lasts.map(|lasts| lasts.0),
+        };
+        let Some(length) = length.map(Span) else { return };
+        let most = if it.by.0 < 0 { length.0 / 2 } else { length.0 };
+        if it.by.0.unsigned_abs() > most {
+            let message = format!("{} cannot be slewed within {length}", it.by);
+            self.wrong(at, &message, &format!("expected at most {}", Span(most)));
+        }
+    }
+}

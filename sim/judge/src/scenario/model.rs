@@ -1,0 +1,266 @@
+//! The types of a scenario. The doc comment of a field documents the file format for authors.
+
+mod at;
+mod client;
+mod cluster;
+mod fault;
+mod lock;
+
+pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
+pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
+pub use cluster::{
+    ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
+    Server, Start,
+};
+pub use fault::{
+    ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault, FaultKind,
+    Flush, HostNames, Hosts, Lost, Message, OneHost, Partition, Restarting, Stopwatch, Swap, Time,
+};
+pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::expect::{Expectation, Property};
+use super::span::{SeedRange, Span};
+use crate::ids::{ClientId, FaultId, HostId, Id, NodeId};
+
+/// A scenario file, or one of its cases with the settings applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// Version of the format: 1.
+    pub schema: u32,
+    /// Name of the scenario: lower-case words joined by `-`. Must equal the file's stem.
+    pub name: String,
+    /// One line that says what happens.
+    pub title: String,
+    /// Catalogue numbers and families.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Source that first described the scenario.
+    #[serde(default)]
+    pub source: String,
+    /// A paragraph for the report: what to look at, and what it shows.
+    #[serde(default)]
+    pub story: String,
+    /// The masters, the network and the clocks.
+    #[serde(default)]
+    pub cluster: Cluster,
+    /// The lock's parameters, as every client is configured with them.
+    #[serde(default)]
+    pub lock: Lock,
+    /// The protected resource.
+    #[serde(default)]
+    pub store: Store,
+    /// The clients that compete for the lock.
+    #[serde(rename = "client", default)]
+    pub clients: Vec<Client>,
+    /// The faults, in any order.
+    #[serde(rename = "fault", default)]
+    pub faults: Vec<Fault>,
+    /// Seeds and duration of the run.
+    #[serde(default)]
+    pub run: Run,
+    /// The expected verdict of each property. A property that is not named is expected to hold.
+    #[serde(default)]
+    pub expect: BTreeMap<Property, Expectation>,
+    /// Variations of the scenario. Each is a test of its own.
+    #[serde(rename = "case", default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<CaseSpec>,
+    /// Paths, each with a list of values. Every combination of values is a case of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, Vec<toml::Value>>,
+}
+
+/// A variation of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CaseSpec {
+    /// Name that says what the case shows. Its slug is the test's name.
+    pub name: String,
+    /// Paths, each with the value to set there.
+    #[serde(default)]
+    pub set: BTreeMap<String, toml::Value>,
+    /// Expectations that replace the base scenario's.
+    #[serde(default)]
+    pub expect: BTreeMap<Property, Expectation>,
+    /// Paths, each with a list of values. Every combination of values is a case of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, Vec<toml::Value>>,
+}
+
+/// One case, ready to run: a scenario without cases or sweeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Case {
+    /// Slug of the case; `None` for the base scenario.
+    pub slug: Option<String>,
+    /// Name of the case as its author wrote it; `None` for the base scenario.
+    pub name: Option<String>,
+    /// The scenario with the case's settings applied.
+    pub scenario: Scenario,
+    /// Settings from the command line, as `path=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<String>,
+}
+
+impl Case {
+    /// Returns `scenario` or `scenario::case`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match &self.slug {
+            Some(slug) => format!("{}::{slug}", self.scenario.name),
+            None => self.scenario.name.clone(),
+        }
+    }
+}
+
+/// Seeds and duration of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Run {
+    /// The seeds `a..b`; `b` is excluded.
+    pub seeds: SeedRange,
+    /// The seeds on the engine `turmoil`.
+    pub turmoil_seeds: SeedRange,
+    /// Latest end of the run, in true time. The engine computes it if it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// Most commands that all clients together may write in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands_max: Option<u64>,
+    /// Instant by which every acquisition of the clients has ended with a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted_by: Option<Span>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            seeds: SeedRange(0..100),
+            turmoil_seeds: SeedRange(0..2),
+            duration: None,
+            commands_max: None,
+            granted_by: None,
+        }
+    }
+}
+
+impl Scenario {
+    /// Returns the longest TTL that any client uses: `lock.fleet-max-ttl`, or else the largest TTL
+    /// in the file.
+    #[must_use]
+    pub fn fleet_max_ttl(&self) -> Span {
+        let steps = self.clients.iter().flat_map(|client| &client.steps);
+        let extended = steps.filter_map(|step| step.extend?.ttl);
+        let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
+        let longest = own.fold(self.lock.ttl, Ord::max);
+        self.lock.fleet_max_ttl.unwrap_or(longest)
+    }
+
+    /// Returns the number of hosts: nodes, clients, the probe, the store and the replicas.
+    #[must_use]
+    pub fn host_count(&self) -> usize {
+        self.cluster.nodes.len() + self.clients.len() + 2 + self.cluster.replicas.len()
+    }
+
+    /// Returns the nodes.
+    #[must_use]
+    pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        NodeId::first(self.cluster.nodes.len())
+    }
+
+    /// Returns the clients without the probe.
+    #[must_use]
+    pub fn client_ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = ClientId> + ExactSizeIterator + use<> {
+        ClientId::first(self.clients.len())
+    }
+
+    /// Returns the hosts.
+    #[must_use]
+    pub fn host_ids(&self) -> impl DoubleEndedIterator<Item = HostId> + ExactSizeIterator + use<> {
+        HostId::first(self.host_count())
+    }
+
+    /// Returns the probe.
+    #[must_use]
+    pub fn probe(&self) -> ClientId {
+        ClientId::at(self.clients.len())
+    }
+
+    /// Returns the node with this name, if there is one.
+    #[must_use]
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.cluster.nodes.iter().position(|node| node == name).map(NodeId::at)
+    }
+
+    /// Returns the client with this name, if there is one.
+    #[must_use]
+    pub fn client_named(&self, name: &str) -> Option<ClientId> {
+        self.clients.iter().position(|client| client.id == name).map(ClientId::at)
+    }
+
+    /// Returns the client; `None` for the probe.
+    #[must_use]
+    pub fn client(&self, client: ClientId) -> Option<&Client> {
+        self.clients.get(client.index())
+    }
+
+    /// Returns the fault, if there is one.
+    #[must_use]
+    pub fn fault(&self, fault: FaultId) -> Option<&Fault> {
+        self.faults.get(fault.index())
+    }
+
+    /// Returns the host of the client, or of the probe.
+    #[must_use]
+    pub fn client_host(&self, client: ClientId) -> HostId {
+        HostId::at(self.cluster.nodes.len() + client.index())
+    }
+
+    /// Returns the client on `host`, or the probe; `None` if the host is of another kind.
+    #[must_use]
+    pub fn client_on(&self, host: HostId) -> Option<ClientId> {
+        let index = host.index().checked_sub(self.cluster.nodes.len())?;
+        (index <= self.clients.len()).then(|| ClientId::at(index))
+    }
+
+    /// Returns the host of the protected resource.
+    #[must_use]
+    pub fn store_host(&self) -> HostId {
+        HostId::at(self.cluster.nodes.len() + self.clients.len() + 1)
+    }
+
+    /// Returns the host of the replica at `place`.
+    #[must_use]
+    pub fn replica_host(&self, place: usize) -> HostId {
+        HostId::at(self.cluster.nodes.len() + self.clients.len() + 2 + place)
+    }
+
+    /// Returns the name of `host`.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has no such host.
+    #[must_use]
+    pub fn host_name(&self, host: HostId) -> &str {
+        let nodes = self.cluster.nodes.len();
+        match host.index() {
+            place if place < nodes => &self.cluster.nodes[place],
+            place if place < nodes + self.clients.len() => &self.clients[place - nodes].id,
+            place if place == nodes + self.clients.len() => "probe",
+            _ if host == self.store_host() => "store",
+            place => &self.cluster.replicas[place - nodes - self.clients.len() - 2].id,
+        }
+    }
+
+    /// Returns the host called `name`, if there is one.
+    #[must_use]
+    pub fn host_named(&self, name: &str) -> Option<HostId> {
+        self.host_ids().find(|&host| self.host_name(host) == name)
+    }
+}

@@ -1,0 +1,247 @@
+//! The clients, and the steps of their applications.
+
+use core::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::scenario::span::Span;
+
+/// A client process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Client {
+    /// Name of the client.
+    pub id: String,
+    /// Name of the lock client that it runs. `redlock` is ours; `worker` is an external program
+    /// that this simulator does not implement.
+    #[serde(default = "ours")]
+    pub subject: String,
+    /// The client's use of connections; the default depends on the subject. Not allowed for
+    /// `redlock`, `getset` and the PHP class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// TTL of this client; the lock's TTL if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// True if servers push nothing to this client: it lacks the right, or a proxy drops pushes.
+    /// Only for `redlock`; no other subject listens.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deaf: bool,
+    /// Steps of the application, in order. After a failed acquisition the client goes on at the
+    /// next acquisition.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+impl Client {
+    /// Returns true if this is the production client.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.subject == ours()
+    }
+
+    /// Returns true if a refusal of this client, "the lock is taken", claims that somebody else has
+    /// the lock.
+    #[must_use]
+    pub fn says_whose(&self) -> bool {
+        matches!(self.subject.as_str(), "redlock" | "redlock-any-refusal")
+    }
+
+    /// Returns true if every acquisition of this client is `at-once`.
+    #[must_use]
+    pub fn asks_at_once(&self) -> bool {
+        let mut asked = self.steps.iter().filter_map(|step| step.acquire).peekable();
+        asked.peek().is_some() && asked.all(|acquire| acquire.at_once)
+    }
+}
+
+fn ours() -> String {
+    String::from("redlock")
+}
+
+/// A subject's use of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A new connection for every command.
+    FreshPerCommand,
+    /// One connection per node, for all commands.
+    #[default]
+    Pooled,
+    /// One connection per node, and a second one for releases.
+    SecondForRelease,
+}
+
+/// One step of an application: exactly one of the kinds, and optionally its earliest start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Step {
+    /// Earliest start, in true time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Span>,
+    /// Acquire the lock, unless the client already has the lease. A lease that is over is released
+    /// first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acquire: Option<Acquire>,
+    /// Check the lease. If it is over, go on at the next `release`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<Nothing>,
+    /// Check the lease, then enter the critical section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enter: Option<Enter>,
+    /// Read the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Nothing>,
+    /// Write the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Write>,
+    /// Extend the lease, and continue when the result is known. A failed extension leaves the lease
+    /// as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extend: Option<Extend>,
+    /// Leave the section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave: Option<Nothing>,
+    /// Release the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<Nothing>,
+    /// Wait for this long on the client's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Span>,
+    /// Enter the section, stay in it, and leave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+}
+
+/// A step without options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// The limit of an acquisition, and what happens to the lease. At most one of the first four fields
+/// may be given; without any, the client makes one attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Acquire {
+    /// Try until this true time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
+    /// Try for this long on the client's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// Maximum number of attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Do not wait for the current holder, as `try_acquire` does: try again only after a split
+    /// vote, and make at most [`Acquire::AT_ONCE_MOST`] attempts. Only for `redlock`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub at_once: bool,
+    /// Keep the lease alive by extensions for at most this long on the client's clock. Only for
+    /// `redlock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<Span>,
+}
+
+impl Acquire {
+    /// Maximum number of attempts of an acquisition that does not wait.
+    pub const AT_ONCE_MOST: u32 = 5;
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
+}
+
+/// The parameters of an extension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Extend {
+    /// TTL of the keys from the extension on; the client's TTL if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Wait this long on the client's clock before each extension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+    /// Number of extensions, one after the other; default: one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+}
+
+/// The options for entering a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Enter {
+    /// Enter without checking the lease first.
+    pub unchecked: bool,
+}
+
+/// The value to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Write {
+    /// Write a value that does not depend on the value read before.
+    pub blind: bool,
+}
+
+/// Duration of a section. In a file, a time, `until-deadline`, or a table `{ for, or-lost }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The section lasts for a fixed time.
+    For {
+        /// Duration on the client's clock.
+        length: Span,
+        /// True if the section ends earlier when the client learns that the lease is over.
+        or_lost: bool,
+    },
+    /// The section lasts until the client learns that the lease is over.
+    UntilDeadline,
+}
+
+/// The table form of [`Hold::For`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct HoldTable {
+    #[serde(rename = "for")]
+    length: Span,
+    #[serde(default)]
+    or_lost: bool,
+}
+
+impl Serialize for Hold {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            &Self::For { length, or_lost: false } => length.serialize(serializer),
+            &Self::For { length, or_lost } => HoldTable { length, or_lost }.serialize(serializer),
+            Self::UntilDeadline => serializer.serialize_str("until-deadline"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(HoldVisitor)
+    }
+}
+
+struct HoldVisitor;
+
+impl<'de> Visitor<'de> for HoldVisitor {
+    type Value = Hold;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a time such as `2s`, `until-deadline`, or a table with `for`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Hold, E> {
+        if text == "until-deadline" {
+            return Ok(Hold::UntilDeadline);
+        }
+        let wrong = |error| E::custom(format!("{error}, or `until-deadline`"));
+        text.parse().map(|length| Hold::For { length, or_lost: false }).map_err(wrong)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Hold, A::Error> {
+        let table = HoldTable::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        Ok(Hold::For { length: table.length, or_lost: table.or_lost })
+    }
+}

@@ -1,0 +1,145 @@
+//! Names: their syntax, slugs of titles, and suggestions for misspelt names.
+
+/// The lock clients that a scenario can run. The first is ours.
+pub const SUBJECTS: [&str; 46] = [
+    "redlock",
+    "redlock-literal",
+    "redlock-no-step-3",
+    "redlock-wall-clock",
+    "redlock-monotonic-clock",
+    "redlock-one-token",
+    "redlock-quorum-2",
+    "redlock-release-acknowledged",
+    "redlock-no-release",
+    "redlock-no-jitter",
+    "redlock-duration",
+    "setnx",
+    "set-plain-del",
+    "get-then-del",
+    "unique-id",
+    "unique-id-wait",
+    "unique-id-wait-ignored",
+    "lease-service",
+    "lease-service-duration",
+    "counter-on-one-redis",
+    "getset",
+    "php-redlock",
+    "php-redlock-short-timeout",
+    "redlock-aborts-on-error",
+    "redlock-any-refusal",
+    "redlock-connected-quorum",
+    "redlock-counter-max",
+    "redlock-extend-from-reply",
+    "redlock-extend-minority",
+    "redlock-extend-recreates",
+    "redlock-extend-unchecked",
+    "redlock-extend-unlimited",
+    "redlock-extend-unlocks",
+    "redlock-no-node-timeout",
+    "redlock-pxat",
+    "redlock-resends",
+    "redlock-resends-and-extends-late",
+    "redlock-sequential",
+    "redlock-stops-at-quorum",
+    "redlock-timestamp-and-id-token",
+    "redlock-timestamp-token",
+    "redlock-too-slow-keeps",
+    "redlock-wall-clock-token",
+    "setnx-and-expire-pipelined",
+    "setnx-then-expire",
+    "timestamp-token",
+];
+
+/// An external client that this program does not implement: `serve` tests it, and no engine runs
+/// it.
+pub const WORKER: &str = "worker";
+
+/// The subjects whose use of connections cannot be configured.
+pub const OWN_CONNECTIONS: [&str; 4] =
+    ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
+
+/// Maximum length of the name of a host, a fault or a resource, in bytes.
+pub(super) const NAME_MAX: usize = 64;
+
+/// Returns true if `name` can be part of a path, a blame and a diagram: a letter, then letters,
+/// digits, `-` and `_`. A leading digit would be read as an index into a list.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= NAME_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Returns `title` in lower case, with every run of other characters than letters and digits
+/// replaced by a single `-`.
+#[must_use]
+pub fn slug(title: &str) -> String {
+    let mut slug = String::with_capacity(title.len());
+    for c in title.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
+/// Returns the name in `known` that is most similar to `given`, if one is similar enough.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The distance takes quadratic time in the length, and no valid name is this long.
+    if given.len() > 4 * NAME_MAX {
+        return None;
+    }
+    let lower = given.to_lowercase();
+    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
+    let best = known.into_iter().map(|name| (distance(name), name)).min()?;
+    let length = given.chars().count();
+    let alike = best.0 <= 1.max(length / 3) && best.0 < length;
+    alike.then_some(best.1)
+}
+
+/// Returns a sentence that suggests the nearest name, or else lists all names if they are few.
+pub(super) fn suggestion<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+) -> Option<String> {
+    let known = known.into_iter();
+    if let Some(name) = nearest(given, known.clone()) {
+        return Some(format!("did you mean `{name}`?"));
+    }
+    let all: Vec<String> = known.take(21).map(|name| format!("`{name}`")).collect();
+    let few = (1..=20).contains(&all.len());
+    few.then(|| format!("known: {}", all.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slug_is_lower_case_words() {
+        assert_eq!(
+            slug("Five votes survive -- ONE forgetful node!"),
+            "five-votes-survive-one-forgetful-node"
+        );
+        assert_eq!(slug("  10s.."), "10s");
+        assert_eq!(slug("äöü"), "");
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_and_a_far_one_is_not() {
+        assert_eq!(nearest("redlok", SUBJECTS), Some("redlock"));
+        assert_eq!(nearest("C1", ["c1", "c2"]), Some("c1"));
+        assert_eq!(nearest("zookeeper", SUBJECTS), None);
+        assert_eq!(nearest("F", ["A", "B"]), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn a_name_begins_with_a_letter() {
+        assert!(is_name("c1") && is_name("A") && is_name("a-b_c"));
+        assert!(!is_name("1a") && !is_name("") && !is_name("a.b") && !is_name("ä"));
+        assert!(!is_name(&"a".repeat(NAME_MAX + 1)));
+    }
+}

@@ -1,0 +1,118 @@
+//! The sources of scenarios: a file, a folder, or the command itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, DirEntry, include_dir};
+
+use lock_judge::scenario::{File, Problem, Problems, TEXT_MAX};
+
+/// The scenarios built into this binary.
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
+
+/// Maximum depth of folders below the one given.
+const FOLDERS_MAX: usize = 8;
+
+/// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by path.
+///
+/// # Errors
+///
+/// If a file cannot be read, is not a scenario, or has the name of another one. The error lists
+/// every problem.
+pub fn load(path: &Path) -> Result<Vec<File>, Problems> {
+    let mut paths = Vec::new();
+    if path.is_dir() {
+        find(path, FOLDERS_MAX, &mut paths)?;
+        paths.sort();
+    } else {
+        paths.push(path.to_owned());
+    }
+    parse_all(paths.iter().map(|path| (shown(path), read(path))))
+}
+
+/// Returns the scenarios built into this binary, sorted by path.
+///
+/// # Errors
+///
+/// As [`load`]; the tests make sure that there are none.
+pub fn embedded() -> Result<Vec<File>, Problems> {
+    let mut files = Vec::new();
+    let mut folders = vec![&EMBEDDED];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.entries() {
+            match entry {
+                DirEntry::Dir(inner) => folders.push(inner),
+                DirEntry::File(file) if is_scenario(file.path()) => files.push(file),
+                DirEntry::File(_) => {}
+            }
+        }
+    }
+    files.sort_by_key(|file| file.path());
+    parse_all(files.into_iter().map(|file| {
+        let path = format!("scenarios/{}", shown(file.path()));
+        let text = file.contents_utf8().map(str::to_owned);
+        let text = text.ok_or_else(|| Problem::of_file(&path, "the file is not UTF-8"));
+        (path, text)
+    }))
+}
+
+fn parse_all(
+    texts: impl Iterator<Item = (String, Result<String, Problem>)>,
+) -> Result<Vec<File>, Problems> {
+    let (mut files, mut problems) = (Vec::<File>::new(), Vec::new());
+    for (path, text) in texts {
+        let parsed = text.map_err(Problems::from).and_then(|text| File::parse(&path, &text));
+        match parsed {
+            Ok(file) => {
+                let name = &file.scenario().name;
+                let other = files.iter().find(|other| other.scenario().name == *name);
+                if let Some(other) = other {
+                    let message = format!("`{name}` is also the name of {}", other.path());
+                    problems.push(Problem::of_file(&path, &message));
+                }
+                files.push(file);
+            }
+            Err(Problems(more)) => problems.extend(more),
+        }
+    }
+    if problems.is_empty() { Ok(files) } else { Err(Problems(problems)) }
+}
+
+fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Problems> {
+    let unreadable =
+        |error| Problem::of_file(&shown(folder), &format!("the folder cannot be read: {error}"));
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() && depth > 0 {
+            find(&path, depth - 1, found)?;
+        } else if path.is_file() && is_scenario(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, Problem> {
+    let unreadable = |message: &str| Problem::of_file(&shown(path), message);
+    let size = fs::metadata(path).map_err(|error| unreadable(&error.to_string()))?.len();
+    if size > TEXT_MAX as u64 {
+        return Err(unreadable(&format!("the file is larger than {} KiB", TEXT_MAX / 1024)));
+    }
+    let bytes = fs::read(path).map_err(|error| unreadable(&error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        unreadable(&format!(
+            "the file is not UTF-8 from byte {} on",
+            error.utf8_error().valid_up_to()
+        ))
+    })
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Returns the path with `/` as its separator on every system, and without a leading `./`.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "/");
+    text.strip_prefix("./").map_or(text.clone(), str::to_owned)
+}

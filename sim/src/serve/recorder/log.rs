@@ -1,0 +1,213 @@
+//! The log of a run: observations, and the attempts to which requests belong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use lock_judge::history::{AttemptId, ClientId, EventKind, Id, NodeId, NodeIds};
+use redis_sim::script::Sha;
+
+use super::{Peer, Told};
+use crate::serve::meaning::Meaning;
+use crate::serve::run_clock::RunClock;
+
+/// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
+/// and one entry can become several.
+const ENTRIES_MAX: usize = 900_000;
+
+/// Maximum number of attempts: preliminary numbers have 24 bits.
+const USES_MAX: usize = 1 << 24;
+
+/// Everything recorded so far.
+#[derive(Clone, Debug, Default)]
+pub(in crate::serve) struct Log {
+    pub(in crate::serve) entries: Vec<Entry>,
+    /// True once an entry or attempt was dropped because a limit was reached.
+    pub(in crate::serve) is_full: bool,
+    /// Attempts, by their preliminary numbers.
+    pub(in crate::serve) uses: Vec<Use>,
+    /// Names of the workers, the scenario's clients first.
+    pub(in crate::serve) workers: Vec<String>,
+    pub(super) by_value: BTreeMap<Bytes, u32>,
+    /// The newest attempt of the connections with this name.
+    by_name: BTreeMap<String, u32>,
+    pub(super) inside: BTreeSet<ClientId>,
+    pub(super) commands: u32,
+}
+
+/// An attempt: all requests with one value.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct Use {
+    /// The connection that sent the first request: its node and its number.
+    pub(in crate::serve) connection: (NodeId, u64),
+    /// The name that this connection gave itself.
+    pub(in crate::serve) name: Option<String>,
+    /// TTL of the attempt's keys; `None` until its first key is set.
+    pub(in crate::serve) ttl_ns: Option<u64>,
+    /// The script that carried the attempt's value first.
+    script: Option<Sha>,
+    /// The nodes that this attempt asked for the lock.
+    asked: NodeIds,
+    /// True if a worker has left its section since the attempt began.
+    is_old: bool,
+}
+
+/// A recorded observation, with its time in nanoseconds of true time since time 0.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) struct Entry {
+    pub(in crate::serve) at_ns: u64,
+    pub(in crate::serve) what: What,
+}
+
+/// An observation.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) enum What {
+    /// An event at a master; attempts have preliminary numbers.
+    Told(EventKind),
+    /// A worker entered. `by` is the attempt, if the worker named its value.
+    Entered { worker: ClientId, by: Option<u32>, fencing_token: u64 },
+    /// A worker left.
+    Left { worker: ClientId },
+}
+
+/// Converts a preliminary number to an attempt id.
+pub(super) fn preliminary(number: u32) -> AttemptId {
+    AttemptId { client: ClientId((number >> 16) as u8), number: number as u16 }
+}
+
+/// Converts an attempt id back to its preliminary number.
+pub(in crate::serve) fn number_of(id: AttemptId) -> usize {
+    id.client.index() << 16 | usize::from(id.number)
+}
+
+impl Log {
+    /// Returns an empty log with these workers.
+    pub(super) fn with_workers(workers: Vec<String>) -> Self {
+        Self { workers, ..Self::default() }
+    }
+
+    /// Copies the parts that a history needs.
+    pub(super) fn excerpt(&self) -> Self {
+        let Self { entries, is_full, uses, workers, .. } = self;
+        let (entries, uses, workers) = (entries.clone(), uses.clone(), workers.clone());
+        Self { entries, is_full: *is_full, uses, workers, ..Self::default() }
+    }
+
+    /// Adds an observation, once the scenario has started and as long as there is room.
+    pub(super) fn push(&mut self, clock: &RunClock, what: What) {
+        let Some(origin_ns) = clock.origin_ns() else { return };
+        if self.entries.len() >= ENTRIES_MAX {
+            self.is_full = true;
+            return;
+        }
+        let at_ns = clock.now_ns().saturating_sub(origin_ns);
+        if let What::Left { .. } = what {
+            self.uses.iter_mut().for_each(|it| it.is_old = true);
+        }
+        self.entries.push(Entry { at_ns, what });
+    }
+
+    /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
+    /// if the request belongs to no attempt.
+    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
+        let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
+        let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
+        let number = match (known, meaning.token) {
+            (Some(number), Some(value)) => {
+                // A request with the same value to the same node, after a section, starts a new
+                // attempt.
+                let it = &self.uses[number as usize];
+                let again = asks(it) && it.is_old && it.asked.contains(peer.node);
+                if again { self.begin(peer, meaning.script, Some(value))? } else { number }
+            }
+            (Some(number), None) => number,
+            (None, Some(value)) => self.begin(peer, meaning.script, Some(value))?,
+            (None, None) if meaning.changes => self.last_of(peer)?,
+            (None, None) => peer.last?,
+        };
+        let it = &mut self.uses[number as usize];
+        let is_vote = asks(it);
+        if is_vote {
+            it.asked.insert(peer.node);
+        }
+        Some((number, is_vote))
+    }
+
+    /// Starts an attempt with `value`, which arrived in `script` if it arrived in a script. Without
+    /// a value, the attempt stands for a client that changes the lock without having asked for it.
+    /// Returns `None` if no more attempts can be recorded.
+    fn begin(&mut self, peer: &Peer, script: Option<Sha>, value: Option<&Bytes>) -> Option<u32> {
+        self.is_full |= self.uses.len() >= USES_MAX;
+        if self.is_full {
+            return None;
+        }
+        let number = self.uses.len() as u32;
+        if let Some(value) = value {
+            // Copied, because a slice of the buffer would keep alive everything that arrived with
+            // it.
+            self.by_value.insert(Bytes::copy_from_slice(value), number);
+        }
+        let name = peer.name.clone();
+        if let Some(name) = &name {
+            self.by_name.insert(name.clone(), number);
+        }
+        let connection = (peer.node, peer.id);
+        self.uses.push(Use {
+            connection,
+            name,
+            ttl_ns: None,
+            script,
+            asked: NodeIds::EMPTY,
+            is_old: false,
+        });
+        Some(number)
+    }
+
+    /// Returns the last attempt of a connection, or else of its name. Starts one if there is none.
+    fn last_of(&mut self, peer: &Peer) -> Option<u32> {
+        let of_name = || self.by_name.get(peer.name.as_ref()?).copied();
+        peer.last.or_else(of_name).or_else(|| self.begin(peer, None, None))
+    }
+
+    /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last
+    /// attempt of the connection.
+    pub(super) fn unasked(&mut self, peer: &mut Peer) -> Option<Told> {
+        let number = self.last_of(peer)?;
+        peer.last = Some(number);
+        let attempt = preliminary(number);
+        let told = Told { command: self.commands, attempt, is_vote: false };
+        self.commands += 1;
+        Some(told)
+    }
+
+    /// Notes the TTL of an attempt's keys when its first key is set.
+    pub(super) fn timed(&mut self, attempt: AttemptId, expires_wall_ms: Option<u64>, wall_ns: u64) {
+        let ttl_ns = match expires_wall_ms {
+            Some(ms) => (ms - (wall_ns / 1_000_000).min(ms)).saturating_mul(1_000_000),
+            None => u64::MAX,
+        };
+        if let Some(it) = self.uses.get_mut(number_of(attempt)) {
+            it.ttl_ns.get_or_insert(ttl_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::meaning;
+
+    #[test]
+    fn nothing_new_is_remembered_once_no_more_can_be_told() {
+        let mut log = Log::default();
+        let peer = Peer::new(NodeId(0), 1);
+        let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
+        log.is_full = true;
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
+        let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        assert_eq!(log.use_of(&peer, &meaning), None);
+        assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
+    }
+}

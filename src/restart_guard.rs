@@ -1,0 +1,27 @@
+//! What the operator promises about restarts of the nodes.
+
+/// The operator's promise about a node's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestartGuard {
+    /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
+    /// restart of the node is safe.
+    Durable,
+    /// A crashed node stays away for longer than the fleet's longest TTL (specification, "delayed
+    /// restart").
+    DelayedRestart,
+    /// No promise: a node whose memory is young, or whose process has changed, does not vote until
+    /// every lease that it may have forgotten is over.
+    #[default]
+    Quarantine,
+}
+
+impl From<RestartGuard> for redlock_protocol::RestartGuard {
+    fn from(guard: RestartGuard) -> Self {
+        match guard {
+            RestartGuard::Durable => Self::Durable,
+            RestartGuard::DelayedRestart => Self::DelayedRestart,
+            RestartGuard::Quarantine => Self::Quarantine,
+        }
+    }
+}
