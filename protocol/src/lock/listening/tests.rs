@@ -1,14 +1,14 @@
 //! Rules of a use that waits, one per test: five nodes, of which a test decides when they reply,
 //! push and forget.
 
+mod faults;
+
 use core::time::Duration;
 
-use crate::command::{LockId, Op, Reply};
+use crate::command::{LockId, Op};
 use crate::lock::{AttemptError, Limit, LockConfig};
 use crate::node_set::Event;
-use crate::testing::{
-    NODE_TIMEOUT, RESOURCE, World, fresh, lock_config, ms, node, token,
-};
+use crate::testing::{NODE_TIMEOUT, RESOURCE, World, fresh, lock_config, ms, node, token};
 
 const WAIT_MS: u64 = 60_000;
 
@@ -198,141 +198,6 @@ fn a_long_silence_ends_with_a_look_and_not_with_an_attempt() {
 }
 
 #[test]
-fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
-    let (mut world, _) = sound_asleep();
-    pass(&mut world, ms(1_000));
-    for index in registered(&world) {
-        world.nodes[index].registered = false;
-        world.change(index, Some((8, 30_000)));
-    }
-    pass(&mut world, ms(4_001));
-    let begun = world.now;
-    while !is_due(&mut world) {
-        world.pass(ms(10));
-        answer_all(&mut world);
-    }
-    assert!(world.now.since(begun) < ms(1_000), "too few nodes wake it: it asks from time to time");
-}
-
-#[test]
-fn a_push_that_overtakes_the_reply_is_looked_into() {
-    let (mut world, _) = sound_asleep();
-    let first = registered(&world)[0];
-    world.push(first);
-    let (_, look) = *world.nodes[first].inbox.front().expect("it looks again");
-    let reply = world.nodes[first].execute(look, world.now);
-    world.change(first, None);
-    world.answer_with(first, reply);
-    assert!(!world.nodes[first].inbox.is_empty(), "the reply was older than the push");
-    answer_all(&mut world);
-    world.pass(WINDOW);
-    assert!(is_due(&mut world));
-}
-
-#[test]
-fn a_lost_connection_is_replaced_by_another_and_used_again_when_it_is_back() {
-    let (mut world, _) = sound_asleep();
-    let before = registered(&world);
-    world.close(before[0]);
-    answer_all(&mut world);
-    assert_eq!(registered(&world).len(), 3, "another node takes its place");
-    (0..5).for_each(|index| {
-        if world.nodes[index].epoch.is_some() {
-            world.close(index);
-        }
-    });
-    assert_eq!(registered(&world).len(), 0);
-    world.pass(ms(4));
-    assert!(!is_due(&mut world), "nothing speaks for an attempt");
-    world.pass(ms(6));
-    for index in 0..5 {
-        if world.nodes[index].dialed.is_some() {
-            world.accept(index);
-        }
-    }
-    answer_all(&mut world);
-    assert_eq!(registered(&world).len(), 3, "registered again behind the introduction");
-}
-
-#[test]
-fn without_pushes_the_attempts_grow_rare() {
-    let mut world = World::warm(5);
-    for index in 0..5 {
-        world.nodes[index].pushes = false;
-        world.change(index, Some((9, 600_000)));
-    }
-    let config = config(&world);
-    let lock = world.acquire(config, 1);
-    let (begun, mut attempts, mut late) = (world.now, 1, 0);
-    while world.now.since(begun) < ms(10_000) {
-        answer_all(&mut world);
-        world.pass(ms(1));
-        if is_due(&mut world) {
-            world.begin(lock, 2);
-            attempts += 1;
-            late += usize::from(world.now.since(begun) > ms(9_000));
-        }
-    }
-    assert!((40..140).contains(&attempts), "{attempts}");
-    assert!((1..4).contains(&late), "{late}: about one in a second");
-    assert!(looks(&world) <= 5, "a node that does not push is not looked at again");
-}
-
-#[test]
-fn a_node_that_answers_errors_is_not_asked_in_a_loop() {
-    let (mut world, lock) = taken_for(600_000);
-    let (begun, mut attempts) = (world.now, 1);
-    while world.now.since(begun) < ms(10_000) {
-        while let Some(index) = (0..5).find(|&it| !world.nodes[it].inbox.is_empty()) {
-            match world.nodes[index].inbox[0].1 {
-                Op::Look { .. } => world.answer_with(index, Reply::Error),
-                _ => world.answer(index),
-            }
-        }
-        world.pass(ms(1));
-        if is_due(&mut world) {
-            world.begin(lock, 2);
-            attempts += 1;
-        }
-    }
-    assert!(attempts < 140, "{attempts}");
-    assert!(looks(&world) < 800, "{}", looks(&world));
-}
-
-#[test]
-fn a_node_that_hangs_delays_nothing_that_the_others_tell() {
-    let (mut world, _) = asleep_for(30_000);
-    let anchor = registered(&world)[0];
-    world.pass(ms(20));
-    answer_all(&mut world);
-    // The only node that was asked at first says nothing more.
-    world.nodes[anchor].registered = false;
-    release(&mut world);
-    let others = (0..5).filter(|&it| it != anchor);
-    others.for_each(|index| {
-        while !world.nodes[index].inbox.is_empty() {
-            world.answer(index);
-        }
-    });
-    world.pass(WINDOW);
-    assert!(is_due(&mut world));
-}
-
-#[test]
-fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
-    let (mut world, _) = sound_asleep();
-    let (begun, before) = (world.now, looks(&world));
-    while world.now.since(begun) < ms(2_000) {
-        (0..5).for_each(|index| world.push(index));
-        answer_all(&mut world);
-        world.pass(Duration::from_micros(100));
-        world.events();
-    }
-    let asked = looks(&world) - before;
-    assert!(asked < 150, "{asked} looks because of 100 000 pushes");
-}
-
-#[test]
 fn votes_that_were_split_are_attempted_again_soon() {
     let mut world = World::warm(5);
     let config = config(&world);
@@ -347,22 +212,6 @@ fn votes_that_were_split_are_attempted_again_soon() {
     world.pass(4 * WINDOW);
     assert!(is_due(&mut world));
     world.begin(lock, 2);
-}
-
-#[test]
-fn too_few_nodes_are_waited_for_and_not_asked() {
-    let mut world = World::warm(5);
-    (0..3).for_each(|index| world.close(index));
-    let config = config(&world);
-    world.acquire(config, 1);
-    answer_all(&mut world);
-    world.events();
-    assert_eq!(looks(&world), 0);
-    world.pass(ms(10));
-    (0..3).for_each(|index| world.accept(index));
-    answer_all(&mut world);
-    world.pass(2 * WINDOW);
-    assert!(is_due(&mut world), "they are back");
 }
 
 #[test]
