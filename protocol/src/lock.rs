@@ -24,7 +24,6 @@ pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
 };
 use self::time_left::TimeLeft;
-
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::crowd::Crowd;
 use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
@@ -252,8 +251,7 @@ impl Lock {
             return self.handle_time_left(node, outcome);
         }
         if self.is_look(node, id) {
-            self.handle_look(node, outcome, now);
-            return None;
+            return self.handle_look(node, outcome, now);
         }
         if outcome == Err(NoAnswer::Crowded) {
             self.crowded.insert(node);
@@ -365,8 +363,7 @@ impl Lock {
         Some(Send { node, id, op, after, write_before: None, key_ttl })
     }
 
-    /// Returns the instant at which [`Lock::handle_timeout`] has something to do.
-    /// `now` is the present.
+    /// Returns the instant at which [`Lock::handle_timeout`] has something to do, as of `now`.
     pub(crate) fn poll_timeout(&self, now: BootInstant) -> Option<BootInstant> {
         match self.phase {
             Phase::Waiting { until } => Some(until),

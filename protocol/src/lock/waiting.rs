@@ -132,15 +132,17 @@ impl Lock {
         listening.is_some_and(|it| it.is_look(node, id.serial))
     }
 
+    /// Handles the outcome of the look at `node`; nothing happens to the use at once.
     pub(super) fn handle_look(
         &mut self,
         node: NodeIndex,
         outcome: Result<Reply, NoAnswer>,
         now: BootInstant,
-    ) {
+    ) -> Option<LockOutcome> {
         if let Some(listening) = self.heeds() {
             listening.looked(node, outcome, now);
         }
+        None
     }
 
     /// Handles a timeout while the use listens: the end of the wait, or what the rules of listening
