@@ -52,13 +52,15 @@ impl NodeSet {
         } else {
             self.open.remove(node);
         }
-        for lock in self.listening() {
-            let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) else { continue };
-            if is_open {
-                listening.connection_opened(node, now);
-            } else {
-                listening.connection_lost(node, now);
+        let locks = self.listening();
+        for &lock in &locks {
+            match self.lock_mut(lock).and_then(Lock::heeds) {
+                Some(listening) if is_open => listening.connection_opened(node, now),
+                Some(listening) => listening.connection_lost(node, now),
+                None => {}
             }
+        }
+        for lock in locks {
             self.carry(lock, now);
             self.route(now);
         }
