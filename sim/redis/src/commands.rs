@@ -189,6 +189,34 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     specs
 });
 
+/// Use of a request's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUse {
+    /// The request only reads its keys.
+    Reads,
+    /// The request may change its keys.
+    Writes,
+}
+
+/// Returns the keys that a request names, and their use. `words` are the words of the request, the
+/// name first. `None` for a request of no known command, and for one that neither reads nor writes
+/// keys.
+#[must_use]
+pub fn keys_of<'a>(words: &'a [&'a [u8]]) -> Option<(KeyUse, Vec<&'a [u8]>)> {
+    let spec = find(words.first()?)?;
+    let is_named = |it: &&Spec| {
+        let short = &it.name[spec.name.len() + 1..];
+        words.get(1).is_some_and(|word| word.eq_ignore_ascii_case(short.as_bytes()))
+    };
+    let spec = spec.subcommands.iter().find(is_named).unwrap_or(spec);
+    let used = match () {
+        () if spec.has(WRITE) => KeyUse::Writes,
+        () if spec.has(READ) => KeyUse::Reads,
+        () => return None,
+    };
+    Some((used, spec.keys.of(words).collect()))
+}
+
 /// Greatest length of a command's name.
 const NAME_MAX: usize = 16;
 
