@@ -104,8 +104,7 @@ struct Connection {
     half_open: bool,
 }
 
-const OPEN: Connection =
-    Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, half_open: false };
+const OPEN: Connection = Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, half_open: false };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]

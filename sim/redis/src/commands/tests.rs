@@ -8,6 +8,7 @@ mod tracking;
 
 use bytes::Bytes;
 
+use crate::KeyUse;
 use crate::Master;
 use crate::Persistence;
 use crate::Writer;
