@@ -100,11 +100,14 @@ struct Connection {
     let_go_ns: u64,
     /// End of the last period in which the connection may have been closed; 0 if there was none.
     dialled_ns: u64,
+    /// Time at which the connection was last lost, plus one; 0 if it never was.
+    lost_ns: u64,
     /// True after a silent partition, until an answer comes.
     half_open: bool,
 }
 
-const OPEN: Connection = Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, half_open: false };
+const OPEN: Connection =
+    Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -197,8 +200,10 @@ impl Reach {
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
         connection.half_open &= is_cut;
-        // Answers come in order: after the answer to the last command, no answer is awaited.
-        if connection.last == command {
+        // Answers come in order: after the answer to the last command, no answer is awaited. An
+        // answer that had arrived when the connection was lost does not bring it back.
+        let is_of_this_connection = self.written_ns[client][node] > connection.lost_ns;
+        if connection.last == command && is_of_this_connection {
             let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
             connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
         }
@@ -285,6 +290,7 @@ impl Reach {
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
         if let Some(connection) = self.connections[client].get_mut(node) {
             connection.let_go_ns = connection.let_go_ns.min(at_ns);
+            connection.lost_ns = at_ns.saturating_add(1);
         }
     }
 
