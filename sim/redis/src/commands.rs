@@ -148,6 +148,12 @@ impl Spec {
         self.flags & flag != 0
     }
 
+    /// Returns true if `word`, the second one of a request, selects this subcommand.
+    fn is_selected_by(&self, word: &[u8]) -> bool {
+        let short = self.name.split_once('|').map(|(_, short)| short);
+        short.is_some_and(|short| word.eq_ignore_ascii_case(short.as_bytes()))
+    }
+
     fn takes(&self, words: usize) -> bool {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { words >= arity } else { words == arity }
@@ -204,11 +210,8 @@ pub enum KeyUse {
 #[must_use]
 pub fn keys_of<'a>(words: &'a [&'a [u8]]) -> Option<(KeyUse, Vec<&'a [u8]>)> {
     let spec = find(words.first()?)?;
-    let is_named = |it: &&Spec| {
-        let short = &it.name[spec.name.len() + 1..];
-        words.get(1).is_some_and(|word| word.eq_ignore_ascii_case(short.as_bytes()))
-    };
-    let spec = spec.subcommands.iter().find(is_named).unwrap_or(spec);
+    let selected = |it: &&Spec| words.get(1).is_some_and(|word| it.is_selected_by(word));
+    let spec = spec.subcommands.iter().find(selected).unwrap_or(spec);
     let used = match () {
         () if spec.has(WRITE) => KeyUse::Writes,
         () if spec.has(READ) => KeyUse::Reads,
