@@ -281,7 +281,7 @@ impl<'a> IntoFuture for Acquire<'a> {
     type IntoFuture = Acquiring<'a>;
 
     fn into_future(self) -> Acquiring<'a> {
-        Acquiring { acquire: self, stage: Stage::New }
+        Acquiring { acquire: self, polled: Polled::Never }
     }
 }
 
@@ -290,12 +290,13 @@ impl<'a> IntoFuture for Acquire<'a> {
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquiring<'a> {
     acquire: Acquire<'a>,
-    stage: Stage,
+    polled: Polled,
 }
 
+/// How far polling the future has come.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
-    New,
+enum Polled {
+    Never,
     UnderWay(LockId),
     /// The outcome was returned to the caller.
     Done,
@@ -314,26 +315,26 @@ impl Future for Acquiring<'_> {
     type Output = Result<Lease, AcquireError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let lock = match self.stage {
-            Stage::New => {
+        let lock = match self.polled {
+            Polled::Never => {
                 let begun = self.begin(context);
-                self.stage = begun.as_ref().map_or(Stage::Done, |&lock| Stage::UnderWay(lock));
+                self.polled = begun.as_ref().map_or(Polled::Done, |&lock| Polled::UnderWay(lock));
                 return begun.map_or_else(|error| Poll::Ready(Err(error)), |_| Poll::Pending);
             }
-            Stage::UnderWay(lock) => lock,
-            Stage::Done => panic!("polled after it was ready"),
+            Polled::UnderWay(lock) => lock,
+            Polled::Done => panic!("polled after it was ready"),
         };
         let redlock = self.acquire.redlock;
         let acquired = redlock.driver().serve(|it| it.poll_acquired(lock, context));
         let acquired = core::task::ready!(acquired);
-        self.stage = Stage::Done;
+        self.polled = Polled::Done;
         Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))
     }
 }
 
 impl Drop for Acquiring<'_> {
     fn drop(&mut self) {
-        if let Stage::UnderWay(lock) = self.stage {
+        if let Polled::UnderWay(lock) = self.polled {
             self.acquire.redlock.driver().abandon(lock);
         }
     }

@@ -37,13 +37,12 @@ use std::sync::Arc;
 
 use redlock_protocol::Token as OwnerToken;
 
-pub use self::terms::{Instant, Nodes};
+pub use self::terms::{AttemptError, Instant, Nodes};
 pub(crate) use self::tracing::TracingObserver;
 use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
-pub use redlock_protocol::AttemptError;
 
 /// Receives every event of a client, in the order in which its protocol machines see them.
 ///

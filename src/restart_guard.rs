@@ -1,4 +1,4 @@
-//! What the operator promises about restarts of the nodes.
+//! The operator's promise about restarts of the nodes.
 
 /// The operator's promise about a node's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Deterministic simulation and safety verification of Redis locks.
 //!
-//! A [`scenario`] describes the actions and the faults. An [`engine`] runs it with a seed and
-//! writes a [`history`]. The [`oracle`] judges the history and names the assumption that broke.
-//! Imports run one way: `docs/architecture.md` has the map.
+//! A [`scenario`](lock_judge::scenario) describes the actions and the faults. An [`engine`] runs it
+//! with a seed and writes a [`history`](lock_judge::history). The [`oracle`](lock_judge::oracle)
+//! judges the history and names the assumption that broke. Imports run one way:
+//! `docs/architecture.md` has the map.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The production client's scripts in Rust: what the engine `event` executes in the place of Lua.
+//! The production client's scripts that are no single command of the masters, in Rust: what the
+//! engine `event` executes in the place of Lua to extend and to introduce.
 
 mod canary;
 

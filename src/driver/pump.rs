@@ -63,7 +63,7 @@ impl Driver {
                 state.uses.attempt_failed(lock, ballot);
                 self.tell(|| {
                     let resource = state.name_of(lock);
-                    Told::AttemptFailed { owner: token, resource, reason }
+                    Told::AttemptFailed { owner: token, resource, reason: reason.into() }
                 });
             }
             Event::Decided { lock, token, counted, deadline } => {

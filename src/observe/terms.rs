@@ -1,4 +1,4 @@
-//! Types of instants and node sets in events.
+//! Types of instants, node sets and reasons in events.
 
 use core::fmt;
 use core::time::Duration;
@@ -62,5 +62,57 @@ impl Nodes {
 impl fmt::Debug for Nodes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// Reason why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttemptError {
+    /// The caller cancelled.
+    Cancelled,
+    /// A majority was not asked within the node timeout, because other commands of this client were
+    /// ahead.
+    Overloaded,
+    /// No majority was possible without nodes that are in quarantine.
+    Quarantined,
+    /// Votes are split: no other attempt has keys on a majority of the nodes either.
+    Split,
+    /// Another owner has the lock: a majority of the nodes showed keys of one other attempt, or
+    /// another use of this client holds the lease.
+    Taken,
+    /// Too few nodes answered to know whether another owner has the lock.
+    TooFewNodes,
+    /// A majority answered, but too late for the lease to have enough time left.
+    TooSlow,
+}
+
+impl From<redlock_protocol::AttemptError> for AttemptError {
+    fn from(reason: redlock_protocol::AttemptError) -> Self {
+        use redlock_protocol::AttemptError as Reason;
+        match reason {
+            Reason::Cancelled => Self::Cancelled,
+            Reason::Overloaded => Self::Overloaded,
+            Reason::Quarantined => Self::Quarantined,
+            Reason::Split => Self::Split,
+            Reason::Taken => Self::Taken,
+            Reason::TooFewNodes => Self::TooFewNodes,
+            Reason::TooSlow => Self::TooSlow,
+        }
+    }
+}
+
+// For the simulator, whose histories tell the reasons of all its engines in one way.
+impl From<AttemptError> for redlock_protocol::AttemptError {
+    fn from(reason: AttemptError) -> Self {
+        match reason {
+            AttemptError::Cancelled => Self::Cancelled,
+            AttemptError::Overloaded => Self::Overloaded,
+            AttemptError::Quarantined => Self::Quarantined,
+            AttemptError::Split => Self::Split,
+            AttemptError::Taken => Self::Taken,
+            AttemptError::TooFewNodes => Self::TooFewNodes,
+            AttemptError::TooSlow => Self::TooSlow,
+        }
     }
 }

@@ -13,6 +13,7 @@ mod replay;
 mod run;
 mod select;
 mod serve;
+mod stop_signal;
 mod suggest;
 
 use std::ffi::OsString;

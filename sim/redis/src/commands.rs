@@ -148,6 +148,12 @@ impl Spec {
         self.flags & flag != 0
     }
 
+    /// Returns true if `word`, the second one of a request, selects this subcommand.
+    fn is_selected_by(&self, word: &[u8]) -> bool {
+        let short = self.name.split_once('|').map(|(_, short)| short);
+        short.is_some_and(|short| word.eq_ignore_ascii_case(short.as_bytes()))
+    }
+
     fn takes(&self, words: usize) -> bool {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { words >= arity } else { words == arity }
@@ -188,6 +194,31 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     assert!(specs.is_sorted_by(|a, b| a.name < b.name), "every name is there once");
     specs
 });
+
+/// Use of a request's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUse {
+    /// The request only reads its keys.
+    Reads,
+    /// The request may change its keys.
+    Writes,
+}
+
+/// Returns the keys that a request names, and their use. `words` are the words of the request, the
+/// name first. `None` for a request of no known command, and for one that neither reads nor writes
+/// keys.
+#[must_use]
+pub fn keys_of<'a>(words: &'a [&'a [u8]]) -> Option<(KeyUse, Vec<&'a [u8]>)> {
+    let spec = find(words.first()?)?;
+    let selected = |it: &&Spec| words.get(1).is_some_and(|word| it.is_selected_by(word));
+    let spec = spec.subcommands.iter().find(selected).unwrap_or(spec);
+    let used = match () {
+        () if spec.has(WRITE) => KeyUse::Writes,
+        () if spec.has(READ) => KeyUse::Reads,
+        () => return None,
+    };
+    Some((used, spec.keys.of(words).collect()))
+}
 
 /// Greatest length of a command's name.
 const NAME_MAX: usize = 16;

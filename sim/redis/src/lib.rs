@@ -27,6 +27,7 @@ pub use self::command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
     KeyCommand, Reply, SetCondition, SetExpiry,
 };
+pub use self::commands::{KeyUse, keys_of};
 pub use self::databases::Databases;
 pub use self::disk::Disk;
 pub use self::entry::Entry;

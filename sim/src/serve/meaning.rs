@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use redis_sim::script::{Sha, sha_of};
+use redis_sim::{KeyUse, keys_of};
 
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,30 +20,6 @@ pub(super) struct Meaning<'a> {
     /// The value that the request would set, or compare with.
     pub(super) token: Option<&'a Bytes>,
 }
-
-/// Commands that only read a key.
-const LOOKS: [&[u8]; 7] = [b"GET", b"EXISTS", b"TTL", b"PTTL", b"PEXPIRETIME", b"STRLEN", b"TYPE"];
-
-/// Commands that change keys among their arguments.
-const CHANGES: [&[u8]; 17] = [
-    b"APPEND",
-    b"COPY",
-    b"DECR",
-    b"DECRBY",
-    b"DEL",
-    b"UNLINK",
-    b"EXPIRE",
-    b"PEXPIRE",
-    b"EXPIREAT",
-    b"PEXPIREAT",
-    b"PERSIST",
-    b"GETDEL",
-    b"GETEX",
-    b"INCR",
-    b"INCRBY",
-    b"RENAME",
-    b"RENAMENX",
-];
 
 /// Returns true if `key` is a client's key for the lock on `resource`: its name, perhaps after a
 /// prefix of the client's own.
@@ -84,11 +61,10 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
         let votes = !compares;
         return Some(Meaning { changes: true, votes, script: None, values, token });
     }
-    let changes = CHANGES.iter().any(|it| is(it)) || is(b"DELEX");
-    let looks = LOOKS.iter().any(|it| is(it));
-    if !(changes || looks) || !arguments.iter().any(about) {
-        return None;
-    }
+    let words: Vec<&[u8]> = request.iter().map(AsRef::as_ref).collect();
+    let (used, keys) = keys_of(&words)?;
+    keys.into_iter().find(|key| is_key(key, resource))?;
+    let changes = used == KeyUse::Writes;
     let (votes, script, values, token) = (false, None, &arguments[1..], None);
     Some(Meaning { changes, votes, script, values, token })
 }
@@ -163,6 +139,15 @@ mod tests {
         assert!(!of(&request("GET res"), b"res").unwrap().changes);
         assert!(of(&request("DEL other res"), b"res").unwrap().changes);
         assert_eq!(of(&request("ECHO res"), b"res"), None);
+    }
+
+    #[test]
+    fn a_release_by_a_plain_command_belongs_to_its_value() {
+        let asked = request("DELIFEQ res abc");
+        let meaning = of(&asked, b"res").unwrap();
+        assert!(meaning.changes && !meaning.votes && meaning.values.contains(&asked[2]));
+        assert!(of(&request("DELEX res IFEQ abc"), b"res").unwrap().changes);
+        assert_eq!(of(&request("APPEND other res"), b"res"), None);
     }
 
     #[test]

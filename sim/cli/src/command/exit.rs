@@ -62,6 +62,11 @@ impl Stop {
         Self { exit: Exit::Usage, message: message.to_string() }
     }
 
+    /// An error that is nobody's fault but the program's or the system's.
+    pub(super) fn internal(error: impl Display) -> Self {
+        Self { exit: Exit::Internal, message: format!("error: {error}") }
+    }
+
     /// An error for a directory `out` into which reports cannot be written.
     pub(super) fn unwritable(out: &Path, error: &impl Display) -> Self {
         let message = format!("error: reports cannot be written to {}: {error}", out.display());

@@ -1,12 +1,10 @@
 //! `explore`: plays drawn plans and stores what their contract rules out.
 
-use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock_judge::scenario::{Property, SUBJECTS, nearest};
 use redlock_sim::explore::{
@@ -20,11 +18,7 @@ use super::arguments::Explore;
 use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::progress;
-
-/// Set by the first Ctrl-C, and at the end of the time.
-static STOPPED: AtomicBool = AtomicBool::new(false);
-/// Set by the first Ctrl-C alone.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+use super::stop_signal;
 
 /// Plans that are played if neither a number nor a time is given.
 const PLANS: u64 = 100_000;
@@ -34,10 +28,10 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let frame = frame(arguments)?;
     let folder = arguments.out.out.join("found");
     fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
-    ctrlc::set_handler(interrupted).map_err(super::run::internal)?;
+    let stop = stop_signal::install()?;
     let limit = arguments.limit.map(|limit| limit.duration());
     if let Some(limit) = limit {
-        stop_after(limit);
+        stop_signal::after(limit);
     }
     let plans = arguments.plans.unwrap_or(if limit.is_some() { u64::MAX } else { PLANS });
     let of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
@@ -49,13 +43,13 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         frame,
         seed: arguments.seed,
         plans: 0..plans,
-        stop: &STOPPED,
+        stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
             bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}", found.number)));
             if let Err(error) = store(&folder, finding, found) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
-                STOPPED.store(true, Ordering::Relaxed);
+                stop_signal::request();
             }
         },
     };
@@ -69,11 +63,11 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let sums = sums(&tally, &found);
     let file = arguments.out.out.join("explore.json");
     fs::write(&file, sums).map_err(|error| Stop::unwritable(&file, &error))?;
-    let was_cut = INTERRUPTED.load(Ordering::Relaxed);
     Ok(match () {
+        () if found.contains_key(&Finding::Panicked) => Exit::Internal,
         () if found.contains_key(&Finding::Differed) => Exit::Nondeterminism,
         () if !found.is_empty() => Exit::Failed,
-        () if was_cut => Exit::Inconclusive,
+        () if stop_signal::was_interrupted() => Exit::Inconclusive,
         () => Exit::Met,
     })
 }
@@ -89,25 +83,6 @@ fn frame(arguments: &Explore) -> Result<Frame, Stop> {
     }
     let broken: Assumptions = arguments.broken.iter().copied().collect();
     Ok(Frame { subject, broken })
-}
-
-/// Handles Ctrl-C: the first ends the exploration with what was found, the second the process.
-fn interrupted() {
-    STOPPED.store(true, Ordering::Relaxed);
-    if INTERRUPTED.swap(true, Ordering::Relaxed) {
-        std::process::exit(i32::from(Exit::Inconclusive.code()));
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how many plans are played may depend on real time; what each of them does may not"
-)]
-fn stop_after(limit: Duration) {
-    std::thread::spawn(move || {
-        std::thread::sleep(limit);
-        STOPPED.store(true, Ordering::Relaxed);
-    });
 }
 
 /// Stores the plan of a finding as it is, in case the process does not live to shrink it.

@@ -11,10 +11,8 @@ use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::progress;
 use super::select::{self, Selected};
-use crate::report::{self};
-
-/// Set by the first Ctrl-C.
-static STOPPED: AtomicBool = AtomicBool::new(false);
+use super::stop_signal;
+use crate::report;
 
 /// Plays the selected cases. Reads and checks all of them before the first is played.
 pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
@@ -27,15 +25,15 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     if let Some(jobs) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
-        pool.build_global().map_err(internal)?;
+        pool.build_global().map_err(Stop::internal)?;
     }
-    ctrlc::set_handler(interrupted).map_err(internal)?;
+    let stop = stop_signal::install()?;
     if !arguments.amount.quiet {
         say(format_args!("scenarios: {origin}, {} cases", cases.len()));
     }
-    let mut session = Session::new(arguments, &cases);
+    let mut session = Session::new(arguments, &cases, stop);
     for selected in &cases {
-        if STOPPED.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             session.exit(Exit::Inconclusive);
             break;
         }
@@ -44,16 +42,10 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     session.finish()
 }
 
-/// Handles Ctrl-C: the first lets the running seeds finish, the second ends the process at once.
-fn interrupted() {
-    if STOPPED.swap(true, Ordering::Relaxed) {
-        std::process::exit(i32::from(Exit::Inconclusive.code()));
-    }
-}
-
 /// State of a `run`: the results so far.
 struct Session<'a> {
     arguments: &'a Run,
+    stop: &'a AtomicBool,
     bar: ProgressBar,
     played: Vec<Played>,
     unsupported: usize,
@@ -61,7 +53,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(arguments: &'a Run, cases: &[Selected]) -> Self {
+    fn new(arguments: &'a Run, cases: &[Selected], stop: &'a AtomicBool) -> Self {
         let seeds = |selected: &Selected| {
             let seeds = seeds(arguments, selected);
             seeds.end - seeds.start
@@ -69,7 +61,7 @@ impl<'a> Session<'a> {
         let total = cases.iter().map(seeds).fold(0, u64::saturating_add);
         let template = "{wide_bar} {human_pos}/{human_len} {msg}";
         let bar = progress::bar(Some(total), arguments.amount.quiet, template);
-        Self { arguments, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
+        Self { arguments, stop, bar, played: Vec::new(), unsupported: 0, exit: Exit::Met }
     }
 
     /// Keeps the worse of the exit code so far and `exit`.
@@ -90,7 +82,7 @@ impl<'a> Session<'a> {
             engine: self.arguments.engine,
             seeds: seeds(self.arguments, selected),
             is_checked: false,
-            stop: &STOPPED,
+            stop: self.stop,
             progress: &|done| bar.inc(done),
         };
         // A panic in one case must not keep the other cases from being played.
@@ -147,7 +139,7 @@ impl<'a> Session<'a> {
         if self.unsupported > 0 {
             summary += &format!(", {} skipped", self.unsupported);
         }
-        if STOPPED.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             self.exit(Exit::Inconclusive);
             summary += ", stopped before the end";
         }
@@ -202,8 +194,4 @@ pub(super) fn exit_of(result: &CaseResult) -> Exit {
     } else {
         Exit::Met
     }
-}
-
-pub(super) fn internal(error: impl core::fmt::Display) -> Stop {
-    Stop { exit: Exit::Internal, message: format!("error: {error}") }
 }

@@ -3,10 +3,12 @@
 //! A failed attempt is a violation if a majority of the configured nodes was *good* from its T1 to
 //! its end. A good node is free of other attempts' keys and commands, and eligible by T1 according
 //! to the client's reports. In addition, it either answered without an error and within the node
-//! timeout, and was not cut off while another answer of it was awaited; or the attempt ended before the node timeout had passed, and the client could reach the
-//! node for long enough that a connection is to be expected. Attempts that their caller cancelled
-//! are not judged, nor are attempts during which the process was stopped. Blame: the client's
-//! clock, if it gained more than the drift that the lease allows for; otherwise only the client.
+//! timeout, and was not cut off while another answer of it was awaited; or the attempt ended before
+//! the node timeout had passed, and the client could reach the node for long enough that a
+//! connection is to be expected, and one that works: not half open since a silent partition. Attempts
+//! that their caller cancelled are not judged, nor are attempts during which the process was
+//! stopped. Blame: the client's clock, if it gained more than the drift that the lease allows for;
+//! otherwise only the client.
 //!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
 //! the client's clock, stops not counted: as many node timeouts as there are nodes, two round trips
@@ -119,14 +121,17 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         NEVER => attempt.needed > 1 && facts.reach.has_answered(id.client, node),
         _ => true,
     };
-    let may_answer = may_be_written && facts.reach.answers_in_time(id.client, node);
+    let heal_ns = facts.setting.heal_ns;
+    let may_answer = may_be_written
+        && facts.reach.answers_in_time(id.client, node)
+        && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns, heal_ns);
     let reached_ns = facts.reach.since_ns(id.client, node);
     let is_in_reach = match reached_ns {
         0 => true,
         NEVER => false,
         _ => {
             let dials_ns = reached_ns.max(facts.processes.runs_since_ns(id.client));
-            dials_ns.saturating_add(facts.setting.heal_ns) <= attempt.began_ns
+            dials_ns.saturating_add(heal_ns) <= attempt.began_ns
         }
     };
     may_answer && is_in_reach && is_in_time(attempt.began_ns, facts.now_ns)

@@ -10,7 +10,8 @@
 //!
 //! Histories do not record connections. A client may have closed a connection once it has waited
 //! for an answer for longer than its patience. It has lost the connection if a partition resets it
-//! or the node's process ends. Dialling again requires that answers pass.
+//! or the node's process ends. Dialling again requires that answers pass. After a silent partition
+//! the connection may be half open, until an answer shows that it works.
 
 use super::ground::NEVER;
 use super::setting::Setting;
@@ -33,10 +34,18 @@ struct Cut {
     either_way: Nodes,
     /// Nodes that requests do not reach.
     requests: Nodes,
-    /// True if the fault also closes connections.
-    resets: bool,
+    connections: Severed,
     aftermath: Aftermath,
     began_ns: u64,
+}
+
+/// Effect of a fault on the connections that it cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Severed {
+    No,
+    Closed,
+    /// Perhaps, and no end knows.
+    HalfOpen,
 }
 
 /// Time for which a fault has an effect after its end.
@@ -91,9 +100,14 @@ struct Connection {
     let_go_ns: u64,
     /// End of the last period in which the connection may have been closed; 0 if there was none.
     dialled_ns: u64,
+    /// Time at which the connection was last lost, plus one; 0 if it never was.
+    lost_ns: u64,
+    /// True after a silent partition, until an answer comes.
+    half_open: bool,
 }
 
-const OPEN: Connection = Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0 };
+const OPEN: Connection =
+    Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -183,9 +197,13 @@ impl Reach {
     /// Records that `client` received an answer of `node`.
     pub(super) fn answered(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
         self.answered_ns[client][node] = at_ns.saturating_add(1);
+        let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
-        // Answers come in order: after the answer to the last command, no answer is awaited.
-        if connection.last == command {
+        connection.half_open &= is_cut;
+        // Answers come in order: after the answer to the last command, no answer is awaited. An
+        // answer that had arrived when the connection was lost does not bring it back.
+        let is_of_this_connection = self.written_ns[client][node] > connection.lost_ns;
+        if connection.last == command && is_of_this_connection {
             let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
             connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
         }
@@ -199,6 +217,19 @@ impl Reach {
     /// Returns true if `client` awaits an answer of `node`.
     pub(super) fn awaits_answer(&self, client: ClientId, node: NodeId) -> bool {
         self.connections[client][node].let_go_ns != NEVER
+    }
+
+    /// Returns true if what `client` wrote to `node` by `at_ns` may have gone into a half-open
+    /// connection that the client had no time to replace: `heal_ns` after it lost patience.
+    pub(super) fn may_be_half_open(
+        &self,
+        client: ClientId,
+        node: NodeId,
+        at_ns: u64,
+        heal_ns: u64,
+    ) -> bool {
+        let connection = &self.connections[client][node];
+        connection.half_open && at_ns < connection.let_go_ns.saturating_add(heal_ns)
     }
 
     /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
@@ -232,9 +263,13 @@ impl Reach {
         let cut = *cut;
         self.either_way.cut(&cut.either_way);
         self.requests.cut(&cut.requests);
-        if cut.resets {
-            for (client, nodes) in cut.either_way.iter() {
-                nodes.iter().for_each(|node| self.lost_connection(client, node, at_ns));
+        for (client, nodes) in cut.either_way.iter() {
+            for node in nodes.iter() {
+                match cut.connections {
+                    Severed::No => {}
+                    Severed::Closed => self.lost_connection(client, node, at_ns),
+                    Severed::HalfOpen => self.connections[client][node].half_open = true,
+                }
             }
         }
     }
@@ -255,6 +290,7 @@ impl Reach {
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
         if let Some(connection) = self.connections[client].get_mut(node) {
             connection.let_go_ns = connection.let_go_ns.min(at_ns);
+            connection.lost_ns = at_ns.saturating_add(1);
         }
     }
 
@@ -268,7 +304,7 @@ impl Reach {
 
 fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cut> {
     let across = |from, to| across(scenario, setting, from, to);
-    let (requests, answers, resets, aftermath) = match kind {
+    let (requests, answers, connections, aftermath) = match kind {
         FaultKind::Partition(it) => {
             let [one, other] = &it.between;
             let aftermath = match it.lost {
@@ -280,7 +316,12 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
                 true => there,
                 false => (both(there.0, there.1), both(there.0, there.1)),
             };
-            (requests, answers, it.lost == Lost::Reset, aftermath)
+            let connections = match it.lost {
+                Lost::Hold => Severed::No,
+                Lost::Reset => Severed::Closed,
+                Lost::Silent => Severed::HalfOpen,
+            };
+            (requests, answers, connections, aftermath)
         }
         FaultKind::Delay(it) => {
             let (requests, answers) = (across(&it.from, &it.to), across(&it.to, &it.from));
@@ -290,13 +331,13 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
                 Some(Message::Answer) => (NOBODY, answers),
                 Some(Message::Write) => (NOBODY, NOBODY),
             };
-            (requests, answers, false, Aftermath::Fixed(it.by.0))
+            (requests, answers, Severed::No, Aftermath::Fixed(it.by.0))
         }
         // A demoted node executes nothing, and clients close their connections.
         FaultKind::Demote(it) => {
             let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
             let refused = Nodes::filled(nodes.collect());
-            (refused, refused, true, Aftermath::Fixed(0))
+            (refused, refused, Severed::Closed, Aftermath::Fixed(0))
         }
         // A node with full memory rejects SETs, and one whose disk hangs may answer nothing.
         FaultKind::DiskStall(it) | FaultKind::MemoryFull(it) => {
@@ -304,12 +345,12 @@ fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cu
             let silent = Nodes::filled(nodes.collect());
             let is_stall = matches!(kind, FaultKind::DiskStall(_));
             let requests = if is_stall { silent } else { NOBODY };
-            (requests, silent, false, Aftermath::Fixed(scenario.cluster.disk.sync_takes.0))
+            (requests, silent, Severed::No, Aftermath::Fixed(scenario.cluster.disk.sync_takes.0))
         }
         _ => return None,
     };
     let either_way = both(requests, answers);
-    let cut = Cut { either_way, requests, resets, aftermath, began_ns: NEVER };
+    let cut = Cut { either_way, requests, connections, aftermath, began_ns: NEVER };
     (either_way != NOBODY).then_some(cut)
 }
 

@@ -25,10 +25,7 @@ pub(super) fn look_up(words: &[&[u8]], server: &Server) -> Result<&'static Spec,
     let known = find(words[0]).filter(|spec| server.has(spec));
     let spec = known.ok_or_else(|| text::unknown_command(words))?;
     let (Some(name), false) = (words.get(1), spec.subcommands.is_empty()) else { return Ok(spec) };
-    let matches = |it: &&Spec| {
-        let short = &it.name[spec.name.len() + 1..];
-        name.eq_ignore_ascii_case(short.as_bytes()) && server.has(it)
-    };
+    let matches = |it: &&Spec| it.is_selected_by(name) && server.has(it);
     let subcommand = spec.subcommands.iter().find(matches);
     match subcommand {
         Some(subcommand) => Ok(subcommand),

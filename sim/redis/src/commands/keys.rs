@@ -182,7 +182,9 @@ fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
     if from == to {
         return Ok(if replace { Value::ok() } else { Value::Integer(0) });
     }
-    if !replace && call.exists(to) {
+    // Looked up in any case: this ends an expired key before `from` changes, and the pushes tell the
+    // order.
+    if call.exists(to) && !replace {
         return Ok(Value::Integer(0));
     }
     call.on(from, KeyCommand::Del);
@@ -233,7 +235,7 @@ fn copy(call: &mut Call<'_>) -> Outcome {
         return Err(Refusal::new("ERR source and destination objects are the same"));
     }
     let Some(entry) = entry(call, from) else { return Ok(Value::Integer(0)) };
-    if !replace && call.on_in(target, to, KeyCommand::Exists) == Reply::Integer(1) {
+    if call.on_in(target, to, KeyCommand::Exists) == Reply::Integer(1) && !replace {
         return Ok(Value::Integer(0));
     }
     put(call, target, to, entry);

@@ -8,6 +8,7 @@ mod tracking;
 
 use bytes::Bytes;
 
+use crate::KeyUse;
 use crate::Master;
 use crate::Persistence;
 use crate::Writer;
@@ -343,4 +344,21 @@ fn databases_are_apart_and_survive() {
         ("GET k", "$1\r\nv"),
         ("SELECT 99", "-ERR DB index is out of range"),
     ]);
+}
+
+#[test]
+fn the_keys_of_a_request_are_known_without_a_server() {
+    let keys_of = |line: &str| {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let (used, keys) = super::keys_of(&words)?;
+        let keys = keys.into_iter().map(|key| String::from_utf8_lossy(key).into_owned());
+        Some((used, keys.collect::<Vec<_>>()))
+    };
+    let some = |used, keys: &[&str]| Some((used, keys.iter().map(|&key| key.to_owned()).collect()));
+    assert_eq!(keys_of("get a b"), some(KeyUse::Reads, &["a"]));
+    assert_eq!(keys_of("DEL a b"), some(KeyUse::Writes, &["a", "b"]));
+    assert_eq!(keys_of("OBJECT ENCODING a"), some(KeyUse::Reads, &["a"]));
+    assert_eq!(keys_of("OBJECT"), None);
+    assert_eq!(keys_of("ECHO a"), None);
+    assert_eq!(keys_of("NONSENSE a"), None);
 }

@@ -73,7 +73,7 @@ impl HistoryObserver {
                 );
             }
             Event::AttemptFailed { owner, reason, .. } => {
-                let (attempt, outcome) = (self.attempt(state, owner), settlement(reason));
+                let (attempt, outcome) = (self.attempt(state, owner), settlement(reason.into()));
                 state.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Event::Delivered { owner, deadline, .. } => {

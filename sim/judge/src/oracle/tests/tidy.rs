@@ -186,6 +186,20 @@ fn who_dials_for_every_command_needs_answers() {
 }
 
 #[test]
+fn an_answer_from_before_a_reset_does_not_bring_the_connection_back() {
+    let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
+    let mut tale = Tale::new();
+    tale.with_fault(reset).begins(C1).at(1).sets(C1, "AB");
+    let command = tale.writes(C1, 'C', OpKind::Set);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
+    tale.at(2).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    tale.answers(command, C1, 'C', Answer::Yes);
+    tale.decides(C1, "ABC").delivers(C1).releases(C1).unlocks(C1, "AB");
+    assert!(!tale.at(5_000).finds(Tidy).is_violated());
+}
+
+#[test]
 fn faults_between_others_excuse_nothing() {
     for fault in [
         "partition = { between = [['c2'], ['C']] }",

@@ -310,6 +310,47 @@ fn a_vote_behind_which_an_introduction_is_cut_off_is_not_good() {
     assert!(!is_violated(true));
 }
 
+/// C1 is cut off from A, B and C until 100 ms; its second attempt, at 10 s, asks these three and
+/// ends before they could answer. Returns true if that is a violation.
+fn is_refused_behind_a_cut(lost: &str, before: impl FnOnce(&mut Tale)) -> bool {
+    let mut tale = Tale::new();
+    let between = "between = [['A', 'B', 'C'], ['c1']]";
+    tale.with_fault(&format!("partition = {{ {between}, lost = '{lost}' }}"));
+    tale.at(0).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    tale.at(100).tell(EventKind::FaultEnded { fault: FaultId(0) }).at(4_000).begins(C1);
+    before(&mut tale);
+    tale.settles(C1, Settlement::Cancelled).at(10_000).begins(C1_AGAIN);
+    for at in ['A', 'B', 'C'] {
+        tale.writes(C1_AGAIN, at, OpKind::Set);
+    }
+    tale.at(10_010).settles(C1_AGAIN, Settlement::TooFewNodes);
+    tale.finds(FaultTolerant).is_violated()
+}
+
+#[test]
+fn what_goes_into_a_half_open_connection_is_excused() {
+    let nothing = |_: &mut Tale| {};
+    assert!(is_refused_behind_a_cut("hold", nothing));
+    assert!(!is_refused_behind_a_cut("silent", nothing));
+}
+
+#[test]
+fn a_half_open_connection_is_no_excuse_once_it_answered_or_patience_is_over() {
+    let answers = |tale: &mut Tale| {
+        for at in ['A', 'B', 'C'] {
+            let asked = tale.writes(C1, at, OpKind::Introduce);
+            tale.hears((asked, C1, at, OpKind::Introduce), Answer::Yes);
+        }
+    };
+    assert!(is_refused_behind_a_cut("silent", answers));
+    let asks = |tale: &mut Tale| {
+        for at in ['A', 'B', 'C'] {
+            tale.writes(C1, at, OpKind::Set);
+        }
+    };
+    assert!(is_refused_behind_a_cut("silent", asks));
+}
+
 #[test]
 fn a_failover_at_the_very_beginning_has_to_be_dialled_too() {
     let mut tale = Tale::new();

@@ -98,6 +98,16 @@ fn every_change_is_pushed() {
 }
 
 #[test]
+fn an_expired_destination_is_pushed_before_the_source_of_a_rename() {
+    let mut bench = Bench::tracking(&REDIS_7_0, "");
+    bench.does(&["SET k 1", "SET x 1 PX 10", "GET k", "GET x"]);
+    assert_eq!(bench.changed_by_other(&["RENAME k x"]), "k x");
+    bench.does(&["SET k 1", "SET x 1 PX 10", "GET k", "GET x"]);
+    bench.wall_ms += 11;
+    assert_eq!(bench.changed_by_other(&["RENAME k x"]), "x k");
+}
+
+#[test]
 fn own_changes_are_pushed_unless_noloop() {
     let mut bench = Bench::tracking(&REDIS_7_0, "");
     bench.does(&["GET k", "SET k 1"]);

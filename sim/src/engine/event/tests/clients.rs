@@ -1,4 +1,4 @@
-//! What clients do, and what faults do to them.
+//! Tests of clients' steps, and of faults at their hosts.
 
 use super::*;
 
