@@ -159,6 +159,7 @@ impl Link {
             Op::Extend { .. }
             | Op::Introduce
             | Op::Look { .. }
+            | Op::Read { .. }
             | Op::Set { .. }
             | Op::TimeLeft { .. } => {
                 if let Some(why) = self.refuses_new_work(now) {
@@ -230,7 +231,11 @@ impl Link {
             Op::Release { resource, token } => {
                 self.released(&answered, resource, token, reply, now)
             }
-            Op::Extend { .. } | Op::Look { .. } | Op::Set { .. } | Op::TimeLeft { .. } => {}
+            Op::Extend { .. }
+            | Op::Look { .. }
+            | Op::Read { .. }
+            | Op::Set { .. }
+            | Op::TimeLeft { .. } => {}
         }
         if answered.op != Op::Introduce && answered.id.lock.is_some() && !answered.overdue {
             let is_vote = reply == Reply::Ok;

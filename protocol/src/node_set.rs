@@ -10,7 +10,7 @@ mod waking;
 
 use core::cmp::Reverse;
 use core::time::Duration;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 pub use self::told::{Command, Event};
 use super::command::{LockId, ResourceId};
@@ -52,6 +52,8 @@ pub struct NodeSet {
     lines: Lines,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
+    /// Leases that are watched, by their resource.
+    watched: BTreeSet<(ResourceId, LockId)>,
     /// Contention for each resource.
     crowds: Vec<Crowd>,
     /// Randomness of the last attempt.
@@ -73,6 +75,8 @@ struct Slot {
     lock: Option<Lock>,
     /// The lock is in the queue of its resource.
     in_line: bool,
+    /// The lock is a lease that is watched.
+    is_watched: bool,
 }
 
 impl NodeSet {
@@ -92,6 +96,7 @@ impl NodeSet {
             timers: Timers::default(),
             lines: Lines::default(),
             connecting: Vec::new(),
+            watched: BTreeSet::new(),
             crowds: Vec::new(),
             jitter: 0,
             open: NodeMask::EMPTY,
@@ -122,6 +127,7 @@ impl NodeSet {
         self.timers.clear();
         self.lines.clear();
         self.connecting.clear();
+        self.watched.clear();
         self.crowds.clear();
         (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
         self.notes.clear();
@@ -151,7 +157,7 @@ impl NodeSet {
         assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
         let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot as usize);
         if slot == self.slots.len() {
-            self.slots.push(Slot { generation: 0, lock: None, in_line: false });
+            self.slots.push(Slot { generation: 0, lock: None, in_line: false, is_watched: false });
         }
         let entry = &mut self.slots[slot];
         entry.generation += 1;

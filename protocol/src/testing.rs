@@ -75,6 +75,7 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
         extensions_max: 4,
         keep_alive: None,
         plain_extensions: false,
+        watched: false,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -391,10 +392,9 @@ impl FakeNode {
         if now > self.expires {
             self.key = None;
         }
-        let before = self.key;
         let reply = self.reply(op, now);
         // The client's own changes are not pushed, and drop the registration.
-        self.registered &= before == self.key;
+        self.registered &= !op.has_changed_key(reply);
         reply
     }
 
@@ -417,6 +417,11 @@ impl FakeNode {
                 Reply::Registered(self.left_ms(now))
             }
             Op::Look { .. } | Op::TimeLeft { .. } => Reply::Integer(self.left_ms(now)),
+            Op::Read { token, .. } => {
+                let has_key = i64::from(self.key == Some(token));
+                self.registered = self.pushes;
+                if self.pushes { Reply::Registered(has_key) } else { Reply::Integer(has_key) }
+            }
             Op::Set { token, ttl, .. } => match self.key {
                 Some(holder) => Reply::Held(Holder::of(holder.as_bytes())),
                 None => {

@@ -29,14 +29,20 @@ impl NodeSet {
     /// of one database.
     pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
+        let is_current = self.links[node.get()].is_current(epoch);
+        if is_current {
+            // Before the introduction: that of a replica ends the connection.
+            self.doubt_all(node, now);
+        }
         self.touch(node).handle_keys_lost(epoch, now);
-        if self.links[node.get()].is_current(epoch) {
-            self.all_keys_changed(node, now);
+        if is_current {
+            self.wake_all(node, now);
         }
     }
 
     /// Handles the node's report, on the connection `epoch`, that the key of `resource` has changed
-    /// or may have. Returns true if a use waits for that: there may be commands then.
+    /// or may have. Returns true if a use waits for that, or a lease is watched: there may be commands
+    /// then.
     pub fn handle_key_changed(
         &mut self,
         node: NodeIndex,

@@ -8,7 +8,7 @@ use crate::command::Reply;
 use crate::lock::Limit;
 use crate::quorum::NodeIndex;
 use crate::restart::RunId;
-use crate::testing::{NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
+use crate::testing::{FakeNode, NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
 use crate::token::Token;
 
 const NODES: usize = 3;
@@ -37,6 +37,8 @@ enum Do {
     /// Acquires, and tries for this long, behind any earlier use.
     Queue(u64),
     Release(usize),
+    /// The node pushes a change of the key that there was not.
+    Push(usize),
     /// Extends the oldest lease after this time; the nodes marked true answer all commands.
     Round(u64, [bool; NODES]),
     /// The process dies and comes back without its keys.
@@ -63,6 +65,7 @@ fn what() -> impl Strategy<Value = Do> {
         4 => (0..60_u64).prop_map(Do::Pass),
         1 => (0..4_000_u64).prop_map(Do::Pass),
         2 => (0..500_u64).prop_map(Do::Queue),
+        1 => any().prop_map(Do::Push),
         3 => (0..4_usize).prop_map(Do::Release),
         1 => any().prop_map(Do::Restart),
         6 => (0..2_000_u64, prop::array::uniform3(prop::bool::weighted(0.8)))
@@ -145,6 +148,7 @@ impl Play {
         let Terms { ttl, keep_alive, plain } = self.terms;
         let config = lock_config(NODES);
         let config = LockConfig { limit, ttl, keep_alive, plain_extensions: plain, ..config };
+        let config = LockConfig { watched: true, ..config };
         self.opened.push(self.world.client.open(RESOURCE, config, self.world.now));
         self.world.drain();
     }
@@ -162,6 +166,7 @@ impl Play {
             Do::Error(index) if !world.nodes[index].inbox.is_empty() => {
                 world.answer_with(index, Reply::Error);
             }
+            Do::Push(index) => world.push(index),
             Do::CloseLate(index) if connected(world, index) => world.close_late(index),
             Do::Late(index) if !world.nodes[index].limbo.is_empty() => {
                 world.execute_late(index);
@@ -298,6 +303,14 @@ impl Play {
         }
     }
 
+    /// Judges the loss of a lease: keys are gone only if the nodes that lack them leave no majority.
+    fn lost(&mut self, lock: LockId, reason: LostReason) {
+        let (now, token) = (self.world.now, self.tale(lock).token);
+        let lacks = |it: &&FakeNode| it.key != Some(token) || it.expires <= now;
+        let lacking = self.world.nodes.iter().filter(lacks).count();
+        assert!(reason != LostReason::KeysGone || lacking > NODES / 2, "lost without cause");
+    }
+
     /// Handles events as a driver does.
     fn listen(&mut self) {
         loop {
@@ -326,7 +339,8 @@ impl Play {
                     Event::Extended { lock, counted, deadline, .. } => {
                         self.extended(lock, counted, deadline);
                     }
-                    Event::Lost { lock, .. } => {
+                    Event::Lost { lock, reason } => {
+                        self.lost(lock, reason);
                         self.held.retain(|&(held, _)| held != lock);
                         self.world.release(lock);
                     }
@@ -408,7 +422,11 @@ fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
     let (token, again) = match last {
         Op::Set { token, .. } => (token, before.iter().any(|&op| set_token(op) == Some(token))),
         Op::Extend { token, .. } => (token, true),
-        Op::Introduce | Op::Look { .. } | Op::Release { .. } | Op::TimeLeft { .. } => return,
+        Op::Introduce
+        | Op::Look { .. }
+        | Op::Read { .. }
+        | Op::Release { .. }
+        | Op::TimeLeft { .. } => return,
     };
     if !again {
         return;
@@ -421,7 +439,7 @@ fn judge_write(written: &[Op], at: BootInstant, tales: &[Tale]) {
         let of_token = before.iter().rev().find(|&&op| match op {
             Op::Extend { token: it, .. } | Op::Set { token: it, .. } => it == token,
             Op::Release { token: it, .. } => it == token,
-            Op::Introduce | Op::Look { .. } | Op::TimeLeft { .. } => false,
+            Op::Introduce | Op::Look { .. } | Op::Read { .. } | Op::TimeLeft { .. } => false,
         });
         let extend = matches!(of_token, Some(Op::Extend { .. }));
         assert!(extend, "set again without having been asked");
