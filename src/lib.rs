@@ -141,13 +141,14 @@ mod settings;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+mod votes;
 
 pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use deadline::Deadline;
 pub use error::{
-    AcquireError, AcquireErrorKind, BuildError, Closed, EndpointError, ExtendError,
+    AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,
     ExtendErrorKind, LostReason, NodeAnswer, NodeVerdict, OptionError, Released, TtlError,
     WithError,
 };
@@ -158,3 +159,4 @@ pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
 pub use restart_guard::RestartGuard;
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};
+pub use votes::Votes;

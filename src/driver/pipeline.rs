@@ -72,7 +72,7 @@ impl Pipeline {
     ) {
         let mut form = self.preferred.of(&op);
         let number = self.first + self.commands.len() as u64;
-        if matches!(op, Op::Look { .. }) && self.is_tracked {
+        if matches!(op, Op::Look { .. } | Op::Read { .. }) && self.is_tracked {
             form = Form::Caching;
             // The reply to `CLIENT CACHING` comes first.
             self.awaited.push_back(number);
@@ -127,13 +127,20 @@ impl Pipeline {
                 (Reply::Error, Frame::Error(text)) => (Reply::Error, Some(text)),
                 (reply, _) => (reply, None),
             },
+            // A key of another type.
+            (Op::Read { .. }, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => {
+                (of_look(command.form, 0), None)
+            }
             (_, Frame::Error(text)) => (Reply::Error, Some(text)),
+            (Op::Read { token, .. }, Frame::Text(_) | Frame::Ok | Frame::Nil) => {
+                let has_token = frame == Frame::Text(token.as_bytes());
+                (of_look(command.form, i64::from(has_token)), None)
+            }
+            (Op::Read { .. }, _) => return Err(Malformed),
             // Reply to a `SET … IFEQ`.
             (Op::Extend { .. }, Frame::Ok) => (Reply::Integer(1), None),
             (Op::Extend { .. }, Frame::Nil) => (Reply::Integer(0), None),
-            (Op::Look { .. }, Frame::Integer(left)) if command.form == Form::Registering => {
-                (Reply::Registered(left), None)
-            }
+            (Op::Look { .. }, Frame::Integer(left)) => (of_look(command.form, left), None),
             (_, Frame::Integer(number)) => (Reply::Integer(number), None),
             _ => return Err(Malformed),
         };
@@ -162,6 +169,11 @@ impl Pipeline {
         self.awaited.clear();
         (self.preferred, self.is_tracked) = (Forms::ANYWHERE, false);
     }
+}
+
+/// Returns the reply to a look or a read, which may have registered the key.
+fn of_look(form: Form, number: i64) -> Reply {
+    if form == Form::Registering { Reply::Registered(number) } else { Reply::Integer(number) }
 }
 
 /// Interprets the reply to a SET, which depends on the form of the command.
