@@ -273,3 +273,26 @@ fn what_nobody_asked_for_is_malformed() {
         assert_eq!(bench.receive(frame), Err(Malformed));
     }
 }
+
+#[test]
+fn a_read_compares_the_value_with_the_token() {
+    let read = Op::Read { resource: RESOURCE, token: token(1) };
+    let mut bench = Bench::default();
+    for (frame, has_token) in [
+        (Frame::Text(&[1; 20]), 1),
+        (Frame::Text(&[2; 20]), 0),
+        (Frame::Ok, 0),
+        (Frame::Nil, 0),
+        (Frame::Error(b"WRONGTYPE Operation against a key"), 0),
+    ] {
+        assert_eq!(bench.write(read), "GET");
+        assert_eq!(bench.receive(frame), Ok(vec![Reply::Integer(has_token)]));
+    }
+    bench.pipeline.set_tracked(true);
+    assert_eq!(bench.write(read), "GET");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+    assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![Reply::Registered(1)]));
+    let mut bench = Bench::default();
+    bench.write(read);
+    assert_eq!(bench.receive(Frame::Integer(1)), Err(Malformed));
+}

@@ -201,12 +201,7 @@ impl Driver {
     }
 }
 
-fn check(
-    state: &State,
-    lock: LockId,
-    need: Duration,
-    now: BootInstant,
-) -> Result<(), LostReason> {
+fn check(state: &State, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
     let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
     let checked = state.machine.check(lock, need, now);
     checked.map_err(|reason| lost.unwrap_or(reason.into()))
