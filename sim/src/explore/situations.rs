@@ -52,6 +52,8 @@ situations! {
     TimeLeftAsked,
     /// a client that waited for the lock had looked at a key
     Listened,
+    /// a lease had read its key
+    Watched,
     /// an acquisition ended without a lease
     GaveUp,
     /// a node answered with an error
@@ -145,6 +147,7 @@ impl Watch {
             }
             EventKind::Delivered { op: OpKind::TimeLeft, .. } => return Some(S::TimeLeftAsked),
             EventKind::Delivered { op: OpKind::Look, .. } => return Some(S::Listened),
+            EventKind::Delivered { op: OpKind::Read, .. } => return Some(S::Watched),
             EventKind::GaveUp { .. } => return Some(S::GaveUp),
             EventKind::Delivered { answer: Answer::Error, .. } => return Some(S::ErrorReply),
             EventKind::Delivered { attempt, op: OpKind::Set, .. } => {

@@ -17,6 +17,7 @@ pub(super) const fn op(op: OpKind) -> &'static str {
         OpKind::GetSet => "GETSET",
         OpKind::Introduce => "INFO",
         OpKind::Look => "look",
+        OpKind::Read => "read",
         OpKind::Release => "release",
         OpKind::Delete => "DEL",
         OpKind::Set => "SET",
