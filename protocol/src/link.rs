@@ -30,7 +30,8 @@ const IN_FLIGHT_MAX: usize = 512;
 /// Most commands that may wait or be unanswered on one connection.
 ///
 /// New SETs stop at half of it, so that room is left for the releases of leases; a release that
-/// finds no room is owed.
+/// finds no room is owed. Reads of leases stop at an eighth: when all leases look at once, attempts
+/// and extensions must not fail for that.
 pub(crate) const PENDING_MAX: usize = 8_192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +163,7 @@ impl Link {
             | Op::Read { .. }
             | Op::Set { .. }
             | Op::TimeLeft { .. } => {
-                if let Some(why) = self.refuses_new_work(now) {
+                if let Some(why) = self.refuses_new_work(op, now) {
                     notes.push_back(CommandOutcome { node, id, outcome: Err(why) });
                     return false;
                 }
@@ -313,14 +314,15 @@ impl Link {
         Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
     }
 
-    /// Returns why the link takes no new SET, extension or query; `None` if it takes one. A node
+    /// Returns why the link does not take the SET, extension or query `op`; `None` if it does. A node
     /// that owes an answer beyond the node timeout gets no more of them until it answers or is
     /// reset: they would only queue up behind the command on which the node is stuck.
-    fn refuses_new_work(&self, now: BootInstant) -> Option<NoAnswer> {
+    fn refuses_new_work(&self, op: Op, now: BootInstant) -> Option<NoAnswer> {
         if self.is_down() || self.is_stuck(now) {
             return Some(NoAnswer::NotSent);
         }
-        let full = self.pipeline.len() >= PENDING_MAX / 2;
+        let share = if matches!(op, Op::Read { .. }) { 8 } else { 2 };
+        let full = self.pipeline.len() >= PENDING_MAX / share;
         let why = if self.is_open() { NoAnswer::Crowded } else { NoAnswer::NotSent };
         full.then_some(why)
     }

@@ -18,7 +18,7 @@ use core::time::Duration;
 use self::attempt::Vote;
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
-pub(crate) use self::listening::Listening;
+use self::listening::Listening;
 use self::refusal::BlockingKeys;
 use self::renewal::Renewal;
 pub use self::terms::{

@@ -112,6 +112,12 @@ impl Link {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }
 
+    /// Returns the instant from which the node's memory counts, by its last introduction. It changes
+    /// when the node may have lost keys.
+    pub(crate) fn memory_from(&self) -> Option<BootInstant> {
+        self.eligibility.from()
+    }
+
     /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as
     /// is known. A node that has no connection, or has refused to introduce itself, is asked again
     /// and may count after that.

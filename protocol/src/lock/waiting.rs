@@ -109,7 +109,7 @@ impl Lock {
         if let Some(listening) = self.heeds() {
             listening.connection_opened(node, now);
         } else if let Some(watching) = self.watches() {
-            watching.connection_opened(node);
+            watching.connection_opened(node, now);
         }
     }
 

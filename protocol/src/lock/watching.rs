@@ -35,7 +35,7 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// A lease's knowledge of its keys, by the nodes' last replies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watching {
+pub(super) struct Watching {
     nodes: NodeCount,
     /// Instant of the first reads; `None` if they were made, or are not to be made.
     begins_at: Option<BootInstant>,
@@ -171,10 +171,12 @@ impl Watching {
         self.no_longer_later(node);
     }
 
-    /// Handles the opening of a connection to `node`.
-    pub(super) fn connection_opened(&mut self, node: NodeIndex) {
+    /// Handles the opening of a connection to `node`: reads on the node at once, and on the others as
+    /// after a push.
+    pub(super) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
         self.deaf.remove(node);
-        self.to_read = self.nodes.all();
+        self.to_read.insert(node);
+        self.look_into_push(now);
     }
 
     fn poll_timeout(&self) -> Option<BootInstant> {

@@ -68,10 +68,15 @@ impl NodeSet {
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
+        let known = self.open.contains(node).then(|| self.links[node.get()].memory_from());
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
         self.note_connection(node, now);
+        if known.is_some_and(|from| from != self.links[node.get()].memory_from()) {
+            // An introduction shows another memory, or none: behind a proxy, nothing is pushed.
+            self.doubt_all(node, now);
+        }
         if let Some((resource, by)) = changed {
             self.changed_by_ourselves(node, resource, by, now);
         }

@@ -86,7 +86,7 @@ impl NodeSet {
         self.tell_of_change(self.listening(), node, now);
     }
 
-    /// Makes all leases that are watched doubt their keys: all keys of `node` are gone.
+    /// Makes all leases that are watched doubt their keys: all keys of `node` are gone, or may be.
     pub(super) fn doubt_all(&mut self, node: NodeIndex, now: BootInstant) {
         self.tell_of_change(self.watched(), node, now);
     }

@@ -3,10 +3,13 @@
 
 use core::time::Duration;
 
-use crate::command::{LockId, Op, Reply};
+use crate::command::{LockId, Op, Reply, ResourceId};
+use crate::link::{LinkConfig, PENDING_MAX};
 use crate::lock::{LockConfig, LostReason, Votes};
 use crate::node_set::Event;
-use crate::testing::{NODE_TIMEOUT, RESOURCE, World, lock_config, mask, ms, node, token};
+use crate::testing::{
+    NODE_TIMEOUT, RESOURCE, World, canary, fresh, link_config, lock_config, mask, ms, node, token,
+};
 
 /// A world of five nodes with a lease of 10 s that the first three have granted.
 fn granted() -> (World, LockId) {
@@ -14,7 +17,10 @@ fn granted() -> (World, LockId) {
 }
 
 fn granted_with(config: LockConfig) -> (World, LockId) {
-    let mut world = World::warm(5);
+    granted_in(World::warm(5), config)
+}
+
+fn granted_in(mut world: World, config: LockConfig) -> (World, LockId) {
     let lock = world.acquire(LockConfig { watched: true, ..config }, 1);
     (0..3).for_each(|index| world.answer(index));
     world.client.deliver(lock, world.now).expect("granted");
@@ -229,6 +235,39 @@ fn a_new_connection_leads_to_a_read_on_all_nodes() {
     }
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
     assert!(world.nodes[3].written.iter().filter(|&&op| op == read()).count() > 1);
+}
+
+#[test]
+fn an_introduction_that_shows_another_memory_leads_to_a_read() {
+    let link = LinkConfig { introduction_max_age: ms(100), ..link_config() };
+    let (mut world, _) = granted_in(World::warm_with(link, 5), lock_config(5));
+    answer_all(&mut world);
+    world.pass(ms(500));
+    answer_all(&mut world);
+    // Another server is behind the connections.
+    for index in 0..3 {
+        world.nodes[index].key = None;
+        world.nodes[index].introduction.canary = canary(2);
+    }
+    let other = world.client.open(ResourceId(8), lock_config(5), world.now);
+    world.client.begin(other, fresh(2), world.now);
+    world.drain();
+    answer_all(&mut world);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
+}
+
+#[test]
+fn reads_leave_room_for_attempts() {
+    let (mut world, _) = granted();
+    answer_all(&mut world);
+    world.pass(ms(499));
+    (0..PENDING_MAX / 8).for_each(|_| _ = world.acquire(lock_config(5), 2));
+    world.pass(ms(1));
+    assert_eq!(reads(&world), 0);
+    answer_all(&mut world);
+    assert_eq!(reads(&world), 0, "the next reads come later");
+    world.pass(ms(1_000));
+    assert_eq!(reads(&world), 5);
 }
 
 #[test]
