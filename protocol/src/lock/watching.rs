@@ -219,9 +219,11 @@ impl Watching {
             self.deaf.insert(node);
         }
         if !has_key {
+            if !self.lacks.contains(node) {
+                self.idle_pushes = 0;
+            }
             self.has.remove(node);
             self.lacks.insert(node);
-            self.idle_pushes = 0;
         } else if overtaken {
             self.look_into_push(now);
         } else {
