@@ -10,7 +10,7 @@ mod waking;
 
 use core::cmp::Reverse;
 use core::time::Duration;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 pub use self::told::{Command, Event};
 use super::command::{LockId, ResourceId};
@@ -52,6 +52,8 @@ pub struct NodeSet {
     lines: Lines,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
+    /// Uses that wait for a change of their lock.
+    listeners: BTreeSet<LockId>,
     /// Contention for each resource.
     crowds: Vec<Crowd>,
     /// Randomness of the last attempt.
@@ -92,6 +94,7 @@ impl NodeSet {
             timers: Timers::default(),
             lines: Lines::default(),
             connecting: Vec::new(),
+            listeners: BTreeSet::new(),
             crowds: Vec::new(),
             jitter: 0,
             open: NodeMask::EMPTY,
@@ -122,6 +125,7 @@ impl NodeSet {
         self.timers.clear();
         self.lines.clear();
         self.connecting.clear();
+        self.listeners.clear();
         self.crowds.clear();
         (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
         self.notes.clear();
@@ -162,7 +166,8 @@ impl NodeSet {
             entry.in_line = true;
             self.lines.join(resource, id);
         }
-        lock.set_crowd(self.crowds.get(resource.0 as usize).copied().unwrap_or_default());
+        let crowd = self.crowds.get(resource.0 as usize).copied().unwrap_or_default();
+        lock.set_crowd(crowd.remembered(now));
         if !is_first && entry.in_line {
             lock.queue();
             self.timers.arm(id.slot, lock.poll_timeout(now));

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use super::time::saturating_nanos;
+
 /// How eagerly an acquisition tries again, and how long it stays silent.
 ///
 /// An acquisition that may wait sleeps until a server tells it that the lock has changed. Then it
@@ -68,7 +70,7 @@ pub(crate) fn pace(waited: Duration, jitter: u64) -> Duration {
 /// Returns the part of `whole` that `jitter` is of the range of `u64`.
 #[must_use]
 pub(crate) fn share(whole: Duration, jitter: u64) -> Duration {
-    let scaled = (whole.as_nanos() * u128::from(jitter)) >> 64;
+    let scaled = (u128::from(saturating_nanos(whole)) * u128::from(jitter)) >> 64;
     Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
 }
 

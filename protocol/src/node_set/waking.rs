@@ -2,7 +2,6 @@
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
-use crate::link::Link;
 use crate::lock::{Lock, Phase};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::retry::draw;
@@ -66,6 +65,19 @@ impl NodeSet {
         }
     }
 
+    /// Believes `node` again that it pushes: it has just done so.
+    pub(super) fn note_push(&mut self, node: NodeIndex) {
+        if !self.deaf.contains(node) {
+            return;
+        }
+        self.deaf.remove(node);
+        for lock in self.listening() {
+            if let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) {
+                listening.is_heard(node);
+            }
+        }
+    }
+
     /// Wakes all uses that wait: all keys of `node` are gone.
     pub(super) fn all_keys_changed(&mut self, node: NodeIndex, now: BootInstant) {
         for lock in self.listening() {
@@ -79,8 +91,7 @@ impl NodeSet {
 
     /// Returns the uses that wait for a change of their lock.
     fn listening(&self) -> Vec<LockId> {
-        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
-        locks.filter(|lock| lock.phase() == Phase::Listening).map(Lock::id).collect()
+        self.listeners.iter().copied().collect()
     }
 
     /// Makes the attempt of `lock` due if the lock has decided so, and keeps what it has learned.
@@ -88,6 +99,11 @@ impl NodeSet {
         let Some(machine) = self.lock_mut(lock) else { return };
         let (is_due, resource) = (machine.take_due(), machine.resource());
         let (crowd, deaf) = (machine.crowd(), machine.deaf());
+        if machine.phase() == Phase::Listening {
+            self.listeners.insert(lock);
+        } else {
+            self.listeners.remove(&lock);
+        }
         if is_due {
             self.events.push_back(Event::AttemptDue(lock));
         }
@@ -115,7 +131,7 @@ impl NodeSet {
     pub(super) fn lets_others_go_first(&mut self, lock: LockId, now: BootInstant) -> bool {
         // The waits after the attempt draw from the same randomness.
         let jitter = draw(!self.jitter, lock.generation);
-        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
+        let round_trip = self.quorum_round_trip();
         let Some(machine) = self.lock_mut(lock) else { return false };
         let Some(delay) = machine.courtesy(now, round_trip, jitter) else { return false };
         machine.put_off(now.after(delay));
