@@ -212,7 +212,8 @@ impl Listening {
     /// Schedules an attempt that nothing wakes if too few nodes can wake the sleeping use.
     pub(super) fn keep_pace(&mut self, now: BootInstant) {
         let listens = self.more_at.is_some() && !self.registered.is_empty();
-        let is_asking = !self.asked.is_empty() || !self.to_look.is_empty();
+        let is_asking =
+            !self.asked.is_empty() || !self.to_look.is_empty() || self.put_off.is_some();
         if self.awake.is_some() || listens || is_asking || self.is_sound(now) {
             self.pace_at = None;
         } else if self.pace_at.is_none() {

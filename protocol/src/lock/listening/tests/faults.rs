@@ -175,7 +175,7 @@ fn pushes_behind_each_reply_are_looked_into_ever_more_rarely() {
             }
         }
         world.pass(Duration::from_micros(100));
-        world.events();
+        assert!(!is_due(&mut world), "nothing has changed");
     }
     let asked = looks(&world) - before;
     assert!(asked < 150, "{asked} looks, at most 20 000 round trips");
@@ -208,8 +208,11 @@ fn a_node_whose_reply_was_read_late_is_still_relied_upon() {
     pass(&mut world, ms(100));
     world.events();
     for _ in 0..5 {
-        while world.nodes.iter().all(|node| node.inbox.is_empty()) {
-            world.pass(ms(1));
+        let asks = |world: &World| world.nodes.iter().any(|node| !node.inbox.is_empty());
+        for _ in 0..1_100 {
+            if !asks(&world) {
+                world.pass(ms(1));
+            }
         }
         let checked: Vec<_> = (0..5).filter(|&it| !world.nodes[it].inbox.is_empty()).collect();
         let replies = checked.iter().map(|&index| {
