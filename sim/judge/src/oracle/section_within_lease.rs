@@ -6,9 +6,9 @@
 //! each event and before it is folded in, the time since the event before.
 //!
 //! Blame: the lease's clock, if it ran ahead and ended the lease early; otherwise a stop of the
-//! process between its last look at the clock and the end of the belief; otherwise the application,
-//! which did not look or did not stop. Only the client is to blame if the lease was already over
-//! when it was decided.
+//! process during which the belief ended, if the section would have ended in time without the stop;
+//! otherwise the application, which did not look or did not stop. Only the client is to blame if
+//! the lease was already over when it was decided.
 
 use super::blame;
 use super::facts::Facts;
@@ -71,15 +71,16 @@ impl SectionWithinLease {
                 self.exposed.take_if(|it| *it == id);
                 continue;
             }
-            match &mut self.found {
-                Judgement::Violated(found) if self.exposed == Some(id) => found.to_ns = to_ns,
-                Judgement::Violated(_) => {}
-                found => {
-                    let blamed = blame::of_exposure(facts, id, from_ns);
-                    let violation = Violation::of_one(id, from_ns, blamed);
-                    *found = Judgement::Violated(Violation { to_ns, ..violation });
-                    self.exposed = Some(id);
-                }
+            if !self.found.is_violated() {
+                let blamed = blame::of_exposure(facts, id, from_ns);
+                self.found = Judgement::Violated(Violation::of_one(id, from_ns, blamed));
+                self.exposed = Some(id);
+            }
+            if let Judgement::Violated(found) = &mut self.found
+                && self.exposed == Some(id)
+            {
+                found.to_ns = to_ns;
+                found.blamed = blame::of_lasting_use(facts, found.blamed, &[id], to_ns);
             }
         }
     }
