@@ -67,8 +67,11 @@ impl SectionWithinLease {
         for &id in &self.inside {
             let from_ns =
                 facts.beliefs.until_ns(id).map_or(facts.now_ns, |it| it.max(facts.now_ns));
-            if from_ns >= to_ns {
+            if from_ns > facts.now_ns {
+                // The lease is believed until then.
                 self.exposed.take_if(|it| *it == id);
+            }
+            if from_ns >= to_ns {
                 continue;
             }
             if !self.found.is_violated() {

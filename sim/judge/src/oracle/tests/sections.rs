@@ -69,8 +69,8 @@ fn a_stop_that_the_lease_outlasts_is_no_excuse() {
     assert_eq!(tale.blame(ExclusiveSection), ["application"]);
 }
 
-/// C1 is stopped from 9 800 to 10 150 ms and leaves at `first_ms`; C2 is inside from 10 102 ms to
-/// `second_ms`.
+/// C1 is stopped from 9 800 to 10 150 ms and leaves at `first_ms`. C2 enters at 10 102 ms and leaves
+/// at `second_ms` if that is earlier than 10 150 ms, else never.
 fn stop_across_the_deadline(first_ms: u64, second_ms: u64) -> Tale {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(9_800).stops(C1);
