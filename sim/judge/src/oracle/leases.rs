@@ -85,6 +85,11 @@ pub(super) struct Attempt {
     pub round: Round,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
+    /// True if the application received the lease.
+    pub delivered: bool,
+    /// Total time for which the process may have run at a use of the lease that is excused by the
+    /// stop during which the lease ended; `None` if it ended during none.
+    pub excused_ns: Option<u64>,
     /// Time at which the lease was last compared with the clock.
     pub looked_ns: u64,
     /// True if the client has stopped counting answers.
@@ -114,6 +119,8 @@ const BLANK: Attempt = Attempt {
     basis: Basis::NOTHING,
     round: Round::NONE,
     repaired: NodeIds::EMPTY,
+    delivered: false,
+    excused_ns: None,
     looked_ns: 0,
     settled: false,
     finished_ns: NEVER,
@@ -215,6 +222,12 @@ impl Leases {
             self.keys[id.client].resize((place + 1) * self.nodes, UNBORN);
         }
         Some(&mut attempts[place])
+    }
+
+    /// Returns the attempts of `client`, in the order of their numbers.
+    pub(super) fn of_client(&self, client: ClientId) -> impl Iterator<Item = AttemptId> + use<> {
+        let newest = self.newest(client).map_or(0, |it| it.number);
+        (1..=newest).map(move |number| AttemptId { client, number })
     }
 
     /// Returns the newest attempt of `client`.
