@@ -74,11 +74,11 @@ impl From<Exit> for ExitCode {
 /// An error that ends the command at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Stop {
+pub(super) struct Stop {
     /// Exit code of the process.
-    pub exit: Exit,
+    pub(super) exit: Exit,
     /// Message to the user.
-    pub message: String,
+    pub(super) message: String,
 }
 
 impl Stop {
