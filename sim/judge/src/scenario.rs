@@ -16,6 +16,7 @@ mod names;
 mod problem;
 mod source;
 mod span;
+mod subjects;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -32,9 +33,10 @@ pub use model::{
     RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
     Time, WhichAttempt, Write,
 };
-pub use names::{OWN_CONNECTIONS, SUBJECTS, WORKER, is_name, nearest, slug};
+pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, Span, SpanRange};
+pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};
 
 pub use crate::ids::{CLIENTS_MAX, NODES_MAX};

@@ -81,7 +81,7 @@ fn a_subject_of_one_node_minds_only_that_node() {
 
 #[test]
 fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
-    for subject in lock_judge::scenario::SUBJECTS {
+    for subject in lock_judge::scenario::subject_names() {
         let text = format!(
             r#"
             schema = 1
