@@ -13,8 +13,8 @@ pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Se
 pub use hash::HistoryHash;
 
 pub use crate::ids::{
-    AttemptId, ClientId, ClientIds, ClockKind, FaultId, FaultIds, HostId, HostIds, Id, NodeId,
-    NodeIds, Writer,
+    AttemptId, ClientId, ClientIds, ClockKind, CommandId, FaultId, FaultIds, HostId, HostIds, Id,
+    NodeId, NodeIds, Writer,
 };
 
 /// Version of the event format.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::history::file::Header;
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Refusal, Rejection, SCHEMA, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
+    NodeId, NodeIds, OpKind, Refusal, Rejection, SCHEMA, Settlement, Writer,
 };
 use crate::scenario::{Case, Scenario};
 
@@ -59,7 +59,7 @@ fn kinds() -> impl Strategy<Value = EventKind> {
         }),
         (0..1000u32, attempt.clone(), node(), writer.clone(), writer.clone()).prop_map(
             |(command, attempt, node, before, after)| EventKind::Executed {
-                command,
+                command: CommandId(command),
                 attempt,
                 node,
                 op: OpKind::Set,

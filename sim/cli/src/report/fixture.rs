@@ -2,8 +2,8 @@
 //! it.
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
+    NodeId, NodeIds, OpKind, Settlement, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
@@ -125,7 +125,7 @@ impl Log {
 
     fn call(&mut self, at_ms: u64, call: &Call) {
         let Call { attempt, node, op, answer, before, after } = *call;
-        let command = self.commands;
+        let command = CommandId(self.commands);
         self.commands += 1;
         self.at(at_ms, EventKind::Written { command, attempt, node, op });
         let expires_wall_ms = WALL_NS / MS + at_ms + 1 + TTL_NS / MS;
@@ -251,7 +251,7 @@ pub(super) fn jump() -> Played {
     for node in [3, 4].map(NodeId) {
         log.commands += 1;
         let written = EventKind::Written {
-            command: 90 + u32::from(node.0),
+            command: CommandId(90 + u32::from(node.0)),
             attempt: FIRST,
             node,
             op: OpKind::Set,

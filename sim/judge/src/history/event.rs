@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, ClientId, ClockKind, FaultId, HostId, NodeId, NodeIds, Writer};
+use crate::ids::{
+    AttemptId, ClientId, ClockKind, CommandId, FaultId, HostId, NodeId, NodeIds, Writer,
+};
 
 /// An event and its true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,13 +64,13 @@ pub enum EventKind {
         needed: u8,
     },
     /// A client handed a command to its kernel.
-    Written { command: u32, attempt: AttemptId, node: NodeId, op: OpKind },
+    Written { command: CommandId, attempt: AttemptId, node: NodeId, op: OpKind },
     /// A node executed a command and wrote its answer. `before` and `after` are the writers of the
     /// resource's key on the node before and after the command. `expires_wall_ms` is the expiry of
     /// the key after the command, on the node's wall clock (`u64::MAX`: no expiry, or no key).
     /// `changed` is true if the key was set, deleted or re-timed.
     Executed {
-        command: u32,
+        command: CommandId,
         attempt: AttemptId,
         node: NodeId,
         op: OpKind,
@@ -79,7 +81,7 @@ pub enum EventKind {
         expires_wall_ms: u64,
     },
     /// The client received the answer. Late answers are recorded too.
-    Delivered { command: u32, attempt: AttemptId, node: NodeId, op: OpKind, answer: Answer },
+    Delivered { command: CommandId, attempt: AttemptId, node: NodeId, op: OpKind, answer: Answer },
     /// The client stops counting answers to the attempt.
     AttemptSettled { attempt: AttemptId, outcome: Settlement },
     /// The client decided that the attempt is granted. `counted` is the set of nodes whose votes

@@ -8,7 +8,7 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::{Attempt, Basis, Round};
-use crate::history::{AttemptId, NodeId, NodeIds};
+use crate::history::{AttemptId, CommandId, NodeId, NodeIds};
 use crate::scenario::Span;
 
 impl Attempt {
@@ -46,7 +46,7 @@ impl Facts {
     }
 
     /// Records that a node executed an extending command of `id` with success.
-    pub(super) fn extension_executed(&mut self, id: AttemptId, node: NodeId, command: u32) {
+    pub(super) fn extension_executed(&mut self, id: AttemptId, node: NodeId, command: CommandId) {
         let Some(attempt) = self.leases.get_mut(id) else { return };
         if command >= attempt.round.first_command {
             attempt.round.executed_on.insert(node);
@@ -55,7 +55,7 @@ impl Facts {
 
     /// Records that the client received the node's success, if this happened before the old
     /// deadline.
-    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: u32) {
+    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: CommandId) {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let in_time = self.lease_clock(id, &attempt) < attempt.deadline_local_ns;
         if let Some(attempt) = self.leases.get_mut(id)

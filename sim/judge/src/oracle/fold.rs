@@ -4,7 +4,8 @@ use super::Oracle;
 use super::ground::NEVER;
 use super::leases::Basis;
 use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, KeyEnd, NodeId, NodeIds, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClockKind, CommandId, EventKind, KeyEnd, NodeId, NodeIds, OpKind,
+    Settlement, Writer,
 };
 
 impl Oracle {
@@ -33,10 +34,10 @@ impl Oracle {
         }
     }
 
-    fn observe_writing(&mut self, command: u32, id: AttemptId, node: NodeId, op: OpKind) {
+    fn observe_writing(&mut self, command: CommandId, id: AttemptId, node: NodeId, op: OpKind) {
         self.counters.commands += 1;
         let facts = &mut self.facts;
-        facts.next_command = facts.next_command.max(command.saturating_add(1));
+        facts.next_command = facts.next_command.max(CommandId(command.0.saturating_add(1)));
         if facts.can_be(id.client, node) {
             facts.reach.written(id.client, node, command, facts.now_ns);
         }
@@ -53,7 +54,7 @@ impl Oracle {
 
     fn observe_answer(
         &mut self,
-        command: u32,
+        command: CommandId,
         id: AttemptId,
         node: NodeId,
         (op, answer): (OpKind, Answer),

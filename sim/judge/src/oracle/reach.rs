@@ -18,7 +18,7 @@ mod cuts;
 use self::cuts::{Aftermath, Cut, Nodes, Severed, across, both};
 use super::ground::NEVER;
 use super::setting::Setting;
-use crate::history::{ClientId, FaultId, NodeId, NodeIds};
+use crate::history::{ClientId, CommandId, FaultId, NodeId, NodeIds};
 use crate::ids::{IdVec, PerClient, PerNode};
 use crate::scenario::{Connections, Fault, Scenario, SpanRange};
 
@@ -64,8 +64,8 @@ impl Paths {
 /// State of a client's connection to a node, derived from the history.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
-    /// Number of the last command that was written.
-    last: u32,
+    /// The last command that was written; `None` if none was.
+    last: Option<CommandId>,
     /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
     let_go_ns: u64,
     /// End of the last period in which the connection may have been closed; 0 if there was none.
@@ -77,7 +77,7 @@ struct Connection {
 }
 
 const OPEN: Connection =
-    Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
+    Connection { last: None, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -155,17 +155,29 @@ impl Reach {
     }
 
     /// Records that `client` wrote a command to `node`.
-    pub(super) fn written(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
+    pub(super) fn written(
+        &mut self,
+        client: ClientId,
+        node: NodeId,
+        command: CommandId,
+        at_ns: u64,
+    ) {
         // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
         let connection = &mut self.connections[client][node];
-        connection.last = command;
+        connection.last = Some(command);
         let let_go_ns = at_ns.saturating_add(self.patience_ns[client]);
         connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
     }
 
     /// Records that `client` received an answer of `node`.
-    pub(super) fn answered(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
+    pub(super) fn answered(
+        &mut self,
+        client: ClientId,
+        node: NodeId,
+        command: CommandId,
+        at_ns: u64,
+    ) {
         self.answered_ns[client][node] = at_ns.saturating_add(1);
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
@@ -173,7 +185,7 @@ impl Reach {
         // Answers come in order: after the answer to the last command, no answer is awaited. An
         // answer that had arrived when the connection was lost does not bring it back.
         let is_of_this_connection = self.written_ns[client][node] > connection.lost_ns;
-        if connection.last == command && is_of_this_connection {
+        if connection.last == Some(command) && is_of_this_connection {
             let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
             connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
         }

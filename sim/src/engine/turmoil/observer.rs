@@ -12,7 +12,7 @@ use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_protocol::{BootInstant, NodeCount};
 
 use super::shared::{ClientHost, Line, Shared, State};
-use crate::subject::{CommandKind, Request, settlement};
+use crate::subject::{CommandKind, Request, UNNUMBERED, settlement};
 use crate::terms;
 
 /// Observer of the client at a place.
@@ -133,7 +133,7 @@ impl HistoryObserver {
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
         let kind = kind_of(operation);
         let line = self.line(state, node).expect("commands are written on open connections");
-        line.announced.push_back(Request { command: u32::MAX, attempt, kind, token });
+        line.announced.push_back(Request { command: UNNUMBERED, attempt, kind, token });
     }
 
     fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {

@@ -109,14 +109,14 @@ impl Bounds<'_> {
             }
             EventKind::Written { command, attempt, node, .. }
             | EventKind::Delivered { command, attempt, node, .. } => {
-                self.number("command", command)?;
+                self.number("command", command.0)?;
                 self.attempt(attempt)?;
                 self.node(node)
             }
             EventKind::Executed {
                 command, attempt, node, before, after, expires_wall_ms, ..
             } => {
-                self.number("command", command)?;
+                self.number("command", command.0)?;
                 self.attempt(attempt)?;
                 self.node(node)?;
                 self.writer(before)?;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::tale::scenario;
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Rejection, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
+    NodeId, NodeIds, OpKind, Rejection, Settlement, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -84,6 +84,10 @@ fn of_world() -> BoxedStrategy<EventKind> {
     .boxed()
 }
 
+fn command() -> impl Strategy<Value = CommandId> {
+    any::<u32>().prop_map(CommandId)
+}
+
 fn of_commands() -> BoxedStrategy<EventKind> {
     let end = prop::sample::select(vec![
         KeyEnd::Command,
@@ -94,10 +98,10 @@ fn of_commands() -> BoxedStrategy<EventKind> {
         KeyEnd::Restarted,
     ]);
     prop_oneof![
-        (any::<u32>(), attempt(), node(), op()).prop_map(|(command, attempt, node, op)| {
+        (command(), attempt(), node(), op()).prop_map(|(command, attempt, node, op)| {
             EventKind::Written { command, attempt, node, op }
         }),
-        ((any::<u32>(), attempt(), node(), op()), answer(), any::<bool>(), writer(), writer())
+        ((command(), attempt(), node(), op()), answer(), any::<bool>(), writer(), writer())
             .prop_map(|((command, attempt, node, op), answer, changed, before, after)| {
                 let expires_wall_ms = 9;
                 EventKind::Executed {
@@ -112,7 +116,7 @@ fn of_commands() -> BoxedStrategy<EventKind> {
                     expires_wall_ms,
                 }
             }),
-        (any::<u32>(), attempt(), node(), op(), answer()).prop_map(
+        (command(), attempt(), node(), op(), answer()).prop_map(
             |(command, attempt, node, op, answer)| {
                 EventKind::Delivered { command, attempt, node, op, answer }
             }

@@ -6,7 +6,9 @@ use lock_judge::scenario::AttemptStep;
 use super::{Held, Process, Waiting};
 use crate::plan::Plan;
 use crate::resource::BLIND;
-use crate::subject::{Action, Delivered, FreshAttempt, Now, Profile, Request, Route, token_of};
+use crate::subject::{
+    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
+};
 use crate::terms;
 use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
 
@@ -20,7 +22,8 @@ impl Process {
         match action {
             Action::AttemptDue => self.begin(world, self.next_attempt()),
             Action::Write { route, attempt, kind, token } => {
-                self.write(world, route, Request { command: 0, attempt, kind, token });
+                let command = UNNUMBERED;
+                self.write(world, route, Request { command, attempt, kind, token });
             }
             Action::Decided { attempt, counted, deadline_ns } => {
                 self.to_deliver = Some(attempt);
