@@ -3,7 +3,7 @@
 //! The register sees only the messages that arrive. The engine moves its messages and records its
 //! actions.
 
-use lock_judge::history::{AttemptId, Rejection};
+use lock_judge::history::{AttemptId, Rejection, WriteId};
 use lock_judge::scenario::Checks;
 
 /// In place of a version: the write is not based on a read.
@@ -23,8 +23,8 @@ pub enum StoreRequest {
     Write {
         /// The attempt of the lease that the writer holds or held.
         attempt: AttemptId,
-        /// Number of the write in the run.
-        write: u32,
+        /// The write.
+        write: WriteId,
         /// Version from which the value was computed, or [`BLIND`].
         based_on: u32,
         /// Fencing token of the lease, if the subject has fencing tokens.
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn write(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
-        StoreRequest::Write { attempt, write: 0, based_on: 0, fencing_token }
+        StoreRequest::Write { attempt, write: WriteId(0), based_on: 0, fencing_token }
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use hash::HistoryHash;
 
 pub use crate::ids::{
     AttemptId, ClientId, ClientIds, ClockKind, CommandId, FaultId, FaultIds, HostId, HostIds, Id,
-    NodeId, NodeIds, Writer,
+    NodeId, NodeIds, RoundId, WriteId, Writer,
 };
 
 /// Version of the event format.

@@ -1,4 +1,4 @@
-//! Identities of nodes, servers, clients, hosts, commands, connections and faults, tables and sets
+//! Identities of nodes, servers, clients, hosts, commands, writes, faults and so on, tables and sets
 //! that are indexed by them, and what else names the parts of a run. This module imports no other
 //! module, so that every other module can use it.
 
@@ -86,6 +86,10 @@ ids! {
     ConnectionId(u16);
     /// A fault of the scenario.
     FaultId(u16);
+    /// An extension of a lease, from 1 in the order in which they began.
+    RoundId(u16);
+    /// A write to the protected resource, in the order of sending.
+    WriteId(u32);
     /// A fault at one of its hosts: a fault on a group of hosts strikes each of them.
     StrikeId(u16);
 }

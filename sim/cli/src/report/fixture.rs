@@ -3,7 +3,7 @@
 
 use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
-    NodeId, NodeIds, OpKind, Settlement, Writer,
+    NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
@@ -190,7 +190,7 @@ impl Log {
 
     /// Records an extension that sets the keys again and succeeds.
     fn recreate(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
-        let (round, ttl_ns, clock) = (1, TTL_NS, ClockKind::Boot);
+        let (round, ttl_ns, clock) = (RoundId(1), TTL_NS, ClockKind::Boot);
         let t1_local_ns = (5_000 + at_ms) * MS;
         self.at(at_ms, EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
         let mut counted = NodeIds::EMPTY;
@@ -317,13 +317,13 @@ pub(super) fn pause() -> Played {
         version,
         fencing_token: 0,
     };
-    log.at(11_000, write(0, SECOND));
-    log.at(11_001, applied(0, SECOND, 1));
+    log.at(11_000, write(WriteId(0), SECOND));
+    log.at(11_001, applied(WriteId(0), SECOND, 1));
     log.at(12_003, EventKind::Continued { host: HostId(5) });
     log.at(12_003, EventKind::FaultEnded { fault: FaultId(0) });
     log.at(12_003, EventKind::SectionEntered { attempt: FIRST });
-    log.at(12_004, write(1, FIRST));
-    log.at(12_005, applied(1, FIRST, 2));
+    log.at(12_004, write(WriteId(1), FIRST));
+    log.at(12_005, applied(WriteId(1), FIRST, 2));
     log.at(12_006, EventKind::SectionLeft { attempt: FIRST });
     log.at(12_006, EventKind::LostDelivered { attempt: FIRST });
     log.at(14_000, EventKind::SectionLeft { attempt: SECOND });

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{
-    AttemptId, ClientId, ClockKind, CommandId, FaultId, HostId, NodeId, NodeIds, Writer,
+    AttemptId, ClientId, ClockKind, CommandId, FaultId, HostId, NodeId, NodeIds, RoundId, WriteId,
+    Writer,
 };
 
 /// An event and its true time.
@@ -97,12 +98,12 @@ pub enum EventKind {
         fencing_token: u64,
     },
     /// The client read T1 of extension number `round` and is about to write its first command.
-    ExtensionBegan { attempt: AttemptId, round: u16, t1_local_ns: u64, ttl_ns: u64 },
+    ExtensionBegan { attempt: AttemptId, round: RoundId, t1_local_ns: u64, ttl_ns: u64 },
     /// The client decided about the extension. If `extended` is true, `counted` is the set of nodes
     /// whose answers the client counted, and `deadline_local_ns` is the new deadline of the lease.
     ExtensionSettled {
         attempt: AttemptId,
-        round: u16,
+        round: RoundId,
         extended: bool,
         counted: NodeIds,
         deadline_local_ns: u64,
@@ -129,11 +130,17 @@ pub enum EventKind {
     ReadDone { attempt: AttemptId, version: u32 },
     /// The application sent a write. `based_on` is the version from which the write was computed
     /// (`u32::MAX`: none, a blind write).
-    WriteSent { attempt: AttemptId, write: u32, based_on: u32, fencing_token: u64 },
+    WriteSent { attempt: AttemptId, write: WriteId, based_on: u32, fencing_token: u64 },
     /// The resource applied the write; its version is now `version`.
-    WriteApplied { attempt: AttemptId, write: u32, based_on: u32, version: u32, fencing_token: u64 },
+    WriteApplied {
+        attempt: AttemptId,
+        write: WriteId,
+        based_on: u32,
+        version: u32,
+        fencing_token: u64,
+    },
     /// The resource rejected the write.
-    WriteRejected { attempt: AttemptId, write: u32, why: Rejection },
+    WriteRejected { attempt: AttemptId, write: WriteId, why: Rejection },
 
     /// A fault of the scenario began.
     FaultBegan { fault: FaultId },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
+    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, RoundId, Settlement,
 };
 use lock_judge::scenario::AttemptStep;
 use redlock_client::OwnerToken;
@@ -193,7 +193,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         let client = self.client(state);
         client.rounds += 1;
-        let round = client.rounds;
+        let round = RoundId(client.rounds);
         let (t1_local_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
         state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
@@ -213,7 +213,7 @@ impl HistoryObserver {
             });
         let extended = extended.is_some();
         let client = self.client(state);
-        let (round, hears) = (client.rounds, extended && client.holds == Some(attempt));
+        let (round, hears) = (RoundId(client.rounds), extended && client.holds == Some(attempt));
         state.record(EventKind::ExtensionSettled {
             attempt,
             round,

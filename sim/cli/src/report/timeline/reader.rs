@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
             EventKind::WriteSent { attempt, write, based_on, fencing_token } => {
                 self.timeline.writes.push(Write {
                     attempt,
-                    number: write,
+                    id: write,
                     sent: at,
                     based_on,
                     fencing_token,
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             _ => return,
         };
         let mut sent = self.timeline.writes.iter_mut().rev();
-        if let Some(write) = sent.find(|write| write.number == arrived.0) {
+        if let Some(write) = sent.find(|write| write.id == arrived.0) {
             write.arrived = Some((at, arrived.1));
         }
     }

@@ -137,7 +137,7 @@ impl Bounds<'_> {
             | EventKind::WriteApplied { attempt, write, .. }
             | EventKind::WriteRejected { attempt, write, .. } => {
                 self.attempt(attempt)?;
-                self.number("write", write)
+                self.number("write", write.0)
             }
             EventKind::AttemptSettled { attempt, .. }
             | EventKind::ReleaseCalled { attempt }

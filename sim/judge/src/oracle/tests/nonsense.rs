@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::tale::scenario;
 use crate::history::{
     Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
-    NodeId, NodeIds, OpKind, Rejection, Settlement, Writer,
+    NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -163,11 +163,11 @@ fn of_attempts() -> BoxedStrategy<EventKind> {
 fn of_extensions() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         (attempt(), instant(), instant()).prop_map(|(attempt, t1_local_ns, ttl_ns)| {
-            EventKind::ExtensionBegan { attempt, round: 1, t1_local_ns, ttl_ns }
+            EventKind::ExtensionBegan { attempt, round: RoundId(1), t1_local_ns, ttl_ns }
         }),
         (attempt(), any::<bool>(), nodes(), instant_or_never()).prop_map(
             |(attempt, extended, counted, deadline_local_ns)| {
-                let round = 1;
+                let round = RoundId(1);
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
             }
         ),
@@ -187,15 +187,21 @@ fn of_applications() -> BoxedStrategy<EventKind> {
         attempt().prop_map(|attempt| EventKind::SectionLeft { attempt }),
         attempt().prop_map(|attempt| EventKind::ReadDone { attempt, version: 0 }),
         (attempt(), 0..4u64).prop_map(|(attempt, fencing_token)| {
-            EventKind::WriteSent { attempt, write: 0, based_on: 0, fencing_token }
+            EventKind::WriteSent { attempt, write: WriteId(0), based_on: 0, fencing_token }
         }),
         (attempt(), based_on, 0..9u32, 0..4u64).prop_map(
             |(attempt, based_on, version, fencing_token)| {
-                EventKind::WriteApplied { attempt, write: 0, based_on, version, fencing_token }
+                EventKind::WriteApplied {
+                    attempt,
+                    write: WriteId(0),
+                    based_on,
+                    version,
+                    fencing_token,
+                }
             }
         ),
         attempt().prop_map(|attempt| {
-            EventKind::WriteRejected { attempt, write: 0, why: Rejection::NotOwner }
+            EventKind::WriteRejected { attempt, write: WriteId(0), why: Rejection::NotOwner }
         }),
     ]
     .boxed()

@@ -2,7 +2,7 @@
 
 use crate::history::{
     Answer, AttemptId, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind, HostId,
-    KeyEnd, NodeId, NodeIds, OpKind, Segment, Settlement, Writer,
+    KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
 };
 use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -267,7 +267,7 @@ impl Tale {
         self.rounds.push((id, t1_local_ns));
         self.tell(EventKind::ExtensionBegan {
             attempt: id,
-            round: 1,
+            round: RoundId(1),
             t1_local_ns,
             ttl_ns: TTL_MS * MS,
         })
@@ -294,7 +294,7 @@ impl Tale {
     pub(super) fn succeeds(&mut self, id: AttemptId, counted: &str, until_ns: u64) -> &mut Self {
         self.tell(EventKind::ExtensionSettled {
             attempt: id,
-            round: 1,
+            round: RoundId(1),
             extended: true,
             counted: counted.chars().map(node).collect::<NodeIds>(),
             deadline_local_ns: until_ns,
@@ -386,7 +386,7 @@ impl Tale {
     }
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
-        let write = u32::from(id.client.0);
+        let write = WriteId(id.client.0.into());
         self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
     }
 
@@ -396,7 +396,7 @@ impl Tale {
         (based_on, version): (u32, u32),
         fencing_token: u64,
     ) -> &mut Self {
-        let write = u32::from(id.client.0);
+        let write = WriteId(id.client.0.into());
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 
