@@ -9,7 +9,9 @@ pub mod file;
 mod hash;
 
 pub use clock::{ClockSegments, Segment};
-pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement};
+pub use event::{
+    Answer, BasedOn, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement,
+};
 pub use hash::HistoryHash;
 
 pub use crate::ids::{

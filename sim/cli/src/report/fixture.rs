@@ -2,8 +2,8 @@
 //! it.
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
-    NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
+    KeyEnd, NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
@@ -308,14 +308,14 @@ pub(super) fn pause() -> Played {
     }
     log.acquire(10_100, SECOND, &nobody(&[0, 1, 2, 3, 4]));
     log.enter(10_102, SECOND);
-    let write =
-        |write, attempt| EventKind::WriteSent { attempt, write, based_on: 0, fencing_token: 0 };
+    let (based_on, fencing_token) = (BasedOn::on(0), 0);
+    let write = |write, attempt| EventKind::WriteSent { attempt, write, based_on, fencing_token };
     let applied = |write, attempt, version| EventKind::WriteApplied {
         attempt,
         write,
-        based_on: 0,
+        based_on,
         version,
-        fencing_token: 0,
+        fencing_token,
     };
     log.at(11_000, write(WriteId(0), SECOND));
     log.at(11_001, applied(WriteId(0), SECOND, 1));

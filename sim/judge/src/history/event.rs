@@ -128,14 +128,13 @@ pub enum EventKind {
     SectionLeft { attempt: AttemptId },
     /// The application read the resource and received `version`.
     ReadDone { attempt: AttemptId, version: u32 },
-    /// The application sent a write. `based_on` is the version from which the write was computed
-    /// (`u32::MAX`: none, a blind write).
-    WriteSent { attempt: AttemptId, write: WriteId, based_on: u32, fencing_token: u64 },
+    /// The application sent a write.
+    WriteSent { attempt: AttemptId, write: WriteId, based_on: BasedOn, fencing_token: u64 },
     /// The resource applied the write; its version is now `version`.
     WriteApplied {
         attempt: AttemptId,
         write: WriteId,
-        based_on: u32,
+        based_on: BasedOn,
         version: u32,
         fencing_token: u64,
     },
@@ -161,6 +160,29 @@ pub enum EventKind {
     /// The client ended an acquisition without a lease: the limit of the acquisition was reached, or
     /// the application cancelled it.
     GaveUp { client: ClientId },
+}
+
+/// The version of the resource from which a write was computed, or that there is none. In a stored
+/// history `u32::MAX` stands for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BasedOn(u32);
+
+impl BasedOn {
+    /// A blind write: it is computed from no version.
+    pub const NOTHING: Self = Self(u32::MAX);
+
+    /// Returns the basis of a write that is computed from `version`.
+    #[must_use]
+    pub const fn on(version: u32) -> Self {
+        Self(version)
+    }
+
+    /// Returns the version; `None` for a blind write.
+    #[must_use]
+    pub const fn version(self) -> Option<u32> {
+        if self.0 == Self::NOTHING.0 { None } else { Some(self.0) }
+    }
 }
 
 /// Kind of a command, as far as the oracle and the diagrams tell commands apart.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::tale::scenario;
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
-    NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
+    KeyEnd, NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -178,7 +178,7 @@ fn of_extensions() -> impl Strategy<Value = EventKind> {
 }
 
 fn of_applications() -> BoxedStrategy<EventKind> {
-    let based_on = prop_oneof![0..4u32, Just(u32::MAX)];
+    let based_on = prop_oneof![0..4u32, Just(u32::MAX)].prop_map(BasedOn::on);
     prop_oneof![
         attempt().prop_map(|attempt| EventKind::ReleaseCalled { attempt }),
         attempt().prop_map(|attempt| EventKind::LostDelivered { attempt }),
@@ -187,7 +187,12 @@ fn of_applications() -> BoxedStrategy<EventKind> {
         attempt().prop_map(|attempt| EventKind::SectionLeft { attempt }),
         attempt().prop_map(|attempt| EventKind::ReadDone { attempt, version: 0 }),
         (attempt(), 0..4u64).prop_map(|(attempt, fencing_token)| {
-            EventKind::WriteSent { attempt, write: WriteId(0), based_on: 0, fencing_token }
+            EventKind::WriteSent {
+                attempt,
+                write: WriteId(0),
+                based_on: BasedOn::NOTHING,
+                fencing_token,
+            }
         }),
         (attempt(), based_on, 0..9u32, 0..4u64).prop_map(
             |(attempt, based_on, version, fencing_token)| {

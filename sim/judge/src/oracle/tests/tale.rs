@@ -1,8 +1,8 @@
 //! History builder for tests.
 
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind, HostId,
-    KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind,
+    HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
 };
 use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -386,7 +386,7 @@ impl Tale {
     }
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
-        let write = WriteId(id.client.0.into());
+        let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
         self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
     }
 
@@ -396,7 +396,7 @@ impl Tale {
         (based_on, version): (u32, u32),
         fencing_token: u64,
     ) -> &mut Self {
-        let write = WriteId(id.client.0.into());
+        let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 

@@ -1,11 +1,10 @@
 //! Actions of a process for its lock client.
 
-use lock_judge::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
+use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settlement};
 use lock_judge::scenario::AttemptStep;
 
 use super::{Held, Process, Waiting};
 use crate::plan::Plan;
-use crate::resource::BLIND;
 use crate::subject::{
     Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
 };
@@ -156,7 +155,7 @@ impl Process {
         if matches!(self.waiting, Waiting::ForLease { .. }) {
             self.waiting = Waiting::Nothing;
         }
-        let (lost, seen_version, in_section) = (false, BLIND, false);
-        self.held = Some(Held { attempt, fencing_token, lost, seen_version, in_section });
+        let (lost, seen, in_section) = (false, BasedOn::NOTHING, false);
+        self.held = Some(Held { attempt, fencing_token, lost, seen, in_section });
     }
 }

@@ -1,6 +1,6 @@
 //! Inputs of a process: messages, the ends of connections, and timers.
 
-use lock_judge::history::{Answer, ClockKind, EventKind, OpKind};
+use lock_judge::history::{Answer, BasedOn, ClockKind, EventKind, OpKind};
 use lock_judge::ids::ConnectionId;
 use lock_judge::scenario::AttemptStep;
 
@@ -92,7 +92,7 @@ impl Process {
         if let Some(held) = &mut self.held
             && self.waiting == Waiting::ForVersion
         {
-            held.seen_version = version;
+            held.seen = BasedOn::on(version);
             let attempt = held.attempt;
             self.waiting = Waiting::Nothing;
             world.record(EventKind::ReadDone { attempt, version });
