@@ -26,12 +26,12 @@ pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario 
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use model::{
-    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Checks, Client, ClockBy,
-    ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends,
-    Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts, LinkSpec,
-    Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Replica,
-    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
-    Time, WhichAttempt, Write,
+    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Cause, Checks, Client,
+    ClockBy, ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift,
+    Ends, Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts,
+    LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence,
+    Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store,
+    Swap, Time, WhichAttempt, Write,
 };
 pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
