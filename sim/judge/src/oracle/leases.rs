@@ -1,7 +1,9 @@
 //! Facts about every attempt, and about its lease if it was granted.
 
 use super::ground::NEVER;
-use crate::history::{AttemptId, ClientId, ClockKind, Id, KeyEnd, NodeId, NodeIds, Writer};
+use crate::history::{
+    AttemptId, ClientId, ClockKind, CommandId, Id, KeyEnd, NodeId, NodeIds, Writer,
+};
 use crate::ids::PerClient;
 
 /// Basis of a lease's deadline: the attempt, or the last extension that succeeded.
@@ -26,8 +28,8 @@ pub(super) struct Round {
     pub basis: Basis,
     /// TTL of the keys after the round.
     pub ttl_ns: u64,
-    /// Number of the first command that can belong to the round.
-    pub(super) first_command: u32,
+    /// The first command that can belong to the round.
+    pub(super) first_command: CommandId,
     /// Nodes that executed a command of the round with success.
     pub(super) executed_on: NodeIds,
     /// Those of the nodes whose answers the client received before the old deadline.
@@ -41,7 +43,7 @@ impl Round {
     pub(super) const NONE: Self = Self {
         basis: Basis::NOTHING,
         ttl_ns: 0,
-        first_command: u32::MAX,
+        first_command: CommandId(u32::MAX),
         executed_on: NodeIds::EMPTY,
         confirmed_by: NodeIds::EMPTY,
         repaired_before: NodeIds::EMPTY,

@@ -1,7 +1,7 @@
 //! Tests of exclusive sections and sound grants.
 
 use super::tale::{C1, C2, MS, Tale, node};
-use crate::history::{Answer, EventKind, NodeIds, OpKind, Writer};
+use crate::history::{Answer, CommandId, EventKind, NodeIds, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{
     ExclusiveSection, MutualExclusion, SectionWithinLease, SoundGrant,
@@ -160,7 +160,8 @@ fn a_vote_counts_when_it_was_given_and_heard() {
 #[test]
 fn t1_is_read_before_the_first_write() {
     let mut tale = Tale::new();
-    tale.tell(EventKind::Written { command: 9, attempt: C1, node: node('A'), op: OpKind::Set });
+    let command = CommandId(9);
+    tale.tell(EventKind::Written { command, attempt: C1, node: node('A'), op: OpKind::Set });
     assert!(matches!(tale.acquires(C1, "ABC").finds(SoundGrant), Judgement::Violated(_)));
 }
 

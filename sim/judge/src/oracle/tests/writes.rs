@@ -5,6 +5,7 @@ use crate::history::{AttemptId, KeyEnd, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{FencedOrder, NoLostUpdate};
 
+/// No version, as histories store it.
 const BLIND: u32 = u32::MAX;
 
 /// C1 acts as in `sent`; then its keys expire, and C2 is granted the lock and writes first.
