@@ -25,8 +25,8 @@ use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::retry::{RetryDelay, draw, pace, share};
 use crate::time::BootInstant;
 
-/// Time for which a sleeping use listens to a single node. A node that hangs, or does not push,
-/// delays the use by no more.
+/// Time for which a sleeping use listens to a single node. A node that does not push delays the use
+/// by no more; one that hangs before it replies, by the node timeout.
 const ONE_NODE: Duration = Duration::from_millis(20);
 
 /// Pushes without a change that are looked into at once. After these the looks are spread: by 1 ms,

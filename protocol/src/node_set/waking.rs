@@ -17,7 +17,7 @@ impl NodeSet {
         by: Option<LockId>,
         now: BootInstant,
     ) -> bool {
-        // Of one client's uses of a resource only the first in line attempts and waits for changes.
+        // Of one client's uses of a resource only the first in line waits for changes.
         let head = self.lines.head(resource).filter(|&head| Some(head) != by);
         let Some(head) = head else { return false };
         let Some(listening) = self.lock_mut(head).and_then(Lock::heeds) else { return false };
