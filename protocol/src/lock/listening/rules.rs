@@ -302,6 +302,9 @@ impl Listening {
         self.away.remove(node);
         self.deaf.remove(node);
         if self.lacks_nodes {
+            // A node that is back is news, whatever the attempts before have met. Connections open
+            // rarely enough.
+            self.restless = 0;
             let soon = now.after(self.delay(now));
             self.pace_at = self.pace_at.map(|at| at.min(soon));
         } else if self.awake.is_none() {

@@ -147,6 +147,34 @@ fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
+fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
+    let mut world = World::warm(5);
+    (0..3).for_each(|index| world.close(index));
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    for _ in 0..20_000 {
+        answer_all(&mut world);
+        world.pass(ms(1));
+        if is_due(&mut world) {
+            world.begin(lock, 2);
+        }
+    }
+    for _ in 0..5_000 {
+        if world.nodes[0].dialed.is_none() {
+            world.pass(ms(1));
+        }
+    }
+    world.events();
+    world.accept(0);
+    answer_all(&mut world);
+    let begun = world.now;
+    while !is_due(&mut world) {
+        world.pass(ms(1));
+    }
+    assert!(world.now.since(begun) <= 2 * WINDOW, "{:?}", world.now.since(begun));
+}
+
+#[test]
 fn too_few_nodes_are_waited_for_and_not_asked() {
     let mut world = World::warm(5);
     (0..3).for_each(|index| world.close(index));
