@@ -38,7 +38,7 @@
 //! | The client deletes and extends only the keys of its own attempt, however late a command arrives. | S3 `release-without-owner-check`, N3 `token-reused`, E10 `late-commands` |
 //! | An attempt that fails or is dropped releases every key that it may have set, including on nodes whose reply was lost. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. Noticing the end needs no network. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
-//! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
+//! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or restarts late. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
 //! | A node whose data was deleted, or that was demoted and promoted again, does not vote either, whatever was promised: a canary key in the node's memory identifies that memory. A failover to a replica counts as a restart. Clients that start afterwards detect all of these, too, unless they are promised that the node forgets nothing or restarts late. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority is a majority of the configured nodes, not of those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use lock_judge::oracle::Judgement;
-use lock_judge::scenario::{Case, Fault, FaultKind, HostNames, Property, Verdict};
+use lock_judge::scenario::{Case, Cause, Fault, FaultKind, Property, Verdict};
 use redlock_sim::engine::event::Engine;
 use redlock_sim::library;
 
@@ -75,31 +75,13 @@ fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
         let replica = replicas.iter().find(|replica| replica.id == *name);
         replica.map_or(name.clone(), |replica| replica.of.clone())
     };
-    let of = |word: &str, names: &HostNames| {
-        names.0.iter().any(|name| blames(&format!("{word}({})", node(name))))
-    };
-    match &fault.kind {
-        FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => of("clock", &it.host),
-        FaultKind::ClockRate(it) => of("clock", &it.host),
-        FaultKind::Delay(_) => blames("delayed-write"),
-        FaultKind::Delete(_) => blames("operator"),
-        FaultKind::Demote(it) => of("amnesia", &it.host),
-        FaultKind::DiskStall(it) | FaultKind::Evict(it) => of("amnesia", &it.host),
-        FaultKind::Flush(it) => of("amnesia", &it.host),
-        FaultKind::Swap(it) => of("amnesia", &it.host),
-        FaultKind::Failover(it) => blames(&format!("amnesia({})", it.node)),
-        FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
-            of("amnesia", &it.host)
+    fault.kind.descriptor().blames.iter().any(|cause| match cause {
+        Cause::Amnesia | Cause::Clock => {
+            let hosts = fault.kind.hosts().iter();
+            hosts.map(&node).any(|host| blames(&format!("{}({host})", cause.name())))
         }
-        FaultKind::Attach(_)
-        | FaultKind::MemoryFull(_)
-        | FaultKind::Partition(_)
-        | FaultKind::Snapshot(_)
-        | FaultKind::SpuriousPush(_)
-        | FaultKind::Stall(_) => false,
-        FaultKind::Pause(_) => blames("pause"),
-        FaultKind::Suspend(it) => blames("pause") || of("clock", &it.host),
-    }
+        Cause::DelayedWrite | Cause::Operator | Cause::Pause => blames(cause.name()),
+    })
 }
 
 fn violating(case: &Case, property: Property) -> u64 {

@@ -15,6 +15,9 @@ const HEARD_ROUND_TRIPS: u32 = 2;
 /// takes the lock again and again before it lets others go first.
 const TURN: Duration = Duration::from_millis(250);
 
+/// Time after which a lock that this client has not met is as new.
+const MEMORY: Duration = Duration::from_secs(60);
+
 /// The contention window of one lock: the bound of the random delays that woken clients draw.
 ///
 /// The window follows the number of clients that want the lock, which nobody counts. An attempt
@@ -57,6 +60,13 @@ impl Crowd {
         }
     }
 
+    /// Returns what of this still holds at `now`: of a lock that has not been used for long, nothing.
+    pub(crate) fn remembered(self, now: BootInstant) -> Self {
+        let is_old = |at: BootInstant| at.after(MEMORY) <= now;
+        let is_forgotten = self.met_at.is_none_or(is_old) && self.released_at.is_none_or(is_old);
+        if is_forgotten { Self::default() } else { self }
+    }
+
     /// Records that another client has had the lock, or has wanted it, until `now`.
     pub(crate) fn met(&mut self, now: BootInstant) {
         self.met_at = Some(now);
@@ -77,7 +87,9 @@ impl Crowd {
         jitter: u64,
     ) -> Option<Duration> {
         let window = self.window(retry, round_trip);
-        let heard = round_trip.saturating_mul(HEARD_ROUND_TRIPS);
+        // A round trip that a pause has lengthened puts off no lock that is free for long.
+        let longest = retry.longest.max(retry.first);
+        let heard = round_trip.saturating_mul(HEARD_ROUND_TRIPS).min(longest);
         let unheard = self.released_at.map_or(Duration::ZERO, |at| at.after(heard).since(now));
         let is_pause = self.released_at.is_none_or(|at| at.after(heard).after(window) <= now);
         let knows_others = self.met_at.is_some_and(|at| now < at.after(TURN));
@@ -160,6 +172,23 @@ mod tests {
         assert_eq!(courtesy(&mut crowd, 10_100), Some(7), "they have to hear of the release first");
         assert_eq!(courtesy(&mut crowd, 10_200), Some(5));
         assert_eq!(courtesy(&mut crowd, 10_250), None, "they may be gone");
+    }
+
+    #[test]
+    fn a_reply_that_a_pause_delayed_does_not_put_off_a_free_lock_for_long() {
+        let (retry, mut crowd) = (RetryDelay::default(), Crowd::default());
+        crowd.given_up(at_ms(10_000));
+        let delay = crowd.courtesy(at_ms(10_000), retry, ms(2_000), u64::MAX);
+        assert!(delay.is_some_and(|it| it <= 2 * retry.longest), "{delay:?}");
+    }
+
+    #[test]
+    fn a_lock_that_was_not_used_for_long_is_as_new() {
+        let mut crowd = Crowd::default();
+        crowd.met(at_ms(10_000));
+        crowd.collided(RetryDelay::default(), MS);
+        assert_eq!(crowd.remembered(at_ms(69_000)), crowd);
+        assert_eq!(crowd.remembered(at_ms(70_000)), Crowd::default());
     }
 
     #[test]

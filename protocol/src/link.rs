@@ -119,6 +119,10 @@ impl Link {
         self.config.fleet_max_ttl
     }
 
+    pub(crate) fn node_timeout(&self) -> Duration {
+        self.config.node_timeout
+    }
+
     /// Returns the longest of the recent round trips.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip

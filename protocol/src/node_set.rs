@@ -54,6 +54,8 @@ pub struct NodeSet {
     connecting: Vec<LockId>,
     /// Leases that are watched, by their resource.
     watched: BTreeSet<(ResourceId, LockId)>,
+    /// Uses that wait for a change of their lock.
+    listeners: BTreeSet<LockId>,
     /// Contention for each resource.
     crowds: Vec<Crowd>,
     /// Randomness of the last attempt.
@@ -97,6 +99,7 @@ impl NodeSet {
             lines: Lines::default(),
             connecting: Vec::new(),
             watched: BTreeSet::new(),
+            listeners: BTreeSet::new(),
             crowds: Vec::new(),
             jitter: 0,
             open: NodeMask::EMPTY,
@@ -128,6 +131,7 @@ impl NodeSet {
         self.lines.clear();
         self.connecting.clear();
         self.watched.clear();
+        self.listeners.clear();
         self.crowds.clear();
         (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
         self.notes.clear();
@@ -168,7 +172,8 @@ impl NodeSet {
             entry.in_line = true;
             self.lines.join(resource, id);
         }
-        lock.set_crowd(self.crowds.get(resource.0 as usize).copied().unwrap_or_default());
+        let crowd = self.crowds.get(resource.0 as usize).copied().unwrap_or_default();
+        lock.set_crowd(crowd.remembered(now));
         if !is_first && entry.in_line {
             lock.queue();
             self.timers.arm(id.slot, lock.poll_timeout(now));

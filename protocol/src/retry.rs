@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use super::time::saturating_nanos;
+
 /// How eagerly an acquisition tries again, and how long it stays silent.
 ///
 /// An acquisition that may wait sleeps until a server tells it that the lock has changed. Then it
@@ -12,13 +14,14 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
     /// Bound of the first random delays; raised to twice the observed round trip if that is longer.
-    /// For an acquisition that may wait, the bound then follows the number of clients that want
-    /// the same lock. For one that is limited by attempts, it grows with the failures.
+    /// For an acquisition that may wait, it is at most `longest`, and follows the number of clients
+    /// that want the same lock. For one that is limited by attempts, it grows with the failures.
     ///
     /// A shorter bound hands a lock over sooner. A longer bound costs fewer commands where many
     /// clients begin to wait for one lock.
     pub first: Duration,
-    /// Upper limit of the bound, unless the first bound is longer.
+    /// Upper limit of the bound, unless the first bound is longer. Choose more than two round trips:
+    /// a shorter delay ends before a push can tell that another client has taken the lock.
     pub longest: Duration,
     /// Longest time for which a sleeping acquisition sends nothing. Then it asks again, and finds
     /// out that a server or a connection is gone, or that a server does not tell it of changes.
@@ -68,7 +71,7 @@ pub(crate) fn pace(waited: Duration, jitter: u64) -> Duration {
 /// Returns the part of `whole` that `jitter` is of the range of `u64`.
 #[must_use]
 pub(crate) fn share(whole: Duration, jitter: u64) -> Duration {
-    let scaled = (whole.as_nanos() * u128::from(jitter)) >> 64;
+    let scaled = (u128::from(saturating_nanos(whole)) * u128::from(jitter)) >> 64;
     Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
 }
 

@@ -3,11 +3,8 @@
 //! The register sees only the messages that arrive. The engine moves its messages and records its
 //! actions.
 
-use lock_judge::history::{AttemptId, Rejection};
+use lock_judge::history::{AttemptId, BasedOn, Rejection, WriteId};
 use lock_judge::scenario::Checks;
-
-/// In place of a version: the write is not based on a read.
-pub const BLIND: u32 = u32::MAX;
 
 /// A message to the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +20,10 @@ pub enum StoreRequest {
     Write {
         /// The attempt of the lease that the writer holds or held.
         attempt: AttemptId,
-        /// Number of the write in the run.
-        write: u32,
-        /// Version from which the value was computed, or [`BLIND`].
-        based_on: u32,
+        /// The write.
+        write: WriteId,
+        /// Version from which the value was computed, if there is one.
+        based_on: BasedOn,
         /// Fencing token of the lease, if the subject has fencing tokens.
         fencing_token: u64,
     },
@@ -112,7 +109,12 @@ mod tests {
     }
 
     fn write(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
-        StoreRequest::Write { attempt, write: 0, based_on: 0, fencing_token }
+        StoreRequest::Write {
+            attempt,
+            write: WriteId(0),
+            based_on: BasedOn::NOTHING,
+            fencing_token,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod transport;
 
 pub use contract::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue,
-    Request, Route,
+    Request, Route, UNNUMBERED,
 };
 pub use getset::GetSetClient;
 pub use php::PhpClient;

@@ -39,3 +39,17 @@ pub(crate) fn persistence(told: Persistence) -> redis_sim::Persistence {
         Persistence::Rdb => redis_sim::Persistence::Rdb,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lock_judge::scenario::Span;
+
+    #[test]
+    fn the_judge_and_the_client_give_up_the_same_for_drift() {
+        let told = Drift { share_ppm: 9_999, constant: Span(7) };
+        for ttl in [Span(0), Span(1), Span(100_000), Span(1_234_567_891), Span::from_ms(10_000)] {
+            assert_eq!(told.of(ttl).duration(), drift(told).of(ttl.duration()), "{ttl}");
+        }
+    }
+}

@@ -100,7 +100,11 @@ impl Pipeline {
         let place = (number - self.first) as usize;
         let command = &mut self.commands[place];
         if command.form == Form::Caching {
-            let registers = frame == Frame::Ok;
+            let registers = match frame {
+                Frame::Ok => true,
+                Frame::Error(_) => false,
+                _ => return Err(Malformed),
+            };
             // A server that refuses is not asked again.
             self.is_tracked &= registers;
             command.form = if registers { Form::Registering } else { Form::Plain };

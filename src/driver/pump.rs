@@ -1,6 +1,6 @@
 //! Carries out what the machines say, until they have no more to say.
 
-use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, Token};
+use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, ReleaseOutcome, Token};
 
 use crate::deadline::Deadline;
 use crate::error::AcquireErrorKind;
@@ -105,19 +105,21 @@ impl Driver {
                 self.tell_lost(state, lock, reason.into(), now);
                 state.uses.lost(lock, reason.into(), &mut state.wakes);
             }
-            Event::Released { lock, outcome } => {
-                if let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) {
-                    self.tell(|| Told::Released {
-                        owner: ended.owner,
-                        resource: state.names.name(ended.resource),
-                        deleted: Nodes::new(outcome.deleted),
-                        absent: Nodes::new(outcome.absent),
-                        unconfirmed: Nodes::new(outcome.unconfirmed),
-                    });
-                    state.names.retire(ended.resource);
-                }
-            }
+            Event::Released { lock, outcome } => self.settle_release(state, lock, outcome),
         }
+    }
+
+    /// Ends a use whose release is settled, and forgets the name of its resource.
+    fn settle_release(&self, state: &mut State, lock: LockId, outcome: ReleaseOutcome) {
+        let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) else { return };
+        self.tell(|| Told::Released {
+            owner: ended.owner,
+            resource: state.names.name(ended.resource),
+            deleted: Nodes::new(outcome.deleted),
+            absent: Nodes::new(outcome.absent),
+            unconfirmed: Nodes::new(outcome.unconfirmed),
+        });
+        state.names.retire(ended.resource);
     }
 
     /// Draws the token and jitter of an attempt, then reads T1, then begins the attempt.

@@ -25,8 +25,8 @@ use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::retry::{RetryDelay, draw, pace, share};
 use crate::time::BootInstant;
 
-/// Time for which a sleeping use listens to a single node. A node that hangs, or does not push,
-/// delays the use by no more.
+/// Time for which a sleeping use listens to a single node. A node that does not push delays the use
+/// by no more; one that hangs before it replies, by the node timeout.
 const ONE_NODE: Duration = Duration::from_millis(20);
 
 /// Pushes without a change that are looked into at once. After these the looks are spread: by 1 ms,
@@ -78,6 +78,8 @@ pub(crate) struct Listening {
     /// Begin of the wait: T1 of the first attempt.
     began: BootInstant,
     sights: Sights,
+    /// Nodes that refused the last attempt: they have the key that blocks it.
+    refused: NodeMask,
     /// Nodes that push the next change of their key.
     registered: NodeMask,
     /// Nodes to look at.
@@ -105,6 +107,8 @@ pub(crate) struct Listening {
     before: [Sight; MAX_NODES],
     /// Nodes whose silence is being checked: they were registered when they were asked.
     checked: NodeMask,
+    /// Begin of the last check of silence.
+    checked_at: BootInstant,
     /// Number of pushes in a row that came without a change, and the look that they put off.
     idle_pushes: u32,
     put_off: Option<(NodeIndex, BootInstant)>,
@@ -136,6 +140,7 @@ impl Listening {
             draws: 0,
             began,
             sights: Sights::none(nodes),
+            refused: NodeMask::EMPTY,
             registered: NodeMask::EMPTY,
             to_look: NodeMask::EMPTY,
             asked: NodeMask::EMPTY,
@@ -150,6 +155,7 @@ impl Listening {
             looked_at: began,
             before: [Sight::Unseen; MAX_NODES],
             checked: NodeMask::EMPTY,
+            checked_at: began,
             idle_pushes: 0,
             put_off: None,
             restless: 0,
@@ -169,6 +175,11 @@ impl Listening {
         self.deaf = deaf;
     }
 
+    /// Records that `node` pushes.
+    pub(crate) fn is_heard(&mut self, node: NodeIndex) {
+        self.deaf.remove(node);
+    }
+
     /// Begins to wait for the next attempt after one has failed.
     pub(super) fn attempt_failed(
         &mut self,
@@ -186,7 +197,7 @@ impl Listening {
         if self.is_contended && collided {
             self.crowd.collided(self.retry, round_trip);
         }
-        (self.jitter, self.draws) = (jitter, 0);
+        (self.jitter, self.draws, self.refused) = (jitter, 0, refused);
         // The attempt's own SETs and releases have dropped the registrations.
         self.sights = Sights::none(self.nodes);
         self.registered = NodeMask::EMPTY;
@@ -201,7 +212,7 @@ impl Listening {
         self.looked_at = now;
         self.fall_asleep(now);
         if self.is_contended {
-            self.listen_to_one(refused);
+            self.listen_to_one();
         }
         if reason == AttemptError::Split {
             self.wake(now);

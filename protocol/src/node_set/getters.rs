@@ -6,7 +6,7 @@ use super::NodeSet;
 use crate::command::{LockId, ResourceId};
 use crate::link::Link;
 use crate::lock::{Lock, LostReason, Phase, Votes};
-use crate::quorum::{NodeCount, NodeIndex};
+use crate::quorum::{MAX_NODES, NodeCount, NodeIndex};
 use crate::restart::Standing;
 use crate::time::BootInstant;
 use crate::token::Token;
@@ -55,6 +55,17 @@ impl NodeSet {
     #[must_use]
     pub fn round_trip(&self, node: NodeIndex) -> Duration {
         self.links[node.get()].round_trip()
+    }
+
+    /// Returns the round trip within which a majority of the nodes has replied lately. A reply that
+    /// came after the node timeout is none.
+    pub(super) fn quorum_round_trip(&self) -> Duration {
+        let mut all = [Duration::ZERO; MAX_NODES];
+        for (place, link) in self.links.iter().enumerate() {
+            all[place] = link.round_trip().min(link.node_timeout());
+        }
+        all[..self.links.len()].sort_unstable();
+        all[self.nodes.quorum() - 1]
     }
 
     /// Returns T1 of the current attempt of `lock`.

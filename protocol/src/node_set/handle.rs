@@ -51,7 +51,11 @@ impl NodeSet {
         now: BootInstant,
     ) -> bool {
         self.advance(now);
-        self.links[node.get()].is_current(epoch) && self.key_changed(node, resource, None, now)
+        if !self.links[node.get()].is_current(epoch) {
+            return false;
+        }
+        self.note_push(node);
+        self.key_changed(node, resource, None, now)
     }
 
     /// Handles a connection that could not be opened, was closed, or was reset by the other side.

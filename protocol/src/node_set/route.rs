@@ -108,7 +108,7 @@ impl NodeSet {
         // The nodes may not show the owner that this client itself knows.
         let held_here = self.held_here_for(lock).is_some();
         let reason = if held_here { AttemptError::Taken } else { reason };
-        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
+        let round_trip = self.quorum_round_trip();
         let quarantined = reason == AttemptError::Quarantined;
         let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
         let (now, deaf) = (self.clock, self.deaf);

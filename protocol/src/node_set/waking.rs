@@ -3,7 +3,6 @@
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
-use crate::link::Link;
 use crate::lock::{Lock, Phase};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::retry::draw;
@@ -19,7 +18,7 @@ impl NodeSet {
         by: Option<LockId>,
         now: BootInstant,
     ) -> bool {
-        // Of one client's uses of a resource only the first in line attempts and waits for changes.
+        // Of one client's uses of a resource only the first in line waits for changes.
         let is_waiting =
             |&head: &LockId| self.lock(head).is_some_and(|lock| lock.phase() == Phase::Listening);
         let head = self.lines.head(resource).filter(is_waiting);
@@ -81,6 +80,19 @@ impl NodeSet {
         }
     }
 
+    /// Believes `node` again that it pushes: it has just done so.
+    pub(super) fn note_push(&mut self, node: NodeIndex) {
+        if !self.deaf.contains(node) {
+            return;
+        }
+        self.deaf.remove(node);
+        for lock in self.listening() {
+            if let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) {
+                listening.is_heard(node);
+            }
+        }
+    }
+
     /// Wakes all uses that wait: all keys of `node` are gone.
     pub(super) fn wake_all(&mut self, node: NodeIndex, now: BootInstant) {
         self.tell_of_change(self.listening(), node, now);
@@ -98,8 +110,7 @@ impl NodeSet {
 
     /// Returns the uses that wait for a change of their lock.
     fn listening(&self) -> Vec<LockId> {
-        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
-        locks.filter(|lock| lock.phase() == Phase::Listening).map(Lock::id).collect()
+        self.listeners.iter().copied().collect()
     }
 
     /// Makes the attempt of `lock` due if the lock has decided so, and keeps what it has learned.
@@ -107,6 +118,11 @@ impl NodeSet {
         let Some(machine) = self.lock_mut(lock) else { return };
         let (is_due, resource) = (machine.take_due(), machine.resource());
         let (crowd, deaf) = (machine.crowd(), machine.deaf());
+        if machine.phase() == Phase::Listening {
+            self.listeners.insert(lock);
+        } else {
+            self.listeners.remove(&lock);
+        }
         if is_due {
             self.events.push_back(Event::AttemptDue(lock));
         }
@@ -149,7 +165,7 @@ impl NodeSet {
     pub(super) fn lets_others_go_first(&mut self, lock: LockId, now: BootInstant) -> bool {
         // The waits after the attempt draw from the same randomness.
         let jitter = draw(!self.jitter, lock.generation);
-        let round_trip = self.links.iter().map(Link::round_trip).max().unwrap_or_default();
+        let round_trip = self.quorum_round_trip();
         let Some(machine) = self.lock_mut(lock) else { return false };
         let Some(delay) = machine.courtesy(now, round_trip, jitter) else { return false };
         machine.put_off(now.after(delay));

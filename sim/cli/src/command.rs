@@ -20,7 +20,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
-pub use exit::{Exit, Stop};
+pub use exit::Exit;
 pub use lines::told;
 pub use run::keep;
 

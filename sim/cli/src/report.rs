@@ -26,7 +26,7 @@ mod messages;
 mod page;
 pub mod picture;
 mod readme;
-pub mod results;
+pub(crate) mod results;
 mod staged;
 mod story;
 mod svg;
@@ -35,17 +35,17 @@ mod timeline;
 mod versions;
 mod words;
 
-pub use block::violation_block;
-pub use earlier::OutError;
-pub use events::events_table;
 pub use readme::readme_table;
 pub use versions::versions_page;
 
-use earlier::Earlier;
+pub(crate) use block::violation_block;
+pub(crate) use events::events_table;
+
+use earlier::{Earlier, OutError};
 use staged::Staged;
 
 /// Build of the harness, as reports name it.
-pub const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
+const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
 
 /// Name of the file with the results for programs.
 const RESULTS: &str = "results.json";
@@ -66,7 +66,7 @@ fn page_file(name: &str) -> String {
 ///
 /// If a file cannot be written, or if there are reports that this command did not write; then all
 /// files are as they were before.
-pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
+pub(crate) fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
     let earlier = Earlier::read(out)?;
     let mut staged = Staged::default();
     let results = results::Results::new(played);
@@ -89,7 +89,7 @@ pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
 ///
 /// If the directory cannot be created, if a file cannot be written there, or if there are reports
 /// that this command did not write.
-pub fn check_writable(out: &Path) -> Result<(), OutError> {
+pub(crate) fn check_writable(out: &Path) -> Result<(), OutError> {
     Staged::default().create(out.join(RESULTS))?;
     Earlier::read(out).map(drop)
 }
@@ -126,7 +126,13 @@ fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> std::io:
 /// Returns the command that replays a run. `which` is the selector of its case on the command line.
 /// For a run in real time (`serve`), returns the command that judges the stored `history` again.
 #[must_use]
-pub fn replay_command(case: &Case, which: &str, engine: &str, seed: u64, history: &str) -> String {
+pub(crate) fn replay_command(
+    case: &Case,
+    which: &str,
+    engine: &str,
+    seed: u64,
+    history: &str,
+) -> String {
     if engine == "serve" {
         return format!("redlock-sim check {}", quoted(history));
     }

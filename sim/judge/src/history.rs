@@ -9,12 +9,14 @@ pub mod file;
 mod hash;
 
 pub use clock::{ClockSegments, Segment};
-pub use event::{Answer, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement};
+pub use event::{
+    Answer, BasedOn, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement,
+};
 pub use hash::HistoryHash;
 
 pub use crate::ids::{
-    AttemptId, ClientId, ClientIds, ClockKind, FaultId, FaultIds, HostId, HostIds, Id, NodeId,
-    NodeIds, Writer,
+    AttemptId, ClientId, ClientIds, ClockKind, CommandId, FaultId, FaultIds, HostId, HostIds, Id,
+    NodeId, NodeIds, RoundId, WriteId, Writer,
 };
 
 /// Version of the event format.

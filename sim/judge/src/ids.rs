@@ -1,6 +1,6 @@
-//! Identities of nodes, servers, clients, hosts, connections and faults, tables and sets that are
-//! indexed by them, and what else names the parts of a run. This module imports no other module, so
-//! that every other module can use it.
+//! Identities of nodes, servers, clients, hosts, commands, writes, faults and so on, tables and
+//! sets that are indexed by them, and what else names the parts of a run. This module imports no
+//! other module, so that every other module can use it.
 
 mod set;
 mod table;
@@ -80,10 +80,16 @@ ids! {
     /// A host: first those of the nodes, then those of the clients and of the probe, then the
     /// protected resource, then those of the replicas.
     HostId(u8);
+    /// A command of a run, in the order of writing.
+    CommandId(u32);
     /// A connection of a run, in the order of dialling.
     ConnectionId(u16);
     /// A fault of the scenario.
     FaultId(u16);
+    /// An extension of a lease, from 1 in the order in which they began.
+    RoundId(u16);
+    /// A write to the protected resource, in the order of sending.
+    WriteId(u32);
     /// A fault at one of its hosts: a fault on a group of hosts strikes each of them.
     StrikeId(u16);
 }

@@ -27,6 +27,7 @@ mod section_within_lease;
 mod setting;
 mod sound_grant;
 mod sound_refusal;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod tidy;
@@ -230,8 +231,8 @@ impl Oracle {
         let facts = &mut self.facts;
         let Some(client) = facts.setting.client_of(host) else { return };
         match kind {
-            EventKind::Stopped { .. } => facts.processes.stopped(client, facts.now_ns),
-            EventKind::Continued { .. } => facts.processes.continued(client, facts.now_ns),
+            EventKind::Stopped { .. } => facts.stopped(client),
+            EventKind::Continued { .. } => facts.continued(client),
             _ => {
                 facts.processes.killed(client);
                 facts.beliefs.end_all_of(host, facts.now_ns);

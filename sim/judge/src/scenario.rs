@@ -16,6 +16,7 @@ mod names;
 mod problem;
 mod source;
 mod span;
+mod subjects;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -25,16 +26,17 @@ pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario 
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use model::{
-    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Checks, Client, ClockBy,
-    ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift, Ends,
-    Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts, LinkSpec,
-    Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence, Replica,
-    RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store, Swap,
-    Time, WhichAttempt, Write,
+    Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Cause, Checks, Client,
+    ClockBy, ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift,
+    Ends, Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts,
+    LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence,
+    Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store,
+    Swap, Time, WhichAttempt, Write,
 };
-pub use names::{OWN_CONNECTIONS, SUBJECTS, WORKER, is_name, nearest, slug};
+pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, Span, SpanRange};
+pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};
 
 pub use crate::ids::{CLIENTS_MAX, NODES_MAX};

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::history::file::Header;
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Refusal, Rejection, SCHEMA, Settlement, Writer,
+    Answer, AttemptId, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId, KeyEnd,
+    NodeId, NodeIds, OpKind, Refusal, Rejection, RoundId, SCHEMA, Settlement, WriteId, Writer,
 };
 use crate::scenario::{Case, Scenario};
 
@@ -59,7 +59,7 @@ fn kinds() -> impl Strategy<Value = EventKind> {
         }),
         (0..1000u32, attempt.clone(), node(), writer.clone(), writer.clone()).prop_map(
             |(command, attempt, node, before, after)| EventKind::Executed {
-                command,
+                command: CommandId(command),
                 attempt,
                 node,
                 op: OpKind::Set,
@@ -88,7 +88,7 @@ fn kinds() -> impl Strategy<Value = EventKind> {
         }),
         attempt.prop_map(|attempt| EventKind::WriteRejected {
             attempt,
-            write: 3,
+            write: WriteId(3),
             why: Rejection::StaleToken
         }),
         Just(EventKind::FaultBegan { fault: FaultId(0) }),
@@ -103,12 +103,14 @@ fn extensions() -> impl Strategy<Value = EventKind> {
         .prop_map(|(client, number)| AttemptId { client: ClientId(client), number });
     let deadline = prop_oneof![0..1u64 << 60, Just(u64::MAX)];
     prop_oneof![
-        (attempt.clone(), any::<u16>(), 0..1u64 << 60).prop_map(|(attempt, round, ttl_ns)| {
-            EventKind::ExtensionBegan { attempt, round, t1_local_ns: 5, ttl_ns }
-        }),
+        (attempt.clone(), any::<u16>().prop_map(RoundId), 0..1u64 << 60).prop_map(
+            |(attempt, round, ttl_ns)| {
+                EventKind::ExtensionBegan { attempt, round, t1_local_ns: 5, ttl_ns }
+            }
+        ),
         (attempt.clone(), any::<bool>(), (0..32u16).prop_map(NodeIds::from_bits), deadline.clone())
             .prop_map(|(attempt, extended, counted, deadline_local_ns)| {
-                let round = 1;
+                let round = RoundId(1);
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
             }),
         (attempt.clone(), 0..1u64 << 60).prop_map(|(attempt, ttl_ns)| {

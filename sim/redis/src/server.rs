@@ -60,7 +60,6 @@ pub struct Server {
     /// Number of replicas.
     replica_count: i64,
     cannot_save: bool,
-    cannot_append: bool,
     /// Commands removed from this server although its profile has them.
     pub(crate) lacking: BTreeSet<&'static str>,
     saved_wall_ms: u64,
@@ -129,7 +128,6 @@ impl Server {
             is_loading: false,
             replica_count: 0,
             cannot_save: false,
-            cannot_append: false,
             lacking: BTreeSet::new(),
             process_id: 1,
             saved_wall_ms: master.started_wall_ms,
@@ -247,18 +245,8 @@ impl Server {
         self.cannot_save = cannot_save;
     }
 
-    /// Sets whether writing to the append-only log fails. While it does, writes are refused
-    /// (MISCONF).
-    pub fn set_unable_to_append(&mut self, cannot_append: bool) {
-        self.cannot_append = cannot_append;
-    }
-
     pub(crate) fn is_unable_to_save(&self) -> bool {
         self.cannot_save
-    }
-
-    pub(crate) fn is_unable_to_append(&self) -> bool {
-        self.cannot_append
     }
 
     /// Takes a snapshot; returns false if it failed.

@@ -6,7 +6,7 @@ mod faults;
 
 use std::collections::BTreeMap;
 
-use lock_judge::scenario::{Cluster, Lock, Run, Scenario, SeedRange, Span, Store};
+use lock_judge::scenario::{Cluster, Lock, OURS, Run, Scenario, SeedRange, Span, Store};
 
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
@@ -22,7 +22,7 @@ pub struct Frame {
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { subject: String::from("redlock"), broken: Assumptions::NONE }
+        Self { subject: String::from(OURS), broken: Assumptions::NONE }
     }
 }
 
@@ -33,7 +33,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     let mut sketch = Sketch {
         dice: Dice::new(seed, number),
         broken: Assumptions::NONE,
-        is_ours: frame.subject == "redlock",
+        is_ours: frame.subject == OURS,
         horizon: Span(0),
         plan: empty(number),
     };

@@ -115,76 +115,91 @@ impl Watch {
 
     fn situation(&mut self, kind: &EventKind) -> Option<Situation> {
         use Situation as S;
-        let when = |is: bool, situation| is.then_some(situation);
         match *kind {
-            EventKind::AttemptSettled { attempt, outcome } => {
-                self.settled.insert(attempt);
-                let was_decided = self.decided.contains(&attempt);
-                return match outcome {
-                    Settlement::Granted => None,
-                    _ if was_decided => Some(S::RefusedAtDelivery),
-                    Settlement::Cancelled => Some(S::Cancelled),
-                    Settlement::Quarantined => Some(S::Quarantined),
-                    Settlement::Split => Some(S::Split),
-                    Settlement::Taken => Some(S::Taken),
-                    Settlement::TooFewNodes => Some(S::TooFewNodes),
-                    Settlement::TooSlow => Some(S::TooSlow),
-                };
-            }
+            EventKind::AttemptSettled { attempt, outcome } => self.settled(attempt, outcome),
             EventKind::GrantDecided { attempt, .. } => {
                 self.decided.insert(attempt);
-                return when(!self.down.is_empty(), S::GrantedWithoutANode);
+                when(!self.down.is_empty(), S::GrantedWithoutANode)
             }
             EventKind::GrantDelivered { attempt, .. } => {
                 self.held.insert(attempt);
+                None
             }
             EventKind::ReleaseCalled { attempt } => {
                 self.held.remove(&attempt);
+                None
             }
             EventKind::LostDelivered { attempt } => {
                 self.held.remove(&attempt);
-                return Some(S::Lost);
+                Some(S::Lost)
             }
-            EventKind::Delivered { op: OpKind::TimeLeft, .. } => return Some(S::TimeLeftAsked),
-            EventKind::Delivered { op: OpKind::Look, .. } => return Some(S::Listened),
-            EventKind::Delivered { op: OpKind::Read, .. } => return Some(S::Watched),
-            EventKind::GaveUp { .. } => return Some(S::GaveUp),
-            EventKind::Delivered { answer: Answer::Error, .. } => return Some(S::ErrorReply),
+            EventKind::Delivered { op: OpKind::TimeLeft, .. } => Some(S::TimeLeftAsked),
+            EventKind::Delivered { op: OpKind::Look, .. } => Some(S::Listened),
+            EventKind::Delivered { op: OpKind::Read, .. } => Some(S::Watched),
+            EventKind::GaveUp { .. } => Some(S::GaveUp),
+            EventKind::Delivered { answer: Answer::Error, .. } => Some(S::ErrorReply),
             EventKind::Delivered { attempt, op: OpKind::Set, .. } => {
-                return when(self.settled.contains(&attempt), S::LateReply);
+                when(self.settled.contains(&attempt), S::LateReply)
             }
             EventKind::Executed { attempt, op: OpKind::Set, changed: true, .. } => {
-                return when(self.held.contains(&attempt), S::Repaired);
+                when(self.held.contains(&attempt), S::Repaired)
             }
             EventKind::Executed { attempt, node, op: OpKind::Release, .. } => {
-                return when(!self.released.insert((attempt, node)), S::ReleasedTwice);
+                when(!self.released.insert((attempt, node)), S::ReleasedTwice)
             }
             EventKind::ExtensionSettled { extended, .. } => {
-                return Some(if extended { S::Extended } else { S::ExtensionFailed });
+                Some(if extended { S::Extended } else { S::ExtensionFailed })
             }
-            EventKind::ExtensionRefused { .. } => return Some(S::ExtensionRefused),
+            EventKind::ExtensionRefused { .. } => Some(S::ExtensionRefused),
+            EventKind::WriteRejected { .. } => Some(S::WriteRejected),
+            _ => self.of_host(kind),
+        }
+    }
+
+    fn settled(&mut self, attempt: AttemptId, outcome: Settlement) -> Option<Situation> {
+        self.settled.insert(attempt);
+        let was_decided = self.decided.contains(&attempt);
+        match outcome {
+            Settlement::Granted => None,
+            _ if was_decided => Some(Situation::RefusedAtDelivery),
+            Settlement::Cancelled => Some(Situation::Cancelled),
+            Settlement::Quarantined => Some(Situation::Quarantined),
+            Settlement::Split => Some(Situation::Split),
+            Settlement::Taken => Some(Situation::Taken),
+            Settlement::TooFewNodes => Some(Situation::TooFewNodes),
+            Settlement::TooSlow => Some(Situation::TooSlow),
+        }
+    }
+
+    fn of_host(&mut self, kind: &EventKind) -> Option<Situation> {
+        use Situation as S;
+        match *kind {
             EventKind::NodeDown { node, .. } => {
                 self.down.insert(node);
+                None
             }
             EventKind::NodeUp { node, .. } => {
                 self.down.remove(&node);
+                None
             }
-            EventKind::Stopped { .. } => return when(!self.held.is_empty(), S::StoppedWithALease),
-            EventKind::Killed { .. } => return when(!self.held.is_empty(), S::KilledWithALease),
+            EventKind::Stopped { .. } => when(!self.held.is_empty(), S::StoppedWithALease),
+            EventKind::Killed { .. } => when(!self.held.is_empty(), S::KilledWithALease),
             EventKind::Eligible { client, .. } => {
                 let holds = self.held.iter().any(|attempt| attempt.client == client);
-                return when(holds, S::IneligibleWithALease);
+                when(holds, S::IneligibleWithALease)
             }
             EventKind::KeyEnded { writer: Writer::Attempt(attempt), cause, .. } => {
                 let forgot =
                     matches!(cause, KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted);
-                return when(forgot && self.held.contains(&attempt), S::ForgottenWithALease);
+                when(forgot && self.held.contains(&attempt), S::ForgottenWithALease)
             }
-            EventKind::KeyReturned { .. } => return Some(S::KeyReturned),
-            EventKind::FailedOver { .. } => return Some(S::FailedOver),
-            EventKind::WriteRejected { .. } => return Some(S::WriteRejected),
-            _ => {}
+            EventKind::KeyReturned { .. } => Some(S::KeyReturned),
+            EventKind::FailedOver { .. } => Some(S::FailedOver),
+            _ => None,
         }
-        None
     }
+}
+
+fn when(is: bool, situation: Situation) -> Option<Situation> {
+    is.then_some(situation)
 }

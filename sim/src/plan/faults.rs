@@ -3,8 +3,8 @@
 use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
 use lock_judge::ids::ServerId;
 use lock_judge::scenario::{
-    At, Demotion, Failover, FaultKind, HostNames, OneHost, Restarting, Scenario, Stopwatch,
-    WhichAttempt,
+    At, Demotion, Ends, Failover, Fault, FaultKind, HostNames, OneHost, Restarting, Scenario,
+    Stopwatch, WhichAttempt,
 };
 
 use super::Unplannable;
@@ -28,12 +28,8 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
                 node: point.node.as_deref().map(|name| node_named(scenario, name)),
             },
         };
-        let end = match (fault.until, fault.lasts) {
-            (Some(until), _) => End::At(until.0),
-            (None, Some(lasts)) => End::After(lasts.0),
-            (None, None) => End::Never,
-        };
-        let (effects, end) = planned_effects(scenario, &fault.kind, begin, end)?;
+        let end = planned_end(scenario, fault)?;
+        let effects = planned_effects(scenario, &fault.kind, begin, end)?;
         let last = effects.len().saturating_sub(1);
         for (number, effect) in effects.into_iter().enumerate() {
             let (opens, closes) = (number == 0, number == last);
@@ -43,114 +39,91 @@ pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, U
     Ok(faults)
 }
 
-/// Returns the effect of a fault at each of its hosts, and its end.
+fn planned_end(scenario: &Scenario, fault: &Fault) -> Result<End, Unplannable> {
+    match &fault.kind {
+        FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+            return planned_restart(scenario, it);
+        }
+        kind if kind.descriptor().ends == Ends::Never => return Ok(End::Instantly),
+        _ => {}
+    }
+    Ok(match (fault.until, fault.lasts, &fault.kind) {
+        (Some(until), ..) => End::At(until.0),
+        (None, Some(lasts), _) => End::After(lasts.0),
+        // The old master steps down at once, unless only some clients are notified.
+        (None, None, FaultKind::Failover(Failover { told: None, .. })) => End::Instantly,
+        (None, None, _) => End::Never,
+    })
+}
+
+/// Returns the effect of a fault at each of its hosts.
 fn planned_effects(
     scenario: &Scenario,
     kind: &FaultKind,
     begin: Begin,
     end: End,
-) -> Result<(Vec<FaultEffect>, End), Unplannable> {
-    let group = |names: &[String]| -> HostIds {
-        names.iter().map(|name| host_named(scenario, name)).collect()
-    };
-    let each = |names: &HostNames, effect: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
+) -> Result<Vec<FaultEffect>, Unplannable> {
+    let hosts = |names: &HostNames, effect: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| effect(host_named(scenario, name))).collect()
     };
-    let at_once = |names: &HostNames, effect: &dyn Fn(NodeId) -> FaultEffect| {
-        let nodes = names.0.iter().map(|name| node_named(scenario, name));
-        (nodes.map(effect).collect::<Vec<_>>(), End::Instantly)
+    let nodes = |names: &HostNames, effect: &dyn Fn(NodeId) -> FaultEffect| -> Vec<FaultEffect> {
+        names.0.iter().map(|name| effect(node_named(scenario, name))).collect()
     };
-    let servers =
-        |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| -> Vec<FaultEffect> {
-            names.0.iter().map(|name| effect(node_named(scenario, name).first_server())).collect()
-        };
+    let servers = |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| {
+        nodes(names, &|node| effect(node.first_server()))
+    };
+    let stop =
+        |it: &OneHost, suspended| hosts(&it.host, &|host| FaultEffect::Stop { host, suspended });
+    let clock_rate = |names: &HostNames, rate_ppb| {
+        hosts(names, &|host| FaultEffect::ClockRate { host, rate_ppb })
+    };
     Ok(match kind {
-        FaultKind::Attach(it) => (planned_attachments(scenario, it), End::Instantly),
-        FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_) => {
-            planned_clock_fault(scenario, kind, begin, end)?
+        FaultKind::Attach(it) => planned_attachments(scenario, it),
+        FaultKind::ClockJump(it) => {
+            hosts(&it.host, &|host| FaultEffect::ClockJump { host, by_ns: it.by.0 })
         }
+        FaultKind::ClockRate(it) => clock_rate(&it.host, it.ppm * 1_000),
+        FaultKind::ClockSlew(it) => clock_rate(&it.host, slew_rate_ppb(it.by.0, begin, end)?),
         FaultKind::Delay(it) => {
-            let (from, to) = (group(&it.from), group(&it.to));
-            (vec![FaultEffect::Delay { from, to, by_ns: it.by.0, only: it.only }], end)
+            let (from, to) = (group(scenario, &it.from), group(scenario, &it.to));
+            vec![FaultEffect::Delay { from, to, by_ns: it.by.0, only: it.only }]
         }
-        FaultKind::Delete(it) => at_once(&it.host, &|node| FaultEffect::Delete { node }),
-        FaultKind::Demote(it) => (planned_demotions(scenario, it), end),
-        FaultKind::DiskStall(it) => {
-            (servers(&it.host, &|server| FaultEffect::DiskStall { server }), end)
-        }
-        FaultKind::Evict(it) => at_once(&it.host, &|node| FaultEffect::Evict { node }),
+        FaultKind::Delete(it) => nodes(&it.host, &|node| FaultEffect::Delete { node }),
+        FaultKind::Demote(it) => planned_demotions(scenario, it),
+        FaultKind::DiskStall(it) => servers(&it.host, &|server| FaultEffect::DiskStall { server }),
+        FaultKind::Evict(it) => nodes(&it.host, &|node| FaultEffect::Evict { node }),
         FaultKind::Flush(it) => {
-            let database = it.database;
-            at_once(&it.host, &|node| FaultEffect::Flush { node, database })
+            nodes(&it.host, &|node| FaultEffect::Flush { node, database: it.database })
         }
-        FaultKind::Failover(it) => planned_failover(scenario, it, end),
-        FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed)?,
+        FaultKind::Failover(it) => vec![planned_failover(scenario, it)],
+        FaultKind::Kill(it) => planned_death(scenario, it, Manner::Killed),
         FaultKind::MemoryFull(it) => {
-            (servers(&it.host, &|server| FaultEffect::MemoryFull { server }), end)
+            servers(&it.host, &|server| FaultEffect::MemoryFull { server })
         }
-        FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost)?,
-        FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown)?,
-        FaultKind::Snapshot(it) => {
-            (servers(&it.host, &|server| FaultEffect::Snapshot { server }), End::Instantly)
-        }
-        FaultKind::SpuriousPush(it) => {
-            at_once(&it.host, &|node| FaultEffect::SpuriousPush { node })
-        }
+        FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost),
+        FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown),
+        FaultKind::Snapshot(it) => servers(&it.host, &|server| FaultEffect::Snapshot { server }),
+        FaultKind::SpuriousPush(it) => nodes(&it.host, &|node| FaultEffect::SpuriousPush { node }),
         FaultKind::Partition(it) => {
-            let (from, to) = (group(&it.between[0]), group(&it.between[1]));
-            let (one_way, lost) = (it.one_way, it.lost);
-            (vec![FaultEffect::Partition { from, to, one_way, lost }], end)
+            let [from, to] = it.between.each_ref().map(|names| group(scenario, names));
+            vec![FaultEffect::Partition { from, to, one_way: it.one_way, lost: it.lost }]
         }
-        FaultKind::Pause(it) => {
-            (each(&it.host, &|host| FaultEffect::Stop { host, suspended: false }), end)
-        }
-        FaultKind::Suspend(it) => {
-            (each(&it.host, &|host| FaultEffect::Stop { host, suspended: true }), end)
-        }
-        FaultKind::Stall(it) => (servers(&it.host, &|server| FaultEffect::Stall { server }), end),
+        FaultKind::Pause(it) => stop(it, false),
+        FaultKind::Suspend(it) => stop(it, true),
+        FaultKind::Stall(it) => servers(&it.host, &|server| FaultEffect::Stall { server }),
         FaultKind::Swap(it) => {
-            let databases = it.databases;
-            at_once(&it.host, &|node| FaultEffect::Swap { node, databases })
+            nodes(&it.host, &|node| FaultEffect::Swap { node, databases: it.databases })
         }
     })
 }
 
-/// Without an end the old master steps down at once, unless only some clients are notified.
-fn planned_failover(scenario: &Scenario, it: &Failover, end: End) -> (Vec<FaultEffect>, End) {
+fn planned_failover(scenario: &Scenario, it: &Failover) -> FaultEffect {
     let node = node_named(scenario, &it.node);
     let to = replica_named(scenario, &it.to).unwrap_or(node.first_server());
     let told = it.told.as_ref();
     let told: Option<ClientIds> =
         told.map(|names| names.iter().map(|name| client_named(scenario, name)).collect());
-    let end = if end == End::Never && told.is_none() { End::Instantly } else { end };
-    (vec![FaultEffect::FailOver { node, to, told: told.unwrap_or(ClientIds::ALL) }], end)
-}
-
-/// Returns the effect of a fault on the clocks of each of its hosts, and its end.
-fn planned_clock_fault(
-    scenario: &Scenario,
-    kind: &FaultKind,
-    begin: Begin,
-    end: End,
-) -> Result<(Vec<FaultEffect>, End), Unplannable> {
-    let each = |names: &HostNames, effect: &dyn Fn(HostId) -> FaultEffect| -> Vec<FaultEffect> {
-        names.0.iter().map(|name| effect(host_named(scenario, name))).collect()
-    };
-    Ok(match kind {
-        FaultKind::ClockJump(it) => {
-            let by_ns = it.by.0;
-            (each(&it.host, &|host| FaultEffect::ClockJump { host, by_ns }), End::Instantly)
-        }
-        FaultKind::ClockRate(it) => {
-            let rate_ppb = it.ppm * 1_000;
-            (each(&it.host, &|host| FaultEffect::ClockRate { host, rate_ppb }), end)
-        }
-        FaultKind::ClockSlew(it) => {
-            let rate_ppb = slew_rate_ppb(it.by.0, begin, end)?;
-            (each(&it.host, &|host| FaultEffect::ClockRate { host, rate_ppb }), end)
-        }
-        _ => unreachable!("not about clocks"),
-    })
+    FaultEffect::FailOver { node, to, told: told.unwrap_or(ClientIds::ALL) }
 }
 
 fn planned_attachments(scenario: &Scenario, it: &OneHost) -> Vec<FaultEffect> {
@@ -170,16 +143,18 @@ fn replica_named(scenario: &Scenario, name: &str) -> Option<ServerId> {
     Some(ServerId::at(scenario.cluster.nodes.len() + place))
 }
 
-/// Returns the death of each of the fault's hosts, and the restart.
-fn planned_death(
-    scenario: &Scenario,
-    it: &Restarting,
-    manner: Manner,
-) -> Result<(Vec<FaultEffect>, End), Unplannable> {
+/// Returns the death of each of the fault's hosts.
+fn planned_death(scenario: &Scenario, it: &Restarting, manner: Manner) -> Vec<FaultEffect> {
     let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
     let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
+    let dies = |name: &String| FaultEffect::Die { host: host_named(scenario, name), death };
+    it.host.0.iter().map(dies).collect()
+}
+
+/// Returns the restart after a death, as the end of the fault.
+fn planned_restart(scenario: &Scenario, it: &Restarting) -> Result<End, Unplannable> {
     let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
-    let end = match (it.restart_after, it.measured_on) {
+    Ok(match (it.restart_after, it.measured_on) {
         (None, _) => End::Never,
         (Some(_), _) if it.host.0.iter().any(is_client) => {
             return Err(Unplannable(String::from("restart-after of a client")));
@@ -191,9 +166,7 @@ fn planned_death(
         (Some(after), Stopwatch::Wall) => {
             End::Measured { clock: ClockKind::Wall, after_ns: after.0 }
         }
-    };
-    let dies = |name: &String| FaultEffect::Die { host: host_named(scenario, name), death };
-    Ok((it.host.0.iter().map(dies).collect(), end))
+    })
 }
 
 /// Returns the extra clock rate that gains `by_ns` between beginning and end.
@@ -206,6 +179,10 @@ fn slew_rate_ppb(by_ns: i64, begin: Begin, end: End) -> Result<i32, Unplannable>
     let ppb = i128::from(by_ns) * 1_000_000_000 / i128::from(length_ns.max(1));
     let rate_ppb = i32::try_from(ppb).ok().filter(|&ppb| ppb > -1_000_000_000);
     rate_ppb.ok_or_else(|| Unplannable(String::from("a slew as steep as that")))
+}
+
+fn group(scenario: &Scenario, names: &[String]) -> HostIds {
+    names.iter().map(|name| host_named(scenario, name)).collect()
 }
 
 fn host_named(scenario: &Scenario, name: &str) -> HostId {

@@ -206,7 +206,9 @@ impl Strike {
                     server.change_elsewhere(&key);
                 }
             }
-            _ => {}
+            // The server is down.
+            FaultEffect::Flush { .. } | FaultEffect::SpuriousPush { .. } => {}
+            _ => unreachable!("it strikes no server, or kills it"),
         }
         node.push(server);
     }
@@ -243,7 +245,7 @@ impl Strike {
                 node.change(|node_faults| node_faults.stalls += 1);
                 self.world.recorder.tell(EventKind::NodeStalled { node: node.id });
             }
-            _ => {}
+            _ => unreachable!("it strikes a server"),
         }
     }
 
@@ -290,7 +292,18 @@ impl Strike {
                 }
             }
             FaultEffect::Die { host, .. } => world.restart(world.node_on(host)).await,
-            _ => {}
+            FaultEffect::ClockJump { .. }
+            | FaultEffect::Delete { .. }
+            | FaultEffect::Evict { .. }
+            | FaultEffect::Flush { .. }
+            | FaultEffect::Snapshot { .. }
+            | FaultEffect::SpuriousPush { .. } => {}
+            FaultEffect::Attach { .. }
+            | FaultEffect::Demote { .. }
+            | FaultEffect::DiskStall { .. }
+            | FaultEffect::FailOver { .. }
+            | FaultEffect::Stop { .. }
+            | FaultEffect::Swap { .. } => unreachable!("they are refused"),
         }
         world.is_over(self.id);
     }

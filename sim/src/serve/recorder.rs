@@ -9,7 +9,9 @@ mod log;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, Id, NodeId, OpKind, Writer};
+use lock_judge::history::{
+    Answer, AttemptId, ClientId, CommandId, EventKind, Id, NodeId, OpKind, Writer,
+};
 use lock_judge::scenario::CLIENTS_MAX;
 use redis_sim::Change;
 use redis_sim::server::Touched;
@@ -41,7 +43,7 @@ pub(super) struct Recorder {
 /// A recorded command about the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
-    command: u32,
+    command: CommandId,
     attempt: AttemptId,
     is_vote: bool,
 }
@@ -147,7 +149,7 @@ impl Recorder {
         let (number, is_vote) = log.use_of(peer, &meaning)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: log.commands, attempt, is_vote };
+        let told = Told { command: CommandId(log.commands), attempt, is_vote };
         log.commands += 1;
         let op = if is_vote { OpKind::Set } else { OpKind::Release };
         let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };

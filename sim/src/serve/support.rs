@@ -66,7 +66,18 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
             Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`")
         }
         FaultEffect::Swap { .. } => Some("`swap`"),
-        _ => None,
+        FaultEffect::ClockJump { .. }
+        | FaultEffect::ClockRate { .. }
+        | FaultEffect::Delay { .. }
+        | FaultEffect::Delete { .. }
+        | FaultEffect::Die { .. }
+        | FaultEffect::Evict { .. }
+        | FaultEffect::Flush { .. }
+        | FaultEffect::MemoryFull { .. }
+        | FaultEffect::Partition { .. }
+        | FaultEffect::Snapshot { .. }
+        | FaultEffect::SpuriousPush { .. }
+        | FaultEffect::Stall { .. } => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use redlock_protocol::{Introduction, NodeMask, Token};
 
-use lock_judge::history::{Answer, AttemptId, ClockKind, NodeId, OpKind, Settlement};
+use lock_judge::history::{Answer, AttemptId, ClockKind, CommandId, NodeId, OpKind, Settlement};
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,11 +106,14 @@ impl CommandKind {
     }
 }
 
+/// A command that has no number in the history: part of a handshake, or not written yet.
+pub const UNNUMBERED: CommandId = CommandId(u32::MAX);
+
 /// A request on its way to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Number of the command, assigned by the engine.
-    pub command: u32,
+    /// The command, numbered by the engine; [`UNNUMBERED`] before that.
+    pub command: CommandId,
     /// The attempt that sent the request.
     pub attempt: AttemptId,
     /// The command.
@@ -151,7 +154,7 @@ pub enum ReplyValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The command that this reply answers.
-    pub command: u32,
+    pub command: CommandId,
     /// The attempt that sent the command.
     pub attempt: AttemptId,
     /// Kind of the command.

@@ -246,6 +246,7 @@ mod tests {
     use redlock_protocol::RetryDelay;
 
     use super::*;
+    use crate::subject::UNNUMBERED;
 
     const WALL_MS: u64 = 1_000_000;
 
@@ -275,7 +276,7 @@ mod tests {
 
     fn answer(client: &mut GetSetClient, kind: CommandKind, value: ReplyValue) {
         let attempt = AttemptId::default();
-        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        let reply = Reply { command: UNNUMBERED, attempt, op: kind.op(), value };
         client.handle_reply(Route { node: NodeId(0), lane: 0, epoch: 1 }, reply, now(1_000));
     }
 

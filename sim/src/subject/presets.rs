@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use lock_judge::scenario::OURS;
+
 use super::php::SOCKET_TIMEOUT;
 use super::policy::{
     AfterSet, Asking, Clock, Connect, DecisionPoint, Errors, Expiry, Extending, Fencing, LeaseForm,
@@ -116,7 +118,7 @@ pub fn kind(name: &str) -> Option<Kind> {
         "getset" => Kind::GetSet,
         "php-redlock" => Kind::Php { socket_timeout: SOCKET_TIMEOUT },
         "php-redlock-short-timeout" => Kind::Php { socket_timeout: Duration::from_millis(50) },
-        "redlock" => Kind::Ours,
+        OURS => Kind::Ours,
         _ => {
             let found = single(name).or_else(|| weaker_redlock(name));
             Kind::Policy(found.or_else(|| redlock_extending(name))?)
@@ -218,37 +220,37 @@ fn redlock_extending(name: &str) -> Option<Policy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lock_judge::scenario::{OWN_CONNECTIONS, SUBJECTS};
+    use lock_judge::scenario::{SUBJECTS, subject_names};
 
     #[test]
     fn every_name_has_a_kind_and_one_is_ours() {
-        for name in SUBJECTS {
+        for name in subject_names() {
             assert!(kind(name).is_some(), "{name}");
-            assert_eq!(kind(name) == Some(Kind::Ours), name == "redlock", "{name}");
+            assert_eq!(kind(name) == Some(Kind::Ours), name == OURS, "{name}");
         }
         assert_eq!(kind("redlok"), None);
     }
 
     #[test]
     fn a_subject_with_a_machine_of_its_own_has_its_own_connections() {
-        for name in SUBJECTS {
-            let has_knobs = matches!(kind(name), Some(Kind::Policy(_)));
-            assert_eq!(OWN_CONNECTIONS.contains(&name), !has_knobs, "{name}");
+        for subject in SUBJECTS {
+            let has_knobs = matches!(kind(subject.name), Some(Kind::Policy(_)));
+            assert_eq!(subject.owns_connections, !has_knobs, "{}", subject.name);
         }
     }
 
     #[test]
     fn every_name_is_told_to_those_who_write_scenarios() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md"));
-        for name in SUBJECTS {
+        for name in subject_names() {
             assert!(readme.contains(&format!("`{name}`")), "{name}");
         }
     }
 
     #[test]
     fn no_two_names_mean_the_same() {
-        for (place, name) in SUBJECTS.iter().enumerate() {
-            for other in &SUBJECTS[..place] {
+        for (place, name) in subject_names().enumerate() {
+            for other in subject_names().take(place) {
                 assert_ne!(kind(name), kind(other), "{name}, {other}");
             }
         }

@@ -9,7 +9,7 @@ use redis_sim::{self, Change, Effect, Entry, Executed};
 
 use super::World;
 use crate::keys::tag_of;
-use crate::subject::{CommandKind, Reply, ReplyValue, Request};
+use crate::subject::{CommandKind, Reply, ReplyValue, Request, UNNUMBERED};
 
 impl World {
     /// Answers a request that concerns no key of the lock: part of a handshake, or an introduction,
@@ -37,7 +37,7 @@ impl World {
             let client = self.plan.client_at(self.network.connection(connection).client);
             let attempt = AttemptId { client, number: 0 };
             let (op, value) = (OpKind::Introduce, ReplyValue::Ok);
-            let reply = Reply { command: u32::MAX, attempt, op, value };
+            let reply = Reply { command: UNNUMBERED, attempt, op, value };
             self.answer(connection, server, reply);
         }
     }

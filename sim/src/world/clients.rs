@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lock_judge::history::{ClientId, ClientIds};
+use lock_judge::history::{ClientId, ClientIds, CommandId};
 use lock_judge::ids::{ConnectionId, IdVec};
 
 use crate::subject::Reply;
@@ -128,9 +128,9 @@ impl Clients {
         !core::mem::replace(&mut client.is_dead, true)
     }
 
-    /// Returns the number of the next command.
-    pub(crate) fn number_command(&mut self) -> u32 {
+    /// Numbers the next command.
+    pub(crate) fn number_command(&mut self) -> CommandId {
         self.commands += 1;
-        self.commands - 1
+        CommandId(self.commands - 1)
     }
 }

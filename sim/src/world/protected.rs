@@ -1,5 +1,6 @@
 //! The protected resource, the numbers of writes, and the source of fencing tokens.
 
+use lock_judge::history::WriteId;
 use lock_judge::scenario::Checks;
 
 use crate::resource::{Served, Store, StoreRequest};
@@ -40,9 +41,9 @@ impl ProtectedResource {
         }
     }
 
-    /// Returns the number of the next write.
-    pub(crate) fn number_write(&mut self) -> u32 {
+    /// Numbers the next write.
+    pub(crate) fn number_write(&mut self) -> WriteId {
         self.writes += 1;
-        self.writes - 1
+        WriteId(self.writes - 1)
     }
 }

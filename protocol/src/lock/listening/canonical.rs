@@ -15,6 +15,7 @@ impl Listening {
         out.maybe_ahead(self.more_at);
         out.maybe_ahead(self.pace_at);
         out.ahead(self.looked_at.after(self.retry.silence));
+        out.age(self.checked_at);
         out.maybe_ahead(self.put_off.map(|(_, at)| at));
         out.word(u64::from(self.idle_pushes));
         out.word(u64::from(self.restless));
@@ -33,7 +34,8 @@ impl Listening {
                 out.ahead(until);
             }
         }
-        for mask in [self.registered, self.asked, self.overtaken, self.away, self.deaf] {
+        let Self { refused, registered, asked, overtaken, checked, away, deaf, .. } = *self;
+        for mask in [refused, registered, asked, overtaken, checked, away, deaf] {
             out.flag(mask.contains(node));
         }
         out.flag(self.anchor == Some(node));

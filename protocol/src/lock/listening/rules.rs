@@ -40,7 +40,7 @@ impl Listening {
             self.to_look.insert(node);
             return self.wake(now);
         };
-        self.put_off = Some((node, now.after(delay)));
+        self.put_off.get_or_insert((node, now.after(delay)));
     }
 
     /// Handles the outcome of the look at `node`.
@@ -67,13 +67,13 @@ impl Listening {
         };
         self.looked_at = now;
         let (before, sight) = (self.sights.of(node), sight(left_ms, now));
-        if checked && !self.is_same(before, sight, self.retry.silence / 100, now) {
-            // A node that should have pushed this change pushes none.
+        if checked && self.is_unheard_change(before, sight, now) {
+            // The node should have pushed this change.
             self.deaf.insert(node);
         }
         let pushed = core::mem::replace(&mut self.before[node.get()], Sight::Unseen);
         if pushed != Sight::Unseen {
-            let is_idle = self.is_same(pushed, sight, Duration::ZERO, now);
+            let is_idle = self.is_same(pushed, sight, now);
             self.idle_pushes = if is_idle { self.idle_pushes.saturating_add(1) } else { 0 };
         }
         self.sights.set(node, sight);
@@ -93,10 +93,25 @@ impl Listening {
         self.keep_pace(now);
     }
 
-    /// Returns true if two looks at a key showed the same life of it, as far as delays, and clocks
-    /// that have drifted apart by `drift`, allow to tell.
-    fn is_same(&self, before: Sight, after: Sight, drift: Duration, now: BootInstant) -> bool {
-        let tolerance = self.round_trip.saturating_add(IDLE_FIRST).saturating_add(drift);
+    /// Returns true if a key has changed between two looks as no expiry explains. A reply that came
+    /// late tells nothing: the key's life seems longer.
+    fn is_unheard_change(&self, before: Sight, after: Sight, now: BootInstant) -> bool {
+        let tolerance = self.round_trip.saturating_add(IDLE_FIRST);
+        if now.since(self.checked_at) > tolerance {
+            return false;
+        }
+        let latest = now.after(tolerance).after(self.retry.silence / 100);
+        match (before, after) {
+            (Sight::Held(one), Sight::Held(other)) => other.since(one) > latest.since(now),
+            (Sight::Held(until), Sight::Free) => until > latest,
+            (Sight::Free, Sight::Held(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns true if two looks at a key showed the same life of it, as far as delays allow to tell.
+    fn is_same(&self, before: Sight, after: Sight, now: BootInstant) -> bool {
+        let tolerance = self.round_trip.saturating_add(IDLE_FIRST);
         match (before, after) {
             (Sight::Held(one), Sight::Held(other)) => {
                 one.since(other).max(other.since(one)) <= tolerance
@@ -145,11 +160,11 @@ impl Listening {
         }
     }
 
-    /// Listens to one node, preferably to one of `refused`.
-    pub(super) fn listen_to_one(&mut self, refused: NodeMask) {
+    /// Listens to one node, preferably to one that refused the attempt.
+    pub(super) fn listen_to_one(&mut self) {
         let useless = self.away.union(self.deaf).union(self.registered);
         let askable = self.nodes.all().without(useless);
-        let preferred = askable.intersection(refused);
+        let preferred = askable.intersection(self.refused);
         let from = if preferred.is_empty() { askable } else { preferred };
         let count = from.len() as u64;
         self.anchor = if count == 0 {
@@ -167,13 +182,14 @@ impl Listening {
 
     /// Looks at more nodes if the use listens to too few of them to sleep on.
     fn seek(&mut self) {
-        if !self.is_contended {
+        // The look that was put off leads to all others.
+        if !self.is_contended || self.put_off.is_some() {
             return;
         }
         let heard = |it: &Self| it.registered.union(it.asked).union(it.to_look);
         if self.more_at.is_some() {
             if heard(self).is_empty() {
-                self.listen_to_one(NodeMask::EMPTY);
+                self.listen_to_one();
             }
             return;
         }
@@ -181,7 +197,9 @@ impl Listening {
         let useless = heard(self).union(self.away).union(self.deaf);
         let others = self.nodes.all().without(useless);
         let missing = enough.saturating_sub(heard(self).len());
-        others.iter().take(missing).for_each(|node| self.to_look.insert(node));
+        // A node without the key that blocks, as after a restart, does not tell of its end.
+        let (likely, rest) = (others.intersection(self.refused), others.without(self.refused));
+        likely.iter().chain(rest.iter()).take(missing).for_each(|node| self.to_look.insert(node));
     }
 
     /// Returns true if no majority can become free without a push.
@@ -193,7 +211,8 @@ impl Listening {
     /// Schedules an attempt that nothing wakes if too few nodes can wake the sleeping use.
     pub(super) fn keep_pace(&mut self, now: BootInstant) {
         let listens = self.more_at.is_some() && !self.registered.is_empty();
-        let is_asking = !self.asked.is_empty() || !self.to_look.is_empty();
+        let is_asking =
+            !self.asked.is_empty() || !self.to_look.is_empty() || self.put_off.is_some();
         if self.awake.is_some() || listens || is_asking || self.is_sound(now) {
             self.pace_at = None;
         } else if self.pace_at.is_none() {
@@ -255,7 +274,7 @@ impl Listening {
             self.seek();
         }
         if self.silent_until().is_some_and(|at| at <= now) {
-            self.looked_at = now;
+            (self.looked_at, self.checked_at) = (now, now);
             self.away = NodeMask::EMPTY;
             self.more_at = None;
             self.to_look = self.registered;
@@ -282,6 +301,9 @@ impl Listening {
         self.away.remove(node);
         self.deaf.remove(node);
         if self.lacks_nodes {
+            // A node that is back is news, whatever the attempts before have met. Connections open
+            // rarely enough.
+            self.restless = 0;
             let soon = now.after(self.delay(now));
             self.pace_at = self.pace_at.map(|at| at.min(soon));
         } else if self.awake.is_none() {

@@ -4,6 +4,8 @@ use core::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
+use redlock_sim::search::{CaseResult, Failure, Observed};
+
 /// Exit code of the command. The variants are in order of severity, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
@@ -25,6 +27,29 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit code for the result of one case.
+    pub(super) fn of(result: &CaseResult) -> Self {
+        let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
+        // A property that the scenario names must be judged: no verdict is not a verdict of
+        // "holds".
+        let is_named = |property| result.case.scenario.expect.contains_key(&property);
+        let unjudged = result
+            .properties
+            .iter()
+            .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
+        if has(|it| matches!(it, Failure::Panicked { .. })) {
+            Self::Internal
+        } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
+            Self::Nondeterminism
+        } else if !result.is_met() {
+            Self::Failed
+        } else if unjudged {
+            Self::Inconclusive
+        } else {
+            Self::Met
+        }
+    }
+
     /// Returns the number of the exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -49,11 +74,11 @@ impl From<Exit> for ExitCode {
 /// An error that ends the command at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Stop {
+pub(super) struct Stop {
     /// Exit code of the process.
-    pub exit: Exit,
+    pub(super) exit: Exit,
     /// Message to the user.
-    pub message: String,
+    pub(super) message: String,
 }
 
 impl Stop {

@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 
-use lock_judge::scenario::{Property, SUBJECTS, nearest};
+use lock_judge::scenario::{self, Property, nearest};
 use redlock_sim::explore::{
     Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
     shrink, text, upper_bound_95,
@@ -74,9 +74,9 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
 
 fn frame(arguments: &Explore) -> Result<Frame, Stop> {
     let subject = arguments.subject.clone();
-    if !SUBJECTS.contains(&subject.as_str()) {
+    if scenario::subject(&subject).is_none() {
         let message = format!("error: `{subject}` is no lock client");
-        return Err(Stop::usage(match nearest(&subject, SUBJECTS) {
+        return Err(Stop::usage(match nearest(&subject, scenario::subject_names()) {
             Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
             None => format!("{message}\n  = help: `scenarios/README.md` lists the subjects"),
         }));

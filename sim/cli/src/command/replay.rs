@@ -13,7 +13,6 @@ use redlock_sim::serve;
 use super::arguments::{Check, Replay};
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
-use super::run::exit_of;
 use super::select::{self, Selected};
 use crate::report;
 
@@ -30,7 +29,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let (again, _) = search::replay(&case, *engine, *seed).map_err(unsupported)?;
     let result = search::judge_one(&case, engine.name(), &outcome);
     let (told, mut exit) = hash_lines(&result, &outcome, out);
-    exit = exit.max(exit_of(&result));
+    exit = exit.max(Exit::of(&result));
     let is_same = again == outcome;
     if amount.quiet && exit == Exit::Met && is_same {
         return Ok(exit);
@@ -76,7 +75,7 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let (seed, hash, granted_by_ns) = (*seed, stored.hash, oracle.granted_by_ns());
     let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
     let result = search::judge_one(case, engine, &outcome);
-    let exit = exit_of(&result);
+    let exit = Exit::of(&result);
     if arguments.amount.quiet && exit == Exit::Met {
         return Ok(exit);
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
-use redlock_sim::search::{self, Campaign, CaseResult, Failure, Observed, Played};
+use redlock_sim::search::{self, Campaign, Played};
 
 use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
@@ -113,11 +113,11 @@ impl<'a> Session<'a> {
         if result.runs == 0 && result.failures.is_empty() {
             return;
         }
-        self.exit(exit_of(result));
+        self.exit(Exit::of(result));
         let Amount { quiet, verbose } = self.arguments.amount;
         if verbose {
             self.say(&lines::told_in_full(&played, which));
-        } else if !quiet || exit_of(result) != Exit::Met {
+        } else if !quiet || Exit::of(result) != Exit::Met {
             self.say(&lines::told(&played, which));
         }
         self.played.push(played);
@@ -172,26 +172,4 @@ pub fn keep(campaign: &Campaign<'_>) -> Result<Played, redlock_sim::engine::Unsu
         }
     }
     Ok(Played { result, kept, family: String::new() })
-}
-
-/// Returns the exit code for the result of one case.
-pub(super) fn exit_of(result: &CaseResult) -> Exit {
-    let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
-    // A property that the scenario names must be judged: no verdict is not a verdict of "holds".
-    let is_named = |property| result.case.scenario.expect.contains_key(&property);
-    let unjudged = result
-        .properties
-        .iter()
-        .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
-    if has(|it| matches!(it, Failure::Panicked { .. })) {
-        Exit::Internal
-    } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
-        Exit::Nondeterminism
-    } else if !result.is_met() {
-        Exit::Failed
-    } else if unjudged {
-        Exit::Inconclusive
-    } else {
-        Exit::Met
-    }
 }

@@ -8,7 +8,6 @@ use super::arguments::Serve;
 use super::exit::{Exit, Stop};
 use super::lines::{self, say};
 use super::replay::the_one;
-use super::run::exit_of;
 use super::select;
 use crate::report;
 
@@ -150,5 +149,5 @@ fn exit(verdict: &Verdict) -> Exit {
     if verdict.is_cut_short || verdict.is_empty() {
         return Exit::Inconclusive;
     }
-    exit_of(&verdict.played.result)
+    Exit::of(&verdict.played.result)
 }

@@ -16,7 +16,7 @@ const COLUMNS: usize = 96;
 /// fault was the cause, and the command (`replay`) that replays the run. `events` is the history of
 /// the run of `seed`.
 #[must_use]
-pub fn violation_block(
+pub(crate) fn violation_block(
     case: &Case,
     seed: u64,
     property: Property,

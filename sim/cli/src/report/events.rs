@@ -9,7 +9,7 @@ use super::words;
 
 /// Formats every event of a run as a line: index, true time in seconds, host, and what happened.
 #[must_use]
-pub fn events_table(case: &Case, events: &[Event]) -> String {
+pub(crate) fn events_table(case: &Case, events: &[Event]) -> String {
     let timeline = Timeline::new(&case.scenario, events);
     let line = |(place, event): (usize, &Event)| {
         let (host, what) = words::describe(&timeline, event);

@@ -2,8 +2,8 @@
 //! it.
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Settlement, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
+    KeyEnd, NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
@@ -125,7 +125,7 @@ impl Log {
 
     fn call(&mut self, at_ms: u64, call: &Call) {
         let Call { attempt, node, op, answer, before, after } = *call;
-        let command = self.commands;
+        let command = CommandId(self.commands);
         self.commands += 1;
         self.at(at_ms, EventKind::Written { command, attempt, node, op });
         let expires_wall_ms = WALL_NS / MS + at_ms + 1 + TTL_NS / MS;
@@ -190,7 +190,7 @@ impl Log {
 
     /// Records an extension that sets the keys again and succeeds.
     fn recreate(&mut self, at_ms: u64, attempt: AttemptId, nodes: &[u8]) {
-        let (round, ttl_ns, clock) = (1, TTL_NS, ClockKind::Boot);
+        let (round, ttl_ns, clock) = (RoundId(1), TTL_NS, ClockKind::Boot);
         let t1_local_ns = (5_000 + at_ms) * MS;
         self.at(at_ms, EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
         let mut counted = NodeIds::EMPTY;
@@ -251,7 +251,7 @@ pub(super) fn jump() -> Played {
     for node in [3, 4].map(NodeId) {
         log.commands += 1;
         let written = EventKind::Written {
-            command: 90 + u32::from(node.0),
+            command: CommandId(90 + u32::from(node.0)),
             attempt: FIRST,
             node,
             op: OpKind::Set,
@@ -308,22 +308,22 @@ pub(super) fn pause() -> Played {
     }
     log.acquire(10_100, SECOND, &nobody(&[0, 1, 2, 3, 4]));
     log.enter(10_102, SECOND);
-    let write =
-        |write, attempt| EventKind::WriteSent { attempt, write, based_on: 0, fencing_token: 0 };
+    let (based_on, fencing_token) = (BasedOn::on(0), 0);
+    let write = |write, attempt| EventKind::WriteSent { attempt, write, based_on, fencing_token };
     let applied = |write, attempt, version| EventKind::WriteApplied {
         attempt,
         write,
-        based_on: 0,
+        based_on,
         version,
-        fencing_token: 0,
+        fencing_token,
     };
-    log.at(11_000, write(0, SECOND));
-    log.at(11_001, applied(0, SECOND, 1));
+    log.at(11_000, write(WriteId(0), SECOND));
+    log.at(11_001, applied(WriteId(0), SECOND, 1));
     log.at(12_003, EventKind::Continued { host: HostId(5) });
     log.at(12_003, EventKind::FaultEnded { fault: FaultId(0) });
     log.at(12_003, EventKind::SectionEntered { attempt: FIRST });
-    log.at(12_004, write(1, FIRST));
-    log.at(12_005, applied(1, FIRST, 2));
+    log.at(12_004, write(WriteId(1), FIRST));
+    log.at(12_005, applied(WriteId(1), FIRST, 2));
     log.at(12_006, EventKind::SectionLeft { attempt: FIRST });
     log.at(12_006, EventKind::LostDelivered { attempt: FIRST });
     log.at(14_000, EventKind::SectionLeft { attempt: SECOND });

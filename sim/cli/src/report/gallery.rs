@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::{Played, page, results};
 
 /// Maximum number of pages of a gallery.
-pub const PAGES_MAX: usize = 12;
+const PAGES_MAX: usize = 12;
 
 /// Maximum size of a page, in bytes.
-pub const PAGE_BYTES_MAX: usize = 200_000;
+const PAGE_BYTES_MAX: usize = 200_000;
 
 /// Name of the file with the verdicts.
 const VERDICTS: &str = "verdicts.json";
@@ -39,7 +39,7 @@ pub enum GalleryError {
     /// A file cannot be read or written.
     #[error("the gallery's files: {0}")]
     Io(#[from] io::Error),
-    /// A page is larger than [`PAGE_BYTES_MAX`].
+    /// A page is too large.
     #[error("the page `{name}` has {bytes} bytes, more than {PAGE_BYTES_MAX}")]
     PageTooLarge {
         /// Name of the scenario.
@@ -47,7 +47,7 @@ pub enum GalleryError {
         /// Size of the page, in bytes.
         bytes: usize,
     },
-    /// There are more pages than [`PAGES_MAX`].
+    /// There are too many pages.
     #[error("a gallery has at most {PAGES_MAX} pages, not {0}")]
     TooManyPages(usize),
     /// The gallery names a scenario that was not played.

@@ -29,7 +29,7 @@ pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
         p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
         @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
         @if !scenario.story.is_empty() { p.story { (scenario.story) } }
-        p.setting { (setting(scenario)) }
+        p.setting { (setting(&first.result)) }
         (legend())
         @if played.len() > 1 { (contents(played)) }
         @for case in fit::cases(played) { (case) }
@@ -62,9 +62,16 @@ pub(super) fn document(title: &str, class: &str, body: &Markup) -> String {
 }
 
 /// Describes the set-up of a case in sentences: masters, TTL, delays, guard, clients.
-fn setting(scenario: &Scenario) -> String {
+fn setting(result: &CaseResult) -> String {
+    let scenario = &result.case.scenario;
     let nodes = &scenario.cluster.nodes;
     let masters = text::count(nodes.len() as u64, "master");
+    if result.engine == "serve" {
+        // Each worker has a TTL, timeouts and a guard of its own.
+        let workers: Vec<&str> = scenario.clients.iter().map(|it| it.id.as_str()).collect();
+        let (names, workers) = (nodes.join(", "), text::list(&workers));
+        return format!("{masters} ({names}) in real time. Workers: {workers}.");
+    }
     let clients: Vec<String> = scenario
         .clients
         .iter()
@@ -139,7 +146,7 @@ fn badge(result: &CaseResult) -> Markup {
 /// Draws a case with its `runs`. `usual` is the setting at the head of the page.
 fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> Markup {
     let result = &played.result;
-    let own = setting(&result.case.scenario);
+    let own = setting(result);
     html! {
         section.case id=(result.anchor()) {
             h2 { (heading(result)) }

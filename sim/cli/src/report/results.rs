@@ -10,87 +10,87 @@ use serde::{Deserialize, Serialize};
 use super::Played;
 
 /// Version of the format.
-pub const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 1;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Results {
+pub(super) struct Results {
     /// Version of the format: [`SCHEMA`].
-    pub schema: u32,
+    schema: u32,
     /// Build of the harness.
-    pub build: String,
+    build: String,
     /// True if all cases met their expectations.
-    pub met: bool,
+    met: bool,
     /// Cases, in the order in which they were played.
-    pub cases: Vec<CaseReport>,
+    cases: Vec<CaseReport>,
 }
 
 /// One case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CaseReport {
+struct CaseReport {
     /// Name of the scenario.
-    pub scenario: String,
+    scenario: String,
     /// Slug of the case; `None` for the base case.
-    pub case: Option<String>,
+    case: Option<String>,
     /// Name of the engine.
-    pub engine: String,
+    engine: String,
     /// Requested seeds, as `a..b`, `b` excluded.
-    pub seeds: String,
+    seeds: String,
     /// Number of seeds that were played.
-    pub runs: u64,
+    runs: u64,
     /// Number of distinct histories.
-    pub distinct_histories: u64,
+    distinct_histories: u64,
     /// Hash of the first seed's history, in hexadecimal.
-    pub first_hash: String,
+    first_hash: String,
     /// True if the case met its expectations.
-    pub met: bool,
+    met: bool,
     /// Failures of the case as a whole, apart from its properties.
-    pub failures: Vec<String>,
+    failures: Vec<String>,
     /// Report of each property.
-    pub properties: BTreeMap<Property, PropertyReport>,
+    properties: BTreeMap<Property, PropertyReport>,
     /// Counters, summed over all runs.
-    pub counters: Counters,
+    counters: Counters,
     /// Page of the scenario, relative to the directory of this file.
-    pub page: String,
+    page: String,
     /// Stored histories, relative to the directory of this file.
-    pub histories: Vec<String>,
+    histories: Vec<String>,
 }
 
 /// One property of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PropertyReport {
+struct PropertyReport {
     /// Verdict that the scenario expects.
-    pub expected: Expectation,
+    expected: Expectation,
     /// Observed verdict: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
-    pub observed: String,
+    observed: String,
     /// Number of seeds that violated the property.
-    pub violating_seeds: u64,
+    violating_seeds: u64,
     /// First seed that violated the property.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub first_violating_seed: Option<u64>,
+    first_violating_seed: Option<u64>,
     /// Every blame that was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub blame: Vec<String>,
+    blame: Vec<String>,
     /// Shortest overlap among the violating runs, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub shortest_overlap_ns: Option<u64>,
+    shortest_overlap_ns: Option<u64>,
     /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
     /// violate the property. Seeds vary message delays and clock phases, so this is no failure rate
     /// of a deployment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub bound_95: Option<f64>,
+    bound_95: Option<f64>,
     /// Differences between the observed and the expected verdict.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub failures: Vec<String>,
+    failures: Vec<String>,
 }
 
 impl Results {
     /// Builds the file's content from the cases of a run.
     #[must_use]
-    pub fn new<'a>(played: impl IntoIterator<Item = &'a Played>) -> Self {
+    pub(super) fn new<'a>(played: impl IntoIterator<Item = &'a Played>) -> Self {
         let cases: Vec<CaseReport> = played.into_iter().map(CaseReport::new).collect();
         let met = cases.iter().all(|case| case.met);
         Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
@@ -98,7 +98,7 @@ impl Results {
 
     /// Returns the text of the file.
     #[must_use]
-    pub fn to_json(&self) -> String {
+    pub(super) fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("plain structs serialize");
         json.push('\n');
         json
@@ -144,7 +144,7 @@ impl PropertyReport {
 
 /// Returns a verdict as one word.
 #[must_use]
-pub const fn word(observed: Observed) -> &'static str {
+pub(super) const fn word(observed: Observed) -> &'static str {
     match observed {
         Observed::Holds => "holds",
         Observed::Sometimes => "sometimes",

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId, NodeIds,
-    OpKind, Refusal, Rejection, Segment, Settlement, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId,
+    NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
 };
 use lock_judge::scenario::Scenario;
 
@@ -113,10 +113,9 @@ pub(super) struct Command {
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub(super) attempt: AttemptId,
-    pub(super) number: u32,
+    pub(super) id: WriteId,
     pub(super) sent: Moment,
-    /// Version that the write was computed from; `u32::MAX` for none.
-    pub(super) based_on: u32,
+    pub(super) based_on: BasedOn,
     pub(super) fencing_token: u64,
     pub(super) arrived: Option<(Moment, Result<u32, Rejection>)>,
 }

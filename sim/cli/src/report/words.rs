@@ -189,6 +189,19 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         EventKind::GrantDelivered { attempt, .. } => {
             (client(attempt.client), format!("holds {}", timeline.name(attempt)))
         }
+        EventKind::ReleaseCalled { attempt } => {
+            (client(attempt.client), format!("releases {}", timeline.name(attempt)))
+        }
+        EventKind::LostDelivered { attempt } => {
+            (client(attempt.client), format!("learns that {} is over", timeline.name(attempt)))
+        }
+        other => of_extension(timeline, other),
+    }
+}
+
+fn of_extension(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
+    let client = |client: ClientId| timeline.client_name(client).to_owned();
+    match kind {
         EventKind::ExtensionBegan { attempt, round, ttl_ns, .. } => {
             let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
             (client(attempt.client), format!("extension {round} of {whose} begins: T1, TTL {ttl}"))
@@ -207,16 +220,6 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         EventKind::ExtensionDelivered { attempt, .. } => {
             (client(attempt.client), format!("holds the extended {}", timeline.name(attempt)))
         }
-        EventKind::ReleaseCalled { attempt } => {
-            (client(attempt.client), format!("releases {}", timeline.name(attempt)))
-        }
-        EventKind::LostDelivered { attempt } => {
-            (client(attempt.client), format!("learns that {} is over", timeline.name(attempt)))
-        }
-        EventKind::Looked { attempt, alive } => {
-            let told = if alive { "valid" } else { "over" };
-            (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
-        }
         other => of_section(timeline, other),
     }
 }
@@ -225,6 +228,10 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
     let client = |client: ClientId| timeline.client_name(client).to_owned();
     let store = || String::from("store");
     match kind {
+        EventKind::Looked { attempt, alive } => {
+            let told = if alive { "valid" } else { "over" };
+            (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
+        }
         EventKind::SectionEntered { attempt } => {
             (client(attempt.client), format!("enters its section under {}", timeline.name(attempt)))
         }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, ClientId, ClockKind, FaultId, HostId, NodeId, NodeIds, Writer};
+use crate::ids::{
+    AttemptId, ClientId, ClockKind, CommandId, FaultId, HostId, NodeId, NodeIds, RoundId, WriteId,
+    Writer,
+};
 
 /// An event and its true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,13 +65,13 @@ pub enum EventKind {
         needed: u8,
     },
     /// A client handed a command to its kernel.
-    Written { command: u32, attempt: AttemptId, node: NodeId, op: OpKind },
+    Written { command: CommandId, attempt: AttemptId, node: NodeId, op: OpKind },
     /// A node executed a command and wrote its answer. `before` and `after` are the writers of the
     /// resource's key on the node before and after the command. `expires_wall_ms` is the expiry of
     /// the key after the command, on the node's wall clock (`u64::MAX`: no expiry, or no key).
     /// `changed` is true if the key was set, deleted or re-timed.
     Executed {
-        command: u32,
+        command: CommandId,
         attempt: AttemptId,
         node: NodeId,
         op: OpKind,
@@ -79,7 +82,7 @@ pub enum EventKind {
         expires_wall_ms: u64,
     },
     /// The client received the answer. Late answers are recorded too.
-    Delivered { command: u32, attempt: AttemptId, node: NodeId, op: OpKind, answer: Answer },
+    Delivered { command: CommandId, attempt: AttemptId, node: NodeId, op: OpKind, answer: Answer },
     /// The client stops counting answers to the attempt.
     AttemptSettled { attempt: AttemptId, outcome: Settlement },
     /// The client decided that the attempt is granted. `counted` is the set of nodes whose votes
@@ -95,12 +98,12 @@ pub enum EventKind {
         fencing_token: u64,
     },
     /// The client read T1 of extension number `round` and is about to write its first command.
-    ExtensionBegan { attempt: AttemptId, round: u16, t1_local_ns: u64, ttl_ns: u64 },
+    ExtensionBegan { attempt: AttemptId, round: RoundId, t1_local_ns: u64, ttl_ns: u64 },
     /// The client decided about the extension. If `extended` is true, `counted` is the set of nodes
     /// whose answers the client counted, and `deadline_local_ns` is the new deadline of the lease.
     ExtensionSettled {
         attempt: AttemptId,
-        round: u16,
+        round: RoundId,
         extended: bool,
         counted: NodeIds,
         deadline_local_ns: u64,
@@ -125,13 +128,18 @@ pub enum EventKind {
     SectionLeft { attempt: AttemptId },
     /// The application read the resource and received `version`.
     ReadDone { attempt: AttemptId, version: u32 },
-    /// The application sent a write. `based_on` is the version from which the write was computed
-    /// (`u32::MAX`: none, a blind write).
-    WriteSent { attempt: AttemptId, write: u32, based_on: u32, fencing_token: u64 },
+    /// The application sent a write.
+    WriteSent { attempt: AttemptId, write: WriteId, based_on: BasedOn, fencing_token: u64 },
     /// The resource applied the write; its version is now `version`.
-    WriteApplied { attempt: AttemptId, write: u32, based_on: u32, version: u32, fencing_token: u64 },
+    WriteApplied {
+        attempt: AttemptId,
+        write: WriteId,
+        based_on: BasedOn,
+        version: u32,
+        fencing_token: u64,
+    },
     /// The resource rejected the write.
-    WriteRejected { attempt: AttemptId, write: u32, why: Rejection },
+    WriteRejected { attempt: AttemptId, write: WriteId, why: Rejection },
 
     /// A fault of the scenario began.
     FaultBegan { fault: FaultId },
@@ -152,6 +160,29 @@ pub enum EventKind {
     /// The client ended an acquisition without a lease: the limit of the acquisition was reached, or
     /// the application cancelled it.
     GaveUp { client: ClientId },
+}
+
+/// The version of the resource from which a write was computed, or that there is none. In a stored
+/// history `u32::MAX` stands for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BasedOn(u32);
+
+impl BasedOn {
+    /// A blind write: it is computed from no version.
+    pub const NOTHING: Self = Self(u32::MAX);
+
+    /// Returns the basis of a write that is computed from `version`.
+    #[must_use]
+    pub const fn on(version: u32) -> Self {
+        Self(version)
+    }
+
+    /// Returns the version; `None` for a blind write.
+    #[must_use]
+    pub const fn version(self) -> Option<u32> {
+        if self.0 == Self::NOTHING.0 { None } else { Some(self.0) }
+    }
 }
 
 /// Kind of a command, as far as the oracle and the diagrams tell commands apart.

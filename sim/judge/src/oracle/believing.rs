@@ -21,10 +21,7 @@ impl Facts {
         let now_ns = self.now_ns;
         self.beliefs.begin(&self.clocks, id, host, (clock, deadline_local_ns), now_ns);
         self.blame_overlaps();
-        // A client that delivers a lease that is over has not looked at the clock.
-        if self.beliefs.is_believed(id, now_ns) {
-            self.looked(id);
-        }
+        self.told_of_deadline(id);
     }
 
     /// Moves the deadline of the belief of `id`: the application was notified of an extension.
@@ -35,8 +32,18 @@ impl Facts {
         let until = (deadline_local_ns, excuses_until_ns);
         self.beliefs.prolong(&self.clocks, id, until, now_ns);
         self.blame_overlaps();
-        if self.beliefs.is_believed(id, now_ns) {
-            self.looked(id);
+        self.told_of_deadline(id);
+    }
+
+    /// Records that the application of `id` was notified of a deadline.
+    fn told_of_deadline(&mut self, id: AttemptId) {
+        let is_believed = self.beliefs.is_believed(id, self.now_ns);
+        let Some(attempt) = self.leases.get_mut(id) else { return };
+        attempt.delivered = true;
+        // A client that delivers a lease that is over has not looked at the clock.
+        if is_believed {
+            attempt.looked_ns = self.now_ns;
+            attempt.excused_ns = None;
         }
     }
 

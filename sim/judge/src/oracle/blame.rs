@@ -113,15 +113,14 @@ fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blam
 /// the beliefs of the two do not overlap. Each of `leases` that is not believed now is to blame.
 ///
 /// If a lease was already over when it was decided, the client is wrong. Otherwise the process was
-/// stopped between its last look at the clock and now, or the application did not look or did not
-/// stop.
+/// stopped when its lease ended, or the application did not look or did not stop.
 pub(super) fn of_use_without_belief(facts: &Facts, leases: &[AttemptId]) -> Blamed {
     let mut blamed = Blamed::NONE;
     for &id in leases {
         if facts.beliefs.is_believed(id, facts.now_ns) {
             continue;
         }
-        let of_one = of_one_lease_in_use(facts, id);
+        let of_one = of_one_lease_in_use(facts, id, facts.now_ns);
         if of_one.is_none() {
             return of_one;
         }
@@ -144,15 +143,35 @@ pub(super) fn of_exposure(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed 
     if is_early && gained_ns > allowed_ns {
         return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
     }
-    of_one_lease_in_use(facts, id)
+    of_one_lease_in_use(facts, id, from_ns)
 }
 
-/// Returns the blame for a lease that is not believed but still in use.
-pub(super) fn of_one_lease_in_use(facts: &Facts, id: AttemptId) -> Blamed {
+/// Returns the blame for a violation by the use of `leases` that began with the blame `blamed` and
+/// has lasted until `to_ns`: the application is to blame instead of a stop that excuses none of
+/// them for so long. No event lies between now and `to_ns`.
+pub(super) fn of_lasting_use(
+    facts: &Facts,
+    blamed: Blamed,
+    leases: &[AttemptId],
+    to_ns: u64,
+) -> Blamed {
+    let is_paused = blamed.iter().any(|cause| cause == Blame::Pause);
+    if !is_paused || leases.iter().any(|&id| facts.is_excused(id, to_ns)) {
+        return blamed;
+    }
+    let mut revised = Blamed::just(Blame::Application);
+    blamed.iter().filter(|&cause| cause != Blame::Pause).for_each(|cause| revised.add(cause));
+    revised
+}
+
+/// Returns the blame for a lease that is not believed but in use at `at_ns`.
+fn of_one_lease_in_use(facts: &Facts, id: AttemptId, at_ns: u64) -> Blamed {
     match facts.leases.get(id) {
         Some(attempt) if !attempt.over_when_decided => {
-            let stopped = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
-            Blamed::just(if stopped { Blame::Pause } else { Blame::Application })
+            // An application that has looked since the stop knows that its lease is over.
+            let may_not_know = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
+            let is_paused = may_not_know && facts.is_excused(id, at_ns);
+            Blamed::just(if is_paused { Blame::Pause } else { Blame::Application })
         }
         _ => Blamed::NONE,
     }

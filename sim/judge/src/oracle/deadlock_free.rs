@@ -39,7 +39,9 @@
 use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId, ClientIds, NodeId, NodeIds, Settlement, Writer};
+use crate::history::{
+    AttemptId, ClientId, ClientIds, CommandId, NodeId, NodeIds, Settlement, Writer,
+};
 use crate::ids::{PerClient, PerNode};
 
 /// Waiting times of the clients, and the judgement so far.
@@ -54,7 +56,7 @@ pub(super) struct DeadlockFree {
     between: ClientIds,
     granted_ns: u64,
     /// Time at which the probe began, and the number of the first command written after that.
-    healed: Option<(u64, u32)>,
+    healed: Option<(u64, CommandId)>,
     /// Time of the last execution or delivery of a command that was written before the probe began.
     last_old_ns: u64,
     probe_was_granted: bool,
@@ -80,7 +82,7 @@ impl DeadlockFree {
     }
 
     /// Records that a command was executed, or that its answer was received.
-    pub(super) fn moved(&mut self, command: u32, at_ns: u64) {
+    pub(super) fn moved(&mut self, command: CommandId, at_ns: u64) {
         if self.healed.is_some_and(|(_, first_new)| command < first_new) {
             self.last_old_ns = at_ns;
         }

@@ -1,12 +1,13 @@
 //! Critical sections never overlap in true time, whatever any clock reads.
 //!
 //! A section ends when the application leaves it or its process is killed. Blame: the cause of the
-//! overlap of the two leases, if they overlap; otherwise a stop of the process between its last
-//! look at the clock and the overlap; otherwise the application.
+//! overlap of the two leases, if they overlap; otherwise a stop of the process during which its
+//! lease ended, if the overlap would have ended in time without the stop; otherwise the
+//! application.
 
 use super::blame;
 use super::facts::Facts;
-use super::overlaps::Overlaps;
+use super::overlaps::{Overlap, Overlaps};
 use super::verdict::{Blamed, Judgement};
 use crate::history::{AttemptId, ClientId};
 
@@ -43,6 +44,9 @@ impl ExclusiveSection {
 
     pub(super) fn left(&mut self, facts: &Facts, id: AttemptId) {
         self.inside.retain(|&it| it != id);
+        for overlap in self.overlaps.open_of(id) {
+            overlap.blamed = so_far(facts, overlap);
+        }
         self.overlaps.end(id, facts.now_ns);
     }
 
@@ -57,12 +61,14 @@ impl ExclusiveSection {
     pub(super) fn blamed(&self, facts: &Facts, one: AttemptId, other: AttemptId) -> Option<Blamed> {
         let overlap = self.overlaps.of(one, other)?;
         let leases = facts.beliefs.overlaps().of(one, other);
-        Some(leases.map_or(overlap.blamed, |leases| leases.blamed))
+        Some(leases.map_or_else(|| so_far(facts, overlap), |leases| leases.blamed))
     }
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        self.overlaps.finish(facts.now_ns);
+        while let Some(&id) = self.inside.first() {
+            self.left(facts, id);
+        }
         match self.overlaps.first() {
             Some(overlap) => {
                 let (one, other) = (overlap.first, overlap.second);
@@ -72,5 +78,14 @@ impl ExclusiveSection {
             None if self.seen => Judgement::Holds,
             None => Judgement::Vacuous,
         }
+    }
+}
+
+/// Returns the blame for an overlap of sections, at its end or now.
+fn so_far(facts: &Facts, overlap: &Overlap) -> Blamed {
+    let sections = [overlap.first, overlap.second];
+    match overlap.is_open() {
+        true => blame::of_lasting_use(facts, overlap.blamed, &sections, facts.now_ns),
+        false => overlap.blamed,
     }
 }

@@ -8,7 +8,8 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::{Attempt, Basis, Round};
-use crate::history::{AttemptId, NodeId, NodeIds};
+use crate::history::{AttemptId, CommandId, NodeId, NodeIds};
+use crate::scenario::Span;
 
 impl Attempt {
     /// Returns the nodes that confirmed the round and whose keys are not repaired.
@@ -26,7 +27,7 @@ impl Facts {
         // A subject that allows for no drift in a grant allows for none in an extension.
         let drift_ns = match attempt.drift_ns {
             drift_ns if drift_ns == 0 || ttl_ns == attempt.ttl_ns => drift_ns,
-            _ => drift_of(drift, ttl_ns),
+            _ => drift.of(Span(ttl_ns)).0,
         };
         attempt.round = Round {
             basis: Basis { began_ns, t1_local_ns, drift_ns },
@@ -45,7 +46,7 @@ impl Facts {
     }
 
     /// Records that a node executed an extending command of `id` with success.
-    pub(super) fn extension_executed(&mut self, id: AttemptId, node: NodeId, command: u32) {
+    pub(super) fn extension_executed(&mut self, id: AttemptId, node: NodeId, command: CommandId) {
         let Some(attempt) = self.leases.get_mut(id) else { return };
         if command >= attempt.round.first_command {
             attempt.round.executed_on.insert(node);
@@ -54,7 +55,7 @@ impl Facts {
 
     /// Records that the client received the node's success, if this happened before the old
     /// deadline.
-    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: u32) {
+    pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: CommandId) {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let in_time = self.lease_clock(id, &attempt) < attempt.deadline_local_ns;
         if let Some(attempt) = self.leases.get_mut(id)
@@ -82,10 +83,4 @@ impl Facts {
             attempt.looked_ns = now_ns;
         }
     }
-}
-
-/// Returns the drift for a lease of `ttl_ns`, rounded up as clients round it.
-fn drift_of(drift: crate::scenario::Drift, ttl_ns: u64) -> u64 {
-    let share_ns = (u128::from(ttl_ns) * u128::from(drift.share_ppm)).div_ceil(1_000_000);
-    u64::try_from(share_ns).unwrap_or(u64::MAX).saturating_add(drift.constant.0)
 }

@@ -8,8 +8,8 @@ use super::processes::Processes;
 use super::reach::Reach;
 use super::setting::Setting;
 use crate::history::{
-    AttemptId, ClientId, ClockKind, ClockSegments, HostId, Id, KeyEnd, NodeId, NodeIds, Segment,
-    Writer,
+    AttemptId, ClientId, ClockKind, ClockSegments, CommandId, HostId, Id, KeyEnd, NodeId, NodeIds,
+    Segment, Writer,
 };
 use crate::ids::{PerClient, PerNode};
 use crate::scenario::Scenario;
@@ -29,7 +29,7 @@ pub(super) struct Facts {
     /// Host whose wall clock expires the keys on each node: the node's master.
     masters: PerNode<HostId>,
     /// Number of the next command: one more than the largest number seen.
-    pub next_command: u32,
+    pub next_command: CommandId,
     /// Eligibility of each node's votes for each client.
     pub eligible: PerClient<PerNode<Eligible>>,
     told_eligibility: bool,
@@ -64,7 +64,7 @@ impl Facts {
             keys: Keys::new(),
             reach,
             masters: first_masters(),
-            next_command: 0,
+            next_command: CommandId(0),
             eligible: ALL_ELIGIBLE,
             told_eligibility: false,
         };
@@ -84,7 +84,7 @@ impl Facts {
         self.keys.reset(self.setting.nodes);
         self.reach.reset();
         self.masters = first_masters();
-        self.next_command = 0;
+        self.next_command = CommandId(0);
         if core::mem::take(&mut self.told_eligibility) {
             self.eligible = ALL_ELIGIBLE;
         }

@@ -4,72 +4,94 @@ use super::Oracle;
 use super::ground::NEVER;
 use super::leases::Basis;
 use crate::history::{
-    Answer, AttemptId, EventKind, KeyEnd, NodeId, NodeIds, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClockKind, CommandId, EventKind, KeyEnd, NodeId, NodeIds, OpKind,
+    Settlement, Writer,
 };
 
 impl Oracle {
     /// Folds in a command that was written, executed or delivered, or a key that ended or returned.
     pub(super) fn observe_command(&mut self, kind: &EventKind) {
-        let facts = &mut self.facts;
         match *kind {
             EventKind::Written { command, attempt, node, op } => {
-                self.counters.commands += 1;
-                facts.next_command = facts.next_command.max(command.saturating_add(1));
-                if facts.can_be(attempt.client, node) {
-                    facts.reach.written(attempt.client, node, command, facts.now_ns);
-                }
-                let Some(it) = facts.leases.ensure(attempt) else { return };
-                it.wrote_early |= it.began_ns == NEVER;
-                if op != OpKind::Set {
-                    return;
-                }
-                facts.repair_written(attempt, node);
-                if let Some(key) = facts.leases.key_mut(attempt, node) {
-                    key.written_ns = facts.now_ns;
-                }
+                self.observe_writing(command, attempt, node, op);
             }
             EventKind::Executed { command, .. } => {
-                self.deadlock_free.moved(command, facts.now_ns);
+                self.deadlock_free.moved(command, self.facts.now_ns);
                 self.observe_execution(kind);
             }
             EventKind::Delivered { command, attempt, node, op, answer } => {
-                self.deadlock_free.moved(command, facts.now_ns);
-                if facts.can_be(attempt.client, node) {
-                    facts.reach.answered(attempt.client, node, command, facts.now_ns);
-                }
-                match (op, answer) {
-                    (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
-                        facts.extension_confirmed(attempt, node, command);
-                    }
-                    (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
-                        self.observe_vote(attempt, node, op, answer);
-                    }
-                    _ => {}
-                }
+                self.observe_answer(command, attempt, node, (op, answer));
             }
             EventKind::KeyEnded { node, writer, cause, by, .. } => {
-                match cause {
-                    KeyEnd::Expired => self.counters.expired += 1,
-                    KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
-                        self.counters.forgotten += 1;
-                    }
-                    KeyEnd::Command => {}
-                }
-                if !facts.setting.has_node(node) {
-                    return;
-                }
-                facts.keys.ended(node, writer, facts.now_ns);
-                if let Writer::Attempt(id) = writer {
-                    facts.key_ended(id, node, cause, by);
-                }
-                self.tidy.reconsider(&self.facts, node);
+                self.observe_key_end(node, writer, cause, by);
             }
-            EventKind::KeyReturned { node, writer, .. } if facts.setting.has_node(node) => {
-                facts.keys.returned(node, writer);
+            EventKind::KeyReturned { node, writer, .. } => {
+                if self.facts.setting.has_node(node) {
+                    self.facts.keys.returned(node, writer);
+                }
             }
-            EventKind::KeyReturned { .. } => {}
             _ => unreachable!("not about a command"),
         }
+    }
+
+    fn observe_writing(&mut self, command: CommandId, id: AttemptId, node: NodeId, op: OpKind) {
+        self.counters.commands += 1;
+        let facts = &mut self.facts;
+        facts.next_command = facts.next_command.max(CommandId(command.0.saturating_add(1)));
+        if facts.can_be(id.client, node) {
+            facts.reach.written(id.client, node, command, facts.now_ns);
+        }
+        let Some(attempt) = facts.leases.ensure(id) else { return };
+        attempt.wrote_early |= attempt.began_ns == NEVER;
+        if op != OpKind::Set {
+            return;
+        }
+        facts.repair_written(id, node);
+        if let Some(key) = facts.leases.key_mut(id, node) {
+            key.written_ns = facts.now_ns;
+        }
+    }
+
+    fn observe_answer(
+        &mut self,
+        command: CommandId,
+        id: AttemptId,
+        node: NodeId,
+        (op, answer): (OpKind, Answer),
+    ) {
+        let facts = &mut self.facts;
+        self.deadlock_free.moved(command, facts.now_ns);
+        if facts.can_be(id.client, node) {
+            facts.reach.answered(id.client, node, command, facts.now_ns);
+        }
+        match (op, answer) {
+            (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
+                facts.extension_confirmed(id, node, command);
+            }
+            (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
+                self.observe_vote(id, node, op, answer);
+            }
+            _ => {}
+        }
+    }
+
+    fn observe_key_end(&mut self, node: NodeId, writer: Writer, cause: KeyEnd, by: Writer) {
+        match cause {
+            KeyEnd::Expired => self.counters.expired += 1,
+            KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
+                self.counters.forgotten += 1;
+            }
+            KeyEnd::Command => {}
+        }
+        let facts = &mut self.facts;
+        if !facts.setting.has_node(node) {
+            return;
+        }
+        facts.keys.ended(node, writer, facts.now_ns);
+        if let Writer::Attempt(id) = writer {
+            facts.key_ended(id, node, cause, by);
+        }
+        self.tidy.reconsider(&self.facts, node);
     }
 
     /// Records that the client received the answer to a SET, or the old value from a GETSET.
@@ -127,7 +149,8 @@ impl Oracle {
         }
     }
 
-    /// Folds in an action of a client or of its application.
+    /// Folds in an action of a client: an attempt, a lease, an extension; passes on those of its
+    /// application.
     pub(super) fn observe_attempt(&mut self, kind: &EventKind) {
         match *kind {
             EventKind::AttemptBegan { attempt, .. } => self.observe_beginning(attempt, kind),
@@ -141,16 +164,7 @@ impl Oracle {
                 }
             }
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token } => {
-                self.counters.granted += 1;
-                if !self.facts.setting.has_client(attempt.client) {
-                    return;
-                }
-                if self.facts.setting.is_judged(attempt.client) {
-                    self.granted_by_ns = self.granted_by_ns.max(self.facts.now_ns);
-                    self.facts.delivered(attempt, clock, deadline_local_ns);
-                    self.fenced_order.delivered(&self.facts, attempt, fencing_token);
-                }
-                self.deadlock_free.delivered(&self.facts, attempt.client);
+                self.observe_grant(attempt, clock, deadline_local_ns, fencing_token);
             }
             EventKind::ExtensionBegan { attempt, t1_local_ns, ttl_ns, .. } => {
                 self.counters.extensions += 1;
@@ -179,6 +193,13 @@ impl Oracle {
             EventKind::LostDelivered { attempt } => {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
             }
+            _ => self.observe_application(kind),
+        }
+    }
+
+    /// Folds in an action of an application under its lease.
+    fn observe_application(&mut self, kind: &EventKind) {
+        match *kind {
             EventKind::Looked { attempt, .. } => self.facts.looked(attempt),
             EventKind::SectionLeft { attempt } => {
                 self.exclusive_section.left(&self.facts, attempt);
@@ -199,6 +220,26 @@ impl Oracle {
             EventKind::WriteApplied { attempt, .. } => self.observe_write(attempt, kind),
             _ => {}
         }
+    }
+
+    fn observe_grant(
+        &mut self,
+        id: AttemptId,
+        clock: ClockKind,
+        deadline_local_ns: u64,
+        fencing_token: u64,
+    ) {
+        self.counters.granted += 1;
+        let facts = &mut self.facts;
+        if !facts.setting.has_client(id.client) {
+            return;
+        }
+        if facts.setting.is_judged(id.client) {
+            self.granted_by_ns = self.granted_by_ns.max(facts.now_ns);
+            facts.delivered(id, clock, deadline_local_ns);
+            self.fenced_order.delivered(facts, id, fencing_token);
+        }
+        self.deadlock_free.delivered(facts, id.client);
     }
 
     fn observe_extension(&mut self, id: AttemptId, counted: NodeIds, deadline_local_ns: u64) {

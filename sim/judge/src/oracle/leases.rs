@@ -1,7 +1,9 @@
 //! Facts about every attempt, and about its lease if it was granted.
 
 use super::ground::NEVER;
-use crate::history::{AttemptId, ClientId, ClockKind, Id, KeyEnd, NodeId, NodeIds, Writer};
+use crate::history::{
+    AttemptId, ClientId, ClockKind, CommandId, Id, KeyEnd, NodeId, NodeIds, Writer,
+};
 use crate::ids::PerClient;
 
 /// Basis of a lease's deadline: the attempt, or the last extension that succeeded.
@@ -26,8 +28,8 @@ pub(super) struct Round {
     pub basis: Basis,
     /// TTL of the keys after the round.
     pub ttl_ns: u64,
-    /// Number of the first command that can belong to the round.
-    pub(super) first_command: u32,
+    /// The first command that can belong to the round.
+    pub(super) first_command: CommandId,
     /// Nodes that executed a command of the round with success.
     pub(super) executed_on: NodeIds,
     /// Those of the nodes whose answers the client received before the old deadline.
@@ -41,7 +43,7 @@ impl Round {
     pub(super) const NONE: Self = Self {
         basis: Basis::NOTHING,
         ttl_ns: 0,
-        first_command: u32::MAX,
+        first_command: CommandId(u32::MAX),
         executed_on: NodeIds::EMPTY,
         confirmed_by: NodeIds::EMPTY,
         repaired_before: NodeIds::EMPTY,
@@ -85,6 +87,11 @@ pub(super) struct Attempt {
     pub round: Round,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
+    /// True if the application received the lease.
+    pub delivered: bool,
+    /// Total time for which the process may have run at a use of the lease that is excused by the
+    /// stop during which the lease ended; `None` if it ended during none.
+    pub excused_ns: Option<u64>,
     /// Time at which the lease was last compared with the clock.
     pub looked_ns: u64,
     /// True if the client has stopped counting answers.
@@ -114,6 +121,8 @@ const BLANK: Attempt = Attempt {
     basis: Basis::NOTHING,
     round: Round::NONE,
     repaired: NodeIds::EMPTY,
+    delivered: false,
+    excused_ns: None,
     looked_ns: 0,
     settled: false,
     finished_ns: NEVER,
@@ -215,6 +224,12 @@ impl Leases {
             self.keys[id.client].resize((place + 1) * self.nodes, UNBORN);
         }
         Some(&mut attempts[place])
+    }
+
+    /// Returns the attempts of `client`, in the order of their numbers.
+    pub(super) fn of_client(&self, client: ClientId) -> impl Iterator<Item = AttemptId> + use<> {
+        let newest = self.newest(client).map_or(0, |it| it.number);
+        (1..=newest).map(move |number| AttemptId { client, number })
     }
 
     /// Returns the newest attempt of `client`.

@@ -3,10 +3,7 @@
 
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::AttemptId;
-
-/// Base version of a blind write. It is computed from no value, so it loses no update.
-const BLIND: u32 = u32::MAX;
+use crate::history::{AttemptId, BasedOn};
 
 /// Versions of the resource, and the judgement so far.
 #[derive(Debug)]
@@ -32,12 +29,13 @@ impl NoLostUpdate {
         &mut self,
         facts: &Facts,
         by: AttemptId,
-        (based_on, version): (u32, u32),
+        (based_on, version): (BasedOn, u32),
         blame: impl FnOnce((AttemptId, AttemptId)) -> Blamed,
     ) {
-        if based_on != BLIND {
+        // A blind write is computed from no value, so it loses no update.
+        if let Some(read) = based_on.version() {
             self.found.held();
-            let since = self.versions.iter().rev().take_while(|it| it.0 > based_on);
+            let since = self.versions.iter().rev().take_while(|it| it.0 > read);
             let lost = since.map(|it| it.1).find(|&writer| writer != by);
             if let Some(writer) = lost.filter(|_| !self.found.is_violated()) {
                 let pair = facts.leases.in_order(writer, by);

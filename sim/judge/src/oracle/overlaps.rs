@@ -22,6 +22,11 @@ pub(super) struct Overlap {
 }
 
 impl Overlap {
+    /// Returns true while both intervals last.
+    pub(super) fn is_open(&self) -> bool {
+        self.to_ns == OPEN
+    }
+
     /// Converts the overlap to a violation. `pair` holds both attempts in the order of T1.
     pub(super) fn violation(&self, pair: (AttemptId, AttemptId), blamed: Blamed) -> Violation {
         Violation {
@@ -70,6 +75,12 @@ impl Overlaps {
     /// Sets the blame of the overlap at index `place`.
     pub(super) fn blame(&mut self, place: usize, blamed: Blamed) {
         self.0[place].blamed = blamed;
+    }
+
+    /// Returns the overlaps of the interval of `id` that still last.
+    pub(super) fn open_of(&mut self, id: AttemptId) -> impl Iterator<Item = &mut Overlap> {
+        let is_of = move |it: &&mut Overlap| it.first == id || it.second == id;
+        self.0.iter_mut().filter(is_of).filter(|it| it.is_open())
     }
 
     /// Ends the interval of `id`, and thereby its overlaps.

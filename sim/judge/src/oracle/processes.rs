@@ -32,7 +32,7 @@ impl Processes {
 
     pub(super) fn stopped(&mut self, client: ClientId, at_ns: u64) {
         let process = &mut self.0[client];
-        process.stopped_since_ns = process.stopped_since_ns.min(at_ns);
+        process.stopped_since_ns = at_ns;
     }
 
     pub(super) fn continued(&mut self, client: ClientId, at_ns: u64) {
@@ -63,6 +63,16 @@ impl Processes {
     pub(super) fn stopped_for_ns(&self, client: ClientId, at_ns: u64) -> u64 {
         let process = &self.0[client];
         process.stopped_for_ns + at_ns.saturating_sub(process.stopped_since_ns)
+    }
+
+    /// Returns the total time for which the process has not been stopped.
+    pub(super) fn ran_for_ns(&self, client: ClientId, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.stopped_for_ns(client, at_ns))
+    }
+
+    /// Returns true if the process is stopped now.
+    pub(super) fn is_stopped(&self, client: ClientId) -> bool {
+        self.0[client].stopped_since_ns != NEVER
     }
 
     /// Returns true if the process has been stopped at any time after `at_ns`.

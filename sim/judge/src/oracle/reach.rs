@@ -13,47 +13,17 @@
 //! or the node's process ends. Dialling again requires that answers pass. After a silent partition
 //! the connection may be half open, until an answer shows that it works.
 
+mod cuts;
+
+use self::cuts::{Aftermath, Cut, Nodes, Severed, across, both};
 use super::ground::NEVER;
 use super::setting::Setting;
-use crate::history::{ClientId, FaultId, HostIds, NodeId, NodeIds};
+use crate::history::{ClientId, CommandId, FaultId, NodeId, NodeIds};
 use crate::ids::{IdVec, PerClient, PerNode};
-use crate::scenario::{Connections, Fault, FaultKind, Lost, Message, Scenario, SpanRange};
+use crate::scenario::{Connections, Fault, Scenario, SpanRange};
 
 /// Twice the first pause between retransmissions: the extra time on top of the doubled pauses.
 const RETRANSMISSION_NS: u64 = 400_000_000;
-
-/// Set of nodes for each client.
-type Nodes = PerClient<NodeIds>;
-
-const NOBODY: Nodes = PerClient::filled(NodeIds::EMPTY);
-
-/// Effect of one fault of the scenario on the paths between clients and nodes.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    /// Nodes whose requests or answers the fault holds back.
-    either_way: Nodes,
-    /// Nodes that requests do not reach.
-    requests: Nodes,
-    connections: Severed,
-    aftermath: Aftermath,
-    began_ns: u64,
-}
-
-/// Effect of a fault on the connections that it cuts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Severed {
-    No,
-    Closed,
-    /// Perhaps, and no end knows.
-    HalfOpen,
-}
-
-/// Time for which a fault has an effect after its end.
-#[derive(Clone, Copy, Debug)]
-enum Aftermath {
-    AsLongAgain,
-    Fixed(u64),
-}
 
 /// Paths between clients and nodes: the number of faults that cut each, and since when it is free.
 #[derive(Clone, Debug)]
@@ -94,8 +64,8 @@ impl Paths {
 /// State of a client's connection to a node, derived from the history.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
-    /// Number of the last command that was written.
-    last: u32,
+    /// The last command that was written; `None` if none was.
+    last: Option<CommandId>,
     /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
     let_go_ns: u64,
     /// End of the last period in which the connection may have been closed; 0 if there was none.
@@ -107,7 +77,7 @@ struct Connection {
 }
 
 const OPEN: Connection =
-    Connection { last: 0, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
+    Connection { last: None, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -131,7 +101,7 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
-        let cut = |fault: &Fault| cut_of(scenario, setting, &fault.kind);
+        let cut = |fault: &Fault| Cut::of(&fault.kind, scenario, setting);
         // A cold connection can be dialled from the first nanosecond on.
         let at_first_ns = u64::from(!setting.warm);
         Self {
@@ -185,17 +155,29 @@ impl Reach {
     }
 
     /// Records that `client` wrote a command to `node`.
-    pub(super) fn written(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
+    pub(super) fn written(
+        &mut self,
+        client: ClientId,
+        node: NodeId,
+        command: CommandId,
+        at_ns: u64,
+    ) {
         // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
         let connection = &mut self.connections[client][node];
-        connection.last = command;
+        connection.last = Some(command);
         let let_go_ns = at_ns.saturating_add(self.patience_ns[client]);
         connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
     }
 
     /// Records that `client` received an answer of `node`.
-    pub(super) fn answered(&mut self, client: ClientId, node: NodeId, command: u32, at_ns: u64) {
+    pub(super) fn answered(
+        &mut self,
+        client: ClientId,
+        node: NodeId,
+        command: CommandId,
+        at_ns: u64,
+    ) {
         self.answered_ns[client][node] = at_ns.saturating_add(1);
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
@@ -203,7 +185,7 @@ impl Reach {
         // Answers come in order: after the answer to the last command, no answer is awaited. An
         // answer that had arrived when the connection was lost does not bring it back.
         let is_of_this_connection = self.written_ns[client][node] > connection.lost_ns;
-        if connection.last == command && is_of_this_connection {
+        if connection.last == Some(command) && is_of_this_connection {
             let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
             connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
         }
@@ -302,62 +284,6 @@ impl Reach {
     }
 }
 
-fn cut_of(scenario: &Scenario, setting: &Setting, kind: &FaultKind) -> Option<Cut> {
-    let across = |from, to| across(scenario, setting, from, to);
-    let (requests, answers, connections, aftermath) = match kind {
-        FaultKind::Partition(it) => {
-            let [one, other] = &it.between;
-            let aftermath = match it.lost {
-                Lost::Hold => Aftermath::AsLongAgain,
-                Lost::Reset | Lost::Silent => Aftermath::Fixed(0),
-            };
-            let there = (across(one, other), across(other, one));
-            let (requests, answers) = match it.one_way {
-                true => there,
-                false => (both(there.0, there.1), both(there.0, there.1)),
-            };
-            let connections = match it.lost {
-                Lost::Hold => Severed::No,
-                Lost::Reset => Severed::Closed,
-                Lost::Silent => Severed::HalfOpen,
-            };
-            (requests, answers, connections, aftermath)
-        }
-        FaultKind::Delay(it) => {
-            let (requests, answers) = (across(&it.from, &it.to), across(&it.to, &it.from));
-            let (requests, answers) = match it.only {
-                None => (requests, answers),
-                Some(Message::Extend | Message::Release | Message::Set) => (requests, NOBODY),
-                Some(Message::Answer) => (NOBODY, answers),
-                Some(Message::Write) => (NOBODY, NOBODY),
-            };
-            (requests, answers, Severed::No, Aftermath::Fixed(it.by.0))
-        }
-        // A demoted node executes nothing, and clients close their connections.
-        FaultKind::Demote(it) => {
-            let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
-            let refused = Nodes::filled(nodes.collect());
-            (refused, refused, Severed::Closed, Aftermath::Fixed(0))
-        }
-        // A node with full memory rejects SETs, and one whose disk hangs may answer nothing.
-        FaultKind::DiskStall(it) | FaultKind::MemoryFull(it) => {
-            let nodes = it.host.0.iter().filter_map(|name| scenario.node_named(name));
-            let silent = Nodes::filled(nodes.collect());
-            let is_stall = matches!(kind, FaultKind::DiskStall(_));
-            let requests = if is_stall { silent } else { NOBODY };
-            (requests, silent, Severed::No, Aftermath::Fixed(scenario.cluster.disk.sync_takes.0))
-        }
-        _ => return None,
-    };
-    let either_way = both(requests, answers);
-    let cut = Cut { either_way, requests, connections, aftermath, began_ns: NEVER };
-    (either_way != NOBODY).then_some(cut)
-}
-
-fn both(one: Nodes, other: Nodes) -> Nodes {
-    Nodes::from_fn(|client| one[client] | other[client])
-}
-
 /// Returns the time for which each client waits for an answer before it closes the connection.
 fn patience_ns(scenario: &Scenario, setting: &Setting) -> PerClient<u64> {
     PerClient::from_fn(|client| {
@@ -382,14 +308,4 @@ fn too_slow(scenario: &Scenario, setting: &Setting) -> Nodes {
         }
     }
     too_slow
-}
-
-/// Returns, for each client whose host is in `near`, the nodes in `far`.
-fn across(scenario: &Scenario, setting: &Setting, near: &[String], far: &[String]) -> Nodes {
-    let near: HostIds = near.iter().filter_map(|name| scenario.host_named(name)).collect();
-    let far: NodeIds = far.iter().filter_map(|name| scenario.node_named(name)).collect();
-    Nodes::from_fn(|client| {
-        let is_near = near.contains(setting.client_host(client));
-        if is_near { far } else { NodeIds::EMPTY }
-    })
 }

@@ -6,9 +6,9 @@
 //! each event and before it is folded in, the time since the event before.
 //!
 //! Blame: the lease's clock, if it ran ahead and ended the lease early; otherwise a stop of the
-//! process between its last look at the clock and the end of the belief; otherwise the application,
-//! which did not look or did not stop. Only the client is to blame if the lease was already over
-//! when it was decided.
+//! process during which the belief ended, if the section would have ended in time without the stop;
+//! otherwise the application, which did not look or did not stop. Only the client is to blame if
+//! the lease was already over when it was decided.
 
 use super::blame;
 use super::facts::Facts;
@@ -67,19 +67,23 @@ impl SectionWithinLease {
         for &id in &self.inside {
             let from_ns =
                 facts.beliefs.until_ns(id).map_or(facts.now_ns, |it| it.max(facts.now_ns));
-            if from_ns >= to_ns {
+            if from_ns > facts.now_ns {
+                // The lease is believed until then.
                 self.exposed.take_if(|it| *it == id);
+            }
+            if from_ns >= to_ns {
                 continue;
             }
-            match &mut self.found {
-                Judgement::Violated(found) if self.exposed == Some(id) => found.to_ns = to_ns,
-                Judgement::Violated(_) => {}
-                found => {
-                    let blamed = blame::of_exposure(facts, id, from_ns);
-                    let violation = Violation::of_one(id, from_ns, blamed);
-                    *found = Judgement::Violated(Violation { to_ns, ..violation });
-                    self.exposed = Some(id);
-                }
+            if !self.found.is_violated() {
+                let blamed = blame::of_exposure(facts, id, from_ns);
+                self.found = Judgement::Violated(Violation::of_one(id, from_ns, blamed));
+                self.exposed = Some(id);
+            }
+            if let Judgement::Violated(found) = &mut self.found
+                && self.exposed == Some(id)
+            {
+                found.to_ns = to_ns;
+                found.blamed = blame::of_lasting_use(facts, found.blamed, &[id], to_ns);
             }
         }
     }

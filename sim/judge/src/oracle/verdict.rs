@@ -16,7 +16,7 @@ pub enum Blame {
     DelayedWrite,
     /// An operator or a program outside the lock changed a key.
     Operator,
-    /// The process was stopped between its last look at the clock and the overlap.
+    /// The process was stopped when its lease ended, and would have been in time otherwise.
     Pause,
 }
 

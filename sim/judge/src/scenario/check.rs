@@ -6,8 +6,9 @@ mod client;
 mod cluster;
 mod expect;
 mod fault;
+mod hosts;
 
-use super::model::{Hosts, Scenario};
+use super::model::Scenario;
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
@@ -82,7 +83,7 @@ struct Check<'s> {
     found: Vec<Complaint>,
 }
 
-impl<'s> Check<'s> {
+impl Check<'_> {
     /// Reports a problem with the value at `place`. The caller may add help.
     fn wrong(&mut self, place: &str, message: &str, expected: &str) -> &mut Complaint {
         let complaint = Complaint {
@@ -213,53 +214,6 @@ impl<'s> Check<'s> {
         } else if ["store", "probe"].contains(&name) {
             let message = format!("the name `{name}` is reserved");
             self.wrong(place, &message, "`store` and `probe` are hosts in every scenario");
-        }
-    }
-
-    /// Returns the names of the scenario's hosts in the group `hosts`.
-    fn names(&self, hosts: Hosts) -> Vec<&'s str> {
-        let nodes = self.scenario.cluster.nodes.iter().map(String::as_str);
-        let clients = self.scenario.clients.iter().map(|client| client.id.as_str());
-        let replicas = self.scenario.cluster.replicas.iter().map(|replica| replica.id.as_str());
-        match hosts {
-            Hosts::Clients => clients.collect(),
-            Hosts::Nodes => nodes.collect(),
-            Hosts::NodesAndReplicas => nodes.chain(replicas).collect(),
-            Hosts::Machines => clients.chain(nodes).chain(replicas).collect(),
-            Hosts::All => clients.chain(nodes).chain(replicas).chain(["store"]).collect(),
-        }
-    }
-
-    fn host(&mut self, place: &str, name: &str, hosts: Hosts) {
-        let allowed = self.names(hosts);
-        if allowed.contains(&name) {
-            return;
-        }
-        let known = self.names(Hosts::All).contains(&name);
-        let message = if known {
-            format!("`{name}` is not allowed here")
-        } else {
-            format!("unknown host `{name}`")
-        };
-        let help = names::suggestion(name, allowed);
-        self.wrong(place, &message, &format!("expected {}", hosts.words())).help = help;
-    }
-
-    /// Checks two disjoint groups of hosts.
-    fn groups(&mut self, place: &str, groups: [&[String]; 2], keys: [&str; 2]) {
-        for (group, key) in groups.into_iter().zip(keys) {
-            let place = format!("{place}.{key}");
-            if group.is_empty() {
-                self.wrong(&place, "the group is empty", "expected names of hosts");
-            }
-            for (at, name) in group.iter().enumerate() {
-                self.host(&format!("{place}.{at}"), name, Hosts::All);
-            }
-        }
-        let both = groups[1].iter().position(|name| groups[0].contains(name));
-        if let Some(at) = both {
-            let message = format!("`{}` is in both groups", groups[1][at]);
-            self.wrong(&format!("{place}.{}.{at}", keys[1]), &message, "expected another host");
         }
     }
 }

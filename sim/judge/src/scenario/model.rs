@@ -13,8 +13,9 @@ pub use cluster::{
     Server, Start,
 };
 pub use fault::{
-    ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault, FaultKind,
-    Flush, HostNames, Hosts, Lost, Message, OneHost, Partition, Restarting, Stopwatch, Swap, Time,
+    Cause, ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault,
+    FaultKind, Flush, HostNames, Hosts, Lost, Message, OneHost, Partition, Restarting, Stopwatch,
+    Swap, Time,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 

@@ -1,63 +1,5 @@
 //! Names: their syntax, slugs of titles, and suggestions for misspelt names.
 
-/// The lock clients that a scenario can run. The first is ours.
-pub const SUBJECTS: [&str; 46] = [
-    "redlock",
-    "redlock-literal",
-    "redlock-no-step-3",
-    "redlock-wall-clock",
-    "redlock-monotonic-clock",
-    "redlock-one-token",
-    "redlock-quorum-2",
-    "redlock-release-acknowledged",
-    "redlock-no-release",
-    "redlock-no-jitter",
-    "redlock-duration",
-    "setnx",
-    "set-plain-del",
-    "get-then-del",
-    "unique-id",
-    "unique-id-wait",
-    "unique-id-wait-ignored",
-    "lease-service",
-    "lease-service-duration",
-    "counter-on-one-redis",
-    "getset",
-    "php-redlock",
-    "php-redlock-short-timeout",
-    "redlock-aborts-on-error",
-    "redlock-any-refusal",
-    "redlock-connected-quorum",
-    "redlock-counter-max",
-    "redlock-extend-from-reply",
-    "redlock-extend-minority",
-    "redlock-extend-recreates",
-    "redlock-extend-unchecked",
-    "redlock-extend-unlimited",
-    "redlock-extend-unlocks",
-    "redlock-no-node-timeout",
-    "redlock-pxat",
-    "redlock-resends",
-    "redlock-resends-and-extends-late",
-    "redlock-sequential",
-    "redlock-stops-at-quorum",
-    "redlock-timestamp-and-id-token",
-    "redlock-timestamp-token",
-    "redlock-too-slow-keeps",
-    "redlock-wall-clock-token",
-    "setnx-and-expire-pipelined",
-    "setnx-then-expire",
-    "timestamp-token",
-];
-
-/// An external client that this program does not implement: `serve` tests it, and no engine runs
-/// it.
-pub const WORKER: &str = "worker";
-
-/// The subjects whose use of connections cannot be configured.
-pub const OWN_CONNECTIONS: [&str; 4] =
-    ["redlock", "php-redlock", "php-redlock-short-timeout", "getset"];
-
 /// Maximum length of the name of a host, a fault or a resource, in bytes.
 pub(super) const NAME_MAX: usize = 64;
 
@@ -116,6 +58,7 @@ pub(super) fn suggestion<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::subject_names;
 
     #[test]
     fn a_slug_is_lower_case_words() {
@@ -129,9 +72,9 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_offered_and_a_far_one_is_not() {
-        assert_eq!(nearest("redlok", SUBJECTS), Some("redlock"));
+        assert_eq!(nearest("redlok", subject_names()), Some("redlock"));
         assert_eq!(nearest("C1", ["c1", "c2"]), Some("c1"));
-        assert_eq!(nearest("zookeeper", SUBJECTS), None);
+        assert_eq!(nearest("zookeeper", subject_names()), None);
         assert_eq!(nearest("F", ["A", "B"]), None);
         assert_eq!(nearest("x", []), None);
     }

@@ -21,9 +21,6 @@ const BULK_MAX: i64 = 512 * 1_024 * 1_024;
 /// Greatest size of an unfinished request, in bytes (`client-query-buffer-limit`).
 const REQUEST_MAX: usize = 1_024 * 1_024 * 1_024;
 
-/// Greatest number of arguments for which an allocation is kept for the next request.
-const RECYCLED_MAX: usize = 1_024;
-
 /// Memory of an argument besides its bytes.
 const ARGUMENT_COST: usize = size_of::<Bytes>();
 
@@ -101,15 +98,6 @@ impl Requests {
     /// Sets the greatest length of an argument, in bytes.
     pub fn set_bulk_max(&mut self, bulk_max: u64) {
         self.bulk_max = i64::try_from(bulk_max).unwrap_or(i64::MAX);
-    }
-
-    /// Takes back a finished request so that the next one reuses its allocation.
-    pub fn recycle(&mut self, mut request: Request) {
-        let is_small = request.capacity() <= RECYCLED_MAX;
-        if self.missing == 0 && self.arguments.capacity() == 0 && is_small {
-            request.clear();
-            self.arguments = request;
-        }
     }
 
     /// Returns the next complete request; `None` while there is none.

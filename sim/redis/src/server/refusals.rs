@@ -5,8 +5,6 @@ use crate::refusal::Refusal;
 
 const READ_ONLY: Refusal = Refusal::new("READONLY You can't write against a read only replica.");
 const NO_REPLICAS: Refusal = Refusal::new("NOREPLICAS Not enough good replicas to write.");
-const CANNOT_APPEND: Refusal =
-    Refusal::new("MISCONF Errors writing to the AOF file: No space left on device");
 
 impl Server {
     /// Checks that a write can be persisted.
@@ -21,7 +19,7 @@ impl Server {
         {
             return Err(Refusal::new(self.profile.texts.cannot_save));
         }
-        if self.cannot_append { Err(CANNOT_APPEND) } else { Ok(()) }
+        Ok(())
     }
 
     /// Checks that the server has enough replicas to accept a write.

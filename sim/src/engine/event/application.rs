@@ -1,11 +1,11 @@
 //! The application that uses the lock: the scenario's steps, one after the other.
 
-use lock_judge::history::EventKind;
+use lock_judge::history::{BasedOn, EventKind};
 use lock_judge::scenario::AttemptStep;
 
 use super::process::{Held, Process, Waiting};
 use crate::plan::{Op, PlannedOp};
-use crate::resource::{BLIND, StoreRequest};
+use crate::resource::StoreRequest;
 use crate::subject::{Now, Patience};
 use crate::world::{Arrival, Direction, Packet, World};
 
@@ -115,8 +115,8 @@ impl Process {
     }
 
     fn write_store(&mut self, world: &mut World, held: Held, blind: bool) {
-        let Held { attempt, fencing_token, seen_version, .. } = held;
-        let based_on = if blind { BLIND } else { seen_version };
+        let Held { attempt, fencing_token, seen, .. } = held;
+        let based_on = if blind { BasedOn::NOTHING } else { seen };
         let write = world.resource.number_write();
         world.record(EventKind::WriteSent { attempt, write, based_on, fencing_token });
         self.waiting = Waiting::ForWrite;

@@ -1,6 +1,6 @@
 //! Extensions of the application's lease, and their results.
 
-use lock_judge::history::{AttemptId, EventKind, NodeIds};
+use lock_judge::history::{AttemptId, EventKind, NodeIds, RoundId};
 use redlock_protocol::NodeMask;
 
 use super::process::{Process, Waiting};
@@ -29,7 +29,7 @@ impl Process {
         ttl_ns: u64,
     ) {
         self.rounds += 1;
-        let round = self.rounds;
+        let round = RoundId(self.rounds);
         world.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
 
@@ -43,7 +43,7 @@ impl Process {
             .map_or((NodeIds::EMPTY, 0), |(counted, deadline_ns)| {
                 (NodeIds::from_bits(counted.bits()), deadline_ns)
             });
-        let (round, extended) = (self.rounds, extended.is_some());
+        let (round, extended) = (RoundId(self.rounds), extended.is_some());
         world.record(EventKind::ExtensionSettled {
             attempt,
             round,

@@ -6,7 +6,7 @@
 mod actions;
 mod inputs;
 
-use lock_judge::history::{AttemptId, ClientId, HostId, NodeId};
+use lock_judge::history::{AttemptId, BasedOn, ClientId, HostId, NodeId};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode};
 use lock_judge::scenario::AttemptStep;
 
@@ -37,7 +37,7 @@ pub(super) struct Held {
     pub(super) attempt: AttemptId,
     pub(super) fencing_token: u64,
     pub(super) lost: bool,
-    pub(super) seen_version: u32,
+    pub(super) seen: BasedOn,
     pub(super) in_section: bool,
 }
 

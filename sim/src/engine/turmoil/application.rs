@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use lock_judge::history::{AttemptId, ClientId, EventKind, Refusal};
+use lock_judge::history::{AttemptId, BasedOn, ClientId, EventKind, Refusal};
 use lock_judge::scenario::{Acquire, AttemptStep};
 use redlock_client::environment::Environment;
 use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
@@ -14,7 +14,7 @@ use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
 use super::environment::{HostEnvironment, Sleep};
 use super::shared::{Due, Shared};
 use crate::plan::{Op, PlannedOp, Script};
-use crate::resource::{BLIND, StoreRequest};
+use crate::resource::StoreRequest;
 use crate::world::{Arrival, Direction, Input, Packet};
 
 /// The lease that the application holds.
@@ -22,7 +22,7 @@ struct Held {
     lease: Lease,
     attempt: AttemptId,
     fencing_token: u64,
-    seen_version: u32,
+    seen: BasedOn,
     in_section: bool,
 }
 
@@ -159,8 +159,8 @@ impl Application {
                     let host = &self.shared.lock().clients[self.client];
                     (host.attempts[lease.owner().as_bytes()], host.fencing_token)
                 };
-                let (seen_version, in_section) = (BLIND, false);
-                self.held = Some(Held { lease, attempt, fencing_token, seen_version, in_section });
+                let (seen, in_section) = (BasedOn::NOTHING, false);
+                self.held = Some(Held { lease, attempt, fencing_token, seen, in_section });
             }
             None => {
                 self.record(EventKind::GaveUp { client: self.client });
@@ -243,7 +243,7 @@ impl Application {
         });
         let version = version.await;
         if let Some(held) = &mut self.held {
-            held.seen_version = version;
+            held.seen = BasedOn::on(version);
         }
         self.record(EventKind::ReadDone { attempt, version });
     }
@@ -252,8 +252,8 @@ impl Application {
     /// lease is over.
     async fn write(&mut self, blind: bool) {
         let Some(held) = &self.held else { return };
-        let Held { attempt, fencing_token, seen_version, .. } = *held;
-        let based_on = if blind { BLIND } else { seen_version };
+        let Held { attempt, fencing_token, seen, .. } = *held;
+        let based_on = if blind { BasedOn::NOTHING } else { seen };
         let write = {
             let mut state = self.shared.lock();
             let write = state.world.resource.number_write();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, Settlement,
+    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, RoundId, Settlement,
 };
 use lock_judge::scenario::AttemptStep;
 use redlock_client::OwnerToken;
@@ -12,7 +12,7 @@ use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_protocol::{BootInstant, NodeCount};
 
 use super::shared::{ClientHost, Line, Shared, State};
-use crate::subject::{CommandKind, Request, settlement};
+use crate::subject::{CommandKind, Request, UNNUMBERED, settlement};
 use crate::terms;
 
 /// Observer of the client at a place.
@@ -133,7 +133,7 @@ impl HistoryObserver {
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
         let kind = kind_of(operation);
         let line = self.line(state, node).expect("commands are written on open connections");
-        line.announced.push_back(Request { command: u32::MAX, attempt, kind, token });
+        line.announced.push_back(Request { command: UNNUMBERED, attempt, kind, token });
     }
 
     fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {
@@ -193,7 +193,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         let client = self.client(state);
         client.rounds += 1;
-        let round = client.rounds;
+        let round = RoundId(client.rounds);
         let (t1_local_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
         state.record(EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns });
     }
@@ -213,7 +213,7 @@ impl HistoryObserver {
             });
         let extended = extended.is_some();
         let client = self.client(state);
-        let (round, hears) = (client.rounds, extended && client.holds == Some(attempt));
+        let (round, hears) = (RoundId(client.rounds), extended && client.holds == Some(attempt));
         state.record(EventKind::ExtensionSettled {
             attempt,
             round,

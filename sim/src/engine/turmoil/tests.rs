@@ -1,7 +1,9 @@
 use std::io::ErrorKind;
 use std::task::Poll;
 
-use lock_judge::history::{AttemptId, ClientId, Event, EventKind, NodeId, OpKind, Settlement};
+use lock_judge::history::{
+    AttemptId, ClientId, CommandId, Event, EventKind, NodeId, OpKind, Settlement,
+};
 use lock_judge::ids::{ConnectionId, ServerId};
 use lock_judge::oracle::{Blame, Judgement, Violation};
 use lock_judge::scenario::{Property, Span};
@@ -227,14 +229,15 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
         for word in words {
             end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
         }
-        let request = Request { command: 7, attempt, kind: CommandKind::CompareAndDelete, token };
+        let (command, kind) = (CommandId(7), CommandKind::CompareAndDelete);
+        let request = Request { command, attempt, kind, token };
         state.world.execute(number, request);
         let again = state.world.wire.as_mut().unwrap().end(number).again.pop_front();
         (again.map(|it| it.command), before != state.world.recorder.hash())
     };
     let sha: &[u8] = b"b998f9dfb154cdbea8cda65ad5177aadf0e945a2";
     let named: [&[u8]; 5] = [b"EVALSHA", sha, b"1", b"res", token.as_bytes()];
-    assert_eq!(release(&named), (Some(7), false), "nothing is told of it");
+    assert_eq!(release(&named), (Some(CommandId(7)), false), "nothing is told of it");
     assert_eq!(release(&[b"EVAL", RELEASE, b"1", b"res", token.as_bytes()]), (None, true));
     assert_eq!(release(&named), (None, true), "it is known from then on");
 }
@@ -374,7 +377,7 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     requests(state, writer, b"SET res v PX 1000\r\n");
     let attempt = AttemptId { client: ClientId(1), number: 1 };
     let kind = CommandKind::Set { ttl_ms: Some(1_000) };
-    let request = Request { command: 1, attempt, kind, token: token_of(attempt, 1) };
+    let request = Request { command: CommandId(1), attempt, kind, token: token_of(attempt, 1) };
     state.world.execute(writer, request);
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";

@@ -1,7 +1,7 @@
 //! Draws the clients and their work.
 
 use lock_judge::scenario::{
-    Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, Step, Write,
+    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, Step, Write,
 };
 
 use super::Sketch;
@@ -28,9 +28,8 @@ impl Sketch {
     }
 
     fn connections(&mut self, subject: &str) -> Option<Connections> {
-        let manages_its_own =
-            self.is_ours || subject.starts_with("php-redlock") || subject == "getset";
-        if manages_its_own || self.dice.percent(60) {
+        let owns_them = scenario::subject(subject).is_some_and(|it| it.owns_connections);
+        if owns_them || self.dice.percent(60) {
             return None;
         }
         let all =

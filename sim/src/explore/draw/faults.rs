@@ -13,28 +13,9 @@ use crate::explore::limits;
 
 const FAULTS_MAX: u64 = 8;
 
-/// Kinds that every plan may have.
-const WITHIN: [&str; 19] = [
-    "attach",
-    "clock-jump",
-    "clock-rate",
-    "clock-slew",
-    "delay",
-    "demote",
-    "disk-stall",
-    "failover",
-    "flush",
-    "kill",
-    "memory-full",
-    "partition",
-    "pause",
-    "power",
-    "shutdown",
-    "snapshot",
-    "spurious-push",
-    "stall",
-    "suspend",
-];
+/// Kinds that break an assumption wherever they strike, and that assumption.
+const BREAKING: [(&str, Assumption); 3] =
+    [("evict", Assumption::Memory), ("swap", Assumption::Memory), ("delete", Assumption::Operator)];
 
 const POINTS: [AttemptStep; 8] = [
     AttemptStep::T1,
@@ -49,15 +30,16 @@ const POINTS: [AttemptStep; 8] = [
 
 impl Sketch {
     pub(super) fn faults(&mut self) {
-        let mut kinds: Vec<&str> = WITHIN.to_vec();
-        if self.may_break(Assumption::Memory) {
-            kinds.extend(["evict", "swap"]);
-        } else if self.plan.lock.restart_guard != RestartGuard::Quarantine {
+        let mut kinds = FaultKind::NAMES.to_vec();
+        kinds.retain(|kind| BREAKING.iter().all(|(breaking, _)| breaking != kind));
+        // Plans do not depend on the order in which the format lists the kinds.
+        kinds.sort_unstable();
+        let is_promised = self.plan.lock.restart_guard != RestartGuard::Quarantine;
+        if is_promised && !self.may_break(Assumption::Memory) {
             kinds.retain(|kind| !["demote", "failover", "flush"].contains(kind));
         }
-        if self.may_break(Assumption::Operator) {
-            kinds.push("delete");
-        }
+        let allowed = BREAKING.iter().filter(|(_, broken)| self.may_break(*broken));
+        kinds.extend(allowed.map(|(kind, _)| *kind));
         let on = self.dice.pick(&[15, 30, 60]);
         kinds.retain(|_| self.dice.percent(on));
         let count = if kinds.is_empty() { 0 } else { self.dice.below(FAULTS_MAX + 1) };
@@ -151,7 +133,7 @@ impl Sketch {
             "stall" => FaultKind::Stall(one_node(self)),
             "suspend" => FaultKind::Suspend(one_client(self)),
             "swap" => FaultKind::Swap(Swap { host: self.some_nodes(), databases: [0, 1] }),
-            _ => unreachable!("`{name}` is in no list of kinds"),
+            _ => unreachable!("no kind of fault is called `{name}`"),
         })
     }
 

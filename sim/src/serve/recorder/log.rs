@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use lock_judge::history::{AttemptId, ClientId, EventKind, Id, NodeId, NodeIds};
+use lock_judge::history::{AttemptId, ClientId, CommandId, EventKind, Id, NodeId, NodeIds};
 use redis_sim::script::Sha;
 
 use super::{Peer, Told};
@@ -174,7 +174,7 @@ impl Log {
         let number = self.last_of(peer)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: self.commands, attempt, is_vote: false };
+        let told = Told { command: CommandId(self.commands), attempt, is_vote: false };
         self.commands += 1;
         Some(told)
     }

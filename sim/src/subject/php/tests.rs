@@ -4,7 +4,7 @@ use lock_judge::history::ClientId;
 use redlock_protocol::RetryDelay;
 
 use super::*;
-use crate::subject::CommandKind;
+use crate::subject::{CommandKind, UNNUMBERED};
 
 const MS: u64 = 1_000_000;
 const SET: CommandKind = CommandKind::Set { ttl_ms: Some(10_000) };
@@ -66,7 +66,7 @@ impl Bench {
         let (node, kind, _) = self.asked();
         let attempt = AttemptId { client: ClientId(0), number: self.attempts };
         let route = self.client.route(NodeId(node));
-        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        let reply = Reply { command: UNNUMBERED, attempt, op: kind.op(), value };
         self.client.handle_reply(route, reply, self.now());
         self.drain();
     }

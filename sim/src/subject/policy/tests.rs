@@ -7,8 +7,8 @@ use redlock_protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
 use crate::subject::{
-    Action, CommandKind, FreshAttempt, Kind, Now, Patience, Reply, ReplyValue, Route, kind,
-    token_of,
+    Action, CommandKind, FreshAttempt, Kind, Now, Patience, Reply, ReplyValue, Route, UNNUMBERED,
+    kind, token_of,
 };
 
 const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ impl Bench {
 
     fn answer(&mut self, node: u8, kind: CommandKind, value: ReplyValue) {
         let attempt = AttemptId { client: ClientId(3), number: self.attempts };
-        let reply = Reply { command: 0, attempt, op: kind.op(), value };
+        let reply = Reply { command: UNNUMBERED, attempt, op: kind.op(), value };
         self.client.handle_reply(route(node), reply, self.now());
     }
 

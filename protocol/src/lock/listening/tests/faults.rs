@@ -7,6 +7,8 @@ use super::{
     taken_for,
 };
 use crate::command::{Op, Reply};
+use crate::lock::LockConfig;
+use crate::retry::RetryDelay;
 use crate::testing::{World, ms};
 
 #[test]
@@ -145,6 +147,34 @@ fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
+fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
+    let mut world = World::warm(5);
+    (0..3).for_each(|index| world.close(index));
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    for _ in 0..20_000 {
+        answer_all(&mut world);
+        world.pass(ms(1));
+        if is_due(&mut world) {
+            world.begin(lock, 2);
+        }
+    }
+    for _ in 0..5_000 {
+        if world.nodes[0].dialed.is_none() {
+            world.pass(ms(1));
+        }
+    }
+    world.events();
+    world.accept(0);
+    answer_all(&mut world);
+    let begun = world.now;
+    while !is_due(&mut world) {
+        world.pass(ms(1));
+    }
+    assert!(world.now.since(begun) <= 2 * WINDOW, "{:?}", world.now.since(begun));
+}
+
+#[test]
 fn too_few_nodes_are_waited_for_and_not_asked() {
     let mut world = World::warm(5);
     (0..3).for_each(|index| world.close(index));
@@ -158,4 +188,83 @@ fn too_few_nodes_are_waited_for_and_not_asked() {
     answer_all(&mut world);
     world.pass(2 * WINDOW);
     assert!(is_due(&mut world), "they are back");
+}
+
+#[test]
+fn pushes_behind_each_reply_are_looked_into_ever_more_rarely() {
+    let (mut world, _) = sound_asleep();
+    let (begun, before) = (world.now, looks(&world));
+    (0..5).for_each(|index| world.push(index));
+    while world.now.since(begun) < ms(2_000) {
+        for index in 0..5 {
+            if !world.nodes[index].inbox.is_empty() {
+                world.answer(index);
+                world.push(index);
+            }
+        }
+        world.pass(Duration::from_micros(100));
+        assert!(!is_due(&mut world), "nothing has changed");
+    }
+    let asked = looks(&world) - before;
+    assert!(asked < 150, "{asked} looks, at most 20 000 round trips");
+}
+
+#[test]
+fn a_node_that_has_forgotten_the_key_wakes_nobody() {
+    let mut world = World::warm(5);
+    (1..5).for_each(|index| world.change(index, Some((9, 30_000))));
+    let config = config(&world);
+    world.acquire(config, 1);
+    answer_all(&mut world);
+    world.events();
+    pass(&mut world, ms(10_000));
+    assert!(!is_due(&mut world));
+    assert!(looks(&world) < 10, "{}", looks(&world));
+    release(&mut world);
+    answer_all(&mut world);
+    world.pass(WINDOW);
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn a_node_whose_reply_was_read_late_is_still_relied_upon() {
+    let mut world = World::warm(5);
+    (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
+    let retry = RetryDelay { silence: ms(1_000), ..RetryDelay::default() };
+    let config = LockConfig { retry, ..config(&world) };
+    world.acquire(config, 1);
+    pass(&mut world, ms(100));
+    world.events();
+    for _ in 0..5 {
+        let asks = |world: &World| world.nodes.iter().any(|node| !node.inbox.is_empty());
+        for _ in 0..1_100 {
+            if !asks(&world) {
+                world.pass(ms(1));
+            }
+        }
+        let checked: Vec<_> = (0..5).filter(|&it| !world.nodes[it].inbox.is_empty()).collect();
+        let replies = checked.iter().map(|&index| {
+            let (_, look) = world.nodes[index].inbox[0];
+            (index, world.nodes[index].execute(look, world.now))
+        });
+        let replies: Vec<_> = replies.collect();
+        world.pass(ms(30));
+        replies.into_iter().for_each(|(index, reply)| world.answer_with(index, reply));
+    }
+    assert!(!is_due(&mut world), "enough nodes would tell");
+}
+
+#[test]
+fn a_node_that_pushes_after_all_is_relied_upon_again() {
+    let (mut world, _) = sound_asleep();
+    for index in registered(&world) {
+        world.nodes[index].registered = false;
+        world.change(index, Some((8, 60_000)));
+    }
+    pass(&mut world, ms(5_001));
+    (0..5).for_each(|index| world.push(index));
+    pass(&mut world, ms(100));
+    world.events();
+    pass(&mut world, ms(2_000));
+    assert!(!is_due(&mut world));
 }

@@ -35,7 +35,7 @@ impl Detail {
 
 /// Draws the cases of a page, in order.
 pub(super) fn cases(played: &[&Played]) -> Vec<Markup> {
-    let usual = played.first().map(|one| setting(&one.result.case.scenario)).unwrap_or_default();
+    let usual = played.first().map(|one| setting(&one.result)).unwrap_or_default();
     let runs: Vec<Vec<Run<'_>>> = played.iter().map(|one| run::read(one)).collect();
     let draw = |place: usize, detail: Detail| {
         case(played[place], &runs[place], detail, &usual).into_string()

@@ -2,7 +2,7 @@
 //! the earlier lease was believed.
 
 use lock_judge::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
-use lock_judge::oracle::Violation;
+use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::text;
 
@@ -265,7 +265,7 @@ pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Cl
 }
 
 /// Tells the last check of a lease, the stop that prevented another check, and the end of the
-/// lease.
+/// lease. If the application is to blame, no stop prevented a check.
 fn end_of_the_lease(
     timeline: &Timeline<'_>,
     violation: &Violation,
@@ -279,10 +279,11 @@ fn end_of_the_lease(
         let at = text::instant(look.at_ns);
         told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
     }
-    if let Some(stop) = stop_before(timeline, lease.id, violation.from_ns) {
+    let could_check = violation.blamed.iter().any(|cause| cause == Blame::Application);
+    if let Some(stop) = stop_before(timeline, lease.id, over_ns).filter(|_| !could_check) {
         let host = timeline.scenario.client_host(lease.id.client);
-        let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
-        let because = match faults::on(timeline, Family::Process, host, from_ns, to_ns) {
+        let from_ns = stop.from.at_ns;
+        let because = match faults::on(timeline, Family::Process, host, from_ns, over_ns) {
             Some(trouble) => faults::because(timeline.scenario, trouble),
             None => format!("{client} was {} from {}", stop.why.word(), text::instant(from_ns)),
         };

@@ -114,9 +114,9 @@ fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
         0 => String::new(),
         token => format!(", token {token}"),
     };
-    let based_on = match write.based_on {
-        u32::MAX => String::new(),
-        version => format!(", computed from version {version}"),
+    let based_on = match write.based_on.version() {
+        None => String::new(),
+        Some(version) => format!(", computed from version {version}"),
     };
     let told = format!(
         "{who}’s write under {lease}, sent at {sent}{based_on}{token}, was applied at {at} as \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
-    AttemptId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
+    AttemptId, CommandId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
 };
 use lock_judge::scenario::Scenario;
 
@@ -40,7 +40,7 @@ pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<
 struct Reader<'a> {
     timeline: Timeline<'a>,
     /// Index of each command by its number.
-    commands: BTreeMap<u32, usize>,
+    commands: BTreeMap<CommandId, usize>,
     /// Instant at which the holder of each attempt entered its section; only sections that have not
     /// ended.
     entered: BTreeMap<AttemptId, u64>,
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn with_command(&mut self, number: u32, change: impl FnOnce(&mut Command)) {
+    fn with_command(&mut self, number: CommandId, change: impl FnOnce(&mut Command)) {
         if let Some(&place) = self.commands.get(&number) {
             change(&mut self.timeline.commands[place]);
         }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
             EventKind::WriteSent { attempt, write, based_on, fencing_token } => {
                 self.timeline.writes.push(Write {
                     attempt,
-                    number: write,
+                    id: write,
                     sent: at,
                     based_on,
                     fencing_token,
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             _ => return,
         };
         let mut sent = self.timeline.writes.iter_mut().rev();
-        if let Some(write) = sent.find(|write| write.number == arrived.0) {
+        if let Some(write) = sent.find(|write| write.id == arrived.0) {
             write.arrived = Some((at, arrived.1));
         }
     }

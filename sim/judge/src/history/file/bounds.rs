@@ -109,14 +109,14 @@ impl Bounds<'_> {
             }
             EventKind::Written { command, attempt, node, .. }
             | EventKind::Delivered { command, attempt, node, .. } => {
-                self.number("command", command)?;
+                self.number("command", command.0)?;
                 self.attempt(attempt)?;
                 self.node(node)
             }
             EventKind::Executed {
                 command, attempt, node, before, after, expires_wall_ms, ..
             } => {
-                self.number("command", command)?;
+                self.number("command", command.0)?;
                 self.attempt(attempt)?;
                 self.node(node)?;
                 self.writer(before)?;
@@ -133,6 +133,25 @@ impl Bounds<'_> {
                 self.attempt(attempt)?;
                 self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
             }
+            EventKind::WriteSent { attempt, write, .. }
+            | EventKind::WriteApplied { attempt, write, .. }
+            | EventKind::WriteRejected { attempt, write, .. } => {
+                self.attempt(attempt)?;
+                self.number("write", write.0)
+            }
+            EventKind::AttemptSettled { attempt, .. }
+            | EventKind::ReleaseCalled { attempt }
+            | EventKind::LostDelivered { attempt }
+            | EventKind::Looked { attempt, .. }
+            | EventKind::SectionEntered { attempt }
+            | EventKind::SectionLeft { attempt }
+            | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),
+            of_extension => self.of_extension(of_extension),
+        }
+    }
+
+    fn of_extension(&self, kind: EventKind) -> Result<(), String> {
+        match kind {
             EventKind::ExtensionBegan { attempt, t1_local_ns, ttl_ns, .. } => {
                 self.attempt(attempt)?;
                 self.at_most("t1_local_ns", t1_local_ns, 1 << 63)?;
@@ -151,20 +170,7 @@ impl Bounds<'_> {
                 self.attempt(attempt)?;
                 self.at_most_or_never("deadline_local_ns", deadline_local_ns, 1 << 63)
             }
-            EventKind::WriteSent { attempt, write, .. }
-            | EventKind::WriteApplied { attempt, write, .. }
-            | EventKind::WriteRejected { attempt, write, .. } => {
-                self.attempt(attempt)?;
-                self.number("write", write)
-            }
-            EventKind::AttemptSettled { attempt, .. }
-            | EventKind::ReleaseCalled { attempt }
-            | EventKind::LostDelivered { attempt }
-            | EventKind::Looked { attempt, .. }
-            | EventKind::SectionEntered { attempt }
-            | EventKind::SectionLeft { attempt }
-            | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),
-            _ => unreachable!("`kind` handles every other event"),
+            _ => unreachable!("`kind` and `of_attempt` handle every other event"),
         }
     }
 

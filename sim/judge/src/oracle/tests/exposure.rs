@@ -2,7 +2,7 @@
 
 use super::tale::{C1, C2, MS, PROBE, Tale, host};
 use crate::history::{ClockKind, EventKind};
-use crate::oracle::Judgement;
+use crate::oracle::{Blame, Blamed, Judgement};
 use crate::scenario::Property::{ExclusiveSection, SectionWithinLease};
 
 /// C1 has looked at its lease and entered its section at 2 ms.
@@ -96,6 +96,100 @@ fn a_stop_after_the_deadline_is_no_excuse() {
     let mut tale = inside();
     tale.at(10_000).stops(C1).at(12_000).continues(C1).leaves(C1);
     assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+}
+
+/// Returns the blame if C1 is stopped in these periods and leaves its section at `left_ms`.
+fn blame_with_stops(stops: &[(u64, u64)], left_ms: u64) -> Vec<String> {
+    let mut tale = inside();
+    for &(from_ms, to_ms) in stops {
+        tale.at(from_ms).stops(C1).at(to_ms).continues(C1);
+    }
+    tale.at(left_ms).leaves(C1).blame(SectionWithinLease)
+}
+
+#[test]
+fn a_stop_before_the_deadline_is_no_excuse() {
+    assert_eq!(blame_with_stops(&[(100, 9_000)], 13_898), ["application"]);
+    assert_eq!(blame_with_stops(&[(100, 9_897)], 9_899), ["application"]);
+    assert_eq!(blame_with_stops(&[(100, 9_898)], 9_899), ["pause"], "it ends with the lease");
+    assert_eq!(blame_with_stops(&[(9_898, 9_950)], 9_950), ["application"], "so it begins");
+}
+
+#[test]
+fn a_stop_excuses_no_more_than_the_lease_had_left() {
+    assert_eq!(blame_with_stops(&[(9_800, 9_950)], 10_048), ["pause"]);
+    assert_eq!(blame_with_stops(&[(9_800, 9_950)], 10_049), ["application"]);
+    assert_eq!(blame_with_stops(&[(5_000, 12_000)], 16_898), ["pause"]);
+}
+
+#[test]
+fn of_two_stops_the_one_across_the_deadline_counts() {
+    assert_eq!(blame_with_stops(&[(1_000, 9_000), (9_800, 12_000)], 12_098), ["pause"]);
+    assert_eq!(blame_with_stops(&[(1_000, 9_000), (9_800, 12_000)], 12_099), ["application"]);
+    let second = (10_000, 20_000);
+    assert_eq!(blame_with_stops(&[(9_800, 9_950), second], 20_048), ["pause"]);
+    assert_eq!(blame_with_stops(&[(9_800, 9_950), second], 20_049), ["application"]);
+}
+
+#[test]
+fn a_stop_begins_with_the_first_of_two_faults() {
+    let mut tale = inside();
+    tale.at(5_000).stops(C1).at(9_800).stops(C1).at(12_000).continues(C1).at(13_000).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["pause"]);
+}
+
+#[test]
+fn a_stop_of_another_process_is_no_excuse() {
+    let mut tale = inside();
+    tale.at(9_000).stops(C2).at(12_000).continues(C2).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+}
+
+#[test]
+fn a_stop_after_a_loss_is_no_excuse() {
+    let mut tale = inside();
+    tale.at(5_000).tell(EventKind::LostDelivered { attempt: C1 });
+    tale.at(5_001).stops(C1).at(12_000).continues(C1).leaves(C1);
+    assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+}
+
+#[test]
+fn an_extended_lease_outlasts_a_stop() {
+    let extended = |stopped_ms: u64, continued_ms, left_ms| {
+        let mut tale = inside();
+        tale.with_extensions(3).at(8_000).extends(C1, "ABC");
+        tale.at(stopped_ms).stops(C1).at(continued_ms).continues(C1);
+        tale.at(left_ms).leaves(C1).blame(SectionWithinLease)
+    };
+    assert_eq!(extended(9_000, 12_000, 18_000), ["application"]);
+    assert_eq!(extended(9_000, 18_000, 18_000), ["pause"]);
+}
+
+#[test]
+fn an_extension_revives_a_lease_that_ended_during_a_stop() {
+    let mut tale = inside();
+    tale.with_extensions(3).at(9_000).begins_extension(C1).retimes(C1, C1, "ABC");
+    let until_ns = tale.extended_until_ns(C1);
+    tale.succeeds(C1, "ABC", until_ns).at(9_001).stops(C1).at(10_000).continues(C1);
+    tale.prolongs(C1, until_ns).at(25_000).leaves(C1);
+    let found = tale.violation(SectionWithinLease);
+    assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 10_000 * MS));
+    assert_eq!(tale.blame(SectionWithinLease), ["pause"]);
+}
+
+#[test]
+fn a_host_that_sleeps_is_stopped() {
+    let asleep = |clock, rate_ppb| {
+        let mut tale = Tale::new();
+        tale.clock = clock;
+        tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(5_000);
+        tale.tell(EventKind::Stopped { host: host(C1), suspended: true });
+        tale.runs_at(host(C1), clock, rate_ppb).at(12_000).runs_at(host(C1), clock, 0);
+        tale.continues(C1).at(16_000).leaves(C1).finds(SectionWithinLease)
+    };
+    let found = asleep(ClockKind::Boot, 0);
+    assert!(matches!(found, Judgement::Violated(it) if it.blamed == Blamed::just(Blame::Pause)));
+    assert_eq!(asleep(ClockKind::Monotonic, -1_000_000_000), Judgement::Holds);
 }
 
 #[test]

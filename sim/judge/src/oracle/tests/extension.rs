@@ -2,7 +2,7 @@
 
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
 use crate::history::{
-    Answer, ClockKind, EventKind, HostId, KeyEnd, NodeIds, OpKind, Settlement, Writer,
+    Answer, ClockKind, EventKind, HostId, KeyEnd, NodeIds, OpKind, RoundId, Settlement, Writer,
 };
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::{
@@ -168,7 +168,7 @@ fn without_an_extension_continuity_is_vacuous() {
     tale.at(1_100).acquires(C2, "CDE").at(5_000).begins_extension(C1);
     tale.tell(EventKind::ExtensionSettled {
         attempt: C1,
-        round: 1,
+        round: RoundId(1),
         extended: false,
         counted: NodeIds::EMPTY,
         deadline_local_ns: 0,

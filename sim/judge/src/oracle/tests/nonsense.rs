@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::tale::scenario;
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, Event, EventKind, FaultId, HostId, KeyEnd, NodeId,
-    NodeIds, OpKind, Rejection, Settlement, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
+    KeyEnd, NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -84,6 +84,10 @@ fn of_world() -> BoxedStrategy<EventKind> {
     .boxed()
 }
 
+fn command() -> impl Strategy<Value = CommandId> {
+    any::<u32>().prop_map(CommandId)
+}
+
 fn of_commands() -> BoxedStrategy<EventKind> {
     let end = prop::sample::select(vec![
         KeyEnd::Command,
@@ -94,10 +98,10 @@ fn of_commands() -> BoxedStrategy<EventKind> {
         KeyEnd::Restarted,
     ]);
     prop_oneof![
-        (any::<u32>(), attempt(), node(), op()).prop_map(|(command, attempt, node, op)| {
+        (command(), attempt(), node(), op()).prop_map(|(command, attempt, node, op)| {
             EventKind::Written { command, attempt, node, op }
         }),
-        ((any::<u32>(), attempt(), node(), op()), answer(), any::<bool>(), writer(), writer())
+        ((command(), attempt(), node(), op()), answer(), any::<bool>(), writer(), writer())
             .prop_map(|((command, attempt, node, op), answer, changed, before, after)| {
                 let expires_wall_ms = 9;
                 EventKind::Executed {
@@ -112,7 +116,7 @@ fn of_commands() -> BoxedStrategy<EventKind> {
                     expires_wall_ms,
                 }
             }),
-        (any::<u32>(), attempt(), node(), op(), answer()).prop_map(
+        (command(), attempt(), node(), op(), answer()).prop_map(
             |(command, attempt, node, op, answer)| {
                 EventKind::Delivered { command, attempt, node, op, answer }
             }
@@ -159,11 +163,11 @@ fn of_attempts() -> BoxedStrategy<EventKind> {
 fn of_extensions() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         (attempt(), instant(), instant()).prop_map(|(attempt, t1_local_ns, ttl_ns)| {
-            EventKind::ExtensionBegan { attempt, round: 1, t1_local_ns, ttl_ns }
+            EventKind::ExtensionBegan { attempt, round: RoundId(1), t1_local_ns, ttl_ns }
         }),
         (attempt(), any::<bool>(), nodes(), instant_or_never()).prop_map(
             |(attempt, extended, counted, deadline_local_ns)| {
-                let round = 1;
+                let round = RoundId(1);
                 EventKind::ExtensionSettled { attempt, round, extended, counted, deadline_local_ns }
             }
         ),
@@ -174,7 +178,7 @@ fn of_extensions() -> impl Strategy<Value = EventKind> {
 }
 
 fn of_applications() -> BoxedStrategy<EventKind> {
-    let based_on = prop_oneof![0..4u32, Just(u32::MAX)];
+    let based_on = prop_oneof![0..4u32, Just(u32::MAX)].prop_map(BasedOn::on);
     prop_oneof![
         attempt().prop_map(|attempt| EventKind::ReleaseCalled { attempt }),
         attempt().prop_map(|attempt| EventKind::LostDelivered { attempt }),
@@ -183,15 +187,26 @@ fn of_applications() -> BoxedStrategy<EventKind> {
         attempt().prop_map(|attempt| EventKind::SectionLeft { attempt }),
         attempt().prop_map(|attempt| EventKind::ReadDone { attempt, version: 0 }),
         (attempt(), 0..4u64).prop_map(|(attempt, fencing_token)| {
-            EventKind::WriteSent { attempt, write: 0, based_on: 0, fencing_token }
+            EventKind::WriteSent {
+                attempt,
+                write: WriteId(0),
+                based_on: BasedOn::NOTHING,
+                fencing_token,
+            }
         }),
         (attempt(), based_on, 0..9u32, 0..4u64).prop_map(
             |(attempt, based_on, version, fencing_token)| {
-                EventKind::WriteApplied { attempt, write: 0, based_on, version, fencing_token }
+                EventKind::WriteApplied {
+                    attempt,
+                    write: WriteId(0),
+                    based_on,
+                    version,
+                    fencing_token,
+                }
             }
         ),
         attempt().prop_map(|attempt| {
-            EventKind::WriteRejected { attempt, write: 0, why: Rejection::NotOwner }
+            EventKind::WriteRejected { attempt, write: WriteId(0), why: Rejection::NotOwner }
         }),
     ]
     .boxed()

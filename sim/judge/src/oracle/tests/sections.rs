@@ -1,9 +1,11 @@
 //! Tests of exclusive sections and sound grants.
 
 use super::tale::{C1, C2, MS, Tale, node};
-use crate::history::{Answer, EventKind, NodeIds, OpKind, Writer};
+use crate::history::{Answer, CommandId, EventKind, NodeIds, OpKind, Writer};
 use crate::oracle::Judgement;
-use crate::scenario::Property::{ExclusiveSection, MutualExclusion, SoundGrant};
+use crate::scenario::Property::{
+    ExclusiveSection, MutualExclusion, SectionWithinLease, SoundGrant,
+};
 
 /// Kleppmann's pause: C1 is stopped inside its section while C2 has its own.
 fn pause_in_section() -> Tale {
@@ -60,6 +62,52 @@ fn an_application_that_looked_after_the_stop_is_to_blame_itself() {
 }
 
 #[test]
+fn a_stop_that_the_lease_outlasts_is_no_excuse() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").looks(C1, true).enters(C1).stops(C1).at(9_000).continues(C1);
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2).at(10_500);
+    assert_eq!(tale.blame(ExclusiveSection), ["application"]);
+}
+
+/// C1 is stopped from 9 800 to 10 150 ms and leaves at `first_ms`. C2 enters at 10 102 ms and leaves
+/// at `second_ms` if that is earlier than 10 150 ms, else never.
+fn stop_across_the_deadline(first_ms: u64, second_ms: u64) -> Tale {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(9_800).stops(C1);
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").looks(C2, true).enters(C2);
+    if second_ms < 10_150 {
+        tale.at(second_ms).leaves(C2);
+    }
+    tale.at(10_150).continues(C1).at(first_ms).leaves(C1);
+    tale
+}
+
+#[test]
+fn an_overlap_that_outlasts_the_excuse_is_the_applications() {
+    assert_eq!(stop_across_the_deadline(10_248, 20_000).blame(ExclusiveSection), ["pause"]);
+    assert_eq!(stop_across_the_deadline(10_249, 20_000).blame(ExclusiveSection), ["application"]);
+}
+
+#[test]
+fn an_overlap_within_the_stop_is_excused_whatever_follows() {
+    let mut tale = stop_across_the_deadline(15_000, 10_140);
+    assert_eq!(tale.blame(ExclusiveSection), ["pause"]);
+    assert_eq!(tale.blame(SectionWithinLease), ["application"]);
+}
+
+#[test]
+fn an_overlap_at_the_end_of_the_run_is_blamed_as_it_is_then() {
+    let until = |end_ms| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(9_800).stops(C1);
+        tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2);
+        tale.at(10_150).continues(C1).at(end_ms).blame(ExclusiveSection)
+    };
+    assert_eq!(until(10_248), ["pause"]);
+    assert_eq!(until(10_249), ["application"]);
+}
+
+#[test]
 fn a_delivery_past_the_deadline_is_no_look() {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).sets(C1, "ABC").at(2).decides(C1, "ABC").stops(C1);
@@ -112,7 +160,8 @@ fn a_vote_counts_when_it_was_given_and_heard() {
 #[test]
 fn t1_is_read_before_the_first_write() {
     let mut tale = Tale::new();
-    tale.tell(EventKind::Written { command: 9, attempt: C1, node: node('A'), op: OpKind::Set });
+    let command = CommandId(9);
+    tale.tell(EventKind::Written { command, attempt: C1, node: node('A'), op: OpKind::Set });
     assert!(matches!(tale.acquires(C1, "ABC").finds(SoundGrant), Judgement::Violated(_)));
 }
 

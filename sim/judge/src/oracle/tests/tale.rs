@@ -1,8 +1,8 @@
 //! History builder for tests.
 
 use crate::history::{
-    Answer, AttemptId, ClientId, ClockKind, ClockSegments, Event, EventKind, HostId, KeyEnd,
-    NodeId, NodeIds, OpKind, Segment, Settlement, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind,
+    HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
 };
 use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -150,8 +150,8 @@ impl Tale {
         })
     }
 
-    pub(super) fn writes(&mut self, id: AttemptId, at: char, op: OpKind) -> u32 {
-        let command = self.commands;
+    pub(super) fn writes(&mut self, id: AttemptId, at: char, op: OpKind) -> CommandId {
+        let command = CommandId(self.commands);
         self.commands += 1;
         self.tell(EventKind::Written { command, attempt: id, node: node(at), op });
         command
@@ -160,7 +160,7 @@ impl Tale {
     /// Adds the execution of a command by a node, now.
     pub(super) fn executes(
         &mut self,
-        (command, id, at, op): (u32, AttemptId, char, OpKind),
+        (command, id, at, op): (CommandId, AttemptId, char, OpKind),
         answer: Answer,
         (before, after): (Writer, Writer),
     ) -> &mut Self {
@@ -189,14 +189,14 @@ impl Tale {
         self
     }
 
-    pub(super) fn answers(&mut self, command: u32, id: AttemptId, at: char, answer: Answer) {
+    pub(super) fn answers(&mut self, command: CommandId, id: AttemptId, at: char, answer: Answer) {
         self.hears((command, id, at, OpKind::Set), answer);
     }
 
     /// Adds the delivery of an answer to the client.
     pub(super) fn hears(
         &mut self,
-        (command, attempt, at, op): (u32, AttemptId, char, OpKind),
+        (command, attempt, at, op): (CommandId, AttemptId, char, OpKind),
         answer: Answer,
     ) -> &mut Self {
         self.tell(EventKind::Delivered { command, attempt, node: node(at), op, answer })
@@ -267,7 +267,7 @@ impl Tale {
         self.rounds.push((id, t1_local_ns));
         self.tell(EventKind::ExtensionBegan {
             attempt: id,
-            round: 1,
+            round: RoundId(1),
             t1_local_ns,
             ttl_ns: TTL_MS * MS,
         })
@@ -294,7 +294,7 @@ impl Tale {
     pub(super) fn succeeds(&mut self, id: AttemptId, counted: &str, until_ns: u64) -> &mut Self {
         self.tell(EventKind::ExtensionSettled {
             attempt: id,
-            round: 1,
+            round: RoundId(1),
             extended: true,
             counted: counted.chars().map(node).collect::<NodeIds>(),
             deadline_local_ns: until_ns,
@@ -386,7 +386,7 @@ impl Tale {
     }
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
-        let write = u32::from(id.client.0);
+        let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
         self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
     }
 
@@ -396,7 +396,7 @@ impl Tale {
         (based_on, version): (u32, u32),
         fencing_token: u64,
     ) -> &mut Self {
-        let write = u32::from(id.client.0);
+        let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 

@@ -5,6 +5,7 @@ use crate::history::{AttemptId, KeyEnd, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{FencedOrder, NoLostUpdate};
 
+/// No version, as histories store it.
 const BLIND: u32 = u32::MAX;
 
 /// C1 acts as in `sent`; then its keys expire, and C2 is granted the lock and writes first.
@@ -75,6 +76,36 @@ fn a_stop_before_the_write_left_is_blamed() {
     tale.at(15_000).continues(C1).sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0);
     assert_eq!(tale.blame(NoLostUpdate), ["pause"]);
     assert_eq!(tale.blame(FencedOrder), ["pause"]);
+}
+
+#[test]
+fn a_stop_excuses_a_write_that_would_have_been_in_time() {
+    let stopped = |from_ms: u64, to_ms: u64, sent_ms: u64| {
+        let mut tale = overtaken(|tale| tale.at(from_ms).stops(C1).at(to_ms).continues(C1));
+        tale.at(sent_ms).sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0).blame(NoLostUpdate)
+    };
+    assert_eq!(stopped(100, 9_000, 15_000), ["application"], "the stop was over before the lease");
+    assert_eq!(stopped(5_000, 9_900, 12_000), ["pause"]);
+    assert_eq!(stopped(5_000, 9_900, 15_000), ["application"], "too late without the stop, too");
+}
+
+#[test]
+fn a_look_after_the_stop_ends_its_excuse() {
+    let mut tale = overtaken(|tale| tale.at(100).stops(C1));
+    tale.at(15_000).continues(C1).looks(C1, false);
+    tale.at(15_001).sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0);
+    assert_eq!(tale.blame(NoLostUpdate), ["application"]);
+}
+
+#[test]
+fn a_write_during_an_overlap_of_sections_has_its_blame() {
+    let written = |at_ms| {
+        let mut tale = overtaken(|tale| tale.enters(C1).at(9_800).stops(C1));
+        tale.enters(C2).continues(C1).at(at_ms).sends_write(C1, 0, 0);
+        tale.write_lands(C1, (0, 2), 0).blame(NoLostUpdate)
+    };
+    assert_eq!(written(10_598), ["pause"]);
+    assert_eq!(written(10_599), ["application"]);
 }
 
 #[test]

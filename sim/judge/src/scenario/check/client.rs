@@ -3,7 +3,8 @@
 use super::{Check, STEPS_MAX};
 use crate::ids::CLIENTS_MAX;
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
-use crate::scenario::names::{self, OWN_CONNECTIONS, SUBJECTS, WORKER};
+use crate::scenario::names;
+use crate::scenario::subjects::{self, WORKER};
 
 /// Maximum number of attempts of one acquisition.
 const ATTEMPTS_MAX: u32 = 1_000;
@@ -59,13 +60,14 @@ impl Check<'_> {
     }
 
     fn subject(&mut self, at: &str, client: &Client) {
-        if client.subject != WORKER && !SUBJECTS.contains(&client.subject.as_str()) {
+        let subject = subjects::subject(&client.subject);
+        if client.subject != WORKER && subject.is_none() {
             let message = format!("unknown subject `{}`", client.subject);
-            let help = names::suggestion(&client.subject, SUBJECTS);
+            let help = names::suggestion(&client.subject, subjects::subject_names());
             let at = format!("{at}.subject");
             self.wrong(&at, &message, "expected the name of a lock client").help = help;
         }
-        if OWN_CONNECTIONS.contains(&client.subject.as_str()) && client.connections.is_some() {
+        if subject.is_some_and(|it| it.owns_connections) && client.connections.is_some() {
             let message = format!("`{}` manages its own connections", client.subject);
             let expected = "`connections` is for the other subjects";
             self.wrong_key(&format!("{at}.connections"), &message, expected);
@@ -89,7 +91,7 @@ impl Check<'_> {
                     format!("a keep-alive of {at_most} exceeds {KEPT_TTLS_MAX} times the TTL");
                 self.wrong(&at, &message, "a run counts extensions in 16 bits: use a longer TTL");
             }
-            if client.subject != "redlock" {
+            if !client.is_ours() {
                 let message = format!("`{}` has no keep-alive", client.subject);
                 self.wrong_key(&at, &message, "only for `redlock`; use `extend` steps");
             }
@@ -99,7 +101,7 @@ impl Check<'_> {
     fn at_once(&mut self, at: &str, client: &Client) {
         let is_asked = |step: &Step| step.acquire.is_some_and(|acquire| acquire.at_once);
         if let Some(place) = client.steps.iter().position(is_asked)
-            && client.subject != "redlock"
+            && !client.is_ours()
         {
             let message = format!("`{}` does not detect split votes", client.subject);
             let at = format!("{at}.steps.{place}.acquire.at-once");

@@ -1,7 +1,8 @@
 //! Rules about the masters and the network.
 
-use super::{Check, Hosts, PPM_MAX, PPM_MIN, SHIFT_MAX};
+use super::{Check, PPM_MAX, PPM_MIN, SHIFT_MAX};
 use crate::ids::{NODES_MAX, REPLICAS_MAX};
+use crate::scenario::model::Hosts;
 use crate::scenario::names;
 use crate::scenario::span::SignedSpan;
 

@@ -1,7 +1,8 @@
 //! Rules about the expectations.
 
-use super::{Check, Hosts};
+use super::Check;
 use crate::scenario::expect::{Expectation, Property, Verdict};
+use crate::scenario::model::Hosts;
 use crate::scenario::names;
 
 /// The causes that name no host.

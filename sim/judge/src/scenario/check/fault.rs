@@ -103,17 +103,13 @@ impl Check<'_> {
 
     fn kind(&mut self, at: &str, fault: &Fault) {
         let host = format!("{at}.host");
-        match &fault.kind {
-            FaultKind::Partition(it) => {
-                let [first, second] = &it.between;
-                return self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
-            }
-            FaultKind::Delay(it) => {
-                self.groups(at, [&it.from, &it.to], ["from", "to"]);
-                return self.positive(&format!("{at}.by"), it.by);
-            }
-            FaultKind::Failover(it) => return self.failover(at, it),
-            _ => self.hosts(&host, &fault.kind),
+        // Delays, failovers and partitions name their hosts under other keys.
+        let has_host_key = !matches!(
+            fault.kind,
+            FaultKind::Delay(_) | FaultKind::Failover(_) | FaultKind::Partition(_)
+        );
+        if has_host_key {
+            self.hosts(&host, &fault.kind);
         }
         match &fault.kind {
             FaultKind::Attach(it) => self.attaching(&host, &it.host),
@@ -128,9 +124,26 @@ impl Check<'_> {
             FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
                 self.restarting(at, fault, it);
             }
+            FaultKind::Delay(it) => {
+                self.groups(at, [&it.from, &it.to], ["from", "to"]);
+                self.positive(&format!("{at}.by"), it.by);
+            }
+            FaultKind::Failover(it) => self.failover(at, it),
+            FaultKind::Partition(it) => {
+                let [first, second] = &it.between;
+                self.groups(&format!("{at}.between"), [first, second], ["0", "1"]);
+            }
             FaultKind::Snapshot(it) if fault.enabled => self.loads_snapshots(&host, &it.host),
             FaultKind::Swap(it) => self.swap(at, it),
-            _ => {}
+            FaultKind::Delete(_)
+            | FaultKind::DiskStall(_)
+            | FaultKind::Evict(_)
+            | FaultKind::MemoryFull(_)
+            | FaultKind::Pause(_)
+            | FaultKind::Snapshot(_)
+            | FaultKind::SpuriousPush(_)
+            | FaultKind::Stall(_)
+            | FaultKind::Suspend(_) => {}
         }
     }
 

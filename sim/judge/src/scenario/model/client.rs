@@ -6,6 +6,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::scenario::span::Span;
+use crate::scenario::subjects::{OURS, subject};
 
 /// A client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,14 +39,14 @@ impl Client {
     /// Returns true if this is the production client.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        self.subject == ours()
+        self.subject == OURS
     }
 
     /// Returns true if a refusal of this client, "the lock is taken", claims that somebody else has
     /// the lock.
     #[must_use]
     pub fn says_whose(&self) -> bool {
-        matches!(self.subject.as_str(), "redlock" | "redlock-any-refusal")
+        subject(&self.subject).is_some_and(|it| it.says_whose)
     }
 
     /// Returns true if every acquisition of this client is `at-once`.
@@ -57,7 +58,7 @@ impl Client {
 }
 
 fn ours() -> String {
-    String::from("redlock")
+    String::from(OURS)
 }
 
 /// A subject's use of connections.

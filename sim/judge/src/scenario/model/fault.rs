@@ -13,7 +13,7 @@ pub use self::details::{
     Restarting, Stopwatch, Swap,
 };
 pub use self::hosts::{HostNames, Hosts};
-pub use self::kinds::{Descriptor, Ends, Family, FaultKind, Time};
+pub use self::kinds::{Cause, Descriptor, Ends, Family, FaultKind, Time};
 use super::at::At;
 use crate::scenario::span::Span;
 

@@ -65,10 +65,11 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Returns the part of `ttl` that a lease gives up, at most `u64::MAX` ns.
+    /// Returns the part of `ttl` that a lease gives up, at most `u64::MAX` ns. The share is rounded
+    /// up to a nanosecond, as clients round it: a client promises no less than its share.
     #[must_use]
     pub fn of(self, ttl: Span) -> Span {
-        let share_ns = u128::from(ttl.0) * u128::from(self.share_ppm) / 1_000_000;
+        let share_ns = (u128::from(ttl.0) * u128::from(self.share_ppm)).div_ceil(1_000_000);
         let share_ns = u64::try_from(share_ns).unwrap_or(u64::MAX);
         Span(share_ns.saturating_add(self.constant.0))
     }
@@ -141,4 +142,23 @@ pub enum Checks {
     /// The owner tag: a holder tags the resource with its random token when it opens the resource,
     /// and a write succeeds only while that tag is still there.
     CompareAndSetOwner,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drift_is_never_less_than_the_share() {
+        let drift = Drift { share_ppm: 10_000, constant: Span(3) };
+        assert_eq!(drift.of(Span(0)), Span(3));
+        assert_eq!(drift.of(Span(100)), Span(1 + 3));
+        assert_eq!(drift.of(Span(101)), Span(2 + 3));
+    }
+
+    #[test]
+    fn drift_does_not_wrap() {
+        let drift = Drift { share_ppm: u32::MAX, constant: Span(1) };
+        assert_eq!(drift.of(Span(u64::MAX)), Span(u64::MAX));
+    }
 }

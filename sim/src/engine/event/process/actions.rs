@@ -1,76 +1,55 @@
 //! Actions of a process for its lock client.
 
-use lock_judge::history::{AttemptId, EventKind, NodeIds, OpKind, Settlement};
+use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settlement};
 use lock_judge::scenario::AttemptStep;
 
 use super::{Held, Process, Waiting};
 use crate::plan::Plan;
-use crate::resource::BLIND;
-use crate::subject::{Action, Delivered, FreshAttempt, Now, Profile, Request, Route, token_of};
+use crate::subject::{
+    Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
+};
 use crate::terms;
 use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
 
 impl Process {
+    /// Carries out an action of the subject; returns false if a fault stops the process before it.
     pub(super) fn act(&mut self, world: &mut World, action: Action) -> bool {
+        if !self.reach_action(world, action) {
+            return false;
+        }
+        self.action = None;
         match action {
-            Action::AttemptDue => {
-                let number = self.attempts + 1;
-                let attempt = AttemptId { client: self.client, number };
-                if !self.reach(world, attempt, AttemptStep::T1, None) {
-                    return false;
-                }
-                self.action = None;
-                self.begin(world, attempt);
-            }
+            Action::AttemptDue => self.begin(world, self.next_attempt()),
             Action::Write { route, attempt, kind, token } => {
-                if kind.op() == OpKind::Set
-                    && !self.reach(world, attempt, AttemptStep::Write, Some(route.node))
-                {
-                    return false;
-                }
-                self.action = None;
-                self.write(world, route, Request { command: 0, attempt, kind, token });
+                let command = UNNUMBERED;
+                self.write(world, route, Request { command, attempt, kind, token });
             }
             Action::Decided { attempt, counted, deadline_ns } => {
-                self.action = None;
                 self.to_deliver = Some(attempt);
                 let counted = NodeIds::from_bits(counted.bits());
                 self.decided(world, attempt, counted, deadline_ns);
             }
             Action::AttemptSettled { attempt, outcome } => {
-                self.action = None;
                 world.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Action::Extending { attempt, t1_ns, ttl_ns } => {
-                self.action = None;
                 self.extension_began(world, attempt, t1_ns, ttl_ns);
             }
             Action::ExtensionSettled { attempt, extended } => {
-                self.action = None;
                 self.extension_settled(world, attempt, extended);
             }
-            Action::Dial(route) => {
-                self.action = None;
-                let server = world.cluster.known(self.client, route.node);
-                let host = world.plan.servers[server].host;
-                let number = world.network.dial(self.host, host, route.lane, route.epoch);
-                self.routes.push((route, number));
-                world.send(number, Direction::Up, Arrival::Handshake);
-            }
+            Action::Dial(route) => self.dial(world, route),
             Action::Reset(route) => {
-                self.action = None;
                 if let Some(number) = self.forget_route(route) {
                     world.network.reset(number);
                 }
             }
             Action::GaveUp => {
-                self.action = None;
                 if matches!(self.waiting, Waiting::ForLease { .. }) {
                     self.without_lease(world);
                 }
             }
             Action::Lost { attempt } => {
-                self.action = None;
                 world.record(EventKind::LostDelivered { attempt });
                 if let Some(held) = self.held.as_mut().filter(|held| held.attempt == attempt) {
                     held.lost = true;
@@ -78,6 +57,29 @@ impl Process {
             }
         }
         true
+    }
+
+    /// Begins the faults that wait for the action; returns true if the process may continue.
+    fn reach_action(&self, world: &mut World, action: Action) -> bool {
+        match action {
+            Action::AttemptDue => self.reach(world, self.next_attempt(), AttemptStep::T1, None),
+            Action::Write { route, attempt, kind, .. } if kind.op() == OpKind::Set => {
+                self.reach(world, attempt, AttemptStep::Write, Some(route.node))
+            }
+            _ => true,
+        }
+    }
+
+    fn next_attempt(&self) -> AttemptId {
+        AttemptId { client: self.client, number: self.attempts + 1 }
+    }
+
+    fn dial(&mut self, world: &mut World, route: Route) {
+        let server = world.cluster.known(self.client, route.node);
+        let host = world.plan.servers[server].host;
+        let number = world.network.dial(self.host, host, route.lane, route.epoch);
+        self.routes.push((route, number));
+        world.send(number, Direction::Up, Arrival::Handshake);
     }
 
     fn begin(&mut self, world: &mut World, attempt: AttemptId) {
@@ -153,7 +155,7 @@ impl Process {
         if matches!(self.waiting, Waiting::ForLease { .. }) {
             self.waiting = Waiting::Nothing;
         }
-        let (lost, seen_version, in_section) = (false, BLIND, false);
-        self.held = Some(Held { attempt, fencing_token, lost, seen_version, in_section });
+        let (lost, seen, in_section) = (false, BasedOn::NOTHING, false);
+        self.held = Some(Held { attempt, fencing_token, lost, seen, in_section });
     }
 }

@@ -1,29 +1,20 @@
 //! Inputs of a process: messages, the ends of connections, and timers.
 
-use lock_judge::history::{Answer, ClockKind, EventKind, OpKind};
+use lock_judge::history::{Answer, BasedOn, ClockKind, EventKind, OpKind};
+use lock_judge::ids::ConnectionId;
 use lock_judge::scenario::AttemptStep;
 
 use super::{Process, Waiting};
-use crate::subject::{ReplyValue, Subject};
+use crate::subject::{Now, Reply, ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 
 impl Process {
+    /// Handles an input, unless a fault stops the process before it.
     pub(super) fn take_in(&mut self, world: &mut World, input: Input) {
-        if let Input::Reply(number, reply) = input {
-            let attempt = reply.attempt;
-            let current = attempt.number == self.attempts && reply.op == OpKind::Set;
-            let node = world.plan.node_at(world.network.connection(number).server);
-            if current && !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
-                return;
-            }
-            let yes = current && reply.answer() == Answer::Yes;
-            if yes
-                && self.votes + 1 == self.quorum
-                && !self.reach(world, attempt, AttemptStep::T2, None)
-            {
-                return;
-            }
-            self.votes += usize::from(yes);
+        if let Input::Reply(number, reply) = input
+            && !self.reach_reply(world, number, reply)
+        {
+            return;
         }
         world.clients.take_input(self.client);
         let now = self.now(world);
@@ -55,33 +46,56 @@ impl Process {
                     self.subject.handle_closed(route, now);
                 }
             }
-            Input::Reply(number, reply) => {
-                let node = world.plan.node_at(world.network.connection(number).server);
-                let attempt = reply.attempt;
-                let (command, op) = (reply.command, reply.op);
-                let answer = reply.answer();
-                world.record(EventKind::Delivered { command, attempt, node, op, answer });
-                if let Some(route) = self.route(number) {
-                    self.subject.handle_reply(route, reply, now);
-                }
-                if op == OpKind::Introduce || reply.value == ReplyValue::NotServing {
-                    self.tell_eligibility(world);
-                }
-            }
+            Input::Reply(number, reply) => self.take_reply(world, number, reply, now),
             Input::StoreServed if self.waiting == Waiting::ForWrite => {
                 self.waiting = Waiting::Nothing;
             }
             Input::StoreServed => {}
-            Input::StoreVersion(version) => {
-                if let Some(held) = &mut self.held
-                    && self.waiting == Waiting::ForVersion
-                {
-                    held.seen_version = version;
-                    let attempt = held.attempt;
-                    self.waiting = Waiting::Nothing;
-                    world.record(EventKind::ReadDone { attempt, version });
-                }
-            }
+            Input::StoreVersion(version) => self.take_version(world, version),
+        }
+    }
+
+    /// Begins the faults that wait for the reply, and counts a vote; returns true if the process
+    /// may continue.
+    fn reach_reply(&mut self, world: &mut World, number: ConnectionId, reply: Reply) -> bool {
+        let attempt = reply.attempt;
+        let current = attempt.number == self.attempts && reply.op == OpKind::Set;
+        let node = world.plan.node_at(world.network.connection(number).server);
+        if current && !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
+            return false;
+        }
+        let yes = current && reply.answer() == Answer::Yes;
+        if yes
+            && self.votes + 1 == self.quorum
+            && !self.reach(world, attempt, AttemptStep::T2, None)
+        {
+            return false;
+        }
+        self.votes += usize::from(yes);
+        true
+    }
+
+    fn take_reply(&mut self, world: &mut World, number: ConnectionId, reply: Reply, now: Now) {
+        let node = world.plan.node_at(world.network.connection(number).server);
+        let Reply { command, attempt, op, value } = reply;
+        let answer = reply.answer();
+        world.record(EventKind::Delivered { command, attempt, node, op, answer });
+        if let Some(route) = self.route(number) {
+            self.subject.handle_reply(route, reply, now);
+        }
+        if op == OpKind::Introduce || value == ReplyValue::NotServing {
+            self.tell_eligibility(world);
+        }
+    }
+
+    fn take_version(&mut self, world: &mut World, version: u32) {
+        if let Some(held) = &mut self.held
+            && self.waiting == Waiting::ForVersion
+        {
+            held.seen = BasedOn::on(version);
+            let attempt = held.attempt;
+            self.waiting = Waiting::Nothing;
+            world.record(EventKind::ReadDone { attempt, version });
         }
     }
 

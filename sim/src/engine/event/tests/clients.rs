@@ -81,7 +81,7 @@ fn a_subject_of_one_node_minds_only_that_node() {
 
 #[test]
 fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
-    for subject in lock_judge::scenario::SUBJECTS {
+    for subject in lock_judge::scenario::subject_names() {
         let text = format!(
             r#"
             schema = 1
@@ -130,7 +130,7 @@ fn a_client_that_keeps_its_lease_alive_tells_of_every_round() {
     for event in &events {
         match event.kind {
             EventKind::ExtensionBegan { round, ttl_ns, .. } => {
-                assert_eq!(usize::from(round), began_ns.len() + 1);
+                assert_eq!(usize::from(round.0), began_ns.len() + 1);
                 assert!(event.at_ns + ttl_ns <= 25_002 * MS, "beyond the limit");
                 began_ns.push(event.at_ns);
             }
@@ -138,7 +138,7 @@ fn a_client_that_keeps_its_lease_alive_tells_of_every_round() {
                 assert_eq!(began_ns.last(), Some(&event.at_ns), "written before it began");
             }
             EventKind::ExtensionSettled { round, extended, .. } => {
-                assert!(extended && usize::from(round) == began_ns.len());
+                assert!(extended && usize::from(round.0) == began_ns.len());
                 rounds += 1;
             }
             _ => {}

@@ -10,7 +10,7 @@ use lock_judge::scenario::AttemptStep;
 use redis_sim::resp::{self, Requests};
 
 use super::{Phase, Shared, State};
-use crate::subject::{CommandKind, Reply, Request};
+use crate::subject::{CommandKind, Reply, Request, UNNUMBERED};
 use crate::world::{Arrival, Choice, Direction, Label, Packet};
 
 /// A client's end of a connection.
@@ -256,7 +256,8 @@ impl State {
         if greets || asks_for_owner {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_protocol::Token::from_bytes([0; 20]);
-            let greeting = Request { command: u32::MAX, attempt, kind: CommandKind::Greet, token };
+            let greeting =
+                Request { command: UNNUMBERED, attempt, kind: CommandKind::Greet, token };
             line.cut.pop_front();
             return Some((length, greeting));
         }
@@ -281,7 +282,7 @@ impl State {
     fn send_request(&mut self, number: ConnectionId, mut request: Request) {
         let line = self.lines.get_mut(&number).expect("it is known");
         let (attempt, node, op) = (request.attempt, line.node, request.kind.op());
-        if request.kind != CommandKind::Greet && request.command == u32::MAX {
+        if request.kind != CommandKind::Greet && request.command == UNNUMBERED {
             request.command = self.world.clients.number_command();
             line.asked.push_back(request);
             let command = request.command;

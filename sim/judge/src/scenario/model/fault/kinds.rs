@@ -83,6 +83,21 @@ pub enum Family {
     Process,
 }
 
+/// A cause that can be blamed for a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A node lost a key.
+    Amnesia,
+    /// A clock was wrong.
+    Clock,
+    /// A write to the resource arrived late.
+    DelayedWrite,
+    /// An operator deleted a key.
+    Operator,
+    /// A process was stopped.
+    Pause,
+}
+
 /// The static properties of a fault kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
@@ -94,6 +109,9 @@ pub struct Descriptor {
     pub ends: Ends,
     /// Failures that it can explain.
     pub explains: &'static [Family],
+    /// Causes that are blamed if a violation needs this fault; none if the fault only sets up the
+    /// situation in which another does harm.
+    pub blames: &'static [Cause],
 }
 
 /// A time value among the details of a fault.
@@ -105,6 +123,20 @@ pub enum Time<'a> {
     Length(&'a mut Span),
     /// The amount by which a clock is moved.
     Shift(&'a mut SignedSpan),
+}
+
+impl Cause {
+    /// Returns the name in scenarios and reports, without the host that a cause may have.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Amnesia => "amnesia",
+            Self::Clock => "clock",
+            Self::DelayedWrite => "delayed-write",
+            Self::Operator => "operator",
+            Self::Pause => "pause",
+        }
+    }
 }
 
 impl FaultKind {
@@ -140,31 +172,35 @@ impl FaultKind {
         use Ends::{Always, Never, Perhaps};
         use Family::{Clock, Memory, Process};
         use Hosts::{All, Clients, Machines, Nodes, NodesAndReplicas};
-        let (name, hosts, ends, explains): (_, _, _, &[Family]) = match self {
-            Self::Attach(_) => ("attach", NodesAndReplicas, Never, &[]),
-            Self::ClockJump(_) => ("clock-jump", Machines, Never, &[Clock]),
-            Self::ClockRate(_) => ("clock-rate", Machines, Perhaps, &[Clock]),
-            Self::ClockSlew(_) => ("clock-slew", Machines, Always, &[Clock]),
-            Self::Delay(_) => ("delay", All, Perhaps, &[]),
-            Self::Delete(_) => ("delete", Nodes, Never, &[Memory]),
-            Self::Demote(_) => ("demote", Nodes, Perhaps, &[Memory]),
-            Self::DiskStall(_) => ("disk-stall", Nodes, Perhaps, &[]),
-            Self::Evict(_) => ("evict", Nodes, Never, &[Memory]),
-            Self::Failover(_) => ("failover", Nodes, Perhaps, &[Memory]),
-            Self::Flush(_) => ("flush", Nodes, Never, &[Memory]),
-            Self::Kill(_) => ("kill", Machines, Never, &[Memory, Process]),
-            Self::MemoryFull(_) => ("memory-full", Nodes, Perhaps, &[Memory]),
-            Self::Partition(_) => ("partition", All, Perhaps, &[]),
-            Self::Pause(_) => ("pause", Clients, Perhaps, &[Process]),
-            Self::Power(_) => ("power", Machines, Never, &[Memory, Process]),
-            Self::Shutdown(_) => ("shutdown", NodesAndReplicas, Never, &[Memory, Process]),
-            Self::Snapshot(_) => ("snapshot", Nodes, Never, &[]),
-            Self::SpuriousPush(_) => ("spurious-push", Nodes, Never, &[]),
-            Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process]),
-            Self::Suspend(_) => ("suspend", Clients, Perhaps, &[Process]),
-            Self::Swap(_) => ("swap", Nodes, Never, &[Memory]),
+        let (name, hosts, ends, explains, blames): (_, _, _, &[Family], &[Cause]) = match self {
+            Self::Attach(_) => ("attach", NodesAndReplicas, Never, &[], &[]),
+            Self::ClockJump(_) => ("clock-jump", Machines, Never, &[Clock], &[Cause::Clock]),
+            Self::ClockRate(_) => ("clock-rate", Machines, Perhaps, &[Clock], &[Cause::Clock]),
+            Self::ClockSlew(_) => ("clock-slew", Machines, Always, &[Clock], &[Cause::Clock]),
+            Self::Delay(_) => ("delay", All, Perhaps, &[], &[Cause::DelayedWrite]),
+            Self::Delete(_) => ("delete", Nodes, Never, &[Memory], &[Cause::Operator]),
+            Self::Demote(_) => ("demote", Nodes, Perhaps, &[Memory], &[Cause::Amnesia]),
+            Self::DiskStall(_) => ("disk-stall", Nodes, Perhaps, &[], &[Cause::Amnesia]),
+            Self::Evict(_) => ("evict", Nodes, Never, &[Memory], &[Cause::Amnesia]),
+            Self::Failover(_) => ("failover", Nodes, Perhaps, &[Memory], &[Cause::Amnesia]),
+            Self::Flush(_) => ("flush", Nodes, Never, &[Memory], &[Cause::Amnesia]),
+            Self::Kill(_) => ("kill", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
+            Self::MemoryFull(_) => ("memory-full", Nodes, Perhaps, &[Memory], &[]),
+            Self::Partition(_) => ("partition", All, Perhaps, &[], &[]),
+            Self::Pause(_) => ("pause", Clients, Perhaps, &[Process], &[Cause::Pause]),
+            Self::Power(_) => ("power", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
+            Self::Shutdown(_) => {
+                ("shutdown", NodesAndReplicas, Never, &[Memory, Process], &[Cause::Amnesia])
+            }
+            Self::Snapshot(_) => ("snapshot", Nodes, Never, &[], &[]),
+            Self::SpuriousPush(_) => ("spurious-push", Nodes, Never, &[], &[]),
+            Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process], &[]),
+            Self::Suspend(_) => {
+                ("suspend", Clients, Perhaps, &[Process], &[Cause::Clock, Cause::Pause])
+            }
+            Self::Swap(_) => ("swap", Nodes, Never, &[Memory], &[Cause::Amnesia]),
         };
-        Descriptor { name, hosts, ends, explains }
+        Descriptor { name, hosts, ends, explains, blames }
     }
 
     /// Returns the hosts that the fault strikes; none if it affects the links between hosts.
