@@ -41,7 +41,9 @@ fn keys_that_an_operator_deletes_end_the_lease_at_once() {
     let world = World::new();
     let redlock = world.client();
     let lease = watched(&world, &redlock);
-    ["a", "b"].map(|name| world.node(name, |node| node.delete("res")));
+    for name in ["a", "b"] {
+        world.node(name, |node| node.delete("res"));
+    }
     world.settle();
     assert_eq!((lease.check(SECOND), votes(&lease)), (Ok(()), (3, 3)));
     assert_eq!(lease.check_confirmed(SECOND), Ok(()));
@@ -56,7 +58,9 @@ fn a_key_of_another_owner_ends_the_lease() {
     let world = World::new();
     let redlock = world.client();
     let lease = watched(&world, &redlock);
-    ["a", "b", "c"].map(|name| world.node(name, |node| node.set("res", "somebody")));
+    for name in ["a", "b", "c"] {
+        world.node(name, |node| node.set("res", "somebody"));
+    }
     assert_eq!(world.poll(&mut lease.lost()), Some(LostReason::KeysGone));
 }
 
@@ -67,7 +71,9 @@ fn work_is_dropped_when_the_keys_are_gone() {
     let lease = watched(&world, &redlock);
     let mut work = Box::pin(lease.guard(pending::<()>()));
     assert_eq!(world.poll(&mut work), None);
-    ["a", "b", "c"].map(|name| world.node(name, |node| node.delete("res")));
+    for name in ["a", "b", "c"] {
+        world.node(name, |node| node.delete("res"));
+    }
     assert_eq!(world.poll(&mut work), Some(Err(LostReason::KeysGone)));
 }
 
@@ -113,7 +119,9 @@ fn a_lease_that_is_kept_alive_goes_on_hearing() {
     let lease = world.block_on(redlock.acquire("res").keep_alive(keep_alive)).unwrap();
     live_for(&world, 20 * SECOND);
     assert_eq!(votes(&lease), (5, 5));
-    ["a", "b", "c"].map(|name| world.node(name, |node| node.delete("res")));
+    for name in ["a", "b", "c"] {
+        world.node(name, |node| node.delete("res"));
+    }
     assert_eq!(world.poll(&mut lease.lost()), Some(LostReason::KeysGone));
 }
 
@@ -137,7 +145,9 @@ fn servers_that_do_not_push_are_asked_once_and_confirm_nothing() {
     let lease = watched(&world, &redlock);
     assert_eq!(executed(&world, "GET"), 5);
     assert_eq!((lease.check(SECOND), votes(&lease)), (Ok(()), (0, 5)));
-    ["a", "b", "c"].map(|name| world.node(name, |node| node.delete("res")));
+    for name in ["a", "b", "c"] {
+        world.node(name, |node| node.delete("res"));
+    }
     live_for(&world, SECOND);
     assert_eq!(lease.check(SECOND), Ok(()), "nobody tells it");
     assert!(world.block_on(lease.extend(10 * SECOND)).is_err());

@@ -123,7 +123,7 @@ impl Lock {
     }
 
     /// Returns what the use knows of its lock, while it listens for changes.
-    pub(super) fn heeds(&mut self) -> Option<&mut Listening> {
+    pub(crate) fn heeds(&mut self) -> Option<&mut Listening> {
         self.listening.as_deref_mut().filter(|_| self.phase == Phase::Listening)
     }
 
