@@ -57,7 +57,7 @@
 //! | nodes delete no single live keys, and restore no old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
 //! | nodes let the client keep its canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] reports it | D12 `replica-within-redlock` |
-//! | no proxy redirects a connection to another server within a second of the last introduction, unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
+//! | within a second of the last introduction, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
 //! | all clients are given the same nodes | Q4 `connected-quorum` |
 //!
 //! # What it does not guarantee

@@ -161,9 +161,12 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
             });
             broken(is_hidden || !promise, Assumption::Memory)
         }
-        // Who meets the node for the first time afterwards believes the promise.
+        // A client that meets the node for the first time afterwards believes the promise; one to
+        // which servers push nothing may not notice at all.
         FaultKind::Demote(_) | FaultKind::Flush(_) => {
-            broken(scenario.lock.restart_guard != RestartGuard::Quarantine, Assumption::Memory)
+            let promised = scenario.lock.restart_guard != RestartGuard::Quarantine;
+            let is_unheard = scenario.clients.iter().any(|client| client.deaf);
+            broken(promised || is_unheard, Assumption::Memory)
         }
         FaultKind::Attach(_)
         | FaultKind::Delay(_)

@@ -38,6 +38,10 @@ impl Sketch {
         if is_promised && !self.may_break(Assumption::Memory) {
             kinds.retain(|kind| !["demote", "failover", "flush"].contains(kind));
         }
+        let is_unheard = self.plan.clients.iter().any(|client| client.deaf);
+        if is_unheard && !self.may_break(Assumption::Memory) {
+            kinds.retain(|kind| !["demote", "flush"].contains(kind));
+        }
         let allowed = BREAKING.iter().filter(|(_, broken)| self.may_break(*broken));
         kinds.extend(allowed.map(|(kind, _)| *kind));
         let on = self.dice.pick(&[15, 30, 60]);
