@@ -273,6 +273,23 @@ fn node_that_does_not_serve_is_asked_at_growing_intervals() {
 }
 
 #[test]
+fn a_master_that_refuses_commands_is_asked_at_growing_intervals() {
+    let mut world = world();
+    let mut dials = 0;
+    for _ in 0..100 {
+        if world.nodes[0].epoch.is_some() {
+            world.acquire(lock_config(1), 1);
+            world.answer_with(0, Reply::NotServing);
+        } else if world.nodes[0].dialed.is_some() {
+            dials += 1;
+            world.accept(0);
+        }
+        world.pass(ms(100));
+    }
+    assert!((8..20).contains(&dials), "{dials} in ten seconds");
+}
+
+#[test]
 fn a_demoted_node_that_is_a_master_again_is_quarantined() {
     let mut world = world();
     world.acquire(lock_config(1), 1);
