@@ -116,6 +116,9 @@ impl Watching {
     pub(super) fn set_again(&mut self, node: NodeIndex) {
         self.has.remove(node);
         self.lacks.remove(node);
+        // A read under way is in front of the SET.
+        self.asked.remove(node);
+        self.overtaken.remove(node);
         self.read_behind(NodeMask::of(node));
     }
 

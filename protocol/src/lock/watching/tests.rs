@@ -1,6 +1,8 @@
 //! Rules of a watched lease, one per test. `watched` grants a lease by the nodes 0, 1 and 2 of
 //! five; the nodes 3 and 4 answer later.
 
+mod evidence;
+
 use core::time::Duration;
 
 use crate::command::{LockId, Op, Reply, ResourceId};
