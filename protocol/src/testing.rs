@@ -306,19 +306,24 @@ impl World {
         self.drain();
     }
 
-    /// Closes the connection from the other side; the extensions that it carried stay in the node's
-    /// receive queue.
+    /// Closes the connection from the other side; the extensions and SETs that it carried stay in the
+    /// node's receive queue.
     pub(super) fn close_late(&mut self, index: usize) {
         let it = &mut self.nodes[index];
         let carried = it.inbox.iter().map(|&(_, op)| op);
-        it.limbo.extend(carried.filter(|op| matches!(op, Op::Extend { .. })));
+        it.limbo.extend(carried.filter(|op| matches!(op, Op::Extend { .. } | Op::Set { .. })));
         self.close(index);
     }
 
-    /// Lets the node execute the commands that a lost connection has left in its receive queue.
+    /// Lets the node execute the commands that a lost connection has left in its receive queue. To
+    /// the present connection their changes are another connection's.
     pub(super) fn execute_late(&mut self, index: usize) {
         for op in core::mem::take(&mut self.nodes[index].limbo) {
-            self.nodes[index].execute(op, self.now);
+            let registered = self.nodes[index].registered;
+            let reply = self.nodes[index].execute(op, self.now);
+            if registered && op.has_changed_key(reply) {
+                self.push(index);
+            }
         }
     }
 

@@ -100,6 +100,11 @@ impl Extension {
         self.repairs[node.get()]
     }
 
+    /// Forgets that `node` has reported that it lacks the key.
+    pub(super) fn may_have(&mut self, node: NodeIndex) {
+        self.lacked.remove(node);
+    }
+
     fn extend_serial(&self, node: NodeIndex) -> u32 {
         self.first + node.get() as u32
     }

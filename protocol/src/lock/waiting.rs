@@ -93,6 +93,7 @@ impl Lock {
     /// Handles a push of `node`, if the use listens for changes or its lease is watched: its key has
     /// changed, or may have. Returns false if it does neither.
     pub(crate) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) -> bool {
+        self.doubt_absence(node);
         if let Some(listening) = self.heeds() {
             listening.key_changed(node, now);
             true
@@ -115,6 +116,7 @@ impl Lock {
 
     /// Handles the end of the connection to `node`.
     pub(crate) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
+        self.doubt_absence(node);
         if let Some(listening) = self.heeds() {
             listening.connection_lost(node, now);
         } else if let Some(watching) = self.watches() {

@@ -174,6 +174,11 @@ impl Watching {
         self.no_longer_later(node);
     }
 
+    /// Forgets that the last read showed that `node` lacks the key.
+    fn may_have(&mut self, node: NodeIndex) {
+        self.lacks.remove(node);
+    }
+
     /// Handles the opening of a connection to `node`: reads on the node at once, and on the others as
     /// after a push.
     pub(super) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
@@ -258,6 +263,15 @@ impl Lock {
     /// Returns what the lease knows of its keys, while it is watched.
     pub(super) fn watches(&mut self) -> Option<&mut Watching> {
         if self.is_watched() { Some(&mut self.watching) } else { None }
+    }
+
+    /// Forgets that `node` lacks the key if a SET may be on its way to it: the push that it has sent
+    /// may be that of this SET, executed late, and a connection that has ended pushes nothing.
+    pub(super) fn doubt_absence(&mut self, node: NodeIndex) {
+        if self.is_watched() && matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown) {
+            self.watching.may_have(node);
+            self.extension.may_have(node);
+        }
     }
 
     pub(super) fn poll_watching_timeout(&self) -> Option<BootInstant> {

@@ -19,7 +19,7 @@ enum Do {
     Answer(usize),
     /// The connection closes; the commands that it carried are executed, or not.
     Close(usize, bool),
-    /// The connection closes; extensions that it carried are executed later, or never.
+    /// The connection closes; extensions and SETs that it carried are executed later, or never.
     CloseLate(usize),
     /// The caller fetches the oldest grant.
     Deliver,
@@ -106,6 +106,8 @@ struct Play {
     left: Vec<Token>,
     /// Keys lost by a restart, with their nodes.
     forgot: Vec<(Token, usize)>,
+    /// Keys set by a late command that was pushed to nobody, with their nodes.
+    unheard: Vec<(Token, usize)>,
     /// Number of each node's written commands that have been judged.
     judged: [usize; NODES],
 }
@@ -140,6 +142,7 @@ impl Play {
             tales: Vec::new(),
             left: Vec::new(),
             forgot: Vec::new(),
+            unheard: Vec::new(),
             judged: [0; NODES],
         }
     }
@@ -169,7 +172,10 @@ impl Play {
             Do::Push(index) => world.push(index),
             Do::CloseLate(index) if connected(world, index) => world.close_late(index),
             Do::Late(index) if !world.nodes[index].limbo.is_empty() => {
+                let unheard = !world.nodes[index].registered;
                 world.execute_late(index);
+                let key = world.nodes[index].key.filter(|_| unheard);
+                self.unheard.extend(key.map(|token| (token, index)));
                 // A release owed is dropped when its key has expired, which assumes that no command
                 // comes late.
                 self.left.extend(world.nodes[index].key);
@@ -304,10 +310,14 @@ impl Play {
     }
 
     /// Judges the loss of a lease: keys are gone only if the nodes that lack them leave no majority.
+    /// A node that has told that it lacked the key may have set it since, unheard.
     fn lost(&mut self, lock: LockId, reason: LostReason) {
         let (now, token) = (self.world.now, self.tale(lock).token);
-        let lacks = |it: &&FakeNode| it.key != Some(token) || it.expires <= now;
-        let lacking = self.world.nodes.iter().filter(lacks).count();
+        let lacks = |&(index, it): &(usize, &FakeNode)| {
+            let is_unheard = self.unheard.contains(&(token, index));
+            it.key != Some(token) || it.expires <= now || is_unheard
+        };
+        let lacking = self.world.nodes.iter().enumerate().filter(lacks).count();
         assert!(reason != LostReason::KeysGone || lacking > NODES / 2, "lost without cause");
     }
 

@@ -20,3 +20,56 @@ fn a_read_in_front_of_a_repair_says_nothing_of_the_repaired_key() {
     (0..2).for_each(|_| world.answer(4));
     assert_eq!(votes(&world, lock).possible.len(), 5);
 }
+
+/// A world of three nodes with a lease of the nodes 0 and 1. The SET to node 2 was on its way when its
+/// connection ended, the next connection's read has shown that the key is not there, and an
+/// extension as well.
+fn set_under_way() -> (World, LockId) {
+    let mut world = World::warm(3);
+    let lock = world.acquire(LockConfig { watched: true, ..lock_config(3) }, 1);
+    (0..2).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    world.drain();
+    world.close_late(2);
+    world.pass(ms(500));
+    world.open(2);
+    answer_all(&mut world);
+    world.extend(lock).expect("begun");
+    answer_all(&mut world);
+    world.events();
+    assert_eq!(votes(&world, lock).possible, mask(&[0, 1]));
+    (world, lock)
+}
+
+#[test]
+fn a_push_may_be_that_of_the_own_set() {
+    let (mut world, lock) = set_under_way();
+    world.execute_late(2);
+    assert_eq!(votes(&world, lock).possible.len(), 3);
+    answer_all(&mut world);
+    assert_eq!(votes(&world, lock).confirmed.len(), 3);
+    world.change(1, None);
+    answer_all(&mut world);
+    assert_eq!(lost(&mut world), None, "the nodes 0 and 2 have the key");
+}
+
+#[test]
+fn a_set_may_be_executed_while_nobody_hears_of_it() {
+    let (mut world, lock) = set_under_way();
+    world.close(2);
+    world.execute_late(2);
+    assert_eq!(votes(&world, lock).possible.len(), 3);
+    world.change(1, None);
+    answer_all(&mut world);
+    assert_eq!(lost(&mut world), None, "the nodes 0 and 2 have the key");
+}
+
+#[test]
+fn a_push_of_another_owners_key_is_not_looked_into() {
+    let (mut world, _) = watched();
+    world.change(0, None);
+    answer_all(&mut world);
+    let before = reads(&world);
+    world.change(0, Some((9, 30_000)));
+    assert_eq!(reads(&world), before, "the key cannot be the lease's own");
+}
