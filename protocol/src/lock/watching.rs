@@ -47,6 +47,8 @@ pub(super) struct Watching {
     serials: [u32; MAX_NODES],
     /// Nodes among these that pushed before they replied.
     overtaken: NodeMask,
+    /// Nodes whose connection has ended; they are read when the next one opens.
+    away: NodeMask,
     /// Nodes that do not push.
     deaf: NodeMask,
     /// Nodes whose last reply showed the key, without a push or the end of the connection since.
@@ -71,6 +73,7 @@ impl Watching {
             asked: NodeMask::EMPTY,
             serials: [0; MAX_NODES],
             overtaken: NodeMask::EMPTY,
+            away: NodeMask::EMPTY,
             deaf: NodeMask::EMPTY,
             has: NodeMask::EMPTY,
             lacks: NodeMask::EMPTY,
@@ -159,8 +162,10 @@ impl Watching {
     }
 
     fn read_later(&mut self, nodes: NodeMask, at: BootInstant) {
-        self.later = self.later.union(nodes);
-        self.later_at = Some(self.later_at.map_or(at, |it| it.min(at)));
+        if !nodes.is_empty() {
+            self.later = self.later.union(nodes);
+            self.later_at = Some(self.later_at.map_or(at, |it| it.min(at)));
+        }
     }
 
     fn no_longer_later(&mut self, node: NodeIndex) {
@@ -170,6 +175,7 @@ impl Watching {
 
     /// Handles the end of the connection to `node`, and with it of all that the node would push.
     pub(super) fn connection_lost(&mut self, node: NodeIndex) {
+        self.away.insert(node);
         self.has.remove(node);
         self.no_longer_later(node);
     }
@@ -182,6 +188,7 @@ impl Watching {
     /// Handles the opening of a connection to `node`: reads on the node at once, and on the others as
     /// after a push.
     pub(super) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
+        self.away.remove(node);
         self.deaf.remove(node);
         self.to_read.insert(node);
         self.look_into_push(now);
@@ -218,10 +225,11 @@ impl Watching {
         let (has_key, pushes) = match outcome {
             Ok(Reply::Registered(number)) => (number > 0, true),
             Ok(Reply::Integer(number)) => (number > 0, false),
-            Err(NoAnswer::Unknown | NoAnswer::Crowded) => {
-                return self.read_later(NodeMask::of(node), now.after(READ_AGAIN));
+            Err(_) => {
+                let nodes = NodeMask::of(node).without(self.away);
+                return self.read_later(nodes, now.after(READ_AGAIN));
             }
-            Ok(_) | Err(NoAnswer::NotSent) => return,
+            Ok(_) => return,
         };
         if !pushes {
             self.deaf.insert(node);

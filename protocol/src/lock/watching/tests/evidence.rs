@@ -73,3 +73,31 @@ fn a_push_of_another_owners_key_is_not_looked_into() {
     world.change(0, Some((9, 30_000)));
     assert_eq!(reads(&world), before, "the key cannot be the lease's own");
 }
+
+#[test]
+fn a_read_that_was_not_written_is_repeated_while_the_connection_lives() {
+    let (mut world, _) = watched();
+    // Node 0 takes no bytes: its read is given up unwritten.
+    let epoch = world.nodes[0].epoch.expect("connected");
+    world.client.handle_writable(node(0), epoch, false, world.now);
+    world.push(1);
+    (1..5).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.client.handle_writable(node(0), epoch, true, world.now);
+    world.drain();
+    let before = reads(&world);
+    world.pass(ms(1_000));
+    assert_eq!(reads(&world) - before, 1);
+}
+
+#[test]
+fn a_node_without_a_connection_is_not_read_again_and_again() {
+    let (mut world, lock) = watched();
+    world.push(0);
+    world.close(1);
+    assert_eq!(world.nodes[1].dialed, None);
+    world.push(2);
+    (0..5).filter(|&index| index != 1).for_each(|index| world.answer(index));
+    let machine = world.client.locks().flatten().find(|it| it.id() == lock).expect("it is held");
+    assert!(machine.poll_watching_timeout().is_none(), "it is read when it is back");
+}
