@@ -148,17 +148,23 @@ impl Watching {
         }
     }
 
-    /// Reads on all nodes: at once, or later if many pushes came without a loss.
+    /// Reads on all nodes: at once, or later if many pushes came without a loss. A read under way
+    /// stays: if each push replaced it, a slow node would never be judged.
     fn look_into_push(&mut self, now: BootInstant) {
         if now.since(self.pushed_at) > CALM {
             self.idle_pushes = 0;
         }
         match idle_delay(self.idle_pushes) {
-            None => self.to_read = self.nodes.all(),
+            None => self.read_unasked(self.nodes.all()),
             Some(delay) => self.read_later(self.nodes.all(), now.after(delay)),
         }
         self.idle_pushes = self.idle_pushes.saturating_add(1);
         self.pushed_at = now;
+    }
+
+    /// Reads on those of `nodes` that owe no reply to a read.
+    fn read_unasked(&mut self, nodes: NodeMask) {
+        self.to_read = self.to_read.union(nodes.without(self.asked));
     }
 
     fn read_later(&mut self, nodes: NodeMask, at: BootInstant) {
@@ -204,7 +210,8 @@ impl Watching {
             self.to_read = self.nodes.all();
         }
         if self.later_at.take_if(|at| *at <= now).is_some() {
-            self.to_read = self.to_read.union(core::mem::take(&mut self.later));
+            let later = core::mem::take(&mut self.later);
+            self.read_unasked(later);
         }
     }
 

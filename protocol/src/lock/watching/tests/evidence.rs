@@ -101,3 +101,42 @@ fn a_node_without_a_connection_is_not_read_again_and_again() {
     let machine = world.client.locks().flatten().find(|it| it.id() == lock).expect("it is held");
     assert!(machine.poll_watching_timeout().is_none(), "it is read when it is back");
 }
+
+#[test]
+fn pushes_of_others_do_not_replace_the_read_of_a_slow_node() {
+    let (mut world, _) = watched();
+    for index in [0, 1] {
+        world.change(index, None);
+        answer_all(&mut world);
+    }
+    world.nodes[2].key = None;
+    for _ in 0..3 {
+        world.push(3);
+        (3..5).for_each(|index| world.answer(index));
+    }
+    world.answer(2);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone), "it has answered its first read");
+}
+
+#[test]
+fn a_read_that_was_put_off_does_not_replace_the_read_of_a_slow_node() {
+    let (mut world, _) = watched();
+    for index in [0, 1] {
+        world.change(index, None);
+        answer_all(&mut world);
+    }
+    // So many pushes that the next ones are put off.
+    for _ in 0..4 {
+        world.push(3);
+        answer_all(&mut world);
+    }
+    world.nodes[2].key = None;
+    world.push(3);
+    world.pass(ms(20));
+    assert!(!world.nodes[2].inbox.is_empty(), "it is read in the end");
+    world.answer(3);
+    world.push(3);
+    world.pass(ms(20));
+    world.answer(2);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone), "it has answered its first read");
+}
