@@ -241,13 +241,15 @@ impl Lock {
         if self.is_read(node, id) {
             return self.handle_read(node, outcome, now);
         }
-        if outcome == Err(NoAnswer::Crowded) {
+        let is_of_round = self.is_of_round(node, id.serial);
+        let is_set = id.serial == self.set_serial(node) && self.votes[node.get()] == Vote::Pending;
+        if outcome == Err(NoAnswer::Crowded) && (is_of_round || is_set) {
             self.crowded.insert(node);
         }
-        if self.is_of_round(node, id.serial) {
+        if is_of_round {
             return self.handle_extension(node, outcome, now);
         }
-        if id.serial != self.set_serial(node) || self.votes[node.get()] != Vote::Pending {
+        if !is_set {
             return None;
         }
         // INFO may have shown after T1 that the node is young: it may have forgotten a lease that

@@ -319,6 +319,8 @@ mod connecting_tests;
 #[cfg(test)]
 mod crowd_tests;
 #[cfg(test)]
+mod doubt_tests;
+#[cfg(test)]
 mod memory_tests;
 #[cfg(test)]
 mod queue_tests;

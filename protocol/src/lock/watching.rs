@@ -35,7 +35,7 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// A lease's knowledge of its keys, by the nodes' last replies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watching {
+pub(crate) struct Watching {
     nodes: NodeCount,
     /// Instant of the first reads; `None` if they were made, or are not to be made.
     begins_at: Option<BootInstant>,
@@ -82,6 +82,16 @@ impl Watching {
             later: NodeMask::EMPTY,
             later_at: None,
         }
+    }
+
+    /// Records the nodes that do not push, as far as the client knows.
+    pub(crate) fn set_deaf(&mut self, deaf: NodeMask) {
+        self.deaf = self.deaf.union(deaf);
+    }
+
+    /// Records that `node` pushes.
+    pub(crate) fn is_heard(&mut self, node: NodeIndex) {
+        self.deaf.remove(node);
     }
 
     pub(super) fn has(&self) -> NodeMask {
@@ -247,10 +257,11 @@ impl Watching {
             }
             self.has.remove(node);
             self.lacks.insert(node);
-        } else if overtaken {
-            self.look_into_push(now);
-        } else {
+        } else if !overtaken {
             self.key_was_there(node);
+        }
+        if overtaken {
+            self.look_into_push(now);
         }
     }
 }
@@ -276,7 +287,7 @@ impl Lock {
     }
 
     /// Returns what the lease knows of its keys, while it is watched.
-    pub(super) fn watches(&mut self) -> Option<&mut Watching> {
+    pub(crate) fn watches(&mut self) -> Option<&mut Watching> {
         if self.is_watched() { Some(&mut self.watching) } else { None }
     }
 

@@ -91,6 +91,11 @@ impl NodeSet {
                 listening.is_heard(node);
             }
         }
+        for lock in self.watched() {
+            if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
+                watching.is_heard(node);
+            }
+        }
     }
 
     /// Wakes all uses that wait: all keys of `node` are gone.
@@ -148,6 +153,10 @@ impl NodeSet {
         }
         if is_watched {
             self.watched.insert(entry);
+            let deaf = self.deaf;
+            if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
+                watching.set_deaf(deaf);
+            }
         } else {
             self.watched.remove(&entry);
         }

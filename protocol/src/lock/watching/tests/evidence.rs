@@ -1,6 +1,7 @@
 //! Replies that are evidence of a loss, and replies that are none, one rule per test.
 
 use super::*;
+use crate::command::NoAnswer;
 
 #[test]
 fn a_read_in_front_of_a_repair_says_nothing_of_the_repaired_key() {
@@ -139,4 +140,27 @@ fn a_read_that_was_put_off_does_not_replace_the_read_of_a_slow_node() {
     world.pass(ms(20));
     world.answer(2);
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone), "it has answered its first read");
+}
+
+#[test]
+fn a_push_in_front_of_a_reply_that_shows_a_loss_is_looked_into() {
+    let (mut world, _) = watched();
+    world.push(2);
+    (0..2).for_each(|index| world.answer(index));
+    // Only node 2 pushes.
+    (0..3).for_each(|index| world.nodes[index].key = None);
+    world.push(2);
+    answer_all(&mut world);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
+}
+
+#[test]
+fn a_replaced_read_that_found_no_room_says_nothing_of_a_round() {
+    let (world, lock) = watched();
+    let mut locks = world.client.locks().flatten();
+    let mut machine = locks.find(|it| it.id() == lock).expect("it is held").clone();
+    let id = machine.command(machine.watching.serials[0]);
+    let crowded = Err(NoAnswer::Crowded);
+    assert_eq!(machine.handle_outcome(id, node(0), crowded, None, world.now), None);
+    assert!(machine.crowded.is_empty());
 }
