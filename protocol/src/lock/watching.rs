@@ -51,10 +51,13 @@ pub(crate) struct Watching {
     away: NodeMask,
     /// Nodes that do not push.
     deaf: NodeMask,
-    /// Nodes whose last reply showed the key, without a push or the end of the connection since.
+    /// Nodes whose last word is that they have the key.
     has: NodeMask,
     /// Nodes whose last read showed that they lack the key, and that were sent no SET since.
     lacks: NodeMask,
+    /// Nodes that may have lost the key since their last word: they pushed, lost the connection, or
+    /// did not answer a read. Only a read that registers the key ends the doubt.
+    unsure: NodeMask,
     /// Number of pushes that came without a loss, and the instant of the last one.
     idle_pushes: u32,
     pushed_at: BootInstant,
@@ -77,6 +80,7 @@ impl Watching {
             deaf: NodeMask::EMPTY,
             has: NodeMask::EMPTY,
             lacks: NodeMask::EMPTY,
+            unsure: NodeMask::EMPTY,
             idle_pushes: 0,
             pushed_at: BootInstant::ZERO,
             later: NodeMask::EMPTY,
@@ -104,7 +108,7 @@ impl Watching {
 
     /// Returns the nodes that have the key, and would have told of its loss.
     pub(super) fn confirmed(&self) -> NodeMask {
-        if self.has_begun { self.has.without(self.deaf) } else { self.has }
+        if self.has_begun { self.has.without(self.deaf).without(self.unsure) } else { self.has }
     }
 
     /// Records that `node` has the key, by its reply to a command other than a read.
@@ -149,7 +153,7 @@ impl Watching {
             // The key of another attempt.
             return;
         }
-        self.has.remove(node);
+        self.unsure.insert(node);
         if self.asked.contains(node) {
             // The reply under way may be older than this change.
             self.overtaken.insert(node);
@@ -192,7 +196,7 @@ impl Watching {
     /// Handles the end of the connection to `node`, and with it of all that the node would push.
     pub(super) fn connection_lost(&mut self, node: NodeIndex) {
         self.away.insert(node);
-        self.has.remove(node);
+        self.unsure.insert(node);
         self.no_longer_later(node);
     }
 
@@ -243,10 +247,14 @@ impl Watching {
             Ok(Reply::Registered(number)) => (number > 0, true),
             Ok(Reply::Integer(number)) => (number > 0, false),
             Err(_) => {
+                self.unsure.insert(node);
                 let nodes = NodeMask::of(node).without(self.away);
                 return self.read_later(nodes, now.after(READ_AGAIN));
             }
-            Ok(_) => return,
+            Ok(_) => {
+                self.unsure.insert(node);
+                return;
+            }
         };
         if !pushes {
             self.deaf.insert(node);
@@ -257,8 +265,11 @@ impl Watching {
             }
             self.has.remove(node);
             self.lacks.insert(node);
-        } else if !overtaken {
+        } else {
             self.key_was_there(node);
+            if pushes && !overtaken {
+                self.unsure.remove(node);
+            }
         }
         if overtaken {
             self.look_into_push(now);

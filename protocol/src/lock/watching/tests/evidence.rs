@@ -164,3 +164,37 @@ fn a_replaced_read_that_found_no_room_says_nothing_of_a_round() {
     assert_eq!(machine.handle_outcome(id, node(0), crowded, None, world.now), None);
     assert!(machine.crowded.is_empty());
 }
+
+#[test]
+fn a_node_whose_last_word_is_yes_is_not_counted_by_an_older_no() {
+    for is_pushed in [false, true] {
+        let (mut world, lock) = granted();
+        (3..5).for_each(|index| world.answer(index));
+        world.pass(ms(500));
+        answer_all(&mut world);
+        // The key is missing when the lease is extended, and there when it is read.
+        world.nodes[4].key = None;
+        world.extend(lock).expect("begun");
+        world.answer(4);
+        world.nodes[4].key = Some(token(1));
+        world.answer(4);
+        assert!(votes(&world, lock).confirmed.contains(node(4)));
+        if is_pushed { world.push(4) } else { world.close(4) }
+        let Votes { confirmed, possible } = votes(&world, lock);
+        assert!(!confirmed.contains(node(4)) && possible.contains(node(4)), "{is_pushed}");
+    }
+}
+
+#[test]
+fn a_node_is_confirmed_again_when_a_read_registers_the_key() {
+    let (mut world, lock) = watched();
+    world.push(0);
+    world.answer_with(0, Reply::Error);
+    (1..5).for_each(|index| world.answer(index));
+    assert_eq!(votes(&world, lock).confirmed, mask(&[1, 2, 3, 4]));
+    world.extend(lock).expect("begun");
+    world.answer(0);
+    assert_eq!(votes(&world, lock).confirmed, mask(&[1, 2, 3, 4]), "it would push nothing");
+    world.answer(0);
+    assert_eq!(votes(&world, lock).confirmed.len(), 5);
+}
