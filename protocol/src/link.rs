@@ -30,9 +30,12 @@ const IN_FLIGHT_MAX: usize = 512;
 /// Most commands that may wait or be unanswered on one connection.
 ///
 /// New SETs stop at half of it, so that room is left for the releases of leases; a release that
-/// finds no room is owed. Reads of leases stop at an eighth: when all leases look at once, attempts
-/// and extensions must not fail for that.
+/// finds no room is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
+
+/// Reads of leases stop here, at half of what may be written: when all leases look at once, attempts
+/// and extensions are still written without waiting.
+pub(crate) const READS_MAX: usize = PENDING_MAX / 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -325,8 +328,8 @@ impl Link {
         if self.is_down() || self.is_stuck(now) {
             return Some(NoAnswer::NotSent);
         }
-        let share = if matches!(op, Op::Read { .. }) { 8 } else { 2 };
-        let full = self.pipeline.len() >= PENDING_MAX / share;
+        let most = if matches!(op, Op::Read { .. }) { READS_MAX } else { PENDING_MAX / 2 };
+        let full = self.pipeline.len() >= most;
         let why = if self.is_open() { NoAnswer::Crowded } else { NoAnswer::NotSent };
         full.then_some(why)
     }

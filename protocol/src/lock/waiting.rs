@@ -91,15 +91,14 @@ impl Lock {
     }
 
     /// Handles a push of `node`, if the use listens for changes or its lease is watched: its key has
-    /// changed, or may have. Returns false if it does neither.
+    /// changed, or may have. Returns false if there is neither a command nor another timeout.
     pub(crate) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) -> bool {
         self.doubt_absence(node);
         if let Some(listening) = self.heeds() {
             listening.key_changed(node, now);
             true
         } else if let Some(watching) = self.watches() {
-            watching.key_changed(node, now);
-            true
+            watching.key_changed(node, now)
         } else {
             false
         }

@@ -33,6 +33,9 @@ const CALM: Duration = Duration::from_secs(1);
 /// Time after which a node that did not answer a read is asked again.
 const READ_AGAIN: Duration = Duration::from_secs(1);
 
+/// The same if there was no room for the read, because so many leases read at once.
+const ROOM_AGAIN: Duration = Duration::from_millis(50);
+
 /// A lease's knowledge of its keys, by the nodes' last replies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watching {
@@ -147,19 +150,22 @@ impl Watching {
         }
     }
 
-    /// Handles a push of `node`: its key has changed, or may have.
-    pub(super) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) {
+    /// Handles a push of `node`: its key has changed, or may have. Returns true if there may be reads,
+    /// or another timeout.
+    pub(super) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) -> bool {
         if self.lacks.contains(node) {
             // The key of another attempt.
-            return;
+            return false;
         }
         self.unsure.insert(node);
         if self.asked.contains(node) {
             // The reply under way may be older than this change.
             self.overtaken.insert(node);
-        } else {
-            self.look_into_push(now);
+            return false;
         }
+        let before = self.later_at;
+        self.look_into_push(now);
+        !self.to_read.is_empty() || self.later_at != before
     }
 
     /// Reads on all nodes: at once, or later if many pushes came without a loss. A read under way
@@ -248,8 +254,10 @@ impl Watching {
             Ok(Reply::Integer(number)) => (number > 0, false),
             Err(_) => {
                 self.unsure.insert(node);
+                let is_crowded = outcome == Err(NoAnswer::Crowded);
+                let delay = if is_crowded { ROOM_AGAIN } else { READ_AGAIN };
                 let nodes = NodeMask::of(node).without(self.away);
-                return self.read_later(nodes, now.after(READ_AGAIN));
+                return self.read_later(nodes, now.after(delay));
             }
             Ok(_) => {
                 self.unsure.insert(node);

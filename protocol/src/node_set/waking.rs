@@ -10,7 +10,7 @@ use crate::time::BootInstant;
 
 impl NodeSet {
     /// Tells the use that waits for `resource`, and its leases that are watched, unless it is `by`
-    /// itself: the key on `node` has changed, or may have. Returns true if there is such a use.
+    /// itself: the key on `node` has changed, or may have. Returns true if one of them acts on it.
     pub(super) fn key_changed(
         &mut self,
         node: NodeIndex,
@@ -28,8 +28,8 @@ impl NodeSet {
         self.tell_of_change(uses, node, now)
     }
 
-    /// Tells `uses` that their keys on `node` have changed, or may have. Returns true if there is
-    /// any.
+    /// Tells `uses` that their keys on `node` have changed, or may have. Returns true if one of them
+    /// acts on it.
     fn tell_of_change(&mut self, uses: Vec<LockId>, node: NodeIndex, now: BootInstant) -> bool {
         let mut is_any = false;
         for lock in uses {

@@ -6,7 +6,7 @@ mod evidence;
 use core::time::Duration;
 
 use crate::command::{LockId, Op, Reply, ResourceId};
-use crate::link::{LinkConfig, PENDING_MAX};
+use crate::link::{LinkConfig, READS_MAX};
 use crate::lock::{LockConfig, LostReason, Votes};
 use crate::node_set::Event;
 use crate::testing::{
@@ -263,12 +263,12 @@ fn reads_leave_room_for_attempts() {
     let (mut world, _) = granted();
     answer_all(&mut world);
     world.pass(ms(499));
-    (0..PENDING_MAX / 8).for_each(|_| _ = world.acquire(lock_config(5), 2));
+    (0..READS_MAX).for_each(|_| _ = world.acquire(lock_config(5), 2));
     world.pass(ms(1));
     assert_eq!(reads(&world), 0);
     answer_all(&mut world);
     assert_eq!(reads(&world), 0, "the next reads come later");
-    world.pass(ms(1_000));
+    world.pass(ms(50));
     assert_eq!(reads(&world), 5);
 }
 
