@@ -13,8 +13,9 @@ pub struct Votes {
     /// they can push, and their connections have not ended since. Until the lease is watched, all
     /// nodes that have granted it.
     pub confirmed: usize,
-    /// Number of nodes that may have the key: the confirmed ones, and those of which nothing is
-    /// known.
+    /// Number of nodes that may have the key: all but those that are known to lack it. Besides the
+    /// confirmed ones these are nodes that have said that they have it and cannot push, and nodes of
+    /// which nothing is known.
     pub possible: usize,
     /// Number of nodes that are a majority.
     pub majority: usize,

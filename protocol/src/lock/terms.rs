@@ -141,7 +141,8 @@ pub struct Votes {
     /// the connection is the same, and pushes changes. A lease that is not watched yet was granted
     /// a moment ago, and every vote for it is confirmed.
     pub confirmed: NodeMask,
-    /// The confirmed nodes, and those of which nothing is known.
+    /// All nodes but those that are known to lack the key. Some of them may have said that they have
+    /// it, and do not push.
     pub possible: NodeMask,
 }
 
