@@ -102,11 +102,13 @@ impl Pipeline {
         if command.form == Form::Caching {
             let registers = match frame {
                 Frame::Ok => true,
-                Frame::Error(_) => false,
+                Frame::Error(text) => {
+                    // A server that refuses is not asked again; one that is busy is.
+                    self.is_tracked &= !is_refusal(text);
+                    false
+                }
                 _ => return Err(Malformed),
             };
-            // A server that refuses is not asked again.
-            self.is_tracked &= registers;
             command.form = if registers { Form::Registering } else { Form::Plain };
             return Ok(());
         }
@@ -173,6 +175,12 @@ impl Pipeline {
         self.awaited.clear();
         (self.preferred, self.is_tracked) = (Forms::ANYWHERE, false);
     }
+}
+
+/// Returns true if the error means that the server does not know the command, or does not permit it. Any
+/// other error may be over at the next one.
+fn is_refusal(error: &[u8]) -> bool {
+    error.starts_with(b"ERR") || error.starts_with(b"NOPERM")
 }
 
 /// Returns the reply to a look or a read, which may have registered the key.

@@ -61,6 +61,10 @@ fn release() -> Op {
     Op::Release { resource: RESOURCE, token: token(1) }
 }
 
+fn read() -> Op {
+    Op::Read { resource: RESOURCE, token: token(1) }
+}
+
 fn extend() -> Op {
     Op::Extend { resource: RESOURCE, token: token(1), ttl: Duration::from_secs(1), plain: false }
 }
@@ -276,7 +280,6 @@ fn what_nobody_asked_for_is_malformed() {
 
 #[test]
 fn a_read_compares_the_value_with_the_token() {
-    let read = Op::Read { resource: RESOURCE, token: token(1) };
     let mut bench = Bench::default();
     for (frame, has_token) in [
         (Frame::Text(&[1; 20]), 1),
@@ -285,14 +288,36 @@ fn a_read_compares_the_value_with_the_token() {
         (Frame::Nil, 0),
         (Frame::Error(b"WRONGTYPE Operation against a key"), 0),
     ] {
-        assert_eq!(bench.write(read), "GET");
+        assert_eq!(bench.write(read()), "GET");
         assert_eq!(bench.receive(frame), Ok(vec![Reply::Integer(has_token)]));
     }
     bench.pipeline.set_tracked(true);
-    assert_eq!(bench.write(read), "GET");
+    assert_eq!(bench.write(read()), "GET");
     assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
     assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![Reply::Registered(1)]));
     let mut bench = Bench::default();
-    bench.write(read);
+    bench.write(read());
     assert_eq!(bench.receive(Frame::Integer(1)), Err(Malformed));
+}
+
+#[test]
+fn only_a_refusal_ends_the_registration_of_keys() {
+    for (error, registers) in [
+        (Frame::Error(b"BUSY Redis is busy running a script."), true),
+        (Frame::Error(b"ERR unknown subcommand"), false),
+        (Frame::Error(b"NOPERM no permissions"), false),
+    ] {
+        let mut bench = Bench::default();
+        bench.pipeline.set_tracked(true);
+        bench.write(read());
+        assert_eq!(bench.receive(error), Ok(vec![]), "to `CLIENT CACHING`");
+        let replies = bench.receive(Frame::Text(&[1; 20]));
+        assert_eq!(replies, Ok(vec![Reply::Integer(1)]), "nothing is registered");
+        bench.write(read());
+        if registers {
+            assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+        }
+        let reply = if registers { Reply::Registered(1) } else { Reply::Integer(1) };
+        assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![reply]));
+    }
 }
