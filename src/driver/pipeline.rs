@@ -7,6 +7,9 @@
 //! to commands written in between are kept back until the final reply has come. So the machines see
 //! one reply to every command, in their order. To them a command that was written again is a slow
 //! one. That is safe: an owner-checked command may be executed at any time without harm.
+//!
+//! A look or read behind a command that is written again would be executed in front of it: it would
+//! not see the change, and the change would drop its registration. So it is written again, too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +40,8 @@ pub(super) struct Pipeline {
 struct Unanswered {
     op: Op,
     form: Form,
+    /// A look or read that must follow a command written again: its reply is outdated.
+    again: bool,
     /// The reply, kept back until every older command has its own.
     answer: Option<Answer>,
 }
@@ -70,16 +75,30 @@ impl Pipeline {
         encoder: &mut Encoder,
         outgoing: &mut BytesMut,
     ) {
-        let mut form = self.preferred.of(&op);
         let number = self.first + self.commands.len() as u64;
-        if matches!(op, Op::Look { .. } | Op::Read { .. }) && self.is_tracked {
+        let form = self.await_reply(number, &op);
+        encoder.encode(outgoing, &op, name, form);
+        self.commands.push_back(Unanswered { op, form, again: false, answer: None });
+    }
+
+    /// Notes that the command `number` is about to be written. Returns its form.
+    fn await_reply(&mut self, number: u64, op: &Op) -> Form {
+        let mut form = self.preferred.of(op);
+        if is_look(op) && self.is_tracked {
             form = Form::Caching;
             // The reply to `CLIENT CACHING` comes first.
             self.awaited.push_back(number);
         }
-        encoder.encode(outgoing, &op, name, form);
         self.awaited.push_back(number);
-        self.commands.push_back(Unanswered { op, form, answer: None });
+        form
+    }
+
+    /// Lets the looks and reads behind the command at `place`, which is written again, follow it.
+    fn follow(&mut self, place: usize) {
+        let resource = self.commands[place].op.resource();
+        let behind = self.commands.range_mut(place + 1..);
+        let looks = behind.filter(|it| is_look(&it.op) && it.op.resource() == resource);
+        looks.for_each(|it| it.again = true);
     }
 
     /// Handles the next reply of the connection. `last_error` is the node's previous error: a
@@ -98,25 +117,25 @@ impl Pipeline {
     ) -> Result<(), Malformed> {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
-        let command = &mut self.commands[place];
-        if command.form == Form::Caching {
-            let registers = match frame {
-                Frame::Ok => true,
-                Frame::Error(text) => {
-                    // A server that refuses is not asked again; one that is busy is.
-                    self.is_tracked &= !is_refusal(text);
-                    false
-                }
-                _ => return Err(Malformed),
-            };
-            command.form = if registers { Form::Registering } else { Form::Plain };
-            return Ok(());
+        if self.commands[place].form == Form::Caching {
+            return self.receive_caching(place, frame);
         }
+        let command = &mut self.commands[place];
         if let Some(instead) = command.form.instead(&command.op, frame) {
             self.preferred.correct(instead);
             command.form = instead;
             resp::encode(outgoing, &command.op, name(&command.op), instead);
             self.awaited.push_back(number);
+            if instead != Form::Get {
+                self.follow(place);
+            }
+            return Ok(());
+        }
+        if core::mem::take(&mut command.again) {
+            let op = command.op;
+            let form = self.await_reply(number, &op);
+            self.commands[place].form = form;
+            resp::encode(outgoing, &op, name(&op), form);
             return Ok(());
         }
         let (reply, error) = match (command.op, frame) {
@@ -161,6 +180,20 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Handles the reply to the `CLIENT CACHING` of the command at `place`.
+    fn receive_caching(&mut self, place: usize, frame: Frame<'_>) -> Result<(), Malformed> {
+        self.commands[place].form = match frame {
+            Frame::Ok => Form::Registering,
+            Frame::Error(text) => {
+                // A server that refuses is not asked again; one that is busy is.
+                self.is_tracked &= !is_refusal(text);
+                Form::Plain
+            }
+            _ => return Err(Malformed),
+        };
+        Ok(())
+    }
+
     /// Removes and returns the oldest command, if it has its reply.
     pub(super) fn take(&mut self) -> Option<(Op, Answer)> {
         let answer = self.commands.front_mut()?.answer.take()?;
@@ -175,6 +208,11 @@ impl Pipeline {
         self.awaited.clear();
         (self.preferred, self.is_tracked) = (Forms::ANYWHERE, false);
     }
+}
+
+/// Returns true if the command may register its key.
+fn is_look(op: &Op) -> bool {
+    matches!(op, Op::Look { .. } | Op::Read { .. })
 }
 
 /// Returns true if the error means that the server does not know the command, or does not permit it. Any
