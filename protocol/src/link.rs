@@ -33,8 +33,8 @@ const IN_FLIGHT_MAX: usize = 512;
 /// finds no room is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
 
-/// Reads of leases stop here, at half of what may be written: when all leases look at once, attempts
-/// and extensions are still written without waiting.
+/// Reads of leases stop here, at half of what may be written: when all leases look at once,
+/// attempts and extensions are still written without waiting.
 pub(crate) const READS_MAX: usize = PENDING_MAX / 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

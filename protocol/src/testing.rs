@@ -306,8 +306,8 @@ impl World {
         self.drain();
     }
 
-    /// Closes the connection from the other side; the extensions and SETs that it carried stay in the
-    /// node's receive queue.
+    /// Closes the connection from the other side; the extensions and SETs that it carried stay in
+    /// the node's receive queue.
     pub(super) fn close_late(&mut self, index: usize) {
         let it = &mut self.nodes[index];
         let carried = it.inbox.iter().map(|&(_, op)| op);

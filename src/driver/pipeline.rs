@@ -215,8 +215,8 @@ fn is_look(op: &Op) -> bool {
     matches!(op, Op::Look { .. } | Op::Read { .. })
 }
 
-/// Returns true if the error means that the server does not know the command, or does not permit it. Any
-/// other error may be over at the next one.
+/// Returns true if the error means that the server does not know the command, or does not permit
+/// it. Any other error may be over at the next one.
 fn is_refusal(error: &[u8]) -> bool {
     error.starts_with(b"ERR") || error.starts_with(b"NOPERM")
 }

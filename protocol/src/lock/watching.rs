@@ -91,9 +91,10 @@ impl Watching {
         }
     }
 
-    /// Records the nodes that do not push, as far as the client knows.
-    pub(crate) fn set_deaf(&mut self, deaf: NodeMask) {
-        self.deaf = self.deaf.union(deaf);
+    /// Records what the client knows of the nodes: those that do not push, and those without a
+    /// connection.
+    pub(crate) fn begin(&mut self, deaf: NodeMask, away: NodeMask) {
+        (self.deaf, self.away) = (deaf, away);
     }
 
     /// Records that `node` pushes.
@@ -150,8 +151,8 @@ impl Watching {
         }
     }
 
-    /// Handles a push of `node`: its key has changed, or may have. Returns true if there may be reads,
-    /// or another timeout.
+    /// Handles a push of `node`: its key has changed, or may have. Returns true if there may be
+    /// reads, or another timeout.
     pub(super) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) -> bool {
         if self.lacks.contains(node) {
             // The key of another attempt.

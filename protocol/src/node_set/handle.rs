@@ -31,8 +31,8 @@ impl NodeSet {
         self.advance(now);
         let is_current = self.links[node.get()].is_current(epoch);
         if is_current && self.links[node.get()].suspended_until().is_none() {
-            // Before the introduction: that of a replica ends the connection. Reports that come until
-            // it is answered lead to another introduction, and to doubts then.
+            // Before the introduction: that of a replica ends the connection. Reports that come
+            // until it is answered lead to another introduction, and to doubts then.
             self.doubt_all(node, now);
         }
         self.touch(node).handle_keys_lost(epoch, now);
@@ -42,8 +42,8 @@ impl NodeSet {
     }
 
     /// Handles the node's report, on the connection `epoch`, that the key of `resource` has changed
-    /// or may have. Returns true if there may be commands or another timeout: a use waits for that, or
-    /// a lease that is watched looks into it.
+    /// or may have. Returns true if there may be commands or another timeout: a use waits for that,
+    /// or a lease that is watched looks into it.
     pub fn handle_key_changed(
         &mut self,
         node: NodeIndex,

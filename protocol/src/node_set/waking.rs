@@ -153,9 +153,9 @@ impl NodeSet {
         }
         if is_watched {
             self.watched.insert(entry);
-            let deaf = self.deaf;
+            let (deaf, away) = (self.deaf, self.nodes.all().without(self.open));
             if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
-                watching.set_deaf(deaf);
+                watching.begin(deaf, away);
             }
         } else {
             self.watched.remove(&entry);

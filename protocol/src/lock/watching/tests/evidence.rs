@@ -22,8 +22,8 @@ fn a_read_in_front_of_a_repair_says_nothing_of_the_repaired_key() {
     assert_eq!(votes(&world, lock).possible.len(), 5);
 }
 
-/// A world of three nodes with a lease of the nodes 0 and 1. The SET to node 2 was on its way when its
-/// connection ended, the next connection's read has shown that the key is not there, and an
+/// A world of three nodes with a lease of the nodes 0 and 1. The SET to node 2 was on its way when
+/// its connection ended, the next connection's read has shown that the key is not there, and an
 /// extension as well.
 fn set_under_way() -> (World, LockId) {
     let mut world = World::warm(3);
@@ -99,8 +99,28 @@ fn a_node_without_a_connection_is_not_read_again_and_again() {
     assert_eq!(world.nodes[1].dialed, None);
     world.push(2);
     (0..5).filter(|&index| index != 1).for_each(|index| world.answer(index));
+    assert!(is_at_rest(&world, lock), "it is read when it is back");
+}
+
+#[test]
+fn a_node_that_was_away_when_the_watch_began_is_read_when_it_is_back() {
+    let (mut world, lock) = granted();
+    answer_all(&mut world);
+    world.close(4);
+    world.pass(ms(500));
+    answer_all(&mut world);
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(votes(&world, lock).confirmed, mask(&[0, 1, 2, 3]));
+    assert!(is_at_rest(&world, lock), "nobody is there to be read");
+    world.open(4);
+    answer_all(&mut world);
+    assert_eq!(votes(&world, lock).confirmed.len(), 5);
+}
+
+/// Returns true if no read of the lease is put off.
+fn is_at_rest(world: &World, lock: LockId) -> bool {
     let machine = world.client.locks().flatten().find(|it| it.id() == lock).expect("it is held");
-    assert!(machine.poll_watching_timeout().is_none(), "it is read when it is back");
+    machine.poll_watching_timeout().is_none()
 }
 
 #[test]
@@ -179,7 +199,11 @@ fn a_node_whose_last_word_is_yes_is_not_counted_by_an_older_no() {
         world.nodes[4].key = Some(token(1));
         world.answer(4);
         assert!(votes(&world, lock).confirmed.contains(node(4)));
-        if is_pushed { world.push(4) } else { world.close(4) }
+        if is_pushed {
+            world.push(4);
+        } else {
+            world.close(4);
+        }
         let Votes { confirmed, possible } = votes(&world, lock);
         assert!(!confirmed.contains(node(4)) && possible.contains(node(4)), "{is_pushed}");
     }
