@@ -103,7 +103,7 @@ fn measure<C: Client, F: Future<Output = C>>(
     servers.reset_statistics();
     let began = Instant::now();
     let (mut waiting, mut granted) = wait(&runtime, waiters, connect);
-    runtime.block_on(tokio::time::sleep(hold.saturating_sub(began.elapsed())));
+    runtime.block_on(async { tokio::time::sleep(hold.saturating_sub(began.elapsed())).await });
     let released = Instant::now();
     let got = runtime.block_on(async {
         let (release, got) = tokio::join!(holder.release(held), granted.recv());
