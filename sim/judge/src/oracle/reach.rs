@@ -191,9 +191,11 @@ impl Reach {
         }
     }
 
-    /// Returns true if `node` has answered since `client` last wrote to it.
+    /// Returns true if `node` has answered since `client` last wrote to it. An answer that arrives at
+    /// the instant of a write, as behind a stop of the process, is an older one.
     pub(super) fn has_answered(&self, client: ClientId, node: NodeId) -> bool {
-        self.answered_ns[client][node] >= self.written_ns[client][node]
+        let written_ns = self.written_ns[client][node];
+        self.answered_ns[client][node] > written_ns || written_ns == 0
     }
 
     /// Returns true if `client` awaits an answer of `node`.
