@@ -272,7 +272,9 @@ impl Reach {
     }
 
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
-        if let Some(connection) = self.connections[client].get_mut(node) {
+        // Nobody hears of the end of a connection that carries nothing.
+        let connection = self.connections[client].get_mut(node).filter(|it| !it.half_open);
+        if let Some(connection) = connection {
             connection.let_go_ns = connection.let_go_ns.min(at_ns);
             connection.lost_ns = at_ns.saturating_add(1);
         }

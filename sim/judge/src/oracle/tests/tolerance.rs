@@ -375,3 +375,14 @@ fn a_failover_at_the_very_beginning_has_to_be_dialled_too() {
     tale.writes(C1, 'A', OpKind::Set);
     assert!(!tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant).is_violated());
 }
+
+#[test]
+fn nobody_hears_of_the_end_of_a_half_open_connection() {
+    let demotes = |tale: &mut Tale| {
+        for at in ['A', 'B', 'C'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+            tale.tell(EventKind::NodeUp { node: node(at), incarnation: 1 });
+        }
+    };
+    assert!(!is_refused_behind_a_cut("silent", demotes));
+}
