@@ -1,4 +1,4 @@
-//! What it costs to wait for a lock that another client holds, and how soon it is handed over.
+//! Cost of a wait for a lock that another client holds, and delay of the hand-over.
 //!
 //! Commands are counted on all servers, from the moment at which the waiters begin to connect until
 //! the first of them has the lock: handshakes, introductions, looks and attempts. The holder's

@@ -1,4 +1,4 @@
-//! What a use does between two attempts.
+//! The time between two attempts of a use.
 
 use core::time::Duration;
 

@@ -1,7 +1,8 @@
-//! What wakes the uses that wait: pushes, changes by this client itself, connections.
+//! Wake-ups of the uses that wait: by pushes, changes by this client itself, connections.
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
+use crate::crowd::Crowd;
 use crate::lock::{Lock, Phase};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::retry::draw;
@@ -25,18 +26,6 @@ impl NodeSet {
         self.carry(head, now);
         self.route(now);
         true
-    }
-
-    /// Handles a change that this client itself has made to the key of `resource`. The node does
-    /// not push such a change, and forgets that the connection wants to hear of the next one.
-    pub(super) fn changed_by_ourselves(
-        &mut self,
-        node: NodeIndex,
-        resource: ResourceId,
-        by: Option<LockId>,
-        now: BootInstant,
-    ) {
-        self.key_changed(node, resource, by, now);
     }
 
     /// Tells the uses that wait if the connection to `node` has opened or ended.
@@ -109,14 +98,17 @@ impl NodeSet {
         }
         self.deaf = self.deaf.union(deaf.unwrap_or(NodeMask::EMPTY));
         let place = resource.0 as usize;
-        if self.slots[lock.slot as usize].in_line
-            && self.crowds.get(place).copied().unwrap_or_default() != crowd
-        {
+        if self.slots[lock.slot as usize].in_line && self.crowd_of(resource) != crowd {
             if self.crowds.len() <= place {
                 self.crowds.resize_with(place + 1, Default::default);
             }
             self.crowds[place] = crowd;
         }
+    }
+
+    /// Returns the contention for `resource`, as this client knows it.
+    pub(super) fn crowd_of(&self, resource: ResourceId) -> Crowd {
+        self.crowds.get(resource.0 as usize).copied().unwrap_or_default()
     }
 
     /// Remembers that this client gives up the lease of `lock`.
