@@ -80,8 +80,8 @@ impl Servers {
         }
     }
 
-    /// Number of commands that clients sent since [`Servers::clear`], handshakes included, without
-    /// those that scripts ran and without this program's own.
+    /// Number of commands that clients sent since [`Servers::reset_statistics`], handshakes included,
+    /// without those that scripts ran and without this program's own.
     pub(crate) fn commands(&mut self) -> u64 {
         self.0.iter_mut().map(Server::commands).sum()
     }

@@ -1,4 +1,4 @@
-//! What it costs to wait for a lock that another client holds, and how soon it is handed over.
+//! Cost of a wait for a lock that another client holds, and delay of the hand-over.
 //!
 //! Commands are counted on all servers, from the moment at which the waiters begin to connect until
 //! the first of them has the lock: handshakes, introductions, looks and attempts. The holder's
@@ -103,7 +103,7 @@ fn measure<C: Client, F: Future<Output = C>>(
     servers.reset_statistics();
     let began = Instant::now();
     let (mut waiting, mut granted) = wait(&runtime, waiters, connect);
-    runtime.block_on(tokio::time::sleep(hold.saturating_sub(began.elapsed())));
+    runtime.block_on(async { tokio::time::sleep(hold.saturating_sub(began.elapsed())).await });
     let released = Instant::now();
     let got = runtime.block_on(async {
         let (release, got) = tokio::join!(holder.release(held), granted.recv());

@@ -163,6 +163,7 @@ impl NodeSet {
         if slot == self.slots.len() {
             self.slots.push(Slot { generation: 0, lock: None, in_line: false, is_watched: false });
         }
+        let crowd = self.crowd_of(resource).remembered(now);
         let entry = &mut self.slots[slot];
         entry.generation += 1;
         let id = LockId { slot: slot as u32, generation: entry.generation };
@@ -172,8 +173,7 @@ impl NodeSet {
             entry.in_line = true;
             self.lines.join(resource, id);
         }
-        let crowd = self.crowds.get(resource.0 as usize).copied().unwrap_or_default();
-        lock.set_crowd(crowd.remembered(now));
+        lock.set_crowd(crowd);
         if !is_first && entry.in_line {
             lock.queue();
             self.timers.arm(id.slot, lock.poll_timeout(now));

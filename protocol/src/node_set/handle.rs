@@ -88,7 +88,9 @@ impl NodeSet {
             self.doubt_all(node, now);
         }
         if let Some((resource, by)) = changed {
-            self.changed_by_ourselves(node, resource, by, now);
+            // The node does not push a change by this connection itself, and forgets that the
+            // connection wants to hear of the next one.
+            self.key_changed(node, resource, by, now);
         }
     }
 

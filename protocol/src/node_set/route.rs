@@ -182,10 +182,10 @@ impl NodeSet {
     /// reason that the previous head gave to the uses behind it.
     fn advance_line(&mut self, mut head: Option<LockId>, why: AttemptError, now: BootInstant) {
         while let Some(lock) = head {
-            let machine = self.lock(lock).expect("who stands in line is there");
-            let crowd = self.crowds.get(machine.resource().0 as usize).copied();
+            let resource = self.lock(lock).expect("who stands in line is there").resource();
+            let crowd = self.crowd_of(resource);
             let machine = self.lock_mut(lock).expect("who stands in line is there");
-            machine.set_crowd(crowd.unwrap_or_default());
+            machine.set_crowd(crowd);
             machine.become_head(why, now);
             if machine.phase() == Phase::Due {
                 self.timers.arm(lock.slot, None);
@@ -194,7 +194,6 @@ impl NodeSet {
                 }
                 return;
             }
-            let resource = machine.resource();
             self.events.push_back(Event::GaveUp { lock, reason: why, taken_for: None });
             self.slots[lock.slot as usize].in_line = false;
             head = self.lines.leave(resource, lock);

@@ -1,8 +1,9 @@
-//! What wakes the uses that wait, and makes leases doubt their keys: pushes, changes by this client
-//! itself, connections.
+//! Wake-ups of uses: pushes, changes by this client itself and connections wake those that wait, and
+//! make leases doubt their keys.
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
+use crate::crowd::Crowd;
 use crate::lock::{Lock, Phase};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::retry::draw;
@@ -40,18 +41,6 @@ impl NodeSet {
             }
         }
         is_any
-    }
-
-    /// Handles a change that this client itself has made to the key of `resource`. The node does
-    /// not push such a change, and forgets that the connection wants to hear of the next one.
-    pub(super) fn changed_by_ourselves(
-        &mut self,
-        node: NodeIndex,
-        resource: ResourceId,
-        by: Option<LockId>,
-        now: BootInstant,
-    ) {
-        self.key_changed(node, resource, by, now);
     }
 
     /// Tells the uses that wait or are watched if the connection to `node` has opened or ended.
@@ -133,9 +122,7 @@ impl NodeSet {
         }
         self.deaf = self.deaf.union(deaf.unwrap_or(NodeMask::EMPTY));
         let place = resource.0 as usize;
-        if self.slots[lock.slot as usize].in_line
-            && self.crowds.get(place).copied().unwrap_or_default() != crowd
-        {
+        if self.slots[lock.slot as usize].in_line && self.crowd_of(resource) != crowd {
             if self.crowds.len() <= place {
                 self.crowds.resize_with(place + 1, Default::default);
             }
@@ -160,6 +147,11 @@ impl NodeSet {
         } else {
             self.watched.remove(&entry);
         }
+    }
+
+    /// Returns the contention for `resource`, as this client knows it.
+    pub(super) fn crowd_of(&self, resource: ResourceId) -> Crowd {
+        self.crowds.get(resource.0 as usize).copied().unwrap_or_default()
     }
 
     /// Remembers that this client gives up the lease of `lock`.

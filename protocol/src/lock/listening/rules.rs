@@ -1,4 +1,4 @@
-//! What makes a waiting use sleep, wake, look and attempt.
+//! Rules by which a waiting use sleeps, wakes, looks and attempts.
 
 use core::time::Duration;
 

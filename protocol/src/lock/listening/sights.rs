@@ -1,4 +1,4 @@
-//! What the looks of a waiting use have shown of the nodes' keys.
+//! State of the nodes' keys, as the looks of a waiting use have shown it.
 
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::time::BootInstant;

@@ -102,7 +102,7 @@ impl Chances {
     }
 }
 
-/// What a contest shows.
+/// Results of a contest.
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) grants: usize,

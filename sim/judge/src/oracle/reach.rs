@@ -191,9 +191,11 @@ impl Reach {
         }
     }
 
-    /// Returns true if `node` has answered since `client` last wrote to it.
+    /// Returns true if `node` has answered since `client` last wrote to it. An answer that arrives at
+    /// the instant of a write, as behind a stop of the process, is an older one.
     pub(super) fn has_answered(&self, client: ClientId, node: NodeId) -> bool {
-        self.answered_ns[client][node] >= self.written_ns[client][node]
+        let written_ns = self.written_ns[client][node];
+        self.answered_ns[client][node] > written_ns || written_ns == 0
     }
 
     /// Returns true if `client` awaits an answer of `node`.
@@ -270,7 +272,9 @@ impl Reach {
     }
 
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
-        if let Some(connection) = self.connections[client].get_mut(node) {
+        // Nobody hears of the end of a connection that carries nothing.
+        let connection = self.connections[client].get_mut(node).filter(|it| !it.half_open);
+        if let Some(connection) = connection {
             connection.let_go_ns = connection.let_go_ns.min(at_ns);
             connection.lost_ns = at_ns.saturating_add(1);
         }

@@ -154,3 +154,17 @@ impl<'de> Visitor<'de> for ExpectationVisitor {
         Ok(Expectation { verdict, blame, overlap_at_least, reason })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_properties_is_that_of_the_format() {
+        let unknown = serde_json::from_str::<Property>(r#""x""#).unwrap_err().to_string();
+        let names = Property::ALL.map(|it| format!("`{}`", it.name())).join(", ");
+        assert!(unknown.contains(&format!("expected one of {names} ")), "{unknown}");
+        let places: Vec<usize> = Property::ALL.into_iter().map(|it| it as usize).collect();
+        assert_eq!(places, (0..Property::ALL.len()).collect::<Vec<_>>(), "places of tables");
+    }
+}

@@ -1,4 +1,4 @@
-//! What servers remember of connections that listen, if clients do not speak bytes. A server that
+//! The servers' table of connections that listen, if clients do not speak bytes. A server that
 //! speaks bytes keeps this table itself.
 
 use lock_judge::ids::{ConnectionId, ServerId};

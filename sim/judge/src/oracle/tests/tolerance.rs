@@ -119,13 +119,26 @@ fn a_node_that_leaves_an_older_command_unanswered_is_not_good() {
     // If the nodes had answered the older commands, C1 could have asked them.
     let mut tale = Tale::new();
     tale.begins(C1).settles(C1, Settlement::Cancelled);
-    for (_, at) in older {
-        let command = tale.writes(C1, at, OpKind::Set);
-        tale.answers(command, C1, at, Answer::No);
-    }
+    let older = older.map(|(_, at)| (tale.writes(C1, at, OpKind::Set), at));
+    tale.at(1);
+    older.into_iter().for_each(|(command, at)| tale.answers(command, C1, at, Answer::No));
     tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
     tale.settles(C1_AGAIN, Settlement::TooFewNodes);
     assert!(tale.finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn an_answer_at_the_instant_of_a_write_is_that_of_an_older_command() {
+    let mut tale = Tale::new();
+    tale.begins(C1).settles(C1, Settlement::Cancelled);
+    for at in ['C', 'D', 'E'] {
+        let older = tale.writes(C1, at, OpKind::Set);
+        tale.writes(C1, at, OpKind::Release);
+        tale.answers(older, C1, at, Answer::No);
+    }
+    tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
+    tale.settles(C1_AGAIN, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
 }
 
 #[test]
@@ -361,4 +374,15 @@ fn a_failover_at_the_very_beginning_has_to_be_dialled_too() {
     tale.at(0).begins(C1).tell(EventKind::FailedOver { node: node('A'), host: new });
     tale.writes(C1, 'A', OpKind::Set);
     assert!(!tale.settles(C1, Settlement::TooFewNodes).finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn nobody_hears_of_the_end_of_a_half_open_connection() {
+    let demotes = |tale: &mut Tale| {
+        for at in ['A', 'B', 'C'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+            tale.tell(EventKind::NodeUp { node: node(at), incarnation: 1 });
+        }
+    };
+    assert!(!is_refused_behind_a_cut("silent", demotes));
 }
