@@ -342,7 +342,7 @@ const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 /// Longest name of a canary, in bytes: every introduction carries it.
 const CANARY_KEY_BYTES_MAX: usize = 4_096;
-const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
+pub(crate) const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
 /// Time for which an introduction is valid, unless every vote is verified.
 const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);
 /// Default for [`Builder::extensions_max`].

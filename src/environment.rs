@@ -2,7 +2,8 @@
 //! entropy.
 //!
 //! Unstable: it exists so that simulators can run the client, and changes with their needs, outside
-//! semver. Applications have no use for it; [`TokioEnvironment`] is the default.
+//! semver. Applications have no use for it; [`TokioEnvironment`] is the default. For tests of
+//! applications there is the module `testing` (feature `testing`), which is within semver.
 
 mod on_tokio;
 

@@ -182,6 +182,13 @@ impl Lease {
         })
     }
 
+    /// Ends the lease, as its loss for `reason` would, and releases its keys: another client can
+    /// acquire the lock. Does nothing if the lease is over. For tests; with the feature `testing`.
+    #[cfg(feature = "testing")]
+    pub fn lose(&self, reason: LostReason) {
+        self.driver().lose(self.lock, reason);
+    }
+
     /// Keeps the keys until they expire, without releasing them. For work that must not be repeated
     /// before that time, whether it succeeded or not.
     ///

@@ -83,6 +83,7 @@
 //! | --- | --- |
 //! | `tls` | `rediss://`, by rustls. No option turns verification off. |
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
+//! | `testing` | the module `testing`: nodes in memory, for unit tests of code that locks |
 //!
 //! None is on by default. Every build logs its activity to `tracing` under the target
 //! `redlock_client`, never with a token, a user, a password or the query of a URL. The module
@@ -94,6 +95,13 @@
 //! | `info` | the end of each of these problems |
 //! | `debug` | attempts, leases, extensions, releases |
 //! | `trace` | commands and their replies |
+//!
+//! # Testing
+//!
+//! With the feature `testing`, code that locks is tested without servers and without waiting: the
+//! module `testing` has nodes in memory that stop, hang and forget by a method call, on a clock
+//! that the test pauses. [`Lease`] has a method `lose`, and errors can be made. The module's
+//! documentation is the chapter on testing; it is also `docs/testing.md`.
 //!
 //! # Runtime
 //!
@@ -141,6 +149,8 @@ mod restart_guard;
 pub mod scripts;
 mod settings;
 mod stream;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 mod votes;

@@ -3,6 +3,8 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+#[cfg(feature = "testing")]
+use redlock_protocol::LockId;
 use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask};
 
 use super::{Driver, State, Waiter};
@@ -80,6 +82,18 @@ impl Driver {
                 self.tell_failed(state, lock, AcquireErrorKind::Closed, now);
                 self.tell_lost(state, lock, LostReason::Closed, now);
                 state.uses.close(lock, &mut state.wakes);
+                state.machine.release(lock, now);
+            }
+        });
+    }
+
+    /// Ends the lease of `lock` if it is alive, as its loss for `reason` would, and releases it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn lose(&self, lock: LockId, reason: LostReason) {
+        self.turn(|state, now| {
+            if state.uses.alive(lock).is_some() {
+                self.tell_lost(state, lock, reason, now);
+                state.uses.end_lease(lock, reason, &mut state.wakes);
                 state.machine.release(lock, now);
             }
         });

@@ -186,17 +186,21 @@ impl Uses {
     pub(super) fn close(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         match entry.stage {
-            Stage::Held => {
-                entry.lost.get_or_insert(LostReason::Closed);
-                entry.stage = Stage::Releasing;
-                wakes.extend(core::mem::take(&mut entry.watchers).into_values());
-            }
+            Stage::Held => self.end_lease(lock, LostReason::Closed, wakes),
             Stage::Trying | Stage::Decided => {
                 entry.stage = Stage::GaveUp(AcquireErrorKind::Closed);
                 wakes.extend(entry.waiter.take());
             }
             _ => {}
         }
+    }
+
+    /// Ends a held lease, whose release is to begin. A lease that was lost keeps its reason.
+    pub(super) fn end_lease(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
+        let entry = self.of(lock);
+        entry.lost.get_or_insert(reason);
+        entry.stage = Stage::Releasing;
+        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
     }
 
     pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {

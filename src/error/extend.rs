@@ -49,15 +49,19 @@ impl From<OptionError> for ExtendError {
 }
 
 impl ExtendError {
+    pub(crate) fn plain(kind: ExtendErrorKind) -> Self {
+        Self { kind, refused: None }
+    }
+
     pub(crate) fn lost(reason: LostReason) -> Self {
-        Self { kind: ExtendErrorKind::Lost(reason), refused: None }
+        Self::plain(ExtendErrorKind::Lost(reason))
     }
 
     pub(crate) fn new(reason: protocol::ExtendError, ttl: core::time::Duration) -> Self {
         use protocol::ExtendError as Reason;
         match reason {
             Reason::TooLong => OptionError::Ttl { ttl, why: TtlError::BeyondFleet }.into(),
-            _ => Self { kind: reason.into(), refused: None },
+            _ => Self::plain(reason.into()),
         }
     }
 }
