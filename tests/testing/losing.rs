@@ -75,7 +75,7 @@ fn errors_are_made_of_their_parts() {
     );
     let error = error.with_retry_after(SECOND).with_answers(2, vec![answer.clone()]);
     assert_eq!((error.attempts(), error.retry_after()), (2, Some(SECOND)));
-    assert_eq!(error.nodes(), [answer.clone()]);
+    assert_eq!(error.nodes(), std::slice::from_ref(&answer));
     assert_eq!(ExtendError::of(ExtendErrorKind::TooMany).kind(), ExtendErrorKind::TooMany);
     assert_eq!(Closed::of(vec![answer.clone()]).left(), [answer]);
     assert!(Closed::of(Vec::new()).is_complete());
