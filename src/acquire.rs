@@ -244,6 +244,7 @@ impl<'a> Acquire<'a> {
             extensions_max: settings.extensions_max,
             keep_alive: self.keep_alive.map(|it| it.at_most),
             plain_extensions: true,
+            watched: true,
         }
     }
 

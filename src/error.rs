@@ -9,5 +9,5 @@ mod node;
 pub use self::acquire::{AcquireError, AcquireErrorKind, WithError};
 pub use self::build::{BuildError, EndpointError, OptionError, TtlError};
 pub use self::extend::{ExtendError, ExtendErrorKind};
-pub use self::lease::{Closed, LostReason, Released};
+pub use self::lease::{CheckError, Closed, LostReason, Released};
 pub use self::node::{NodeAnswer, NodeVerdict};

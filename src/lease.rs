@@ -12,7 +12,8 @@ use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as Owne
 use crate::client::Redlock;
 use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
-use crate::error::{ExtendError, LostReason, Released};
+use crate::error::{CheckError, ExtendError, LostReason, Released};
+use crate::votes::Votes;
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -71,9 +72,33 @@ impl Lease {
         self.driver().check(self.lock, need)
     }
 
-    /// Returns a future that is ready when the lease is over. It needs no network. While this
-    /// process runs, it is ready before any key of a counted vote can expire; after a pause, at the
-    /// next poll.
+    /// Returns the number of nodes that have the key of this lease, and that may have it.
+    #[must_use]
+    pub fn votes(&self) -> Votes {
+        self.driver().votes(self.lock)
+    }
+
+    /// As [`Lease::check`], and checks that a majority of the nodes is known to have the key:
+    /// nothing that this client has heard of casts doubt on the lease. It asks nobody.
+    ///
+    /// Use it for effects that are better left undone when the lease is in doubt. While connections
+    /// are lost it fails, although the lease is alive as a rule; and it always fails once the lease
+    /// is watched if a majority of the servers cannot push (see [`Votes`]).
+    ///
+    /// # Errors
+    ///
+    /// The reason why the lease is over, has too little time left, or is in doubt.
+    pub fn check_confirmed(&self, need: Duration) -> Result<(), CheckError> {
+        self.driver().check_confirmed(self.lock, need)
+    }
+
+    /// Returns a future that is ready when the lease is over.
+    ///
+    /// - Its end by time needs no network. While this process runs, the future is ready before any
+    ///   key of a counted vote can expire; after a pause, at the next poll.
+    /// - Its loss is heard from the nodes: when so many of them have lost the key that another
+    ///   client can get a majority, the future is ready about a round trip after they have noticed.
+    ///   Nodes that are silent, or do not push, are no reason to give up a lease.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {

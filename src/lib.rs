@@ -45,6 +45,7 @@
 //! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide retry after random delays, so one of them soon gets the lock. | L1 `split-vote`, L2 `lock-step` |
 //! | An acquisition that waits for another client sends nothing until a server tells it that the lock has changed, or the lock expires. What servers tell is a hint: if none comes, the acquisition asks again after [`RetryDelay::silence`], and no grant depends on it. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
+//! | A lease that is held for longer than 50 ms and a twentieth of its TTL hears from the nodes when keys of it are gone, and ends as soon as so many are known to be gone that another client can get a majority ([`Lease::lost`]). Nodes that are silent end no lease. | `lost-keys-are-heard` |
 //! | After a holder has crashed, its lock can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
 //! The client assumes that
@@ -64,6 +65,7 @@
 //! | no promise | shown by |
 //! | --- | --- |
 //! | That only one process is *at work*. A process can be paused after its last check of the lease, and continue when another process has the lock. Every lock that expires by itself has this gap, even a perfect lock service. | K1 `pause-after-the-check`, K10 `ideal-lease-service` |
+//! | That a holder hears at once that it has lost its keys. A node notices an expiry up to 0.1 s late, and the news takes a round trip; another client may have the lock by then. A node that does not push, or cannot be reached, tells nothing, and a key that may be on a node that is out of reach counts as there. | K2 `node-clock-jump`, D13 `eviction` |
 //! | That no write arrives late. A write sent under the lease may be applied after the lease has ended. | K7 `delayed-write` |
 //! | A fencing token. [`Lease::owner`] has no order, and counters on the nodes are no sound source of one. | F4 `counter-on-one-redis`, F5 `counter-on-every-node` |
 //! | Noticing a pause in which no clock of the process advances: a virtual machine that was frozen or restored. | C8 `suspend-defeats-step-3` |
@@ -141,13 +143,14 @@ mod settings;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+mod votes;
 
 pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use deadline::Deadline;
 pub use error::{
-    AcquireError, AcquireErrorKind, BuildError, Closed, EndpointError, ExtendError,
+    AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,
     ExtendErrorKind, LostReason, NodeAnswer, NodeVerdict, OptionError, Released, TtlError,
     WithError,
 };
@@ -158,3 +161,4 @@ pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
 pub use restart_guard::RestartGuard;
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};
+pub use votes::Votes;

@@ -196,6 +196,8 @@ pub enum Operation {
     Introduce,
     /// Asks for the remaining time to live of a blocking key, and to be told of its next change.
     Look,
+    /// Asks whether the key of a lease is still the owner's, and to be told of its next change.
+    Read,
     /// Deletes a key if the key is the owner's.
     Release,
     /// Sets a key if there is none: requests a vote.

@@ -120,4 +120,5 @@ pub(super) enum Meaning {
     Release,
     TimeLeft,
     Look,
+    Read,
 }

@@ -19,6 +19,11 @@ pub struct LockId {
     pub(crate) generation: u32,
 }
 
+impl LockId {
+    /// The first id in their order.
+    pub(crate) const FIRST: Self = Self { slot: 0, generation: 0 };
+}
+
 /// Names one command for the life of a [`NodeSet`](super::NodeSet).
 ///
 /// Answers are matched by this id, so that a late answer to an earlier attempt can never count for
@@ -59,6 +64,14 @@ pub enum Op {
         /// Token of the last attempt that the key blocked.
         token: Token,
     },
+    /// `GET key`, which registers the connection for a push at the key's next change, where the node
+    /// pushes.
+    Read {
+        /// The key.
+        resource: ResourceId,
+        /// Value to compare with: the reply is 1 if the key holds it, otherwise 0.
+        token: Token,
+    },
     /// Deletes the key if it still holds the token (the specification's release script).
     Release {
         /// The key.
@@ -91,6 +104,7 @@ impl Op {
         match *self {
             Self::Extend { resource, .. }
             | Self::Look { resource, .. }
+            | Self::Read { resource, .. }
             | Self::Release { resource, .. }
             | Self::Set { resource, .. }
             | Self::TimeLeft { resource, .. } => Some(resource),
@@ -103,7 +117,9 @@ impl Op {
         match self {
             Self::Extend { .. } | Self::Release { .. } => matches!(reply, Reply::Integer(1..)),
             Self::Set { .. } => reply == Reply::Ok,
-            Self::Introduce | Self::Look { .. } | Self::TimeLeft { .. } => false,
+            Self::Introduce | Self::Look { .. } | Self::Read { .. } | Self::TimeLeft { .. } => {
+                false
+            }
         }
     }
 
@@ -113,6 +129,7 @@ impl Op {
         match *self {
             Self::Extend { token, .. }
             | Self::Look { token, .. }
+            | Self::Read { token, .. }
             | Self::Release { token, .. }
             | Self::Set { token, .. }
             | Self::TimeLeft { token, .. } => Some(token),
@@ -155,7 +172,8 @@ pub enum Reply {
     NotServing,
     /// `+OK`.
     Ok,
-    /// The integer reply to an [`Op::Look`] of a node that will push the key's next change.
+    /// The integer reply to an [`Op::Look`] or [`Op::Read`] of a node that will push the key's next
+    /// change.
     Registered(i64),
 }
 

@@ -38,7 +38,7 @@ pub use holder::Holder;
 pub use link::{GivenUp, LinkConfig};
 pub use lock::{
     AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,
-    ReleaseOutcome,
+    ReleaseOutcome, Votes,
 };
 pub use node_set::{Command, Event, NodeSet};
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};

@@ -33,6 +33,10 @@ const IN_FLIGHT_MAX: usize = 512;
 /// finds no room is owed.
 pub(crate) const PENDING_MAX: usize = 8_192;
 
+/// Reads of leases stop here, at half of what may be written: when all leases look at once,
+/// attempts and extensions are still written without waiting.
+pub(crate) const READS_MAX: usize = PENDING_MAX / 32;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not needed so far.
@@ -163,9 +167,10 @@ impl Link {
             Op::Extend { .. }
             | Op::Introduce
             | Op::Look { .. }
+            | Op::Read { .. }
             | Op::Set { .. }
             | Op::TimeLeft { .. } => {
-                if let Some(why) = self.refuses_new_work(now) {
+                if let Some(why) = self.refuses_new_work(op, now) {
                     notes.push_back(CommandOutcome { node, id, outcome: Err(why) });
                     return false;
                 }
@@ -234,7 +239,11 @@ impl Link {
             Op::Release { resource, token } => {
                 self.released(&answered, resource, token, reply, now)
             }
-            Op::Extend { .. } | Op::Look { .. } | Op::Set { .. } | Op::TimeLeft { .. } => {}
+            Op::Extend { .. }
+            | Op::Look { .. }
+            | Op::Read { .. }
+            | Op::Set { .. }
+            | Op::TimeLeft { .. } => {}
         }
         if answered.op != Op::Introduce && answered.id.lock.is_some() && !answered.overdue {
             let is_vote = reply == Reply::Ok;
@@ -312,14 +321,15 @@ impl Link {
         Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
     }
 
-    /// Returns why the link takes no new SET, extension or query; `None` if it takes one. A node
+    /// Returns why the link does not take the SET, extension or query `op`; `None` if it does. A node
     /// that owes an answer beyond the node timeout gets no more of them until it answers or is
     /// reset: they would only queue up behind the command on which the node is stuck.
-    fn refuses_new_work(&self, now: BootInstant) -> Option<NoAnswer> {
+    fn refuses_new_work(&self, op: Op, now: BootInstant) -> Option<NoAnswer> {
         if self.is_down() || self.is_stuck(now) {
             return Some(NoAnswer::NotSent);
         }
-        let full = self.pipeline.len() >= PENDING_MAX / 2;
+        let most = if matches!(op, Op::Read { .. }) { READS_MAX } else { PENDING_MAX / 2 };
+        let full = self.pipeline.len() >= most;
         let why = if self.is_open() { NoAnswer::Crowded } else { NoAnswer::NotSent };
         full.then_some(why)
     }

@@ -11,19 +11,21 @@ mod renewal;
 mod terms;
 mod time_left;
 mod waiting;
+mod watching;
 
 use core::time::Duration;
 
 use self::attempt::Vote;
 pub use self::ballot::{Ballot, NodeVerdict};
 use self::extension::Extension;
-pub(crate) use self::listening::Listening;
+use self::listening::Listening;
 use self::refusal::BlockingKeys;
 use self::renewal::Renewal;
 pub use self::terms::{
-    AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome,
+    AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome, Votes,
 };
 use self::time_left::TimeLeft;
+use self::watching::Watching;
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::crowd::Crowd;
 use super::quorum::{MAX_NODES, NodeIndex, NodeMask};
@@ -87,6 +89,7 @@ pub(crate) struct Lock {
     key_ttl: Duration,
     extension: Extension,
     renewal: Renewal,
+    watching: Watching,
     /// The nodes' verdicts on the current attempt.
     ballot: Ballot,
     blocking_keys: BlockingKeys,
@@ -124,6 +127,7 @@ impl Lock {
             key_ttl: config.ttl,
             extension: Extension::NONE,
             renewal: Renewal::default(),
+            watching: Watching::none(config.nodes),
             ballot: Ballot::default(),
             blocking_keys: BlockingKeys::NOTHING,
             time_left: TimeLeft::UNKNOWN,
@@ -186,25 +190,6 @@ impl Lock {
         self.phase = if late { Phase::Ended } else { Phase::Due };
     }
 
-    /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
-    pub(crate) fn put_off(&mut self, until: BootInstant) {
-        assert_eq!(self.phase, Phase::Due, "only a first attempt is put off");
-        let until = match self.config.limit {
-            Limit::Until(end) => until.min(end),
-            Limit::Attempts(_) | Limit::WhileSplit(_) => until,
-        };
-        self.phase = Phase::Waiting { until };
-    }
-
-    /// Makes the first attempt due if it was waiting for connections; returns true if it was.
-    pub(crate) fn connections_ready(&mut self) -> bool {
-        let waits = self.failures == 0 && matches!(self.phase, Phase::Waiting { .. });
-        if waits {
-            self.phase = Phase::Due;
-        }
-        waits
-    }
-
     /// Returns true if the next use in the queue need not wait for this one any more.
     pub(crate) fn unblocks_line(&self) -> bool {
         match self.phase {
@@ -253,13 +238,18 @@ impl Lock {
         if self.is_look(node, id) {
             return self.handle_look(node, outcome, now);
         }
-        if outcome == Err(NoAnswer::Crowded) {
+        if self.is_read(node, id) {
+            return self.handle_read(node, outcome, now);
+        }
+        let is_of_round = self.is_of_round(node, id.serial);
+        let is_set = id.serial == self.set_serial(node) && self.votes[node.get()] == Vote::Pending;
+        if outcome == Err(NoAnswer::Crowded) && (is_of_round || is_set) {
             self.crowded.insert(node);
         }
-        if self.is_of_round(node, id.serial) {
+        if is_of_round {
             return self.handle_extension(node, outcome, now);
         }
-        if id.serial != self.set_serial(node) || self.votes[node.get()] != Vote::Pending {
+        if !is_set {
             return None;
         }
         // INFO may have shown after T1 that the node is young: it may have forgotten a lease that
@@ -304,7 +294,10 @@ impl Lock {
             Phase::Held { lost: None } if self.lost_at() <= now => {
                 return Some(self.lose(self.why_over()));
             }
-            Phase::Held { lost: None } => return self.renew(now),
+            Phase::Held { lost: None } => {
+                self.handle_watching_timeout(now);
+                return self.renew(now);
+            }
             _ => {}
         }
         None
@@ -329,6 +322,7 @@ impl Lock {
         }
         self.phase = Phase::Held { lost: None };
         self.start_keeping(now);
+        self.start_watching(now);
         Ok(Grant { deadline: self.deadline, token: self.fresh.token })
     }
 
@@ -354,7 +348,7 @@ impl Lock {
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }
         let Some(node) = self.to_release.pop() else {
-            return self.ask_time_left().or_else(|| self.poll_look());
+            return self.ask_time_left().or_else(|| self.poll_look()).or_else(|| self.poll_read());
         };
         let unanswered = matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown);
         let after = unanswered.then(|| self.command(self.set_serial(node)));
@@ -374,8 +368,8 @@ impl Lock {
             },
             Phase::Decided => Some(self.deadline.before(self.config.min_validity)),
             Phase::Held { lost: None } => {
-                let lost_at = self.lost_at();
-                Some(self.renewal.next().map_or(lost_at, |next| next.min(lost_at)))
+                let others = [self.renewal.next(), self.poll_watching_timeout()];
+                others.into_iter().flatten().chain([self.lost_at()]).min()
             }
             _ => None,
         }

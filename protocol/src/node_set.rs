@@ -52,6 +52,8 @@ pub struct NodeSet {
     lines: Lines,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
+    /// Leases that are watched, by their resource.
+    watched: BTreeSet<(ResourceId, LockId)>,
     /// Uses that wait for a change of their lock.
     listeners: BTreeSet<LockId>,
     /// Contention for each resource.
@@ -75,6 +77,8 @@ struct Slot {
     lock: Option<Lock>,
     /// The lock is in the queue of its resource.
     in_line: bool,
+    /// The lock is a lease that is watched.
+    is_watched: bool,
 }
 
 impl NodeSet {
@@ -94,6 +98,7 @@ impl NodeSet {
             timers: Timers::default(),
             lines: Lines::default(),
             connecting: Vec::new(),
+            watched: BTreeSet::new(),
             listeners: BTreeSet::new(),
             crowds: Vec::new(),
             jitter: 0,
@@ -125,6 +130,7 @@ impl NodeSet {
         self.timers.clear();
         self.lines.clear();
         self.connecting.clear();
+        self.watched.clear();
         self.listeners.clear();
         self.crowds.clear();
         (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
@@ -155,7 +161,7 @@ impl NodeSet {
         assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
         let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot as usize);
         if slot == self.slots.len() {
-            self.slots.push(Slot { generation: 0, lock: None, in_line: false });
+            self.slots.push(Slot { generation: 0, lock: None, in_line: false, is_watched: false });
         }
         let crowd = self.crowd_of(resource).remembered(now);
         let entry = &mut self.slots[slot];
@@ -312,6 +318,8 @@ impl NodeSet {
 mod connecting_tests;
 #[cfg(test)]
 mod crowd_tests;
+#[cfg(test)]
+mod doubt_tests;
 #[cfg(test)]
 mod memory_tests;
 #[cfg(test)]

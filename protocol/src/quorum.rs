@@ -82,6 +82,12 @@ impl NodeMask {
     /// The empty set.
     pub const EMPTY: Self = Self(0);
 
+    /// Returns the set of `node` alone.
+    #[must_use]
+    pub const fn of(node: NodeIndex) -> Self {
+        Self(1 << node.0)
+    }
+
     /// Returns the set as bits; the first node is the lowest bit.
     #[must_use]
     pub const fn bits(self) -> u16 {

@@ -75,6 +75,7 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
         extensions_max: 4,
         keep_alive: None,
         plain_extensions: false,
+        watched: false,
         nodes: NodeCount::new(nodes).expect("one to nine"),
         ttl: TTL,
         drift: Drift::default(),
@@ -305,19 +306,24 @@ impl World {
         self.drain();
     }
 
-    /// Closes the connection from the other side; the extensions that it carried stay in the node's
-    /// receive queue.
+    /// Closes the connection from the other side; the extensions and SETs that it carried stay in
+    /// the node's receive queue.
     pub(super) fn close_late(&mut self, index: usize) {
         let it = &mut self.nodes[index];
         let carried = it.inbox.iter().map(|&(_, op)| op);
-        it.limbo.extend(carried.filter(|op| matches!(op, Op::Extend { .. })));
+        it.limbo.extend(carried.filter(|op| matches!(op, Op::Extend { .. } | Op::Set { .. })));
         self.close(index);
     }
 
-    /// Lets the node execute the commands that a lost connection has left in its receive queue.
+    /// Lets the node execute the commands that a lost connection has left in its receive queue. To
+    /// the present connection their changes are another connection's.
     pub(super) fn execute_late(&mut self, index: usize) {
         for op in core::mem::take(&mut self.nodes[index].limbo) {
-            self.nodes[index].execute(op, self.now);
+            let registered = self.nodes[index].registered;
+            let reply = self.nodes[index].execute(op, self.now);
+            if registered && op.has_changed_key(reply) {
+                self.push(index);
+            }
         }
     }
 
@@ -391,10 +397,9 @@ impl FakeNode {
         if now > self.expires {
             self.key = None;
         }
-        let before = self.key;
         let reply = self.reply(op, now);
         // The client's own changes are not pushed, and drop the registration.
-        self.registered &= before == self.key;
+        self.registered &= !op.has_changed_key(reply);
         reply
     }
 
@@ -417,6 +422,11 @@ impl FakeNode {
                 Reply::Registered(self.left_ms(now))
             }
             Op::Look { .. } | Op::TimeLeft { .. } => Reply::Integer(self.left_ms(now)),
+            Op::Read { token, .. } => {
+                let has_key = i64::from(self.key == Some(token));
+                self.registered = self.pushes;
+                if self.pushes { Reply::Registered(has_key) } else { Reply::Integer(has_key) }
+            }
             Op::Set { token, ttl, .. } => match self.key {
                 Some(holder) => Reply::Held(Holder::of(holder.as_bytes())),
                 None => {

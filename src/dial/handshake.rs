@@ -1,7 +1,8 @@
 //! Handshake: commands sent on every new connection before the machines may use it.
 //!
 //! All of them go out in one burst. Servers and proxies that lack a command answer it with an
-//! error. Only two errors matter: those of authentication and of the database.
+//! error. Only three errors matter: those of authentication and of the database, and that the
+//! server is too busy to say whether it pushes.
 
 use std::io;
 
@@ -109,10 +110,13 @@ async fn exchange(
         Said::Other => (None, None),
     };
     let selection = if database == 0 { None } else { read_error(stream, decoder).await? };
-    for (place, _) in courtesies.iter().enumerate() {
-        let refused = read_error(stream, decoder).await?.is_some();
-        *is_tracked &= !refused || place + 1 < courtesies.len();
+    let mut last = None;
+    for _ in courtesies {
+        last = read_error(stream, decoder).await?;
     }
+    *is_tracked &= last.is_none();
+    // A connection that was opened while a script ran would push nothing for all its life.
+    let busy = last.filter(|text| text.starts_with(b"BUSY"));
     if version.is_some_and(crashes_when_tracking) {
         *is_tracked = false;
         let mut outgoing = BytesMut::new();
@@ -125,7 +129,7 @@ async fn exchange(
         (Some(text), _) if is_about_credentials(&text) => Some(Refusal::Final(text)),
         (Some(_), Some(text)) if endpoint.credentials().is_none() => Some(Refusal::Final(text)),
         (Some(text), _) => Some(Refusal::Hello(text)),
-        (None, selection) => selection.map(Refusal::Final),
+        (None, selection) => selection.or(busy).map(Refusal::Final),
     })
 }
 

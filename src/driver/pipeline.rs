@@ -7,6 +7,9 @@
 //! to commands written in between are kept back until the final reply has come. So the machines see
 //! one reply to every command, in their order. To them a command that was written again is a slow
 //! one. That is safe: an owner-checked command may be executed at any time without harm.
+//!
+//! A look or read behind a command that is written again would be executed in front of it: it would
+//! not see the change, and the change would drop its registration. So it is written again, too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +40,8 @@ pub(super) struct Pipeline {
 struct Unanswered {
     op: Op,
     form: Form,
+    /// A look or read that must follow a command written again: its reply is outdated.
+    again: bool,
     /// The reply, kept back until every older command has its own.
     answer: Option<Answer>,
 }
@@ -70,16 +75,30 @@ impl Pipeline {
         encoder: &mut Encoder,
         outgoing: &mut BytesMut,
     ) {
-        let mut form = self.preferred.of(&op);
         let number = self.first + self.commands.len() as u64;
-        if matches!(op, Op::Look { .. }) && self.is_tracked {
+        let form = self.await_reply(number, &op);
+        encoder.encode(outgoing, &op, name, form);
+        self.commands.push_back(Unanswered { op, form, again: false, answer: None });
+    }
+
+    /// Notes that the command `number` is about to be written. Returns its form.
+    fn await_reply(&mut self, number: u64, op: &Op) -> Form {
+        let mut form = self.preferred.of(op);
+        if is_look(op) && self.is_tracked {
             form = Form::Caching;
             // The reply to `CLIENT CACHING` comes first.
             self.awaited.push_back(number);
         }
-        encoder.encode(outgoing, &op, name, form);
         self.awaited.push_back(number);
-        self.commands.push_back(Unanswered { op, form, answer: None });
+        form
+    }
+
+    /// Lets the looks and reads behind the command at `place`, which is written again, follow it.
+    fn follow(&mut self, place: usize) {
+        let resource = self.commands[place].op.resource();
+        let behind = self.commands.range_mut(place + 1..);
+        let looks = behind.filter(|it| is_look(&it.op) && it.op.resource() == resource);
+        looks.for_each(|it| it.again = true);
     }
 
     /// Handles the next reply of the connection. `last_error` is the node's previous error: a
@@ -98,23 +117,25 @@ impl Pipeline {
     ) -> Result<(), Malformed> {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
-        let command = &mut self.commands[place];
-        if command.form == Form::Caching {
-            let registers = match frame {
-                Frame::Ok => true,
-                Frame::Error(_) => false,
-                _ => return Err(Malformed),
-            };
-            // A server that refuses is not asked again.
-            self.is_tracked &= registers;
-            command.form = if registers { Form::Registering } else { Form::Plain };
-            return Ok(());
+        if self.commands[place].form == Form::Caching {
+            return self.receive_caching(place, frame);
         }
+        let command = &mut self.commands[place];
         if let Some(instead) = command.form.instead(&command.op, frame) {
             self.preferred.correct(instead);
             command.form = instead;
             resp::encode(outgoing, &command.op, name(&command.op), instead);
             self.awaited.push_back(number);
+            if instead != Form::Get {
+                self.follow(place);
+            }
+            return Ok(());
+        }
+        if core::mem::take(&mut command.again) {
+            let op = command.op;
+            let form = self.await_reply(number, &op);
+            self.commands[place].form = form;
+            resp::encode(outgoing, &op, name(&op), form);
             return Ok(());
         }
         let (reply, error) = match (command.op, frame) {
@@ -131,13 +152,20 @@ impl Pipeline {
                 (Reply::Error, Frame::Error(text)) => (Reply::Error, Some(text)),
                 (reply, _) => (reply, None),
             },
+            // A key of another type.
+            (Op::Read { .. }, Frame::Error(text)) if text.starts_with(b"WRONGTYPE") => {
+                (of_look(command.form, 0), None)
+            }
             (_, Frame::Error(text)) => (Reply::Error, Some(text)),
+            (Op::Read { token, .. }, Frame::Text(_) | Frame::Ok | Frame::Nil) => {
+                let has_token = frame == Frame::Text(token.as_bytes());
+                (of_look(command.form, i64::from(has_token)), None)
+            }
+            (Op::Read { .. }, _) => return Err(Malformed),
             // Reply to a `SET … IFEQ`.
             (Op::Extend { .. }, Frame::Ok) => (Reply::Integer(1), None),
             (Op::Extend { .. }, Frame::Nil) => (Reply::Integer(0), None),
-            (Op::Look { .. }, Frame::Integer(left)) if command.form == Form::Registering => {
-                (Reply::Registered(left), None)
-            }
+            (Op::Look { .. }, Frame::Integer(left)) => (of_look(command.form, left), None),
             (_, Frame::Integer(number)) => (Reply::Integer(number), None),
             _ => return Err(Malformed),
         };
@@ -149,6 +177,20 @@ impl Pipeline {
             *last_error = Some(Arc::clone(error));
         }
         command.answer = Some(Answer { reply, error });
+        Ok(())
+    }
+
+    /// Handles the reply to the `CLIENT CACHING` of the command at `place`.
+    fn receive_caching(&mut self, place: usize, frame: Frame<'_>) -> Result<(), Malformed> {
+        self.commands[place].form = match frame {
+            Frame::Ok => Form::Registering,
+            Frame::Error(text) => {
+                // A server that refuses is not asked again; one that is busy is.
+                self.is_tracked &= !is_refusal(text);
+                Form::Plain
+            }
+            _ => return Err(Malformed),
+        };
         Ok(())
     }
 
@@ -166,6 +208,22 @@ impl Pipeline {
         self.awaited.clear();
         (self.preferred, self.is_tracked) = (Forms::ANYWHERE, false);
     }
+}
+
+/// Returns true if the command may register its key.
+fn is_look(op: &Op) -> bool {
+    matches!(op, Op::Look { .. } | Op::Read { .. })
+}
+
+/// Returns true if the error means that the server does not know the command, or does not permit
+/// it. Any other error may be over at the next one.
+fn is_refusal(error: &[u8]) -> bool {
+    error.starts_with(b"ERR") || error.starts_with(b"NOPERM")
+}
+
+/// Returns the reply to a look or a read, which may have registered the key.
+fn of_look(form: Form, number: i64) -> Reply {
+    if form == Form::Registering { Reply::Registered(number) } else { Reply::Integer(number) }
 }
 
 /// Interprets the reply to a SET, which depends on the form of the command.

@@ -249,6 +249,7 @@ fn operation(op: &Op) -> Operation {
         Op::Extend { .. } => Operation::Extend,
         Op::Introduce => Operation::Introduce,
         Op::Look { .. } => Operation::Look,
+        Op::Read { .. } => Operation::Read,
         Op::Release { .. } => Operation::Release,
         Op::Set { .. } => Operation::Set,
         Op::TimeLeft { .. } => Operation::TimeLeft,

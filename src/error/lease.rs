@@ -5,6 +5,7 @@ use core::fmt;
 use redlock_protocol as protocol;
 
 use super::NodeAnswer;
+use crate::votes::Votes;
 
 /// Reason why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,35 @@ impl From<protocol::LostReason> for LostReason {
             protocol::LostReason::KeepAliveFailed => Self::KeepAliveFailed,
             protocol::LostReason::KeysGone => Self::KeysGone,
         }
+    }
+}
+
+/// Reason why a lease does not pass [`Lease::check_confirmed`](crate::Lease::check_confirmed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The lease is over, or has too little time left.
+    Lost(LostReason),
+    /// The lease is not lost, but too few nodes are known to have its key.
+    Unconfirmed(Votes),
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(reason) => reason.fmt(formatter),
+            Self::Unconfirmed(Votes { confirmed, majority, .. }) => {
+                write!(formatter, "{confirmed} nodes confirm the lease, {majority} are needed")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
+impl From<LostReason> for CheckError {
+    fn from(reason: LostReason) -> Self {
+        Self::Lost(reason)
     }
 }
 

@@ -320,6 +320,7 @@ fn name_of(operation: Operation) -> &'static str {
         Operation::Extend => "extend",
         Operation::Introduce => "introduce",
         Operation::Look => "look",
+        Operation::Read => "read",
         Operation::Release => "release",
         Operation::Set => "set",
         Operation::TimeLeft => "time_left",

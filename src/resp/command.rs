@@ -27,10 +27,10 @@ pub(crate) enum Form {
     SetNx,
     /// The `GET key` after a refused [`Form::SetNx`].
     Get,
-    /// `CLIENT CACHING YES` and `PTTL key`: registers the connection for a push at the key's next
-    /// change. Two commands with two replies.
+    /// `CLIENT CACHING YES` and `PTTL key` or `GET key`: registers the connection for a push at the
+    /// key's next change. Two commands with two replies.
     Caching,
-    /// The `PTTL` of [`Form::Caching`], after the server has agreed to register the key.
+    /// The second command of [`Form::Caching`], after the server has agreed to register the key.
     Registering,
     /// `INFO`: the introduction of a server that does not run this client's scripts.
     Info,
@@ -111,7 +111,7 @@ impl Forms {
             (Op::Extend { .. } | Op::Release { .. }, compare) => compare,
             (Op::Set { .. }, _) => self.set,
             (Op::Introduce, _) => self.introduce,
-            (Op::Look { .. } | Op::TimeLeft { .. }, _) => Form::Plain,
+            (Op::Look { .. } | Op::Read { .. } | Op::TimeLeft { .. }, _) => Form::Plain,
         }
     }
 
@@ -153,11 +153,12 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
             Form::Info => write(buffer, &[b"INFO"]),
             _ => script(buffer, INTRODUCE, form, resource, &[]),
         },
-        Op::Look { .. } | Op::TimeLeft { .. } => {
+        Op::Look { .. } | Op::Read { .. } | Op::TimeLeft { .. } => {
             if form == Form::Caching {
                 write(buffer, &[b"CLIENT", b"CACHING", b"YES"]);
             }
-            write(buffer, &[b"PTTL", resource]);
+            let command: &[u8] = if matches!(op, Op::Read { .. }) { b"GET" } else { b"PTTL" };
+            write(buffer, &[command, resource]);
         }
         Op::Set { token, ttl, .. } => {
             let ttl_ms = decimal_ms(*ttl);
@@ -281,8 +282,11 @@ mod tests {
     fn a_look_registers_the_key_in_front_of_the_read() {
         let op = Op::Look { resource: RESOURCE, token: Token::from_bytes([1; 20]) };
         assert_eq!(in_form(&op, Form::Plain), "*2 $4 PTTL $3 res ");
-        let caching = "*3 $6 CLIENT $7 CACHING $3 YES *2 $4 PTTL $3 res ";
-        assert_eq!(in_form(&op, Form::Caching), caching);
+        let caching = "*3 $6 CLIENT $7 CACHING $3 YES ";
+        assert_eq!(in_form(&op, Form::Caching), format!("{caching}*2 $4 PTTL $3 res "));
+        let op = Op::Read { resource: RESOURCE, token: Token::from_bytes([1; 20]) };
+        assert_eq!(in_form(&op, Form::Plain), "*2 $3 GET $3 res ");
+        assert_eq!(in_form(&op, Form::Caching), format!("{caching}*2 $3 GET $3 res "));
     }
 
     #[test]

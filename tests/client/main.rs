@@ -15,6 +15,7 @@ mod observing;
 mod secrets;
 mod taken;
 mod waiting;
+mod watching;
 mod work;
 mod world;
 

@@ -167,7 +167,7 @@ impl Node {
         }
         context.waker().wake_by_ref();
         while let Some(arguments) = command(&mut connection.received) {
-            let is_read = arguments[0] == b"PTTL";
+            let is_read = arguments[0] == b"PTTL" || arguments[0] == b"GET";
             if std::mem::take(&mut connection.is_caching) && is_read {
                 let readers = self.readers.entry(arguments[1].clone()).or_default();
                 readers.insert(connection.number);
@@ -277,6 +277,7 @@ impl Node {
                         let ttl_ms = String::from_utf8(ttl_ms.clone()).unwrap().parse().unwrap();
                         let until = &mut self.keys.get_mut(&arguments[3]).unwrap().1;
                         *until = (*until).max(now + Duration::from_millis(ttl_ms));
+                        self.changed(&arguments[3], self.current);
                     }
                 }
                 format!(":{}\r\n", u8::from(owned)).into_bytes()

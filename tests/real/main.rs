@@ -36,6 +36,7 @@ mod taken;
 mod tls;
 mod wait;
 mod waiting;
+mod watching;
 mod wire;
 mod wreck;
 
@@ -133,6 +134,7 @@ const TESTS: &[&[Test]] = &[
     #[cfg(feature = "tls")]
     tls::TESTS,
     waiting::TESTS,
+    watching::TESTS,
     wire::TESTS,
 ];
 
@@ -147,6 +149,8 @@ const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("memory::what_loses_no_key_costs_nothing", "it follows no other"),
     ("refusals::a_server_that_becomes_a_replica_votes_no_more", "it follows no other"),
     ("taken::a_holder_of_another_library_is_a_holder", "it has no lists"),
+    ("watching::keys_that_are_evicted_end_the_lease", "it evicts nothing"),
+    ("watching::servers_that_are_demoted_end_the_lease", "it follows no other"),
 ];
 
 /// Returns why `test` does not apply to servers of this version; `None` if it does.

@@ -66,6 +66,7 @@ impl Link {
             Op::Set { resource, token, ttl } => (3, Some((resource, token)), Some(ttl)),
             Op::TimeLeft { resource, token } => (5, Some((resource, token)), None),
             Op::Look { resource, token } => (6, Some((resource, token)), None),
+            Op::Read { resource, token } => (7, Some((resource, token)), None),
         };
         out.word(kind);
         if let Some((resource, token)) = about {

@@ -52,6 +52,11 @@ impl Introductions {
         self.suspended_until.is_some()
     }
 
+    /// Returns the introduction that must be answered before any vote counts.
+    pub(super) fn suspended_until(&self) -> Option<CommandId> {
+        self.suspended_until
+    }
+
     /// Returns true if an introduction was requested less than `max_age` ago.
     pub(super) fn is_known_since(&self, max_age: Duration, now: BootInstant) -> bool {
         self.asked_at.is_some_and(|at| now.since(at) < max_age)
@@ -110,6 +115,18 @@ impl Link {
     /// Returns the instant since which the node's votes count; `None` while they do not.
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
+    }
+
+    /// Returns the instant from which the node's memory counts, by its last introduction. It changes
+    /// when the node may have lost keys.
+    pub(crate) fn memory_from(&self) -> Option<BootInstant> {
+        self.eligibility.from()
+    }
+
+    /// Returns the introduction that was requested because the node has reported lost keys, until it
+    /// is answered. Another one may follow it at once.
+    pub(crate) fn suspended_until(&self) -> Option<CommandId> {
+        self.introductions.suspended_until()
     }
 
     /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as

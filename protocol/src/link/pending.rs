@@ -51,7 +51,7 @@ impl Pending {
             Op::Extend { .. } | Op::Release { .. } | Op::TimeLeft { .. } => {
                 matches!(reply, Reply::Integer(_) | Reply::NotServing | Reply::Error)
             }
-            Op::Look { .. } => matches!(
+            Op::Look { .. } | Op::Read { .. } => matches!(
                 reply,
                 Reply::Integer(_) | Reply::Registered(_) | Reply::NotServing | Reply::Error
             ),

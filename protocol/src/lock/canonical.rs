@@ -42,6 +42,9 @@ impl Lock {
         if let Some(listening) = &self.listening {
             listening.encode(out);
         }
+        if self.config.watched {
+            self.watching.encode(out);
+        }
         self.extension.encode(out);
         self.renewal.encode(self.fresh.jitter, out);
     }
@@ -64,6 +67,9 @@ impl Lock {
         if let Some(listening) = &self.listening {
             listening.encode_node(node, out);
         }
+        if self.config.watched {
+            self.watching.encode_node(node, out);
+        }
         self.extension.encode_node(node, out);
     }
 
@@ -75,6 +81,8 @@ impl Lock {
             Meaning::TimeLeft
         } else if self.is_look(node, id) {
             Meaning::Look
+        } else if self.is_read(node, id) {
+            Meaning::Read
         } else if self.is_of_round(node, id.serial) {
             Meaning::Extension
         } else if id.serial == self.set_serial(node)

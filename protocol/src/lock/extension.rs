@@ -100,6 +100,11 @@ impl Extension {
         self.repairs[node.get()]
     }
 
+    /// Forgets that `node` has reported that it lacks the key.
+    pub(super) fn may_have(&mut self, node: NodeIndex) {
+        self.lacked.remove(node);
+    }
+
     fn extend_serial(&self, node: NodeIndex) -> u32 {
         self.first + node.get() as u32
     }
@@ -181,6 +186,7 @@ impl Lock {
         self.next_serial += 2 * nodes.get() as u32;
         self.crowded = NodeMask::EMPTY;
         self.to_extend = nodes.all();
+        self.watching.read_behind(nodes.all());
         self.settle_round(now)
     }
 
@@ -225,8 +231,14 @@ impl Lock {
         }
         self.extension.awaited.remove(node);
         match outcome {
-            Ok(Reply::Integer(1..)) => self.key_was_there(node),
-            Ok(Reply::Integer(_)) => self.key_was_missing(node),
+            Ok(Reply::Integer(1..)) => {
+                self.key_was_there(node);
+                self.watching.key_was_there(node);
+            }
+            Ok(Reply::Integer(_)) => {
+                self.key_was_missing(node);
+                self.watching.key_was_missing(node);
+            }
             Err(NoAnswer::Unknown) if self.extension.plain => {
                 self.extension.plain_unheard.insert(node);
             }
@@ -242,6 +254,7 @@ impl Lock {
             Vote::Counted | Vote::Ineligible => {
                 self.extension.young.insert(node);
                 self.extension.lacked.remove(node);
+                self.watching.key_was_set(node);
             }
             // An earlier SET was written, so the node must be released like every other node.
             Vote::NotSent if self.extension.repair_serial(node).is_some() => *vote = Vote::Refused,
@@ -352,6 +365,7 @@ impl Lock {
             let serial = self.extend_serial(node) + self.config.nodes.get() as u32;
             self.extension.repairs[node.get()] = Some(serial);
             self.to_set.insert(node);
+            self.watching.set_again(node);
         }
     }
 
@@ -373,8 +387,9 @@ impl Lock {
     }
 
     /// Returns the nodes that lack the key, as far as is known.
-    fn lacking(&self) -> NodeMask {
-        self.missing().union(self.extension.lacked)
+    pub(super) fn lacking(&self) -> NodeMask {
+        let lacking = self.missing().union(self.extension.lacked);
+        lacking.without(self.watching.has()).union(self.watching.lacks())
     }
 }
 

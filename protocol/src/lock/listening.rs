@@ -35,6 +35,13 @@ const IDLE_PUSHES: u32 = 3;
 const IDLE_FIRST: Duration = Duration::from_millis(1);
 const IDLE_DOUBLINGS: u32 = 7;
 
+/// Returns by how much the look into a push is put off, after `idle_pushes` pushes that came without
+/// a change; `None`: not at all.
+pub(super) fn idle_delay(idle_pushes: u32) -> Option<Duration> {
+    let doublings = idle_pushes.checked_sub(IDLE_PUSHES)?;
+    Some(IDLE_FIRST * (1 << doublings.min(IDLE_DOUBLINGS)))
+}
+
 /// Shortest interval between attempts while no majority answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
 

@@ -33,6 +33,9 @@ pub struct LockConfig {
     /// Permits plain owner-checked SETs as extensions on nodes that support them
     /// ([`Op::Extend`](crate::Op::Extend)).
     pub plain_extensions: bool,
+    /// Watches a lease that is held for more than a moment: the nodes are asked whether they have
+    /// its key, and push the key's changes, so that the lease hears of its loss.
+    pub watched: bool,
 }
 
 /// Condition on which a use of the lock stops trying.
@@ -129,6 +132,18 @@ pub enum ExtendError {
     TooSlow,
     /// The new deadline would not be later than the present one.
     WouldShorten,
+}
+
+/// Nodes that have the key of a lease, by what they have said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Votes {
+    /// Nodes whose last word is that they have the key, and that would have told of its loss since:
+    /// the connection is the same, and pushes changes. A lease that is not watched yet was granted
+    /// a moment ago, and every vote for it is confirmed.
+    pub confirmed: NodeMask,
+    /// All nodes but those that are known to lack the key. Some of them may have said that they have
+    /// it, and do not push.
+    pub possible: NodeMask,
 }
 
 /// Result of a release, by node.

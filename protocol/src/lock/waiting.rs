@@ -1,4 +1,4 @@
-//! The time between two attempts of a use.
+//! What a use does before an attempt.
 
 use core::time::Duration;
 
@@ -10,6 +10,25 @@ use crate::quorum::{NodeIndex, NodeMask};
 use crate::time::BootInstant;
 
 impl Lock {
+    /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
+    pub(crate) fn put_off(&mut self, until: BootInstant) {
+        assert_eq!(self.phase, Phase::Due, "only a first attempt is put off");
+        let until = match self.config.limit {
+            Limit::Until(end) => until.min(end),
+            Limit::Attempts(_) | Limit::WhileSplit(_) => until,
+        };
+        self.phase = Phase::Waiting { until };
+    }
+
+    /// Makes the first attempt due if it was waiting for connections; returns true if it was.
+    pub(crate) fn connections_ready(&mut self) -> bool {
+        let waits = self.failures == 0 && matches!(self.phase, Phase::Waiting { .. });
+        if waits {
+            self.phase = Phase::Due;
+        }
+        waits
+    }
+
     /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
     /// it (specification, step 5; catalogue N1, L3), and the use waits for the next attempt if
     /// there is to be one. `not_before` is the instant before which that attempt cannot succeed, if
@@ -69,6 +88,39 @@ impl Lock {
             self.phase = Phase::Due;
         }
         is_due
+    }
+
+    /// Handles a push of `node`, if the use listens for changes or its lease is watched: its key has
+    /// changed, or may have. Returns false if there is neither a command nor another timeout.
+    pub(crate) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) -> bool {
+        self.doubt_absence(node);
+        if let Some(listening) = self.heeds() {
+            listening.key_changed(node, now);
+            true
+        } else if let Some(watching) = self.watches() {
+            watching.key_changed(node, now)
+        } else {
+            false
+        }
+    }
+
+    /// Handles the opening of a connection to `node`.
+    pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
+        if let Some(listening) = self.heeds() {
+            listening.connection_opened(node, now);
+        } else if let Some(watching) = self.watches() {
+            watching.connection_opened(node, now);
+        }
+    }
+
+    /// Handles the end of the connection to `node`.
+    pub(crate) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
+        self.doubt_absence(node);
+        if let Some(listening) = self.heeds() {
+            listening.connection_lost(node, now);
+        } else if let Some(watching) = self.watches() {
+            watching.connection_lost(node);
+        }
     }
 
     /// Returns what the use knows of its lock, while it listens for changes.

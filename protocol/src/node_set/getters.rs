@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::NodeSet;
 use crate::command::{LockId, ResourceId};
 use crate::link::Link;
-use crate::lock::{Lock, LostReason, Phase};
+use crate::lock::{Lock, LostReason, Phase, Votes};
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex};
 use crate::restart::Standing;
 use crate::time::BootInstant;
@@ -28,6 +28,20 @@ impl NodeSet {
         let left =
             self.lock(lock).map_or(Err(LostReason::DeadlinePassed), |it| it.remaining(now))?;
         if left > need { Ok(()) } else { Err(LostReason::DeadlinePassed) }
+    }
+
+    /// Returns the nodes that have the key of `lock`, and those that may have it; `None` without a
+    /// lease that is alive at `now`.
+    #[must_use]
+    pub fn votes(&self, lock: LockId, now: BootInstant) -> Option<Votes> {
+        self.lock(lock).filter(|it| it.remaining(now).is_ok()).map(Lock::votes)
+    }
+
+    /// Returns true if a majority of the nodes is confirmed to have the key of `lock`.
+    #[must_use]
+    pub fn is_confirmed(&self, lock: LockId, now: BootInstant) -> bool {
+        let votes = self.votes(lock, now);
+        votes.is_some_and(|votes| votes.confirmed.len() >= self.nodes.quorum())
     }
 
     /// Returns the deadline of the lease of `lock`; `None` while it has no lease.

@@ -29,14 +29,21 @@ impl NodeSet {
     /// of one database.
     pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
+        let is_current = self.links[node.get()].is_current(epoch);
+        if is_current && self.links[node.get()].suspended_until().is_none() {
+            // Before the introduction: that of a replica ends the connection. Reports that come
+            // until it is answered lead to another introduction, and to doubts then.
+            self.doubt_all(node, now);
+        }
         self.touch(node).handle_keys_lost(epoch, now);
-        if self.links[node.get()].is_current(epoch) {
-            self.all_keys_changed(node, now);
+        if is_current {
+            self.wake_all(node, now);
         }
     }
 
     /// Handles the node's report, on the connection `epoch`, that the key of `resource` has changed
-    /// or may have. Returns true if a use waits for that: there may be commands then.
+    /// or may have. Returns true if there may be commands or another timeout: a use waits for that,
+    /// or a lease that is watched looks into it.
     pub fn handle_key_changed(
         &mut self,
         node: NodeIndex,
@@ -66,10 +73,20 @@ impl NodeSet {
     pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
+        let known = self.open.contains(node).then(|| self.links[node.get()].memory_from());
+        let suspended = self.links[node.get()].suspended_until();
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
         self.note_connection(node, now);
+        let link = &self.links[node.get()];
+        let again = link.suspended_until().filter(|_| suspended.is_some());
+        let has_forgotten_again = again.is_some() && again != suspended;
+        if has_forgotten_again || known.is_some_and(|from| from != link.memory_from()) {
+            // The node has reported lost keys again; or an introduction shows another memory, or
+            // none: behind a proxy, nothing is pushed.
+            self.doubt_all(node, now);
+        }
         if let Some((resource, by)) = changed {
             // The node does not push a change by this connection itself, and forgets that the
             // connection wants to hear of the next one.

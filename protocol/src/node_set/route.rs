@@ -150,6 +150,7 @@ impl NodeSet {
             }
         }
         self.note_waiting(lock);
+        self.note_watched(lock);
         let Some(machine) = self.lock_mut(lock) else {
             return;
         };

@@ -1,4 +1,5 @@
-//! Wake-ups of the uses that wait: by pushes, changes by this client itself, connections.
+//! Wake-ups of uses: pushes, changes by this client itself and connections wake those that wait, and
+//! make leases doubt their keys.
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
@@ -9,8 +10,8 @@ use crate::retry::draw;
 use crate::time::BootInstant;
 
 impl NodeSet {
-    /// Wakes the use that waits for `resource`, unless it is `by` itself: its key on `node` has
-    /// changed, or may have. Returns true if there is such a use.
+    /// Tells the use that waits for `resource`, and its leases that are watched, unless it is `by`
+    /// itself: the key on `node` has changed, or may have. Returns true if one of them acts on it.
     pub(super) fn key_changed(
         &mut self,
         node: NodeIndex,
@@ -19,16 +20,30 @@ impl NodeSet {
         now: BootInstant,
     ) -> bool {
         // Of one client's uses of a resource only the first in line waits for changes.
-        let head = self.lines.head(resource).filter(|&head| Some(head) != by);
-        let Some(head) = head else { return false };
-        let Some(listening) = self.lock_mut(head).and_then(Lock::heeds) else { return false };
-        listening.key_changed(node, now);
-        self.carry(head, now);
-        self.route(now);
-        true
+        let is_waiting =
+            |&head: &LockId| self.lock(head).is_some_and(|lock| lock.phase() == Phase::Listening);
+        let head = self.lines.head(resource).filter(is_waiting);
+        let watched = self.watched.range((resource, LockId::FIRST)..);
+        let watched = watched.take_while(|(of, _)| *of == resource).map(|&(_, lock)| lock);
+        let uses = head.into_iter().chain(watched).filter(|&lock| Some(lock) != by).collect();
+        self.tell_of_change(uses, node, now)
     }
 
-    /// Tells the uses that wait if the connection to `node` has opened or ended.
+    /// Tells `uses` that their keys on `node` have changed, or may have. Returns true if one of them
+    /// acts on it.
+    fn tell_of_change(&mut self, uses: Vec<LockId>, node: NodeIndex, now: BootInstant) -> bool {
+        let mut is_any = false;
+        for lock in uses {
+            if self.lock_mut(lock).is_some_and(|it| it.key_changed(node, now)) {
+                is_any = true;
+                self.carry(lock, now);
+                self.route(now);
+            }
+        }
+        is_any
+    }
+
+    /// Tells the uses that wait or are watched if the connection to `node` has opened or ended.
     pub(super) fn note_connection(&mut self, node: NodeIndex, now: BootInstant) {
         let is_open = self.links[node.get()].is_open();
         if is_open == self.open.contains(node) {
@@ -40,11 +55,11 @@ impl NodeSet {
         } else {
             self.open.remove(node);
         }
-        let locks = self.listening();
+        let locks = [self.listening(), self.watched()].concat();
         for &lock in &locks {
-            match self.lock_mut(lock).and_then(Lock::heeds) {
-                Some(listening) if is_open => listening.connection_opened(node, now),
-                Some(listening) => listening.connection_lost(node, now),
+            match self.lock_mut(lock) {
+                Some(machine) if is_open => machine.connection_opened(node, now),
+                Some(machine) => machine.connection_lost(node, now),
                 None => {}
             }
         }
@@ -65,17 +80,26 @@ impl NodeSet {
                 listening.is_heard(node);
             }
         }
+        for lock in self.watched() {
+            if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
+                watching.is_heard(node);
+            }
+        }
     }
 
     /// Wakes all uses that wait: all keys of `node` are gone.
-    pub(super) fn all_keys_changed(&mut self, node: NodeIndex, now: BootInstant) {
-        for lock in self.listening() {
-            if let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) {
-                listening.key_changed(node, now);
-                self.carry(lock, now);
-                self.route(now);
-            }
-        }
+    pub(super) fn wake_all(&mut self, node: NodeIndex, now: BootInstant) {
+        self.tell_of_change(self.listening(), node, now);
+    }
+
+    /// Makes all leases that are watched doubt their keys: all keys of `node` are gone, or may be.
+    pub(super) fn doubt_all(&mut self, node: NodeIndex, now: BootInstant) {
+        self.tell_of_change(self.watched(), node, now);
+    }
+
+    /// Returns the leases that are watched.
+    fn watched(&self) -> Vec<LockId> {
+        self.watched.iter().map(|&(_, lock)| lock).collect()
     }
 
     /// Returns the uses that wait for a change of their lock.
@@ -103,6 +127,25 @@ impl NodeSet {
                 self.crowds.resize_with(place + 1, Default::default);
             }
             self.crowds[place] = crowd;
+        }
+    }
+
+    /// Keeps the set of watched leases up to date with `lock`.
+    pub(super) fn note_watched(&mut self, lock: LockId) {
+        let Some(machine) = self.lock(lock) else { return };
+        let (is_watched, entry) = (machine.is_watched(), (machine.resource(), lock));
+        let before = &mut self.slots[lock.slot as usize].is_watched;
+        if core::mem::replace(before, is_watched) == is_watched {
+            return;
+        }
+        if is_watched {
+            self.watched.insert(entry);
+            let (deaf, away) = (self.deaf, self.nodes.all().without(self.open));
+            if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
+                watching.begin(deaf, away);
+            }
+        } else {
+            self.watched.remove(&entry);
         }
     }
 

@@ -52,6 +52,8 @@ situations! {
     TimeLeftAsked,
     /// a client that waited for the lock had looked at a key
     Listened,
+    /// a lease had read its key
+    Watched,
     /// an acquisition ended without a lease
     GaveUp,
     /// a node answered with an error
@@ -133,6 +135,7 @@ impl Watch {
             }
             EventKind::Delivered { op: OpKind::TimeLeft, .. } => Some(S::TimeLeftAsked),
             EventKind::Delivered { op: OpKind::Look, .. } => Some(S::Listened),
+            EventKind::Delivered { op: OpKind::Read, .. } => Some(S::Watched),
             EventKind::GaveUp { .. } => Some(S::GaveUp),
             EventKind::Delivered { answer: Answer::Error, .. } => Some(S::ErrorReply),
             EventKind::Delivered { attempt, op: OpKind::Set, .. } => {

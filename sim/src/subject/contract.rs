@@ -37,6 +37,9 @@ pub enum CommandKind {
     Introduce,
     /// Return the key's remaining time to live, and push the key's next change to this connection.
     Look,
+    /// Return 1 if the key holds the token, otherwise 0, and push the key's next change to this
+    /// connection.
+    Read,
     /// Set the key unless it exists; with a `ttl_ms` of `None` the key never expires.
     Set {
         /// Time to live.
@@ -96,6 +99,7 @@ impl CommandKind {
             | Self::SetOrShow { .. }
             | Self::SetUntil { .. } => OpKind::Set,
             Self::Look => OpKind::Look,
+            Self::Read => OpKind::Read,
             Self::TimeLeft => OpKind::TimeLeft,
             Self::Wait { .. } => OpKind::Wait,
         }
@@ -133,7 +137,8 @@ pub enum ReplyValue {
     NotServing,
     /// OK.
     Ok,
-    /// Reply to [`CommandKind::Look`] if the node will push the key's next change.
+    /// Reply to [`CommandKind::Look`] or [`CommandKind::Read`] if the node will push the key's next
+    /// change.
     Registered(i64),
     /// Reply to [`CommandKind::Get`] and [`CommandKind::GetSet`], and to a
     /// [`CommandKind::SetOrShow`] that did not set the key.
@@ -164,9 +169,10 @@ impl Reply {
     pub const fn answer(&self) -> Answer {
         match self.value {
             ReplyValue::Error | ReplyValue::NotServing => Answer::Error,
-            ReplyValue::Integer(0) | ReplyValue::Nil | ReplyValue::Value { own: false, .. } => {
-                Answer::No
-            }
+            ReplyValue::Integer(0)
+            | ReplyValue::Nil
+            | ReplyValue::Registered(0)
+            | ReplyValue::Value { own: false, .. } => Answer::No,
             ReplyValue::Integer(_)
             | ReplyValue::Registered(_)
             | ReplyValue::Introduction(_)

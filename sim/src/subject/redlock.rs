@@ -75,6 +75,7 @@ impl RedlockClient {
             extensions_max: lock.extensions_max,
             keep_alive: None,
             plain_extensions: lock.plain_extensions,
+            watched: true,
         };
         Self {
             machine: cold.clone(),
@@ -248,6 +249,7 @@ impl RedlockClient {
                         (CommandKind::Introduce, Token::from_bytes([0; Token::LENGTH]))
                     }
                     Op::Look { token, .. } => (CommandKind::Look, token),
+                    Op::Read { token, .. } => (CommandKind::Read, token),
                     Op::Release { token, .. } => (CommandKind::CompareAndDelete, token),
                     Op::Set { token, ttl, .. } => {
                         (CommandKind::SetOrShow { ttl_ms: ttl.as_millis() as u64 }, token)

@@ -146,7 +146,7 @@ impl World {
                     native::extend(key, value, ttl_ms)
                 });
             }
-            CommandKind::Get => KeyCommand::Get,
+            CommandKind::Get | CommandKind::Read => KeyCommand::Get,
             CommandKind::Look | CommandKind::TimeLeft => KeyCommand::Pttl,
             CommandKind::GetSet => KeyCommand::Set {
                 value,
@@ -275,8 +275,12 @@ fn value_of(reply: &redis_sim::Reply, request: &Request) -> ReplyValue {
         redis_sim::Reply::Nil if matches!(request.kind, CommandKind::SetOrShow { .. }) => {
             ReplyValue::Ok
         }
+        redis_sim::Reply::Nil if request.kind == CommandKind::Read => ReplyValue::Integer(0),
         redis_sim::Reply::Bulk(held) => {
             let own = held[..] == request.token.as_bytes()[..];
+            if request.kind == CommandKind::Read {
+                return ReplyValue::Integer(i64::from(own));
+            }
             let token = <[u8; Token::LENGTH]>::try_from(&held[..]).map(Token::from_bytes);
             token.map_or(ReplyValue::Error, |token| ReplyValue::Value { token, own })
         }

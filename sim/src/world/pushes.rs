@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// Registers the connection of a look; returns the reply to the look.
+    /// Registers the connection of a look or a read; returns the reply to it.
     pub(super) fn register_look(
         &mut self,
         server: ServerId,
@@ -53,11 +53,12 @@ impl World {
         value: ReplyValue,
     ) -> ReplyValue {
         match value {
-            ReplyValue::Integer(left_ms)
-                if request.kind == CommandKind::Look && self.hears(connection) =>
+            ReplyValue::Integer(number)
+                if matches!(request.kind, CommandKind::Look | CommandKind::Read)
+                    && self.hears(connection) =>
             {
                 self.cluster.tracking.register(server, connection);
-                ReplyValue::Registered(left_ms)
+                ReplyValue::Registered(number)
             }
             value => value,
         }

@@ -177,3 +177,12 @@ fn pushes_in_between_do_not_count() {
     let (_, outcome) = talk("redis://a", &[&[push, HELLO, OK, push, OK, OK, OK, OK, OK, OK]]);
     outcome.unwrap();
 }
+
+#[test]
+fn a_connection_to_a_server_that_is_too_busy_to_push_is_opened_later() {
+    let busy = "-BUSY Redis is busy running a script.\r\n";
+    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy, busy, busy, busy]]);
+    assert_eq!(refused(outcome), busy[1..].trim());
+    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy, busy, busy, OK]]);
+    assert!(outcome.unwrap(), "it will push");
+}

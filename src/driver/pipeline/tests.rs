@@ -61,6 +61,10 @@ fn release() -> Op {
     Op::Release { resource: RESOURCE, token: token(1) }
 }
 
+fn read() -> Op {
+    Op::Read { resource: RESOURCE, token: token(1) }
+}
+
 fn extend() -> Op {
     Op::Extend { resource: RESOURCE, token: token(1), ttl: Duration::from_secs(1), plain: false }
 }
@@ -272,4 +276,109 @@ fn what_nobody_asked_for_is_malformed() {
         bench.write(set());
         assert_eq!(bench.receive(frame), Err(Malformed));
     }
+}
+
+#[test]
+fn a_read_compares_the_value_with_the_token() {
+    let mut bench = Bench::default();
+    for (frame, has_token) in [
+        (Frame::Text(&[1; 20]), 1),
+        (Frame::Text(&[2; 20]), 0),
+        (Frame::Ok, 0),
+        (Frame::Nil, 0),
+        (Frame::Error(b"WRONGTYPE Operation against a key"), 0),
+    ] {
+        assert_eq!(bench.write(read()), "GET");
+        assert_eq!(bench.receive(frame), Ok(vec![Reply::Integer(has_token)]));
+    }
+    bench.pipeline.set_tracked(true);
+    assert_eq!(bench.write(read()), "GET");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+    assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![Reply::Registered(1)]));
+    let mut bench = Bench::default();
+    bench.write(read());
+    assert_eq!(bench.receive(Frame::Integer(1)), Err(Malformed));
+}
+
+#[test]
+fn only_a_refusal_ends_the_registration_of_keys() {
+    for (error, registers) in [
+        (Frame::Error(b"BUSY Redis is busy running a script."), true),
+        (Frame::Error(b"ERR unknown subcommand"), false),
+        (Frame::Error(b"NOPERM no permissions"), false),
+    ] {
+        let mut bench = Bench::default();
+        bench.pipeline.set_tracked(true);
+        bench.write(read());
+        assert_eq!(bench.receive(error), Ok(vec![]), "to `CLIENT CACHING`");
+        let replies = bench.receive(Frame::Text(&[1; 20]));
+        assert_eq!(replies, Ok(vec![Reply::Integer(1)]), "nothing is registered");
+        bench.write(read());
+        if registers {
+            assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+        }
+        let reply = if registers { Reply::Registered(1) } else { Reply::Integer(1) };
+        assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![reply]));
+    }
+}
+
+#[test]
+fn a_read_follows_a_command_that_is_written_again() {
+    let mut bench = Bench::default();
+    bench.pipeline.set_tracked(true);
+    let of_another = Op::Read { resource: ResourceId(1), token: token(2) };
+    assert_eq!(bench.write(extend()), "EVALSHA");
+    assert_eq!(bench.write(read()), "GET");
+    assert_eq!(bench.write(of_another), "GET");
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.written(), "EVAL");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+    assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![]), "read in front of the extension");
+    assert_eq!(bench.written(), "GET");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+    assert_eq!(bench.receive(Frame::Text(&[2; 20])), Ok(vec![]), "kept back");
+    assert_eq!(bench.receive(Frame::Integer(1)), Ok(vec![Reply::Integer(1)]));
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "to `CLIENT CACHING`");
+    let replies = bench.receive(Frame::Nil);
+    assert_eq!(replies, Ok(vec![Reply::Registered(0), Reply::Registered(1)]));
+    assert_eq!(bench.written(), "", "of another key");
+    assert_eq!(bench.receive(Frame::Ok), Err(Malformed), "nothing was asked");
+}
+
+#[test]
+fn a_read_follows_as_often_as_the_command_is_written_again() {
+    let mut bench = Bench::default();
+    bench.introduce("redis_version:8.4.0");
+    assert_eq!(bench.write(release()), "DELEX");
+    assert_eq!(bench.write(read()), "GET");
+    assert_eq!(bench.receive(Frame::Error(b"NOPERM no")), Ok(vec![]));
+    assert_eq!(bench.written(), "EVALSHA");
+    assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![]));
+    assert_eq!(bench.written(), "GET");
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.written(), "EVAL");
+    assert_eq!(bench.receive(Frame::Text(&[1; 20])), Ok(vec![]));
+    assert_eq!(bench.written(), "GET");
+    assert_eq!(bench.receive(Frame::Integer(1)), Ok(vec![Reply::Integer(1)]));
+    assert_eq!(bench.receive(Frame::Nil), Ok(vec![Reply::Integer(0)]));
+}
+
+#[test]
+fn a_look_behind_a_release_follows_it_and_behind_a_refused_set_it_need_not() {
+    let look = Op::Look { resource: RESOURCE, token: token(1) };
+    let mut bench = Bench::default();
+    bench.write(release());
+    bench.write(look);
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.receive(Frame::Integer(9_000)), Ok(vec![]), "in front of the release");
+    assert_eq!(bench.receive(Frame::Integer(1)), Ok(vec![Reply::Integer(1)]));
+    assert_eq!(bench.receive(Frame::Integer(-2)), Ok(vec![Reply::Integer(-2)]));
+    bench.write(set());
+    bench.write(look);
+    assert_eq!(bench.receive(Frame::Nil), Ok(vec![]));
+    assert_eq!(bench.written(), "GET", "the SET changes nothing any more");
+    assert_eq!(bench.receive(Frame::Integer(9_000)), Ok(vec![]), "kept back");
+    let held = Reply::Held(Holder::of(b"somebody"));
+    let replies = bench.receive(Frame::Text(b"somebody"));
+    assert_eq!(replies, Ok(vec![held, Reply::Integer(9_000)]));
 }

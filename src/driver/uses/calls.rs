@@ -8,8 +8,9 @@ use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
 use super::{Stage, Uses, Watch};
 use crate::deadline::Deadline;
 use crate::driver::{Driver, State};
-use crate::error::{AcquireError, AcquireErrorKind, LostReason};
+use crate::error::{AcquireError, AcquireErrorKind, CheckError, LostReason};
 use crate::observe::Event as Told;
+use crate::votes::Votes;
 
 /// Calls of the handles.
 impl Driver {
@@ -59,10 +60,23 @@ impl Driver {
 
     /// Checks that the lease has more than `need` left.
     pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
+        self.turn(|state, now| check(state, lock, need, now))
+    }
+
+    /// Returns the votes for the lease; none if it is over.
+    pub(crate) fn votes(&self, lock: LockId) -> Votes {
+        self.turn(|state, now| votes(state, lock, now))
+    }
+
+    /// Checks that the lease has more than `need` left, and that a majority is confirmed.
+    pub(crate) fn check_confirmed(&self, lock: LockId, need: Duration) -> Result<(), CheckError> {
         self.turn(|state, now| {
-            let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
-            let checked = state.machine.check(lock, need, now);
-            checked.map_err(|reason| lost.unwrap_or(reason.into()))
+            check(state, lock, need, now)?;
+            if state.machine.is_confirmed(lock, now) {
+                Ok(())
+            } else {
+                Err(CheckError::Unconfirmed(votes(state, lock, now)))
+            }
         })
     }
 
@@ -185,4 +199,16 @@ impl Driver {
             }
         });
     }
+}
+
+fn check(state: &State, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
+    let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
+    let checked = state.machine.check(lock, need, now);
+    checked.map_err(|reason| lost.unwrap_or(reason.into()))
+}
+
+fn votes(state: &State, lock: LockId, now: BootInstant) -> Votes {
+    let votes = state.machine.votes(lock, now).unwrap_or_default();
+    let (confirmed, possible) = (votes.confirmed.len(), votes.possible.len());
+    Votes { confirmed, possible, majority: state.machine.nodes().quorum() }
 }

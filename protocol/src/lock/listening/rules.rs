@@ -3,14 +3,14 @@
 use core::time::Duration;
 
 use super::sights::{NEVER, Sight};
-use super::{Awake, IDLE_DOUBLINGS, IDLE_FIRST, IDLE_PUSHES, Listening, NODES_AWAY, ONE_NODE};
+use super::{Awake, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
 use crate::command::{NoAnswer, Reply};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::time::BootInstant;
 
 impl Listening {
     /// Handles a push of `node`: its key has changed, or may have.
-    pub(crate) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) {
+    pub(in crate::lock) fn key_changed(&mut self, node: NodeIndex, now: BootInstant) {
         self.registered.remove(node);
         self.checked.remove(node);
         if self.asked.contains(node) || self.to_look.contains(node) {
@@ -35,13 +35,12 @@ impl Listening {
 
     /// Looks at a node that pushed: at once, or later if many pushes came without a change.
     fn look_into_push(&mut self, node: NodeIndex, now: BootInstant) {
-        let Some(doublings) = self.idle_pushes.checked_sub(IDLE_PUSHES) else {
+        let Some(delay) = idle_delay(self.idle_pushes) else {
             self.sights.set(node, Sight::Unseen);
             self.to_look.insert(node);
             return self.wake(now);
         };
-        let later = IDLE_FIRST * (1 << doublings.min(IDLE_DOUBLINGS));
-        self.put_off.get_or_insert((node, now.after(later)));
+        self.put_off.get_or_insert((node, now.after(delay)));
     }
 
     /// Handles the outcome of the look at `node`.
@@ -287,7 +286,7 @@ impl Listening {
     }
 
     /// Handles the end of the connection to `node`, and with it of all that the node would push.
-    pub(crate) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
+    pub(in crate::lock) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
         self.registered.remove(node);
         self.checked.remove(node);
         self.away.insert(node);
@@ -298,7 +297,7 @@ impl Listening {
     }
 
     /// Handles the opening of a connection to `node`.
-    pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
+    pub(in crate::lock) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
         self.away.remove(node);
         self.deaf.remove(node);
         if self.lacks_nodes {

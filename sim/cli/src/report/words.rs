@@ -13,7 +13,7 @@ pub(super) const fn op(op: OpKind) -> &'static str {
     match op {
         OpKind::Expire => "EXPIRE",
         OpKind::Extend => "extend",
-        OpKind::Get => "GET",
+        OpKind::Get | OpKind::Read => "GET",
         OpKind::GetSet => "GETSET",
         OpKind::Introduce => "INFO",
         OpKind::Look => "look",

@@ -211,6 +211,8 @@ pub enum OpKind {
     TimeLeft,
     /// PTTL by a client that waits for the lock: the node then pushes the key's next change.
     Look,
+    /// GET by a client that holds the lock: the node then pushes the key's next change.
+    Read,
 }
 
 /// A node's answer to a command.

@@ -254,10 +254,11 @@ fn kind_of(operation: Operation) -> CommandKind {
         Operation::Extend => CommandKind::Extend { ttl_ms: 0 },
         Operation::Introduce => CommandKind::Introduce,
         Operation::Look => CommandKind::Look,
+        Operation::Read => CommandKind::Read,
         Operation::Release => CommandKind::CompareAndDelete,
         Operation::Set => CommandKind::Set { ttl_ms: None },
         Operation::TimeLeft => CommandKind::TimeLeft,
-        _ => unreachable!("the client has six operations"),
+        _ => unreachable!("the client has seven operations"),
     }
 }
 

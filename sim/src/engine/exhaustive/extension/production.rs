@@ -54,6 +54,7 @@ impl Production {
             extensions_max: u32::from(rounds_max),
             keep_alive: None,
             plain_extensions: false,
+            watched: false,
         };
         let mut machine = NodeSet::new(&[link; NODES]);
         machine.connect(instant(0));
@@ -166,8 +167,12 @@ impl Production {
         let request = match op {
             Op::Extend { .. } => Request::Extend { round: self.rounds },
             Op::Set { .. } => Request::Set,
-            Op::Introduce | Op::Look { .. } | Op::Release { .. } | Op::TimeLeft { .. } => {
-                unreachable!("nothing is released here, and no attempt fails")
+            Op::Introduce
+            | Op::Look { .. }
+            | Op::Read { .. }
+            | Op::Release { .. }
+            | Op::TimeLeft { .. } => {
+                unreachable!("nothing is released or watched here, and no attempt fails")
             }
         };
         let over = now > 0 && !self.is_alive(now);

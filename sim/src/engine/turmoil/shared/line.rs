@@ -250,7 +250,10 @@ impl State {
         let length = *length;
         let name = arguments[0].to_ascii_uppercase();
         // A GET after a refused SET asks for the key's owner; histories record only the SET.
-        if matches!(&name[..], b"AUTH" | b"CLIENT" | b"GET" | b"HELLO" | b"SCRIPT" | b"SELECT") {
+        let next = line.announced.front().map(|request| request.kind);
+        let asks_for_owner = name == b"GET" && next != Some(CommandKind::Read);
+        let greets = matches!(&name[..], b"AUTH" | b"CLIENT" | b"HELLO" | b"SCRIPT" | b"SELECT");
+        if greets || asks_for_owner {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_protocol::Token::from_bytes([0; 20]);
             let greeting =
