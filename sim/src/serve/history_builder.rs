@@ -70,7 +70,9 @@ pub(super) fn build(
     BuiltHistory { events: teller.events, case, is_cut_short }
 }
 
-/// Returns the case as it was run: with every worker as a client.
+/// Returns the case as it was run: with every worker as a client, and one more for the attempts of
+/// unnamed connections. Drops the expectations that cannot be judged, and that of `fenced-order` if
+/// no worker named a fencing token.
 fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;

@@ -7,7 +7,7 @@ use lock_judge::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId,
     NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
 };
-use lock_judge::scenario::Scenario;
+use lock_judge::scenario::{Scenario, WORKER};
 
 mod belief;
 mod reader;
@@ -185,6 +185,11 @@ impl<'a> Timeline<'a> {
     /// Reads a whole history of `scenario`.
     pub(super) fn new(scenario: &'a Scenario, events: &'a [Event]) -> Self {
         reader::read(scenario, events)
+    }
+
+    /// Returns true for a run of `serve`: its clients are workers, seen from outside.
+    pub(super) fn is_served(&self) -> bool {
+        self.scenario.clients.iter().any(|client| client.subject == WORKER)
     }
 
     pub(super) fn attempt(&self, id: AttemptId) -> Option<&Attempt> {

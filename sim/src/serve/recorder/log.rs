@@ -179,7 +179,9 @@ impl Log {
         Some(told)
     }
 
-    /// Notes the TTL of an attempt's keys when its first key is set.
+    /// Records the TTL with which an attempt's first key is set, in nanoseconds; `u64::MAX` if that
+    /// key has no expiry. Later changes of the expiry, and the TTLs of other nodes' keys, are not
+    /// recorded here.
     pub(super) fn timed(&mut self, attempt: AttemptId, expires_wall_ms: Option<u64>, wall_ns: u64) {
         let ttl_ns = match expires_wall_ms {
             Some(ms) => (ms - (wall_ns / 1_000_000).min(ms)).saturating_mul(1_000_000),
