@@ -233,7 +233,7 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
     let client = |client: ClientId| timeline.client_name(client).to_owned();
     let store = || String::from("store");
     match kind {
-        EventKind::Looked { attempt, alive } => {
+        EventKind::Checked { attempt, alive } => {
             let told = if alive { "valid" } else { "over" };
             (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
         }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use lock_judge::history::{AttemptId, ClientId, CommandId, EventKind, Id, NodeId, NodeIds};
+use lock_judge::history::{
+    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds,
+};
 use redis_sim::script::Sha;
 
 use super::{Peer, Told};
@@ -64,7 +66,7 @@ pub(in crate::serve) enum What {
     /// An event at a master; attempts have preliminary numbers.
     Told(EventKind),
     /// A worker entered. `by` is the attempt, if the worker named its value.
-    Entered { worker: ClientId, by: Option<u32>, fencing_token: u64 },
+    Entered { worker: ClientId, by: Option<u32>, fencing_token: FencingToken },
     /// A worker left.
     Left { worker: ClientId },
 }

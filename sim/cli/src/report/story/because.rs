@@ -317,10 +317,13 @@ fn end_of_the_lease(
 ) -> Vec<Clause> {
     let mut told = Vec::new();
     let (name, client) = (timeline.name(lease.id), timeline.client_name(lease.id.client));
-    let mut looks = lease.looks.iter().rev();
-    if let Some((look, _)) = looks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
-        let at = text::instant(look.at_ns);
-        told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
+    let mut checks = lease.checks.iter().rev();
+    if let Some((check, _)) = checks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
+        let at = text::instant(check.at_ns);
+        told.push(Clause::at(
+            *check,
+            format!("{client} last checked {name} at {at}: it was valid"),
+        ));
     }
     let could_check = violation.blamed.iter().any(|cause| cause == Blame::Application);
     if let Some(stop) = stop_before(timeline, lease.id, over_ns).filter(|_| !could_check) {

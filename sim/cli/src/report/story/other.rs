@@ -1,6 +1,6 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
-use lock_judge::history::{AttemptId, EventKind, Settlement, Writer};
+use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
 use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
@@ -108,7 +108,7 @@ fn resource_writes(
         writes.iter().rev().take(4).rev().filter_map(|write| applied_write(timeline, write)),
     );
     let what = match property {
-        Property::NoLostUpdate => "computed from a version that was no longer the last",
+        Property::NoLostUpdate => "computed from an outdated version",
         _ => "out of order",
     };
     let client = timeline.client_name(late.client);
@@ -133,7 +133,7 @@ fn unordered_tokens(
     let token_of = |lease: &Attempt| {
         let (moment, _) = lease.delivered?;
         let (name, at) = (timeline.name(lease.id), text::instant(moment.at_ns));
-        let token = lease.fencing_token;
+        let FencingToken(token) = lease.fencing_token;
         Some(Clause::at(moment, format!("{name} got fencing token {token} at {at}")))
     };
     let told = leases.into_iter().flatten().filter_map(token_of).collect();
@@ -147,8 +147,8 @@ fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
     let lease = timeline.name(write.attempt);
     let (sent, at) = (text::instant(write.sent.at_ns), text::instant(moment.at_ns));
     let token = match write.fencing_token {
-        0 => String::new(),
-        token => format!(", token {token}"),
+        FencingToken::NONE => String::new(),
+        FencingToken(token) => format!(", token {token}"),
     };
     let based_on = match write.based_on.version() {
         None => String::new(),
