@@ -95,23 +95,18 @@ fn setting(result: &CaseResult) -> String {
 /// promise.
 fn guard(scenario: &Scenario) -> String {
     let fleet_max_ttl = scenario.fleet_max_ttl();
+    let drift_ns = scenario.lock.drift.of(fleet_max_ttl).0;
+    let quarantine = text::length(fleet_max_ttl.0.saturating_add(drift_ns));
     match scenario.lock.restart_guard {
-        RestartGuard::DelayedRestart => {
-            let ttl = text::length(fleet_max_ttl.0);
-            format!(
-                "“delayed restart” (promise: a crashed master stays away for longer than {ttl})"
-            )
-        }
+        RestartGuard::DelayedRestart => format!(
+            "“delayed restart” (promise: a crashed master stays away for longer than {quarantine})"
+        ),
         RestartGuard::Durable => {
             String::from("“durable” (promise: a restart loses no acknowledged write)")
         }
-        RestartGuard::Quarantine => {
-            let drift_ns = scenario.lock.drift.of(fleet_max_ttl).0;
-            let quarantine = text::length(fleet_max_ttl.0.saturating_add(drift_ns));
-            format!(
-                "“quarantine” (a master that may have forgotten keys does not vote for {quarantine})"
-            )
-        }
+        RestartGuard::Quarantine => format!(
+            "“quarantine” (a master that may have forgotten keys does not vote for {quarantine})"
+        ),
     }
 }
 
