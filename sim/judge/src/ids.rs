@@ -119,6 +119,19 @@ pub struct AttemptId {
     pub number: u16,
 }
 
+/// A number by which the protected resource rejects writes of earlier leases: later leases have
+/// larger ones.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
+)]
+#[serde(transparent)]
+pub struct FencingToken(pub u64);
+
+impl FencingToken {
+    /// Stands for the token of a lease that has none.
+    pub const NONE: Self = Self(0);
+}
+
 /// Writer of the current state of a key.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,

@@ -107,7 +107,7 @@ impl Engine {
 
 impl Run for Engine {
     #[inline]
-    fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T {
+    fn with_world<T>(&self, at: impl FnOnce(&World) -> T) -> T {
         at(&self.world)
     }
 

@@ -17,7 +17,7 @@ pub(crate) enum Op {
     AwaitLost,
     Enter,
     Leave,
-    Look,
+    Check,
     Read,
     Extend {
         ttl_ns: u64,
@@ -130,11 +130,11 @@ pub(super) fn planned_ops(
 
 fn ops_of(client: &Client, subject: &Kind, ttl: Span) -> Vec<PlannedOp> {
     let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let looks = subject.looks_before_section();
+    let checks = subject.checks_before_section();
     let mut ops = Vec::new();
     for step in &client.steps {
         let first = ops.len();
-        plan_step(step, (looks, own_ttl_ns), &mut ops);
+        plan_step(step, (checks, own_ttl_ns), &mut ops);
         if let (Some(at), Some(planned)) = (step.at, ops.get_mut(first)) {
             planned.not_before_ns = at.0;
         }
@@ -142,18 +142,18 @@ fn ops_of(client: &Client, subject: &Kind, ttl: Span) -> Vec<PlannedOp> {
     ops
 }
 
-fn plan_step(step: &Step, (looks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>) {
+fn plan_step(step: &Step, (checks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>) {
     let mut push = |op| ops.push(PlannedOp { not_before_ns: 0, op });
     if let Some(acquire) = step.acquire {
         push(Op::Acquire(acquire));
     }
-    if step.look.is_some() {
-        push(Op::Look);
+    if step.check.is_some() {
+        push(Op::Check);
     }
     let enters = step.enter.map(|enter| enter.unchecked);
     if let Some(unchecked) = enters.or(step.hold.map(|_| false)) {
-        if looks && !unchecked {
-            push(Op::Look);
+        if checks && !unchecked {
+            push(Op::Check);
         }
         push(Op::Enter);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lock_judge::history::EventKind;
 use lock_judge::scenario::Property;
 
-use super::history_builder::JUDGED;
+use super::history_builder::is_judged;
 use crate::search::Played;
 
 /// The judged history of a run, complete or so far.
@@ -22,7 +22,7 @@ pub struct Verdict {
 /// Returns the properties that cannot be judged from outside.
 #[must_use]
 pub fn unjudged() -> Vec<Property> {
-    Property::ALL.into_iter().filter(|property| !JUDGED.contains(property)).collect()
+    Property::ALL.into_iter().filter(|&property| !is_judged(property)).collect()
 }
 
 impl Verdict {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_judge::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
-use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::ids::{IdVec, StrikeId};
 use lock_judge::scenario::Case;
 use redis_sim::server::Server;
 use redis_sim::{Persistence, SmallBytes};
@@ -83,11 +83,6 @@ impl World {
     /// If the host has no server.
     pub(super) fn node_on(&self, host: HostId) -> &Arc<Node> {
         &self.nodes[self.plan.node_at(host)]
-    }
-
-    /// Returns the node that has this server.
-    pub(super) fn node_of(&self, server: ServerId) -> &Arc<Node> {
-        &self.nodes[self.plan.servers[server].node]
     }
 
     /// Ends the run.

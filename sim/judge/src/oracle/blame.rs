@@ -169,7 +169,7 @@ fn of_one_lease_in_use(facts: &Facts, id: AttemptId, at_ns: u64) -> Blamed {
     match facts.leases.get(id) {
         Some(attempt) if !attempt.over_when_decided => {
             // An application that has looked since the stop knows that its lease is over.
-            let may_not_know = facts.processes.has_stopped_since(id.client, attempt.looked_ns);
+            let may_not_know = facts.processes.has_stopped_since(id.client, attempt.checked_ns);
             let is_paused = may_not_know && facts.is_excused(id, at_ns);
             Blamed::just(if is_paused { Blame::Pause } else { Blame::Application })
         }

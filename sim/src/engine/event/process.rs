@@ -6,7 +6,7 @@
 mod actions;
 mod inputs;
 
-use lock_judge::history::{AttemptId, BasedOn, ClientId, HostId, NodeId};
+use lock_judge::history::{AttemptId, BasedOn, ClientId, FencingToken, HostId, NodeId};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode};
 use lock_judge::scenario::AttemptStep;
 
@@ -35,7 +35,7 @@ pub(super) enum Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) attempt: AttemptId,
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     pub(super) lost: bool,
     pub(super) seen: BasedOn,
     pub(super) in_section: bool,
@@ -60,7 +60,7 @@ pub(super) struct Process {
     /// Number of extensions of the lease.
     pub(super) rounds: u16,
     /// Drawn when the grant is decided, so that tokens have the order of grants.
-    drawn_token: u64,
+    drawn_token: FencingToken,
     pub(super) held: Option<Held>,
     pub(super) routes: Vec<(Route, ConnectionId)>,
     pub(super) store: ConnectionId,
@@ -90,7 +90,7 @@ impl Process {
             to_deliver: None,
             to_prolong: None,
             rounds: 0,
-            drawn_token: 0,
+            drawn_token: FencingToken::NONE,
             held: None,
             routes: Vec::with_capacity(32),
             store: ConnectionId::default(),

@@ -156,7 +156,7 @@ impl Simulation {
 }
 
 impl Run for Simulation {
-    fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T {
+    fn with_world<T>(&self, at: impl FnOnce(&World) -> T) -> T {
         at(&self.shared.lock().world)
     }
 

@@ -95,7 +95,7 @@ impl Sketch {
             3 => self.step(Step { hold: Some(Hold::UntilDeadline), ..Step::default() }),
             4..7 => self.extend(),
             7 => self.write(),
-            8 => self.step(Step { look: Some(Nothing {}), ..Step::default() }),
+            8 => self.step(Step { check: Some(Nothing {}), ..Step::default() }),
             _ => {
                 let sleep = self.dice.length(Span::from_ms(1), self.ttls(12));
                 self.step(Step { sleep: Some(sleep), ..Step::default() });

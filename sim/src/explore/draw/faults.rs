@@ -24,7 +24,7 @@ const POINTS: [AttemptStep; 8] = [
     AttemptStep::Reply,
     AttemptStep::T2,
     AttemptStep::Deliver,
-    AttemptStep::Look,
+    AttemptStep::Check,
     AttemptStep::Enter,
 ];
 
@@ -84,7 +84,7 @@ impl Sketch {
     fn point(&mut self) -> AttemptPoint {
         let before = self.dice.pick(&POINTS);
         let is_granted =
-            matches!(before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
+            matches!(before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
         let attempt = match self.dice.below(3) {
             0 if is_granted => WhichAttempt::Granted,
             1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),

@@ -2,7 +2,8 @@
 
 use crate::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind,
-    HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
+    FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId,
+    Writer,
 };
 use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -246,7 +247,7 @@ impl Tale {
             attempt: id,
             clock,
             deadline_local_ns,
-            fencing_token,
+            fencing_token: FencingToken(fencing_token),
         })
     }
 
@@ -387,7 +388,8 @@ impl Tale {
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
         let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
-        self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
+        let fencing_token = FencingToken(token);
+        self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token })
     }
 
     pub(super) fn write_lands(
@@ -397,6 +399,7 @@ impl Tale {
         fencing_token: u64,
     ) -> &mut Self {
         let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
+        let fencing_token = FencingToken(fencing_token);
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 
@@ -408,8 +411,8 @@ impl Tale {
         self.tell(EventKind::SectionLeft { attempt: id })
     }
 
-    pub(super) fn looks(&mut self, id: AttemptId, alive: bool) -> &mut Self {
-        self.tell(EventKind::Looked { attempt: id, alive })
+    pub(super) fn checks(&mut self, id: AttemptId, alive: bool) -> &mut Self {
+        self.tell(EventKind::Checked { attempt: id, alive })
     }
 
     pub(super) fn releases(&mut self, id: AttemptId) -> &mut Self {

@@ -239,7 +239,7 @@ impl Check<'_> {
 fn kinds(step: &Step) -> Vec<&'static str> {
     let given = [
         ("acquire", step.acquire.is_some()),
-        ("look", step.look.is_some()),
+        ("look", step.check.is_some()),
         ("enter", step.enter.is_some()),
         ("read", step.read.is_some()),
         ("write", step.write.is_some()),

@@ -78,7 +78,7 @@ impl Check<'_> {
         self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
         let attempt = format!("{at}.attempt");
         let is_granted =
-            matches!(point.before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
+            matches!(point.before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
         match point.attempt {
             WhichAttempt::Nth(0) => {
                 self.wrong(&attempt, "attempts count from 1", "expected 1 or more");

@@ -137,7 +137,8 @@ pub enum AttemptStep {
     /// The application receives the lease.
     Deliver,
     /// The application checks the lease for the last time before its section.
-    Look,
+    #[serde(rename = "look")]
+    Check,
     /// The section begins.
     Enter,
     /// All of these steps; each is a case of its own.

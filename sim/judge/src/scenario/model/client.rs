@@ -86,8 +86,8 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquire: Option<Acquire>,
     /// Check the lease. If it is over, go on at the next `release`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub look: Option<Nothing>,
+    #[serde(rename = "look", skip_serializing_if = "Option::is_none")]
+    pub check: Option<Nothing>,
     /// Check the lease, then enter the critical section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enter: Option<Enter>,
