@@ -23,7 +23,9 @@ mod tree;
 
 pub use cases::CASES_MAX;
 pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
-pub use expect::{Expectation, Property, Verdict};
+pub use expect::{
+    Bounds, Expectation, Expectations, ExpectedBlame, Property, Quantity, Unit, Verdict,
+};
 pub use file::File;
 pub use model::{
     Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Cause, Checks, Client,

@@ -11,7 +11,7 @@ use lock_judge::history::{
     AttemptId, ClientId, ClockKind, Event, EventKind, Id, NodeId, OpKind, Settlement, Writer,
 };
 use lock_judge::ids::{IdVec, PerClient};
-use lock_judge::scenario::{Case, Client, Property, Span, WORKER};
+use lock_judge::scenario::{Case, Client, Property, Quantity, Span, WORKER};
 
 use self::owners::{Entrance, Owners};
 use super::recorder::{Entry, Log, What, number_of};
@@ -23,6 +23,10 @@ const UNNAMED: &str = "unnamed";
 /// little.
 pub(super) const JUDGED: [Property; 3] =
     [Property::MutualExclusion, Property::ExclusiveSection, Property::FencedOrder];
+
+/// Quantities that can be measured from outside.
+pub(super) const MEASURED: [Quantity; 2] =
+    [Quantity::SectionOverlap, Quantity::SectionWithoutMajority];
 
 /// A run in the form that is judged and stored.
 #[derive(Debug)]
@@ -82,9 +86,10 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     }
     let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token > 0);
     let is_fenced = log.entries.iter().any(fenced);
-    scenario.expect.retain(|property, _| {
+    scenario.expect.properties.retain(|property, _| {
         JUDGED.contains(property) && (is_fenced || *property != Property::FencedOrder)
     });
+    scenario.expect.quantities.retain(|quantity, _| MEASURED.contains(quantity));
     case
 }
 

@@ -115,9 +115,6 @@ impl Check<'_> {
         if let Some(duration) = self.scenario.run.duration {
             self.positive("run.duration", duration);
         }
-        if let Some(granted_by) = self.scenario.run.granted_by {
-            self.positive("run.granted-by", granted_by);
-        }
     }
 
     fn lock(&mut self) {

@@ -42,7 +42,7 @@ const VALUES: [&str; 26] = [
 ];
 
 /// Paths that exist, nearly exist, or lead through something that is not a table.
-const PATHS: [&str; 24] = [
+const PATHS: [&str; 26] = [
     "lock.ttl",
     "lock.drift.share-ppm",
     "lock",
@@ -66,6 +66,8 @@ const PATHS: [&str; 24] = [
     "run.seeds",
     "expect.tidy",
     "expect.mutual-exclusion.blame",
+    "expect.mutual-exclusion.blame.any-of",
+    "expect.section-overlap",
     "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t",
 ];
 

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::expect::{Expectation, Property};
+use super::expect::Expectations;
 use super::span::{SeedRange, Span};
 use crate::ids::{ClientId, FaultId, HostId, Id, NodeId};
 
@@ -64,9 +64,9 @@ pub struct Scenario {
     /// Seeds and duration of the run.
     #[serde(default)]
     pub run: Run,
-    /// The expected verdict of each property. A property that is not named is expected to hold.
+    /// The expected verdicts and quantities. A property that is not named is expected to hold.
     #[serde(default)]
-    pub expect: BTreeMap<Property, Expectation>,
+    pub expect: Expectations,
     /// Variations of the scenario. Each is a test of its own.
     #[serde(rename = "case", default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseSpec>,
@@ -86,7 +86,7 @@ pub struct CaseSpec {
     pub set: BTreeMap<String, toml::Value>,
     /// Expectations that replace the base scenario's.
     #[serde(default)]
-    pub expect: BTreeMap<Property, Expectation>,
+    pub expect: Expectations,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
@@ -129,23 +129,11 @@ pub struct Run {
     /// Latest end of the run, in true time. The engine computes it if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Most commands that all clients together may write in a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commands_max: Option<u64>,
-    /// Instant by which every acquisition of the clients has ended with a lease.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub granted_by: Option<Span>,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self {
-            seeds: SeedRange(0..100),
-            turmoil_seeds: SeedRange(0..2),
-            duration: None,
-            commands_max: None,
-            granted_by: None,
-        }
+        Self { seeds: SeedRange(0..100), turmoil_seeds: SeedRange(0..2), duration: None }
     }
 }
 

@@ -63,7 +63,7 @@ fn a_file_is_its_base_and_its_cases() {
     let jumps = cases.iter().map(|case| jump(case).by);
     let seconds = |ms: i64| SignedSpan(ms * 1_000_000);
     assert_eq!(jumps.collect::<Vec<_>>(), [seconds(10_000), seconds(90), seconds(10_000)]);
-    assert_eq!(cases[0].scenario.expect.len(), 2);
+    assert_eq!(cases[0].scenario.expect.properties.len(), 2);
     assert!(cases[1].scenario.expect.is_empty(), "a case's expectations replace the base's");
     assert!(cases[2].scenario.expect.is_empty(), "also when it has none");
     assert!(!cases[2].scenario.faults[0].enabled);
@@ -275,6 +275,15 @@ const MISTAKES: &[(&str, &str)] = &[
     ("blame = [\"clock(C)\"]", "blame = [\"clock\"]"),
     ("blame = [\"clock(C)\"]", "blame = [\"paus\"]"),
     ("blame = [\"clock(C)\"]", "blame = [\"none\", \"clock(C)\", \"none\"]"),
+    ("blame = [\"clock(C)\"]", "blame = [\"clock(*)\"]"),
+    ("blame = [\"clock(C)\"]", "blame = []"),
+    ("blame = [\"clock(C)\"]", "blame = { anyof = [\"clock(*)\"] }"),
+    ("blame = [\"clock(C)\"]", "blame = { any-of = [\"clok(*)\", \"clock(c3)\", \"none\"] }"),
+    ("exclusive-section = {", "section-overlp = \"..1s\"\nexclusive-section = {"),
+    ("exclusive-section = {", "section-overlap = \"..1\"\nexclusive-section = {"),
+    ("exclusive-section = {", "section-overlap = \"2s..1s\"\nexclusive-section = {"),
+    ("exclusive-section = {", "commands-per-lock = \"..\"\nexclusive-section = {"),
+    ("exclusive-section = {", "commands = 120\nexclusive-section = {"),
     ("exclusive-section = {", "tidy = { overlap-at-least = \"1s\","),
     // Cases.
     ("fault.jump.clock-jump.by", "fault.jmp.clock-jump.by"),

@@ -4,7 +4,7 @@ use crate::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind,
     HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
 };
-use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
+use crate::oracle::{Judgement, Measured, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -432,8 +432,8 @@ impl Tale {
         &self.events
     }
 
-    /// Ends the history and returns the oracle's verdicts.
-    pub(super) fn verdicts(&mut self) -> Verdicts {
+    /// Ends the history and returns the oracle that has observed it.
+    fn observed(&mut self) -> Oracle {
         self.tell(EventKind::Ended);
         let mut oracle = Oracle::new(&self.scenario, &[]);
         // An earlier run with the same oracle must not change the verdicts.
@@ -441,7 +441,17 @@ impl Tale {
             oracle.reset();
             self.events.iter().for_each(|event| oracle.observe(event));
         }
-        oracle.finish()
+        oracle
+    }
+
+    /// Ends the history and returns the oracle's verdicts.
+    pub(super) fn verdicts(&mut self) -> Verdicts {
+        self.observed().finish()
+    }
+
+    /// Ends the history and returns its quantities.
+    pub(super) fn measured(&mut self) -> Measured {
+        self.observed().measured()
     }
 
     pub(super) fn finds(&mut self, property: Property) -> Judgement {
