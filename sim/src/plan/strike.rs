@@ -140,6 +140,8 @@ pub(crate) enum Manner {
 pub(crate) struct PlannedFault {
     /// The fault of the scenario.
     pub(crate) id: FaultId,
+    /// Number of the occurrence among those of the fault, from 0.
+    pub(crate) occurrence: u16,
     /// True for the first fault of its group; its beginning is recorded as the group's beginning.
     pub(crate) opens: bool,
     /// True for the last fault of its group.

@@ -6,10 +6,10 @@ use lock_judge::ids::{ConnectionId, ServerId, StrikeId};
 use redis_sim::run_id;
 
 use super::World;
-use super::choice::{Choice, Label};
 use super::cluster::Role;
 use super::key_events::{key_ended, key_returned};
 use super::network::{Arrival, ConnectionState, Direction};
+use crate::choice::{Choice, Label};
 use crate::plan::{Death, FaultEffect, Manner};
 
 impl World {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lock_judge::ids::{ConnectionId, HostId, Id, IdVec, PerHost};
 
-use super::choice::{Choice, Choices, Label};
+use crate::choice::{Choice, Choices, Label};
 
 const NO_CUTS: PerHost<PerHost<u8>> = PerHost::filled(PerHost::filled(0));
 

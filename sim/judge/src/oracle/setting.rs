@@ -91,7 +91,7 @@ impl Setting {
         let ttl_ns = scenario.fleet_max_ttl().0;
         let drift = scenario.lock.drift;
         let drift_ns = drift.of(scenario.fleet_max_ttl()).0;
-        let mut steps = scenario.clients.iter().flat_map(|client| &client.steps);
+        let mut steps = scenario.clients.iter().flat_map(Client::all_steps);
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
         // A lease that is kept alive is bounded by time, not by the number of extensions.
         let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);

@@ -7,7 +7,7 @@ mod fault;
 mod lock;
 
 pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
-pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
+pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
     Server, Start,
@@ -154,7 +154,7 @@ impl Scenario {
     /// in the file.
     #[must_use]
     pub fn fleet_max_ttl(&self) -> Span {
-        let steps = self.clients.iter().flat_map(|client| &client.steps);
+        let steps = self.clients.iter().flat_map(Client::all_steps);
         let extended = steps.filter_map(|step| step.extend?.ttl);
         let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
         let longest = own.fold(self.lock.ttl, Ord::max);

@@ -60,7 +60,7 @@ fn a_file_is_its_base_and_its_cases() {
             "clock-jump::five-votes-survive-one-forgetful-node",
         ]
     );
-    let jumps = cases.iter().map(|case| jump(case).by);
+    let jumps = cases.iter().map(|case| jump(case).by.max);
     let seconds = |ms: i64| SignedSpan(ms * 1_000_000);
     assert_eq!(jumps.collect::<Vec<_>>(), [seconds(10_000), seconds(90), seconds(10_000)]);
     assert_eq!(cases[0].scenario.expect.len(), 2);
@@ -93,7 +93,7 @@ fn read_as(hold: &str, point: &str) -> (Hold, WhichAttempt) {
 
 #[test]
 fn a_hold_and_an_attempt_have_more_than_one_form() {
-    let length = Span::from_ms(20_000);
+    let length = SpanRange::exactly(Span::from_ms(20_000));
     for (hold, point, expected) in [
         ("\"20s\"", "before = \"t2\"", (false, WhichAttempt::Nth(1))),
         ("{ for = \"20s\" }", "before = \"t2\", attempt = 3", (false, WhichAttempt::Nth(3))),
@@ -111,6 +111,39 @@ fn a_hold_and_an_attempt_have_more_than_one_form() {
             "{hold} {point}"
         );
     }
+}
+
+/// Returns what a file with one client of these steps and one fault says, read and written again.
+fn drawn(steps: &str, fault: &str) -> Scenario {
+    let text = format!(
+        "schema = 1\nname = \"x\"\ntitle = \"x\"\n[[client]]\nid = \"c1\"\nsteps = [{steps}]\n\
+         [[fault]]\nid = \"f\"\n{fault}"
+    );
+    let scenario = cases_of("x.toml", &text, &[]).unwrap().remove(0).scenario;
+    let written = toml::to_string(&scenario).unwrap();
+    assert_eq!(cases_of("x.toml", &written, &[]).unwrap()[0].scenario, scenario);
+    scenario
+}
+
+#[test]
+fn what_is_left_to_the_seed_is_a_range() {
+    let steps = "{ repeat = { times = \"3..20\", steps = [{ acquire = {} }, \
+                 { hold = { for = \"5ms..3s\", or-lost = true } }, { sleep = \"1s..2s\" }] } }";
+    let fault = "at = \"5ms..3s\"\nevery = \"1s..2s\"\ntimes = 3\nchance = \"25%\"\n\
+                 clock-jump = { host = \"A\", by = \"-1s..2s\" }";
+    let scenario = drawn(steps, fault);
+    let repeat = scenario.clients[0].steps[0].repeat.as_ref().unwrap();
+    assert_eq!((repeat.times.min, repeat.times.max, repeat.steps.len()), (3, 20, 3));
+    let fault = &scenario.faults[0];
+    assert_eq!((fault.times_max(), fault.chance.ppm()), (3, 250_000));
+    assert_eq!(fault.last_start(), Some(Span::from_ms(7_000)));
+    assert_eq!(scenario.clients[0].all_steps().count(), 4);
+}
+
+#[test]
+fn a_fault_at_a_time_may_have_a_length_instead_of_an_end() {
+    let fault = "at = \"1s\"\nlasts = \"1s..2s\"\nstall = { host = \"A\" }";
+    assert_eq!(drawn("{ acquire = {} }", fault).faults[0].until, None);
 }
 
 #[test]
@@ -196,7 +229,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("{ at = \"0s\", acquire = {} }, ", ""),
     // Faults.
     ("until = \"12s\"\npartition", "until = \"0s\"\npartition"),
-    ("until = \"12s\"\npartition", "lasts = \"12s\"\npartition"),
+    ("until = \"12s\"\npartition", "until = \"12s\"\nlasts = \"12s\"\npartition"),
     ("at = \"0s\"\nuntil", "at = { client = \"c1\", before = \"t2\" }\nuntil"),
     ("at = \"1s\"", "at = { client = \"c3\", before = \"t2\" }"),
     ("at = \"1s\"", "at = { client = \"c2\", before = \"t2\", node = \"A\" }"),
@@ -210,6 +243,36 @@ const MISTAKES: &[(&str, &str)] = &[
     ("by = \"10s\"", "by = \"0s\""),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
+    // Repetition and chance.
+    ("until = \"12s\"\npartition", "until = \"12s\"\nevery = \"1s\"\npartition"),
+    ("until = \"12s\"\npartition", "until = \"12s\"\ntimes = 2\npartition"),
+    ("until = \"12s\"\npartition", "until = \"12s\"\nevry = \"1s\"\npartition"),
+    ("until = \"12s\"\npartition", "until = \"12s\"\nevery = \"1s\"\ntimes = 2\npartition"),
+    ("until = \"12s\"\npartition", "every = \"1s\"\ntimes = 2\npartition"),
+    ("until = \"12s\"\npartition", "lasts = \"1s..2s\"\nevery = \"2s\"\ntimes = 2\npartition"),
+    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"2s\"\ntimes = 0\npartition"),
+    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"2s\"\ntimes = \"9..3\"\npartition"),
+    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"50m\"\ntimes = 3\npartition"),
+    ("at = \"1s\"", "at = \"1s\"\nchance = 0.25"),
+    ("at = \"1s\"", "at = \"1s\"\nchance = \"125%\""),
+    ("at = \"1s\"", "at = \"1s\"\nchance = \"0%\""),
+    ("at = \"1s\"", "at = \"3s..1s\""),
+    ("at = \"0s\"\nuntil", "at = \"0s..12s\"\nuntil"),
+    ("by = \"10s\"", "by = \"10s..-10s\""),
+    ("{ hold = \"2s\" }", "{ hold = \"2s..1s\" }"),
+    ("{ hold = \"2s\" }", "{ repeat = { times = 0, steps = [{ hold = \"2s\" }] } }"),
+    ("{ hold = \"2s\" }", "{ repeat = { times = \"2\", steps = [] } }"),
+    ("{ hold = \"2s\" }", "{ repeat = { steps = [{ hold = \"2s\" }] } }"),
+    ("{ hold = \"2s\" }", "{ repeat = { times = 2, step = [{ hold = \"2s\" }] } }"),
+    ("{ hold = \"2s\" }", "{ repeat = { times = 2, steps = [{ enter = {} }] } }"),
+    (
+        "{ hold = \"2s\" }",
+        "{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [] } }] } }",
+    ),
+    (
+        "{ hold = \"2s\" }",
+        "{ repeat = { times = 1000, steps = [{ acquire = { attempts = 100 } }] } }",
+    ),
     // Disks.
     ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"C\", torn = true }"),
     (

@@ -1,7 +1,7 @@
 //! Draws the clients and their work.
 
 use lock_judge::scenario::{
-    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, Step, Write,
+    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, SpanRange, Step, Write,
 };
 
 use super::Sketch;
@@ -49,7 +49,7 @@ impl Sketch {
         let first = if self.dice.percent(50) { Span(0) } else { self.dice.instant(self.horizon) };
         for round in 0..self.dice.between(1, ROUNDS_MAX) {
             let acquire = self.acquire();
-            let begin = (round == 0).then_some(first);
+            let begin = (round == 0).then_some(SpanRange::exactly(first));
             self.step(Step { at: begin, acquire: Some(acquire), ..Step::default() });
             for _ in 0..self.dice.between(1, 2) {
                 self.work();
@@ -58,7 +58,7 @@ impl Sketch {
                 self.step(Step { release: Some(Nothing {}), ..Step::default() });
             }
             if self.dice.percent(30) {
-                let sleep = self.dice.length(Span::from_ms(1), self.ttls(10));
+                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(10)));
                 self.step(Step { sleep: Some(sleep), ..Step::default() });
             }
         }
@@ -87,7 +87,7 @@ impl Sketch {
     fn work(&mut self) {
         match self.dice.below(10) {
             0..3 => {
-                let length = self.dice.length(self.ttls(0), self.ttls(20));
+                let length = SpanRange::exactly(self.dice.length(self.ttls(0), self.ttls(20)));
                 let or_lost = self.dice.percent(80);
                 let hold = Some(Hold::For { length, or_lost });
                 self.step(Step { hold, ..Step::default() });
@@ -97,7 +97,7 @@ impl Sketch {
             7 => self.write(),
             8 => self.step(Step { look: Some(Nothing {}), ..Step::default() }),
             _ => {
-                let sleep = self.dice.length(Span::from_ms(1), self.ttls(12));
+                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(12)));
                 self.step(Step { sleep: Some(sleep), ..Step::default() });
             }
         }
@@ -118,7 +118,7 @@ impl Sketch {
         self.step(Step { enter: Some(Enter { unchecked }), ..Step::default() });
         self.step(Step { read: Some(Nothing {}), ..Step::default() });
         if self.dice.percent(40) {
-            let sleep = self.dice.length(Span::from_ms(1), self.ttls(8));
+            let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(8)));
             self.step(Step { sleep: Some(sleep), ..Step::default() });
         }
         let blind = self.dice.percent(10);

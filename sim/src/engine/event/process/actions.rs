@@ -4,12 +4,13 @@ use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settle
 use lock_judge::scenario::AttemptStep;
 
 use super::{Held, Process, Waiting};
+use crate::choice::{Choice, Label};
 use crate::plan::Plan;
 use crate::subject::{
     Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
 };
 use crate::terms;
-use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
+use crate::world::{Arrival, Direction, Packet, World};
 
 impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.

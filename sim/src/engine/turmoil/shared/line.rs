@@ -10,8 +10,9 @@ use lock_judge::scenario::AttemptStep;
 use redis_sim::resp::{self, Requests};
 
 use super::{Phase, Shared, State};
+use crate::choice::{Choice, Label};
 use crate::subject::{CommandKind, Reply, Request, UNNUMBERED};
-use crate::world::{Arrival, Choice, Direction, Label, Packet};
+use crate::world::{Arrival, Direction, Packet};
 
 /// A client's end of a connection.
 #[derive(Debug)]

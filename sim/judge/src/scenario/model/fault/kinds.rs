@@ -7,7 +7,7 @@ use super::details::{
     ClockBy, ClockRate, Delay, Demotion, Failover, Flush, OneHost, Partition, Restarting, Swap,
 };
 use super::hosts::Hosts;
-use crate::scenario::span::{SignedSpan, Span};
+use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A kind of fault. In a file its name is a key of the fault, and its details are the value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,10 +119,12 @@ pub struct Descriptor {
 pub enum Time<'a> {
     /// An instant of the run.
     Instant(&'a mut Span),
-    /// A duration.
-    Length(&'a mut Span),
-    /// The amount by which a clock is moved.
-    Shift(&'a mut SignedSpan),
+    /// The instants between which one is drawn.
+    Instants(&'a mut SpanRange),
+    /// The shortest and the longest duration.
+    Length(&'a mut SpanRange),
+    /// The smallest and the largest amount by which a clock is moved.
+    Shift(&'a mut SignedSpanRange),
 }
 
 impl Cause {
@@ -229,7 +231,7 @@ impl FaultKind {
     }
 
     /// Returns every time value among the details.
-    pub fn times(&mut self) -> Vec<Time<'_>> {
+    pub fn time_values(&mut self) -> Vec<Time<'_>> {
         match self {
             Self::ClockJump(it) | Self::ClockSlew(it) => vec![Time::Shift(&mut it.by)],
             Self::Delay(it) => vec![Time::Length(&mut it.by)],

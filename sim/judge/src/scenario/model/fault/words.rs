@@ -2,6 +2,7 @@
 
 use super::details::{Demotion, Flush, Restarting};
 use super::kinds::FaultKind;
+use crate::scenario::span::{SignedSpanRange, SpanRange};
 use crate::text;
 
 impl FaultKind {
@@ -11,17 +12,17 @@ impl FaultKind {
         match self {
             Self::Attach(one) => format!("{} begins to follow its node", one.host),
             Self::ClockJump(by) => {
-                format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
+                format!("{}’s wall clock is set by {}", by.host, signed(by.by))
             }
             Self::ClockRate(rate) => {
                 format!("{}’s clocks drift by {}", rate.host, text::percent(rate.ppm))
             }
             Self::ClockSlew(by) => {
-                format!("{}’s clocks are slewed by {}", by.host, text::signed(by.by.0))
+                format!("{}’s clocks are slewed by {}", by.host, signed(by.by))
             }
             Self::Delay(delay) => {
                 let (from, to) = (text::list(&delay.from), text::list(&delay.to));
-                format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
+                format!("messages from {from} to {to} take {} longer", length(delay.by))
             }
             Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
             Self::Demote(it) => format!("{} becomes a replica{}", it.host, leader(it)),
@@ -56,7 +57,7 @@ impl FaultKind {
     pub fn because(&self, id: &str, at: &str, span: &str) -> String {
         match self {
             Self::ClockJump(by) => {
-                let by_ns = text::signed(by.by.0);
+                let by_ns = signed(by.by);
                 format!("fault `{id}` moved {}’s clock by {by_ns} {at}", by.host)
             }
             Self::ClockRate(rate) => {
@@ -64,7 +65,7 @@ impl FaultKind {
                 format!("fault `{id}` made {}’s clocks drift by {percent} {span}", rate.host)
             }
             Self::ClockSlew(by) => {
-                let by_ns = text::signed(by.by.0);
+                let by_ns = signed(by.by);
                 format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
             }
             Self::Delete(one) => format!("fault `{id}` deleted the key on {} {at}", one.host),
@@ -94,6 +95,22 @@ impl FaultKind {
             | Self::Snapshot(_)
             | Self::SpuriousPush(_) => format!("of fault `{id}` ({}) {span}", self.summary()),
         }
+    }
+}
+
+/// Returns a duration, or two between which it is drawn: `5 ms to 3 s`.
+fn length(range: SpanRange) -> String {
+    match range.is_exact() {
+        true => text::length(range.min.0),
+        false => format!("{} to {}", text::length(range.min.0), text::length(range.max.0)),
+    }
+}
+
+/// Returns a signed duration, or two between which it is drawn: `−5 ms to +3 s`.
+fn signed(range: SignedSpanRange) -> String {
+    match range.min == range.max {
+        true => text::signed(range.min.0),
+        false => format!("{} to {}", text::signed(range.min.0), text::signed(range.max.0)),
     }
 }
 
