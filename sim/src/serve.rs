@@ -227,7 +227,7 @@ impl Fleet {
 /// Prepares the masters and the network. The clients are known only when they connect.
 fn plan(case: &Case) -> Result<Plan, Refusal> {
     if case.scenario.clients.len() > WORKERS_MAX {
-        return Err(support::unsupported("more than 7 clients").into());
+        return Err(support::unsupported(&format!("more than {WORKERS_MAX} clients")).into());
     }
     let plan = Plan::without_subjects(case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;

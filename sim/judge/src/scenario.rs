@@ -24,7 +24,7 @@ mod tree;
 
 pub use cases::CASES_MAX;
 pub use chance::{Chance, CountRange};
-pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
+pub use check::{Complaint, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
 pub use expect::{Expectation, Property, Verdict};
 pub use file::File;
 pub use model::{
@@ -41,4 +41,4 @@ pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange};
 pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};
 
-pub use crate::ids::{CLIENTS_MAX, NODES_MAX};
+pub use crate::ids::{CLIENTS_MAX, FAULTS_MAX, NODES_MAX};

@@ -13,8 +13,6 @@ use super::model::{Client, Scenario, Step};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
-/// Maximum number of faults.
-pub const FAULTS_MAX: usize = 64;
 /// Maximum number of times that one fault starts, and that one loop is taken.
 const TIMES_MAX: u32 = 1_000;
 /// Maximum number of times that all faults of a scenario start, counted at each of their hosts.

@@ -2,7 +2,8 @@
 
 mod server;
 
-use super::{Check, FAULTS_MAX, SPAN_MAX, STRIKES_MAX};
+use super::{Check, SPAN_MAX, STRIKES_MAX};
+use crate::ids::FAULTS_MAX;
 use crate::scenario::model::{
     At, AttemptPoint, AttemptStep, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts,
     WhichAttempt,
