@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) servers: IdVec<ServerId, PlannedServer>,
     /// Number of nodes.
     pub(crate) node_count: usize,
+    /// Nodes that each client and the probe lock on, in the order of the client's list.
+    members: IdVec<ClientId, Vec<NodeId>>,
     /// Wall-clock offset and rate of each host.
     pub(crate) clocks: IdVec<HostId, (i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
@@ -103,6 +105,9 @@ impl Plan {
             subjects,
             servers: planned_servers(&scenario, &faults),
             node_count: scenario.cluster.nodes.len(),
+            members: (0..=scenario.clients.len())
+                .map(|client| scenario.members(ClientId::at(client)))
+                .collect(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
             sync_takes_ns: scenario.cluster.disk.sync_takes.0,
@@ -157,9 +162,10 @@ impl Plan {
         &self.scenario.faults[fault.index()].id
     }
 
-    /// Returns true if the scenario has this node.
-    pub(crate) fn has_node(&self, node: NodeId) -> bool {
-        node.index() < self.node_count
+    /// Returns the nodes that a client locks on, in the order of its list.
+    #[inline]
+    pub(crate) fn members(&self, client: ClientId) -> &[NodeId] {
+        &self.members[client]
     }
 
     /// Returns the nodes.

@@ -20,11 +20,13 @@ pub enum Assumption {
     Memory,
     /// Nobody but the clients deletes keys of locks.
     Operator,
+    /// All clients have the same list of nodes.
+    Membership,
 }
 
 impl Assumption {
     /// All assumptions.
-    pub const ALL: [Self; 3] = [Self::Clock, Self::Memory, Self::Operator];
+    pub const ALL: [Self; 4] = [Self::Clock, Self::Memory, Self::Operator, Self::Membership];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -33,6 +35,7 @@ impl Assumption {
             Self::Clock => "clock",
             Self::Memory => "memory",
             Self::Operator => "operator",
+            Self::Membership => "membership",
         }
     }
 
@@ -44,6 +47,7 @@ impl Assumption {
             Blame::Amnesia(_) => Some(Self::Memory),
             Blame::Clock(_) => Some(Self::Clock),
             Blame::Operator => Some(Self::Operator),
+            Blame::Membership => Some(Self::Membership),
             Blame::Application | Blame::DelayedWrite | Blame::Pause => None,
         }
     }
@@ -96,6 +100,14 @@ impl Assumptions {
         let rates = scenario.cluster.clocks.values().map(|clock| clock.rate_ppm);
         if rates.into_iter().any(|ppm| is_too_far(scenario, ppm.into())) {
             broken.add(Assumption::Clock);
+        }
+        let members = |client| {
+            let mut nodes = scenario.members(client);
+            nodes.sort_unstable();
+            nodes
+        };
+        if scenario.client_ids().any(|client| members(client) != members(scenario.probe())) {
+            broken.add(Assumption::Membership);
         }
         if scenario.cluster.disk.lies {
             broken.add(Assumption::Memory);
@@ -153,7 +165,7 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
             let hosts = it.host.0.iter().filter(|name| is_node(name));
             let promise = hosts.into_iter().all(|host| match scenario.lock.restart_guard {
                 RestartGuard::Quarantine => true,
-                RestartGuard::Durable => keeps_everything(scenario, host),
+                RestartGuard::Durable => keeps_everything(scenario, host) && !it.replaced,
                 RestartGuard::DelayedRestart => {
                     let is_late = |after: SpanRange| {
                         it.measured_on == Stopwatch::True && after.min >= longest_key(scenario)
@@ -287,6 +299,6 @@ mod tests {
         let error = "memroy".parse::<Assumption>().unwrap_err();
         assert!(error.contains("did you mean `memory`?"), "{error}");
         let error = "weather".parse::<Assumption>().unwrap_err();
-        assert!(error.contains("`clock`, `memory`, `operator`"), "{error}");
+        assert!(error.contains("`clock`, `memory`, `operator`, `membership`"), "{error}");
     }
 }

@@ -67,7 +67,7 @@ impl Plan {
         let client = scenario.client(id).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = scenario.fleet_max_ttl().duration();
-        let nodes = scenario.cluster.nodes.len();
+        let nodes = self.members(id).len();
         let settings = Settings {
             nodes,
             ttl,
@@ -115,7 +115,13 @@ pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unp
             let what = "the subject `worker`: `serve` puts such clients under test";
             Err(Unplannable(String::from(what)))
         }
-        name => Ok(kind(name).expect("a valid scenario names a known subject")),
+        name => {
+            let kind = kind(name).expect("a valid scenario names a known subject");
+            if kind.needs_ideal_server() && client.nodes.is_some() {
+                return Err(Unplannable(format!("`nodes` of the subject `{name}`")));
+            }
+            Ok(kind)
+        }
     };
     scenario.clients.iter().map(subject).collect()
 }

@@ -109,8 +109,13 @@ fn planned_effects(
     let servers = |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| {
         nodes(names, &|node| effect(node.first_server()))
     };
-    let stop =
-        |it: &OneHost, suspended| hosts(&it.host, &|host| FaultEffect::Stop { host, suspended });
+    let stop = |it: &OneHost, suspended| {
+        hosts(&it.host, &|host| match scenario.client_on(host) {
+            Some(_) => FaultEffect::Stop { host, suspended },
+            // A master has no timers that a stop could make late, and uses no monotonic clock.
+            None => FaultEffect::Stall { server: NodeId(host.0).first_server() },
+        })
+    };
     let clock_rate = |names: &HostNames, rate_ppb| {
         hosts(names, &|host| FaultEffect::ClockRate { host, rate_ppb })
     };
@@ -187,8 +192,13 @@ fn replica_named(scenario: &Scenario, name: &str) -> Option<ServerId> {
 
 /// Returns the death of each of the fault's hosts.
 fn planned_death(scenario: &Scenario, it: &Restarting, manner: Manner) -> Vec<FaultEffect> {
-    let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
-    let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
+    let death = Death {
+        manner,
+        torn: it.torn,
+        backup_of_ns: it.backup_of.map(|at| at.0),
+        is_hidden: it.behind_a_proxy,
+        is_replaced: it.replaced,
+    };
     let dies = |name: &String| FaultEffect::Die { host: host_named(scenario, name), death };
     it.host.0.iter().map(dies).collect()
 }

@@ -121,6 +121,8 @@ pub(crate) struct Death {
     pub(crate) backup_of_ns: Option<u64>,
     /// True if a proxy keeps the clients' connections.
     pub(crate) is_hidden: bool,
+    /// True if another machine with an empty disk takes over the name.
+    pub(crate) is_replaced: bool,
 }
 
 /// Manner of a host's death.

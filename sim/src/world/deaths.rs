@@ -68,7 +68,8 @@ impl World {
             }
             Manner::PowerLost => redis.power(),
         }
-        if death.backup_of_ns.is_some() {
+        // Where no backup was made for the fault, nothing is left.
+        if death.backup_of_ns.is_some() || death.is_replaced {
             redis.disk_mut().restore(strike.0);
         }
     }

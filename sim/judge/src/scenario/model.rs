@@ -211,6 +211,17 @@ impl Scenario {
         self.clients.get(client.index())
     }
 
+    /// Returns the nodes that a client locks on, in the order of its list. The probe has the first
+    /// client's.
+    #[must_use]
+    pub fn members(&self, client: ClientId) -> Vec<NodeId> {
+        let own = self.client(client).or(self.clients.first()).and_then(|it| it.nodes.as_ref());
+        match own {
+            Some(names) => names.iter().filter_map(|name| self.node_named(name)).collect(),
+            None => self.node_ids().collect(),
+        }
+    }
+
     /// Returns the fault, if there is one.
     #[must_use]
     pub fn fault(&self, fault: FaultId) -> Option<&Fault> {

@@ -2,6 +2,10 @@
 
 use super::*;
 
+mod mistakes;
+
+use self::mistakes::MISTAKES;
+
 const CLOCK_JUMP: &str = include_str!("testdata/clock-jump.toml");
 const PAUSE_SWEEP: &str = include_str!("testdata/pause-sweep.toml");
 
@@ -169,188 +173,6 @@ fn a_written_scenario_reads_as_it_was() {
     }
 }
 
-/// Pairs `(from, to)`: the text to replace in the valid scenario, and the mistake to put there.
-const MISTAKES: &[(&str, &str)] = &[
-    // Not TOML, or with unknown or missing keys.
-    ("schema = 1", "schema = 1 1"),
-    ("ttl      =", "tll      ="),
-    ("ttl      = \"10s\"", "ttl      = 10"),
-    ("ttl      = \"10s\"", "ttl      = \"10 s\""),
-    ("clock-jump =", "clock-jmp ="),
-    ("release = {}", "relaese = {}"),
-    ("delay = \"1ms..5ms\"", "delay = \"5ms..1ms\""),
-    ("at = \"1s\"", "at = { client = \"c1\", before = \"t3\" }"),
-    ("mutual-exclusion ", "mutual-exclusoin "),
-    ("verdict = \"violated\"", "verdict = \"violatd\""),
-    ("name   = \"clock-jump\"\n", ""),
-    ("seeds = \"0..100\"", "seeds = \"5..5\""),
-    // Names.
-    ("schema = 1", "schema = 2"),
-    ("name   = \"clock-jump\"", "name   = \"clock-jumps\""),
-    ("name   = \"clock-jump\"", "name   = \"Clock Jump\""),
-    ("id    = \"c2\"", "id    = \"c1\""),
-    ("id    = \"c2\"", "id    = \"A\""),
-    ("id    = \"c2\"", "id    = \"probe\""),
-    ("id    = \"c2\"", "id    = \"2c\""),
-    ("id = \"jump\"", "id = \"c1-sees-abc\""),
-    ("\"E\"]\nnetwork", "\"D\"]\nnetwork"),
-    ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"redlock-litteral\""),
-    ("id    = \"c1\"", "id    = \"c1\"\nconnections = \"pooled\""),
-    ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"php-redlock\"\nconnections = \"pooled\""),
-    // Numbers.
-    ("\"E\"]\nnetwork", "\"E\", \"F\", \"G\", \"H\", \"I\", \"J\"]\nnetwork"),
-    ("[\"A\", \"B\", \"C\", \"D\", \"E\"]\nnetwork", "[]\nnetwork"),
-    ("ttl      = \"10s\"", "ttl      = \"0s\""),
-    ("ttl      = \"10s\"", "ttl      = \"1500us\""),
-    ("ttl      = \"10s\"", "ttl      = \"10s\"\nnode-timeout = \"0ms\""),
-    ("ttl      = \"10s\"", "ttl      = \"10s\"\nfleet-max-ttl = \"5s\""),
-    ("ttl      = \"10s\"", "ttl      = \"10s\"\nplain-extensions = true"),
-    ("ttl      = \"10s\"", "ttl      = \"10s\"\nplain-extension = true"),
-    ("network = {", "server = \"redis-8\"\nnetwork = {"),
-    ("acquire = {}", "acquire = { keep-alive = \"0s\" }"),
-    ("acquire = {}", "acquire = { keep-alive = \"10001s\" }"),
-    ("acquire = {}", "acquire = { keepalive = \"30s\" }"),
-    (
-        "steps = [ { at = \"0s\", acquire = {} }",
-        "subject = \"redlock-literal\"\nsteps = [ { at = \"0s\", acquire = { keep-alive = \"30s\" } }",
-    ),
-    ("[run]", "[cluster.clocks]\nC = { rate-ppm = -1000000 }\n[run]"),
-    ("[run]", "[cluster.clocks]\nF = { rate-ppm = 1 }\n[run]"),
-    ("at = \"1s\"", "at = \"1000000000m\""),
-    ("ttl      = \"10s\"", "ttl      = \"20m\""),
-    ("until = \"12s\" } }", "until = \"50m\" } }"),
-    // Steps.
-    ("[ { at = \"0s\", acquire = {} }, { hold = \"until-deadline\" }, { release = {} } ]", "[]"),
-    ("acquire = {}", "acquire = {}, hold = \"1s\""),
-    ("{ hold = \"2s\" }", "{ }"),
-    ("{ hold = \"2s\" }", "{ leave = {} }"),
-    ("until = \"12s\" } }", "until = \"12s\", attempts = 2 } }"),
-    ("until = \"12s\" } }", "until = \"1s\" } }"),
-    ("{ at = \"0s\", acquire = {} }, ", ""),
-    // Faults.
-    ("until = \"12s\"\npartition", "until = \"0s\"\npartition"),
-    ("until = \"12s\"\npartition", "until = \"12s\"\nlasts = \"12s\"\npartition"),
-    ("at = \"0s\"\nuntil", "at = { client = \"c1\", before = \"t2\" }\nuntil"),
-    ("at = \"1s\"", "at = { client = \"c3\", before = \"t2\" }"),
-    ("at = \"1s\"", "at = { client = \"c2\", before = \"t2\", node = \"A\" }"),
-    ("at = \"1s\"", "at = \"1s\"\nuntil = \"2s\""),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", ""),
-    ("clock-jump =", "flush = { host = \"A\" }\nclock-jump ="),
-    ("clock-jump =", "clock-slew ="),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "pause = { host = \"C\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "stall = { host = \"c1\" }"),
-    ("host = \"C\"", "host = \"F\""),
-    ("by = \"10s\"", "by = \"0s\""),
-    ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
-    ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
-    // Repetition and chance.
-    ("until = \"12s\"\npartition", "until = \"12s\"\nevery = \"1s\"\npartition"),
-    ("until = \"12s\"\npartition", "until = \"12s\"\ntimes = 2\npartition"),
-    ("until = \"12s\"\npartition", "until = \"12s\"\nevry = \"1s\"\npartition"),
-    ("until = \"12s\"\npartition", "until = \"12s\"\nevery = \"1s\"\ntimes = 2\npartition"),
-    ("until = \"12s\"\npartition", "every = \"1s\"\ntimes = 2\npartition"),
-    ("until = \"12s\"\npartition", "lasts = \"1s..2s\"\nevery = \"2s\"\ntimes = 2\npartition"),
-    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"2s\"\ntimes = 0\npartition"),
-    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"2s\"\ntimes = \"9..3\"\npartition"),
-    ("until = \"12s\"\npartition", "lasts = \"1s\"\nevery = \"50m\"\ntimes = 3\npartition"),
-    ("at = \"1s\"", "at = \"1s\"\nchance = 0.25"),
-    ("at = \"1s\"", "at = \"1s\"\nchance = \"125%\""),
-    ("at = \"1s\"", "at = \"1s\"\nchance = \"0%\""),
-    ("at = \"1s\"", "at = \"3s..1s\""),
-    ("at = \"0s\"\nuntil", "at = \"0s..12s\"\nuntil"),
-    ("by = \"10s\"", "by = \"10s..-10s\""),
-    ("{ hold = \"2s\" }", "{ hold = \"2s..1s\" }"),
-    ("{ hold = \"2s\" }", "{ repeat = { times = 0, steps = [{ hold = \"2s\" }] } }"),
-    ("{ hold = \"2s\" }", "{ repeat = { times = \"2\", steps = [] } }"),
-    ("{ hold = \"2s\" }", "{ repeat = { steps = [{ hold = \"2s\" }] } }"),
-    ("{ hold = \"2s\" }", "{ repeat = { times = 2, step = [{ hold = \"2s\" }] } }"),
-    ("{ hold = \"2s\" }", "{ repeat = { times = 2, steps = [{ enter = {} }] } }"),
-    (
-        "{ hold = \"2s\" }",
-        "{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [] } }] } }",
-    ),
-    (
-        "{ hold = \"2s\" }",
-        "{ repeat = { times = 1000, steps = [{ acquire = { attempts = 100 } }] } }",
-    ),
-    // Disks.
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"C\", torn = true }"),
-    (
-        "clock-jump = { host = \"C\", by = \"10s\" }",
-        "power = { host = \"C\", measured-on = \"wall\" }",
-    ),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "power = { host = \"C\", backup-of = \"2s\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "kill = { host = \"c1\", backup-of = \"0s\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "snapshot = { host = \"C\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "shutdown = { host = \"c1\" }"),
-    ("network = {", "disk = { sync-at = \"1s\" }\nnetwork = {"),
-    ("network = {", "disk = { sync-take = \"1s\" }\nnetwork = {"),
-    ("network = {", "persistence = \"everysecond\"\nnetwork = {"),
-    // Replicas.
-    ("[lock]", "[[cluster.replica]]\nid = \"R\"\nof = \"F\"\n[lock]"),
-    ("[lock]", "[[cluster.replica]]\nid = \"c1\"\nof = \"C\"\n[lock]"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "failover = { node = \"C\", to = \"D\" }"),
-    (
-        "clock-jump = { host = \"C\", by = \"10s\" }",
-        "failover = { node = \"C\", to = \"C\", told = [\"c3\"] }",
-    ),
-    // Roles, databases and proxies.
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "demote = { host = \"C\", of = \"D\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "demote = { host = \"c1\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "attach = { host = \"C\" }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "flush = { host = \"C\", database = 16 }"),
-    ("clock-jump = { host = \"C\", by = \"10s\" }", "swap = { host = \"C\", databases = [1, 1] }"),
-    (
-        "clock-jump = { host = \"C\", by = \"10s\" }",
-        "kill = { host = \"C\", behind-a-proxy = true }",
-    ),
-    (
-        "clock-jump = { host = \"C\", by = \"10s\" }",
-        "kill = { host = \"c1\", restart-after = \"1s\", behind-a-proxy = true }",
-    ),
-    // Groups of hosts.
-    ("host = \"C\"", "host = []"),
-    ("host = \"C\"", "host = [\"C\", \"C\"]"),
-    ("host = \"C\"", "host = [\"C\", \"F\"]"),
-    ("host = \"C\"", "host = 3"),
-    // Points.
-    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = 0 }"),
-    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = \"granted\" }"),
-    ("at = \"1s\"", "at = { client = \"c1\", before = \"t1\", attempt = \"all\" }"),
-    // Holds.
-    ("{ hold = \"2s\" }", "{ hold = \"until\" }"),
-    ("{ hold = \"2s\" }", "{ hold = { or-lost = true } }"),
-    ("{ hold = \"2s\" }", "{ hold = { for = \"61m\", or-lost = true } }"),
-    // Extensions.
-    ("{ hold = \"2s\" }", "{ extend = { times = 0 } }"),
-    ("{ hold = \"2s\" }", "{ extend = { ttl = \"1500us\" } }"),
-    ("{ hold = \"2s\" }", "{ extend = { evry = \"1s\" } }"),
-    ("{ hold = \"2s\" }", "{ extend = {}, hold = \"2s\" }"),
-    ("ttl      = \"10s\"", "ttl      = \"10s\"\nextensions-max = -1"),
-    ("network = {", "active-expiry = \"early\"\nnetwork = {"),
-    // Expectations.
-    ("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"sometimes\""),
-    (
-        "{ verdict = \"violated\", blame = [\"clock(C)\"] }",
-        "{ verdict = \"holds\", blame = [\"pause\"] }",
-    ),
-    ("blame = [\"clock(C)\"]", "blame = [\"clock(F)\"]"),
-    ("blame = [\"clock(C)\"]", "blame = [\"clock\"]"),
-    ("blame = [\"clock(C)\"]", "blame = [\"paus\"]"),
-    ("blame = [\"clock(C)\"]", "blame = [\"none\", \"clock(C)\", \"none\"]"),
-    ("exclusive-section = {", "tidy = { overlap-at-least = \"1s\","),
-    // Cases.
-    ("fault.jump.clock-jump.by", "fault.jmp.clock-jump.by"),
-    ("fault.jump.clock-jump.by", "fault.jump.clock-jmp.by"),
-    ("fault.jump.clock-jump.by", "fault.jump.at.before"),
-    ("fault.jump.clock-jump.by\" = \"90ms\"", "fault.jump.clock-jump.by\" = \"0ms\""),
-    ("fault.jump.clock-jump.by", "name"),
-    ("five votes survive one forgetful node", "a jump inside the DRIFT allowance is harmless!"),
-    ("five votes survive one forgetful node", "…"),
-    ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [] }\nset = { \"fault.c1"),
-    ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [\"1s\", \"0s\"] }\nset = { \"fault.c1"),
-];
-
 #[test]
 fn every_mistake_is_shown_where_it_is() {
     let all = MISTAKES.iter().map(|(from, to)| complaint(from, to)).collect::<Vec<_>>();
@@ -369,7 +191,8 @@ fn a_setting_that_is_wrong_is_shown_as_it_was_given() {
 #[test]
 fn a_client_too_many_and_a_file_too_large_are_refused() {
     let many = "[[client]]\nid = \"x@\"\nsteps = [{ acquire = {} }]\n";
-    let more: String = (0..CLIENTS_MAX - 1).map(|place| many.replace('@', &place.to_string())).collect();
+    let more: String =
+        (0..CLIENTS_MAX - 1).map(|place| many.replace('@', &place.to_string())).collect();
     let text = format!("{CLOCK_JUMP}{more}");
     let problems = cases_of("clock-jump.toml", &text, &[]).unwrap_err();
     assert_eq!(problems.0[0].message, "65 clients are too many");

@@ -5,6 +5,7 @@ use lock_judge::scenario::{
 };
 
 use super::Sketch;
+use crate::explore::assumptions::Assumption;
 
 /// Most rounds of acquiring and working that a client takes.
 const ROUNDS_MAX: u64 = 4;
@@ -18,6 +19,7 @@ impl Sketch {
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
+                nodes: self.own_nodes(),
                 deaf: self.is_ours && self.dice.percent(15),
                 steps: Vec::new(),
             };
@@ -35,6 +37,14 @@ impl Sketch {
         let all =
             [Connections::FreshPerCommand, Connections::Pooled, Connections::SecondForRelease];
         Some(self.dice.pick(&all))
+    }
+
+    /// Returns a list of nodes that is the client's own, in a plan that may break the assumption that
+    /// there is one.
+    fn own_nodes(&mut self) -> Option<Vec<String>> {
+        let has_own = self.may_break(Assumption::Membership) && self.dice.percent(50);
+        let nodes = self.names_of_nodes();
+        has_own.then(|| self.dice.some(&nodes))
     }
 
     fn own_ttl(&mut self) -> Option<Span> {

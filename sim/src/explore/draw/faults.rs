@@ -268,4 +268,5 @@ const NO_RESTART: Restarting = Restarting {
     backup_of: None,
     torn: false,
     behind_a_proxy: false,
+    replaced: false,
 };

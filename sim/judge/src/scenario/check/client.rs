@@ -2,7 +2,7 @@
 
 use super::{Check, STEPS_MAX, STEPS_TAKEN_MAX, placed_steps};
 use crate::ids::CLIENTS_MAX;
-use crate::scenario::model::{Acquire, Client, Extend, Hold, Repeat, Step};
+use crate::scenario::model::{Acquire, Client, Extend, Hold, Hosts, Repeat, Step};
 use crate::scenario::names;
 use crate::scenario::span::Span;
 use crate::scenario::subjects::{self, WORKER};
@@ -60,6 +60,7 @@ impl Check<'_> {
                 self.wrong(&id, &message, "expected another name");
             }
             self.subject(&at, client);
+            self.members(&at, client);
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
@@ -88,6 +89,23 @@ impl Check<'_> {
         if client.deaf && !client.is_ours() {
             let message = format!("`{}` does not listen for pushes", client.subject);
             self.wrong_key(&format!("{at}.deaf"), &message, "`deaf` is for `redlock`");
+        }
+    }
+
+    /// Checks the client's own list of nodes.
+    fn members(&mut self, at: &str, client: &Client) {
+        let Some(nodes) = &client.nodes else { return };
+        let at = format!("{at}.nodes");
+        if nodes.is_empty() {
+            self.wrong(&at, "the list of nodes is empty", "expected at least one node");
+        }
+        for (place, node) in nodes.iter().enumerate() {
+            let at = format!("{at}.{place}");
+            self.host(&at, node, Hosts::Nodes);
+            if nodes[..place].contains(node) {
+                let message = format!("`{node}` is listed twice");
+                self.wrong(&at, &message, "expected each node once");
+            }
         }
     }
 
@@ -128,14 +146,7 @@ impl Check<'_> {
             let at = format!("{at}.steps");
             self.wrong(&at, "the client has no steps", "expected at least one step");
         }
-        let taken = steps.iter().map(|step| {
-            let extensions = |step: &Step| step.extend.and_then(|it| it.times).unwrap_or(1);
-            step.repeat.as_ref().map_or(1, |it| {
-                let once: u64 = it.steps.iter().map(|step| u64::from(extensions(step))).sum();
-                once * u64::from(it.times.max)
-            })
-        });
-        let taken: u64 = taken.sum();
+        let taken = steps.iter().map(steps_taken).fold(0, u64::saturating_add);
         if taken > STEPS_TAKEN_MAX {
             let message = format!("loops make {taken} steps out of these");
             let expected = format!("expected at most {STEPS_TAKEN_MAX}");
@@ -303,6 +314,15 @@ impl Check<'_> {
             _ => {}
         }
     }
+}
+
+/// Returns the largest number of steps that a step stands for: those of a loop, each time, with every
+/// extension on its own.
+fn steps_taken(step: &Step) -> u64 {
+    let Some(repeat) = &step.repeat else { return 1 };
+    let extensions = |step: &Step| step.extend.and_then(|it| it.times).unwrap_or(1);
+    let once: u64 = repeat.steps.iter().map(|step| u64::from(extensions(step))).sum();
+    once.saturating_mul(repeat.times.max.into())
 }
 
 /// Returns the kinds that a step gives. A valid step gives exactly one.

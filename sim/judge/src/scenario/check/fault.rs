@@ -155,6 +155,12 @@ impl Check<'_> {
         let Some(node) = &point.node else { return };
         let at = format!("{at}.node");
         self.host(&at, node, Hosts::Nodes);
+        let client = self.scenario.clients.iter().find(|client| client.id == point.client);
+        let members = client.and_then(|client| client.nodes.as_ref());
+        if members.is_some_and(|members| !members.contains(node)) {
+            let message = format!("`{}` does not lock on `{node}`", point.client);
+            self.wrong(&at, &message, "expected one of the client's `nodes`");
+        }
         if !matches!(point.before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply) {
             let message = "this step has no node";
             let expected = "only with `write`, `execute` and `reply`";

@@ -26,6 +26,10 @@ pub struct Client {
     /// TTL of this client; the lock's TTL if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+    /// Names of the nodes that the client locks on; all nodes if not given. Its quorum is a majority of
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<String>>,
     /// True if servers push nothing to this client: it lacks the right, or a proxy drops pushes.
     /// Only for `redlock`; no other subject listens.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -76,6 +76,14 @@ impl Check<'_> {
             let message = "there is no restart for a proxy to hide";
             self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
         }
+        if it.replaced && it.restart_after.is_none() {
+            let message = "no server takes the place of the dead one";
+            self.wrong_key(&format!("{at}.replaced"), message, "only with `restart-after`");
+        }
+        if it.replaced && it.backup_of.is_some() {
+            let message = "another machine has no backup of this disk";
+            self.wrong_key(&format!("{at}.replaced"), message, "only without `backup-of`");
+        }
         let clients = self.names(Hosts::Clients);
         if it.behind_a_proxy
             && let Some(client) = it.host.0.iter().find(|name| clients.contains(&name.as_str()))

@@ -58,6 +58,14 @@ pub struct Restarting {
     /// in between are lost.
     #[serde(default)]
     pub behind_a_proxy: bool,
+    /// Another machine takes over the name: it starts with an empty disk, whatever the old one
+    /// stored.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replaced: bool,
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 /// Clock that measures the delay of a restart.

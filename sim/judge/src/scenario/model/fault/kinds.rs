@@ -13,9 +13,10 @@ use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A client takes no step, while everything else goes on.
+    /// A process takes no step, while everything else goes on. For a node this is a stall.
     Pause(OneHost),
-    /// A client takes no step and its host sleeps: its monotonic clock stops.
+    /// A process takes no step and its host sleeps: its monotonic clock stops. Nodes do not use that
+    /// clock.
     Suspend(OneHost),
     /// The process dies; its host lives.
     Kill(Restarting),
@@ -173,7 +174,7 @@ impl FaultKind {
     pub const fn descriptor(&self) -> Descriptor {
         use Ends::{Always, Never, Perhaps};
         use Family::{Clock, Memory, Process};
-        use Hosts::{All, Clients, Machines, Nodes, NodesAndReplicas};
+        use Hosts::{All, ClientsAndNodes, Machines, Nodes, NodesAndReplicas};
         let (name, hosts, ends, explains, blames): (_, _, _, &[Family], &[Cause]) = match self {
             Self::Attach(_) => ("attach", NodesAndReplicas, Never, &[], &[]),
             Self::ClockJump(_) => ("clock-jump", Machines, Never, &[Clock], &[Cause::Clock]),
@@ -189,7 +190,7 @@ impl FaultKind {
             Self::Kill(_) => ("kill", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
             Self::MemoryFull(_) => ("memory-full", Nodes, Perhaps, &[Memory], &[]),
             Self::Partition(_) => ("partition", All, Perhaps, &[], &[]),
-            Self::Pause(_) => ("pause", Clients, Perhaps, &[Process], &[Cause::Pause]),
+            Self::Pause(_) => ("pause", ClientsAndNodes, Perhaps, &[Process], &[Cause::Pause]),
             Self::Power(_) => ("power", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
             Self::Shutdown(_) => {
                 ("shutdown", NodesAndReplicas, Never, &[Memory, Process], &[Cause::Amnesia])
@@ -198,7 +199,7 @@ impl FaultKind {
             Self::SpuriousPush(_) => ("spurious-push", Nodes, Never, &[], &[]),
             Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process], &[]),
             Self::Suspend(_) => {
-                ("suspend", Clients, Perhaps, &[Process], &[Cause::Clock, Cause::Pause])
+                ("suspend", ClientsAndNodes, Perhaps, &[Process], &[Cause::Clock, Cause::Pause])
             }
             Self::Swap(_) => ("swap", Nodes, Never, &[Memory], &[Cause::Amnesia]),
         };

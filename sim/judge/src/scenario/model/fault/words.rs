@@ -30,7 +30,7 @@ impl FaultKind {
             Self::Evict(one) => format!("{} evicts the key", one.host),
             Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
             Self::Flush(it) => format!("{}{} is flushed", database(it), it.host),
-            Self::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
+            Self::Kill(it) => format!("{} is killed{}", it.host, aside(it)),
             Self::MemoryFull(one) => format!("the memory of {} is full", one.host),
             Self::Partition(partition) => {
                 let [left, right] = &partition.between;
@@ -38,8 +38,8 @@ impl FaultKind {
                 format!("{} {arrow} {}", text::list(left), text::list(right))
             }
             Self::Pause(one) => format!("{} is stopped", one.host),
-            Self::Power(it) => format!("{} loses power{}", it.host, proxy(it)),
-            Self::Shutdown(it) => format!("{} is shut down{}", it.host, proxy(it)),
+            Self::Power(it) => format!("{} loses power{}", it.host, aside(it)),
+            Self::Shutdown(it) => format!("{} is shut down{}", it.host, aside(it)),
             Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
             Self::SpuriousPush(one) => format!("{} pushes a change that is none", one.host),
             Self::Stall(one) => format!("{} executes nothing", one.host),
@@ -77,10 +77,10 @@ impl FaultKind {
                 format!("fault `{id}` replaced {} by {} {at}", it.node, it.to)
             }
             Self::Flush(it) => format!("fault `{id}` flushed {}{} {at}", database(it), it.host),
-            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, proxy(it)),
+            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, aside(it)),
             Self::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
-            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, proxy(it)),
-            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, proxy(it)),
+            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, aside(it)),
+            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, aside(it)),
             Self::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
             Self::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
             Self::Swap(it) => {
@@ -125,7 +125,13 @@ fn database(it: &Flush) -> String {
     it.database.map(|number| format!("database {number} of ")).unwrap_or_default()
 }
 
-/// Returns the mention of a proxy that hides the death from clients; empty if there is none.
-fn proxy(it: &Restarting) -> &'static str {
-    if it.behind_a_proxy { " behind a proxy" } else { "" }
+/// Returns the mention of a proxy that hides the death from clients, and of another machine that takes
+/// over the name; empty if there is neither.
+fn aside(it: &Restarting) -> &'static str {
+    match (it.behind_a_proxy, it.replaced) {
+        (false, false) => "",
+        (true, false) => " behind a proxy",
+        (false, true) => " and replaced by an empty server",
+        (true, true) => " and replaced by an empty server behind a proxy",
+    }
 }
