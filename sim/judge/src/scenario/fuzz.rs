@@ -45,7 +45,7 @@ const VALUES: [&str; 29] = [
 ];
 
 /// Paths that exist, nearly exist, or lead through something that is not a table.
-const PATHS: [&str; 30] = [
+const PATHS: [&str; 31] = [
     "lock.ttl",
     "lock.drift.share-ppm",
     "lock",
@@ -71,6 +71,7 @@ const PATHS: [&str; 30] = [
     "fault.0.every",
     "fault.0.times",
     "fault.0.chance",
+    "zip",
     "fault.jump.clock-jump.by",
     "run.seeds",
     "expect.tidy",

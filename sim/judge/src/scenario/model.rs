@@ -73,6 +73,10 @@ pub struct Scenario {
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// A variation of a scenario.
@@ -90,6 +94,10 @@ pub struct CaseSpec {
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// One case, ready to run: a scenario without cases or sweeps.

@@ -151,6 +151,22 @@ fn a_fault_at_a_time_may_have_a_length_instead_of_an_end() {
 }
 
 #[test]
+fn a_zip_takes_its_lists_in_step_and_multiplies_with_a_sweep() {
+    let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\n\
+                zip = { \"lock.ttl\" = [\"5s\", \"9s\"], \"lock.min-validity\" = [\"1s\", \"2s\"] }\n\
+                sweep = { \"lock.node-timeout\" = [\"30ms\", \"40ms\"] }\n\
+                [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }]";
+    let cases = cases_of("x.toml", text, &[]).unwrap();
+    let names: Vec<_> = cases.iter().filter_map(|case| case.slug.as_deref()).collect();
+    assert_eq!(names, ["30ms-1s-5s", "30ms-2s-9s", "40ms-1s-5s", "40ms-2s-9s"]);
+    let locks = cases.iter().map(|case| &case.scenario.lock);
+    let ttls: Vec<_> = locks.map(|lock| (lock.ttl, lock.min_validity)).collect();
+    let [one, other] = [(5_000, 1_000), (9_000, 2_000)]
+        .map(|(ttl, least)| (Span::from_ms(ttl), Span::from_ms(least)));
+    assert_eq!(ttls, [one, other, one, other]);
+}
+
+#[test]
 fn an_override_comes_last_and_is_remembered() {
     let overrides = ["lock.ttl=5s", "fault.jump.clock-jump.by=-2s", "run.seeds=0..3"];
     let cases = cases_of("clock-jump.toml", CLOCK_JUMP, &overrides).unwrap();

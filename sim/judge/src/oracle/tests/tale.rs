@@ -45,6 +45,7 @@ pub(super) fn scenario() -> Scenario {
         expect: Default::default(),
         cases: Vec::new(),
         sweep: Default::default(),
+        zip: Default::default(),
     }
 }
 

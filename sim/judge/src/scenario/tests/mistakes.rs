@@ -193,6 +193,11 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("fault.jump.clock-jump.by", "name"),
     ("five votes survive one forgetful node", "a jump inside the DRIFT allowance is harmless!"),
     ("five votes survive one forgetful node", "…"),
+    (
+        "set    = { \"fault.c1",
+        "zip = { \"lock.min-validity\" = [\"1s\", \"2s\"], \"lock.ttl\" = [\"9s\"] }\nset = { \"fault.c1",
+    ),
+    ("set    = { \"fault.c1", "zip = { \"lock.tll\" = [\"9s\"] }\nset = { \"fault.c1"),
     ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [] }\nset = { \"fault.c1"),
     ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [\"1s\", \"0s\"] }\nset = { \"fault.c1"),
 ];
