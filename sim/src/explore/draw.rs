@@ -65,6 +65,7 @@ pub(super) fn unspecified() -> Scenario {
         expect: BTreeMap::new(),
         cases: Vec::new(),
         sweep: BTreeMap::new(),
+        zip: BTreeMap::new(),
     }
 }
 

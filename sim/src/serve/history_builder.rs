@@ -110,6 +110,7 @@ pub(super) fn worker(name: &str) -> Client {
         subject: String::from(WORKER),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     }

@@ -26,6 +26,7 @@ pub(super) fn scenario() -> Scenario {
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     };
@@ -45,6 +46,7 @@ pub(super) fn scenario() -> Scenario {
         expect: Default::default(),
         cases: Vec::new(),
         sweep: Default::default(),
+        zip: Default::default(),
     }
 }
 
@@ -141,13 +143,14 @@ impl Tale {
     pub(super) fn begins(&mut self, id: AttemptId) -> &mut Self {
         let (clock, t1_local_ns) = (self.clock, self.reads_ns(host(id), self.clock));
         self.began.push((id, clock, t1_local_ns));
+        let members = self.scenario.members(id.client).len();
         self.tell(EventKind::AttemptBegan {
             attempt: id,
             clock,
             t1_local_ns,
             ttl_ns: TTL_MS * MS,
             drift_ns: DRIFT_MS * MS,
-            needed: 3,
+            needed: (members / 2 + 1) as u8,
         })
     }
 
