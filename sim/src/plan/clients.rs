@@ -18,7 +18,7 @@ pub(crate) enum Op {
     AwaitLost,
     Enter,
     Leave,
-    Look,
+    Check,
     Read,
     Extend {
         ttl_ns: u64,
