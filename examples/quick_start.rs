@@ -39,6 +39,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let closed = redlock.close(Duration::from_secs(2)).await;
-    println!("closed, {} nodes are owed something", closed.left().len());
+    println!("closed, commands pending on {} nodes", closed.left().len());
     Ok(())
 }

@@ -126,7 +126,7 @@ impl Redlock {
     /// match redlock.try_acquire("invoice/42").await {
     ///     Ok(lease) => drop(lease.release().await),
     ///     Err(error) if error.kind() == AcquireErrorKind::Taken => println!("somebody has it"),
-    ///     Err(error) => return Err(error.into()), // nobody knows whether somebody has it
+    ///     Err(error) => return Err(error.into()), // it is unknown whether the lock is held
     /// }
     /// # Ok(())
     /// # }

@@ -45,7 +45,7 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// If that is not so `within` that time: [`AcquireErrorKind::Quarantined`] with the time that
+    /// If no lock can be acquired `within` that time: [`AcquireErrorKind::Quarantined`] with the time that
     /// is left if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with the nodes
     /// that are not connected, and why. [`AcquireErrorKind::Closed`] and
     /// [`AcquireErrorKind::NoRuntime`] are returned at once.

@@ -7,8 +7,8 @@ pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
     /// restart of the node is safe.
     Durable,
-    /// A crashed node stays away for longer than the fleet's longest TTL (specification, "delayed
-    /// restart").
+    /// A crashed node stays away for longer than the fleet's longest TTL, with 1 % and 2 ms for
+    /// drift (specification, "delayed restart").
     DelayedRestart,
     /// No promise: a node whose memory is young, or whose process has changed, does not vote until
     /// every lease that it may have forgotten is over.

@@ -3,7 +3,7 @@
 //! The register sees only the messages that arrive. The engine moves its messages and records its
 //! actions.
 
-use lock_judge::history::{AttemptId, BasedOn, Rejection, WriteId};
+use lock_judge::history::{AttemptId, BasedOn, FencingToken, Rejection, WriteId};
 use lock_judge::scenario::Checks;
 
 /// A message to the resource.
@@ -14,7 +14,7 @@ pub enum StoreRequest {
         /// The attempt of the lease that the reader holds.
         attempt: AttemptId,
         /// Fencing token of the lease, if the subject has fencing tokens.
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
     /// Write the register.
     Write {
@@ -25,7 +25,7 @@ pub enum StoreRequest {
         /// Version from which the value was computed, if there is one.
         based_on: BasedOn,
         /// Fencing token of the lease, if the subject has fencing tokens.
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
 }
 
@@ -51,7 +51,7 @@ pub enum Served {
 pub struct Store {
     checks: Checks,
     version: u32,
-    largest_token: u64,
+    largest_token: FencingToken,
     owner: Option<AttemptId>,
 }
 
@@ -59,7 +59,7 @@ impl Store {
     /// Returns an untouched register.
     #[must_use]
     pub const fn new(checks: Checks) -> Self {
-        Self { checks, version: 0, largest_token: 0, owner: None }
+        Self { checks, version: 0, largest_token: FencingToken::NONE, owner: None }
     }
 
     /// Serves one message.
@@ -105,7 +105,7 @@ mod tests {
     const NEW: AttemptId = AttemptId { client: ClientId(1), number: 1 };
 
     fn read(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
-        StoreRequest::Read { attempt, fencing_token }
+        StoreRequest::Read { attempt, fencing_token: FencingToken(fencing_token) }
     }
 
     fn write(attempt: AttemptId, fencing_token: u64) -> StoreRequest {
@@ -113,7 +113,7 @@ mod tests {
             attempt,
             write: WriteId(0),
             based_on: BasedOn::NOTHING,
-            fencing_token,
+            fencing_token: FencingToken(fencing_token),
         }
     }
 

@@ -176,7 +176,7 @@ impl Listening {
     }
 
     /// Records that `node` pushes.
-    pub(crate) fn is_heard(&mut self, node: NodeIndex) {
+    pub(super) fn is_heard(&mut self, node: NodeIndex) {
         self.deaf.remove(node);
     }
 

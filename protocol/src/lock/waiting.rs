@@ -104,6 +104,15 @@ impl Lock {
         }
     }
 
+    /// Records that `node` pushes: it has just done so.
+    pub(crate) fn is_heard(&mut self, node: NodeIndex) {
+        if let Some(listening) = self.heeds() {
+            listening.is_heard(node);
+        } else if let Some(watching) = self.watches() {
+            watching.is_heard(node);
+        }
+    }
+
     /// Handles the opening of a connection to `node`.
     pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
         if let Some(listening) = self.heeds() {
@@ -124,7 +133,7 @@ impl Lock {
     }
 
     /// Returns what the use knows of its lock, while it listens for changes.
-    pub(crate) fn heeds(&mut self) -> Option<&mut Listening> {
+    fn heeds(&mut self) -> Option<&mut Listening> {
         self.listening.as_deref_mut().filter(|_| self.phase == Phase::Listening)
     }
 

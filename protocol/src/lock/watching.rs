@@ -98,7 +98,7 @@ impl Watching {
     }
 
     /// Records that `node` pushes.
-    pub(crate) fn is_heard(&mut self, node: NodeIndex) {
+    pub(super) fn is_heard(&mut self, node: NodeIndex) {
         self.deaf.remove(node);
     }
 

@@ -75,14 +75,9 @@ impl NodeSet {
             return;
         }
         self.deaf.remove(node);
-        for lock in self.listening() {
-            if let Some(listening) = self.lock_mut(lock).and_then(Lock::heeds) {
-                listening.is_heard(node);
-            }
-        }
-        for lock in self.watched() {
-            if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
-                watching.is_heard(node);
+        for lock in [self.listening(), self.watched()].concat() {
+            if let Some(machine) = self.lock_mut(lock) {
+                machine.is_heard(node);
             }
         }
     }

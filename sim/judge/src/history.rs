@@ -15,8 +15,8 @@ pub use event::{
 pub use hash::HistoryHash;
 
 pub use crate::ids::{
-    AttemptId, ClientId, ClientIds, ClockKind, CommandId, FaultId, FaultIds, HostId, HostIds, Id,
-    NodeId, NodeIds, RoundId, WriteId, Writer,
+    AttemptId, ClientId, ClientIds, ClockKind, CommandId, FaultId, FaultIds, FencingToken, HostId,
+    HostIds, Id, NodeId, NodeIds, RoundId, WriteId, Writer,
 };
 
 /// Version of the event format.

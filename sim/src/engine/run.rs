@@ -5,8 +5,8 @@ use crate::world::World;
 
 /// An engine in the middle of a run, as its course needs it.
 pub(super) trait Run {
-    /// Looks at the world.
-    fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T;
+    /// Reads the world.
+    fn with_world<T>(&self, at: impl FnOnce(&World) -> T) -> T;
 
     /// Returns true if every client but the probe has done all its steps, or is dead.
     fn are_clients_done(&self) -> bool;
@@ -41,7 +41,7 @@ pub(super) fn run(run: &mut impl Run) {
     while let Some(next) = phase.next(run) {
         phase = next;
         let limit_ns = match phase {
-            Phase::Clients => run.look(|world| world.plan.end_ns),
+            Phase::Clients => run.with_world(|world| world.plan.end_ns),
             Phase::Drain { until_ns } | Phase::Probe { until_ns } => until_ns,
         };
         if !run.step(limit_ns) {
@@ -55,17 +55,20 @@ impl Phase {
     fn next(self, run: &mut impl Run) -> Option<Self> {
         match self {
             Self::Clients if !run.are_clients_done() => Some(self),
-            Self::Clients if !run.look(|world| world.plan.has_faults) => Some(Self::drain(run)),
-            Self::Clients if run.look(|world| world.faults.has_open()) => Some(self),
+            Self::Clients if !run.with_world(|world| world.plan.has_faults) => {
+                Some(Self::drain(run))
+            }
+            Self::Clients if run.with_world(|world| world.faults.has_open()) => Some(self),
             Self::Clients => {
-                let until_ns = run.look(|world| world.now_ns() + world.plan.probe_patience_ns);
+                let until_ns =
+                    run.with_world(|world| world.now_ns() + world.plan.probe_patience_ns);
                 run.start_probe();
                 Some(Self::Probe { until_ns })
             }
             Self::Probe { .. } if run.has_probe_lease() => Some(Self::drain(run)),
             Self::Probe { .. } => Some(self),
             Self::Drain { .. } => {
-                let is_quiet = run.look(|world| {
+                let is_quiet = run.with_world(|world| {
                     let waiting = world.recorder.oracle().must_last_until_ns();
                     waiting.is_none_or(|until_ns| until_ns <= world.now_ns())
                         && !world.agenda.awaits_arrivals()
@@ -76,7 +79,7 @@ impl Phase {
     }
 
     fn drain(run: &impl Run) -> Self {
-        Self::Drain { until_ns: run.look(|world| world.now_ns() + world.plan.grace_ns) }
+        Self::Drain { until_ns: run.with_world(|world| world.now_ns() + world.plan.grace_ns) }
     }
 }
 

@@ -96,27 +96,38 @@ fn is_explained(property: Property, violation: &Violation, broken: Assumptions) 
         // A release may be lost with the node's memory; the key that returns expires (D10).
         Some(Assumption::Memory) if property == Property::Tidy => true,
         // Keys live longer where a node's clock was set back (C4).
-        Some(Assumption::Clock) if is_about_leftovers(property) => true,
+        Some(Assumption::Clock) if topic(property) == Topic::Leftovers => true,
         Some(assumption) => broken.has(assumption),
-        None => is_about_work(property),
+        None => topic(property) == Topic::Work,
     };
     !violation.blamed.is_none() && violation.blamed.iter().all(excuse)
 }
 
-/// Returns true for the properties that a key which stays too long violates.
-const fn is_about_leftovers(property: Property) -> bool {
-    matches!(property, Property::DeadlockFree | Property::Tidy)
+/// What a property is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Topic {
+    /// Keys that stay too long.
+    Leftovers,
+    /// The protocol of the lock, which its client must keep.
+    Protocol,
+    /// Critical sections and writes. A lock alone cannot keep them.
+    Work,
 }
 
-/// Returns true for the properties of critical sections and writes. A lock alone cannot keep them.
-const fn is_about_work(property: Property) -> bool {
-    matches!(
-        property,
+const fn topic(property: Property) -> Topic {
+    match property {
+        Property::DeadlockFree | Property::Tidy => Topic::Leftovers,
         Property::ExclusiveSection
-            | Property::SectionWithinLease
-            | Property::NoLostUpdate
-            | Property::FencedOrder
-    )
+        | Property::FencedOrder
+        | Property::NoLostUpdate
+        | Property::SectionWithinLease => Topic::Work,
+        Property::Continuity
+        | Property::FaultTolerant
+        | Property::MutualExclusion
+        | Property::OwnerOnly
+        | Property::SoundGrant
+        | Property::SoundRefusal => Topic::Protocol,
+    }
 }
 
 fn causes(violation: &Violation) -> Vec<&'static str> {
@@ -128,6 +139,7 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
             Blame::Application => "application",
             Blame::Clock(_) => "clock",
             Blame::DelayedWrite => "delayed-write",
+            Blame::Membership => "membership",
             Blame::Operator => "operator",
             Blame::Pause => "pause",
         })

@@ -67,6 +67,7 @@ pub(super) fn unspecified() -> Scenario {
         expect: Expectations::default(),
         cases: Vec::new(),
         sweep: BTreeMap::new(),
+        zip: BTreeMap::new(),
     }
 }
 

@@ -20,7 +20,29 @@ pub(super) fn longest_sync(scenario: &Scenario) -> Span {
 /// Returns true for a fault that every plan ends: full memory or a hanging disk that lasts excuses
 /// whatever comes after it.
 pub(super) const fn must_end(kind: &FaultKind) -> bool {
-    matches!(kind, FaultKind::DiskStall(_) | FaultKind::MemoryFull(_))
+    match kind {
+        FaultKind::DiskStall(_) | FaultKind::MemoryFull(_) => true,
+        FaultKind::Attach(_)
+        | FaultKind::ClockJump(_)
+        | FaultKind::ClockRate(_)
+        | FaultKind::ClockSlew(_)
+        | FaultKind::Delay(_)
+        | FaultKind::Delete(_)
+        | FaultKind::Demote(_)
+        | FaultKind::Evict(_)
+        | FaultKind::Failover(_)
+        | FaultKind::Flush(_)
+        | FaultKind::Kill(_)
+        | FaultKind::Partition(_)
+        | FaultKind::Pause(_)
+        | FaultKind::Power(_)
+        | FaultKind::Shutdown(_)
+        | FaultKind::Snapshot(_)
+        | FaultKind::SpuriousPush(_)
+        | FaultKind::Stall(_)
+        | FaultKind::Suspend(_)
+        | FaultKind::Swap(_) => false,
+    }
 }
 
 /// Returns true if a lease of `client` has enough validity left after the slowest usual attempt.

@@ -1,10 +1,12 @@
 //! The scenario's faults, on the real clock.
 
+mod effect;
+
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 
-use lock_judge::history::{ClientIds, ClockKind, EventKind, HostId, HostIds};
+use lock_judge::history::{ClientIds, ClockKind, EventKind, HostId, HostIds, NodeId};
 use lock_judge::ids::{IdVec, StrikeId};
 use lock_judge::scenario::Message;
 use redis_sim::server::Server;
@@ -12,6 +14,7 @@ use redis_sim::{Ended, Master};
 use tokio::sync::MutexGuard;
 use tokio::task::JoinHandle;
 
+use self::effect::{Effect, LinkChange, ServerChange};
 use super::node::Node;
 use super::node_faults::{Cut, Life, Slow};
 use super::world::World;
@@ -131,93 +134,75 @@ struct Strike {
 }
 
 impl Strike {
-    fn effect(&self) -> FaultEffect {
-        self.world.plan.faults[self.id].effect
-    }
-
-    /// Returns the node whose server the fault strikes; `None` for a delay, a partition or a stall.
-    fn victim(&self) -> Option<&Arc<Node>> {
-        match self.effect() {
-            FaultEffect::ClockJump { host, .. }
-            | FaultEffect::ClockRate { host, .. }
-            | FaultEffect::Die { host, .. } => Some(self.world.node_on(host)),
-            FaultEffect::Delete { node }
-            | FaultEffect::Evict { node }
-            | FaultEffect::Flush { node, .. }
-            | FaultEffect::SpuriousPush { node } => Some(&self.world.nodes[node]),
-            FaultEffect::MemoryFull { server } | FaultEffect::Snapshot { server } => {
-                Some(self.world.node_of(server))
-            }
-            FaultEffect::Delay { .. }
-            | FaultEffect::Partition { .. }
-            | FaultEffect::Stall { .. } => None,
-            FaultEffect::Attach { .. }
-            | FaultEffect::Demote { .. }
-            | FaultEffect::DiskStall { .. }
-            | FaultEffect::FailOver { .. }
-            | FaultEffect::Stop { .. }
-            | FaultEffect::Swap { .. } => unreachable!("they are refused"),
-        }
+    fn effect(&self) -> Effect {
+        let plan = &self.world.plan;
+        Effect::of(plan, plan.faults[self.id].effect)
     }
 
     async fn begin(&self) {
-        match (self.victim(), self.effect()) {
-            (Some(node), FaultEffect::Die { death, .. }) => {
+        let nodes = &self.world.nodes;
+        match self.effect() {
+            Effect::Death { node, death } => {
+                let node = &nodes[node];
                 // A script that never ends must not keep its process alive.
                 let server = node.executor.wrest().await;
                 self.world.begins(self.id);
                 self.die(node, server, death).await;
             }
-            (Some(node), effect) => {
+            Effect::Server { node, change } => {
+                let node = &nodes[node];
                 let mut server = node.server().await;
                 self.world.begins(self.id);
-                self.strike(node, &mut server, effect);
+                self.change_server(node, &mut server, change);
             }
-            (None, effect) => {
+            Effect::Links(change) => {
                 self.world.begins(self.id);
-                self.hinder(effect);
+                self.change_links(change);
+            }
+            Effect::Stall { node } => {
+                self.world.begins(self.id);
+                let node = &nodes[node];
+                node.change(|node_faults| node_faults.stalls += 1);
+                self.world.recorder.tell(EventKind::NodeStalled { node: node.id });
             }
         }
         self.world.has_begun(self.id);
     }
 
-    /// Applies a fault to a server, which executes nothing meanwhile.
-    fn strike(&self, node: &Node, server: &mut Server, effect: FaultEffect) {
+    fn change_server(&self, node: &Node, server: &mut Server, change: ServerChange) {
         let world = &self.world;
-        match effect {
-            FaultEffect::ClockJump { by_ns, .. } => world.step_clock(node, server, by_ns),
-            FaultEffect::ClockRate { host, rate_ppb } => {
-                let (_, usual) = world.plan.clocks[host];
+        match change {
+            ServerChange::ClockJump { by_ns } => world.step_clock(node, server, by_ns),
+            ServerChange::ClockRate { rate_ppb } => {
+                let (_, usual) = world.plan.clocks[node.id.first_host()];
                 world.set_rate(node, server, usual + rate_ppb);
             }
-            FaultEffect::Delete { .. } => self.remove(node, server, Master::delete),
-            FaultEffect::Evict { .. } => self.remove(node, server, Master::evict),
-            FaultEffect::Flush { database, .. } if server.is_running() => {
+            ServerChange::Delete => self.remove(node, server, Master::delete),
+            ServerChange::Evict => self.remove(node, server, Master::evict),
+            ServerChange::Flush { database } if server.is_running() => {
                 let tell = |ended: Ended| node.tell_of(&ended);
                 match database {
                     None => server.flush(tell),
                     Some(database) => server.flush_database(database, tell),
                 }
             }
-            FaultEffect::MemoryFull { .. } => server.set_full(true),
-            FaultEffect::Snapshot { .. } => server.disk_mut().save(),
-            FaultEffect::SpuriousPush { .. } if server.is_running() => {
+            ServerChange::MemoryFull => server.set_full(true),
+            ServerChange::Snapshot => server.disk_mut().save(),
+            ServerChange::SpuriousPush if server.is_running() => {
                 for key in world.lock_keys(server) {
                     server.change_elsewhere(&key);
                 }
             }
             // The server is down.
-            FaultEffect::Flush { .. } | FaultEffect::SpuriousPush { .. } => {}
-            _ => unreachable!("it strikes no server, or kills it"),
+            ServerChange::Flush { .. } | ServerChange::SpuriousPush => {}
         }
         node.push(server);
     }
 
-    /// Applies a fault to the messages to and from nodes, or stalls a node.
-    fn hinder(&self, effect: FaultEffect) {
+    fn change_links(&self, change: LinkChange) {
         let strike = self.id;
-        match effect {
-            FaultEffect::Delay { from, to, by_ns, only } => {
+        match change {
+            LinkChange::Delay { from, to, by_ns, only } => {
                 for node in self.world.nodes.values() {
                     let (requests, replies) = self.concerned(node, from, to);
                     let nobody = ClientIds::EMPTY;
@@ -228,7 +213,7 @@ impl Strike {
                     node.change(|node_faults| node_faults.slow(slow));
                 }
             }
-            FaultEffect::Partition { from, to, one_way, lost } => {
+            LinkChange::Partition { from, to, one_way, lost } => {
                 for node in self.world.nodes.values() {
                     let there = self.concerned(node, from, to);
                     let back = match one_way {
@@ -240,12 +225,6 @@ impl Strike {
                     node.change(|node_faults| node_faults.cut(cut));
                 }
             }
-            FaultEffect::Stall { server } => {
-                let node = self.world.node_of(server);
-                node.change(|node_faults| node_faults.stalls += 1);
-                self.world.recorder.tell(EventKind::NodeStalled { node: node.id });
-            }
-            _ => unreachable!("it strikes a server"),
         }
     }
 
@@ -267,22 +246,16 @@ impl Strike {
     async fn end(&self) {
         let world = &self.world;
         match self.effect() {
-            FaultEffect::ClockRate { host, .. } => {
-                let (_, usual) = world.plan.clocks[host];
-                let node = world.node_on(host);
-                world.set_rate(node, &*node.server().await, usual);
-            }
-            FaultEffect::Delay { .. } | FaultEffect::Partition { .. } => {
+            Effect::Death { node, .. } => world.restart(&world.nodes[node]).await,
+            Effect::Server { node, change } => self.change_server_back(node, change).await,
+            Effect::Links(_) => {
                 let strike = self.id;
                 let nodes = world.nodes.values();
                 nodes.for_each(|node| node.change(|node_faults| node_faults.clear(strike)));
             }
-            FaultEffect::MemoryFull { server } => {
-                world.node_of(server).server().await.set_full(false);
-            }
-            FaultEffect::Stall { server } => {
+            Effect::Stall { node } => {
                 let mut goes_on = false;
-                let node = world.node_of(server);
+                let node = &world.nodes[node];
                 node.change(|node_faults| {
                     node_faults.stalls -= 1;
                     goes_on = node_faults.stalls == 0;
@@ -291,21 +264,25 @@ impl Strike {
                     world.recorder.tell(EventKind::NodeUnstalled { node: node.id });
                 }
             }
-            FaultEffect::Die { host, .. } => world.restart(world.node_on(host)).await,
-            FaultEffect::ClockJump { .. }
-            | FaultEffect::Delete { .. }
-            | FaultEffect::Evict { .. }
-            | FaultEffect::Flush { .. }
-            | FaultEffect::Snapshot { .. }
-            | FaultEffect::SpuriousPush { .. } => {}
-            FaultEffect::Attach { .. }
-            | FaultEffect::Demote { .. }
-            | FaultEffect::DiskStall { .. }
-            | FaultEffect::FailOver { .. }
-            | FaultEffect::Stop { .. }
-            | FaultEffect::Swap { .. } => unreachable!("they are refused"),
         }
         world.is_over(self.id);
+    }
+
+    async fn change_server_back(&self, node: NodeId, change: ServerChange) {
+        let node = &self.world.nodes[node];
+        match change {
+            ServerChange::ClockRate { .. } => {
+                let (_, usual) = self.world.plan.clocks[node.id.first_host()];
+                self.world.set_rate(node, &*node.server().await, usual);
+            }
+            ServerChange::MemoryFull => node.server().await.set_full(false),
+            ServerChange::ClockJump { .. }
+            | ServerChange::Delete
+            | ServerChange::Evict
+            | ServerChange::Flush { .. }
+            | ServerChange::Snapshot
+            | ServerChange::SpuriousPush => {}
+        }
     }
 
     async fn die(&self, node: &Arc<Node>, mut server: MutexGuard<'_, Server>, death: Death) {

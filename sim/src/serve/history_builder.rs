@@ -8,7 +8,8 @@
 mod owners;
 
 use lock_judge::history::{
-    AttemptId, ClientId, ClockKind, Event, EventKind, Id, NodeId, OpKind, Settlement, Writer,
+    AttemptId, ClientId, ClockKind, Event, EventKind, FencingToken, Id, NodeId, OpKind, Settlement,
+    Writer,
 };
 use lock_judge::ids::{IdVec, PerClient};
 use lock_judge::scenario::{Case, Client, Property, Quantity, Span, WORKER};
@@ -19,10 +20,22 @@ use super::recorder::{Entry, Log, What, number_of};
 /// Name of the client that stands for all connections that gave no name.
 const UNNAMED: &str = "unnamed";
 
-/// Properties that can be judged from outside. For the others, masters and workers report too
-/// little.
-pub(super) const JUDGED: [Property; 3] =
-    [Property::MutualExclusion, Property::ExclusiveSection, Property::FencedOrder];
+/// Returns true for the properties that can be judged from outside. For the others, masters and
+/// workers report too little.
+pub(super) const fn is_judged(property: Property) -> bool {
+    match property {
+        Property::ExclusiveSection | Property::FencedOrder | Property::MutualExclusion => true,
+        Property::Continuity
+        | Property::DeadlockFree
+        | Property::FaultTolerant
+        | Property::NoLostUpdate
+        | Property::OwnerOnly
+        | Property::SectionWithinLease
+        | Property::SoundGrant
+        | Property::SoundRefusal
+        | Property::Tidy => false,
+    }
+}
 
 /// Quantities that can be measured from outside.
 pub(super) const MEASURED: [Quantity; 2] =
@@ -74,7 +87,9 @@ pub(super) fn build(
     BuiltHistory { events: teller.events, case, is_cut_short }
 }
 
-/// Returns the case as it was run: with every worker as a client.
+/// Returns the case as it was run: with every worker as a client, and one more for the attempts of
+/// unnamed connections. Drops the expectations that cannot be judged, and that of `fenced-order` if
+/// no worker named a fencing token.
 fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;
@@ -84,10 +99,10 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     if scenario.clients.is_empty() || owners.clients.contains(&None) {
         scenario.clients.push(worker(UNNAMED));
     }
-    let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token > 0);
+    let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token != FencingToken::NONE);
     let is_fenced = log.entries.iter().any(fenced);
     scenario.expect.properties.retain(|property, _| {
-        JUDGED.contains(property) && (is_fenced || *property != Property::FencedOrder)
+        is_judged(*property) && (is_fenced || *property != Property::FencedOrder)
     });
     scenario.expect.quantities.retain(|quantity, _| MEASURED.contains(quantity));
     case
@@ -100,6 +115,7 @@ pub(super) fn worker(name: &str) -> Client {
         subject: String::from(WORKER),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     }
@@ -223,7 +239,12 @@ impl HistoryBuilder<'_> {
         );
     }
 
-    fn enter(&mut self, worker: ClientId, entrance: &Entrance, (at_ns, fencing_token): (u64, u64)) {
+    fn enter(
+        &mut self,
+        worker: ClientId,
+        entrance: &Entrance,
+        (at_ns, fencing_token): (u64, FencingToken),
+    ) {
         let &Entrance { number, counted } = entrance;
         self.begin(number, at_ns);
         let attempt = self.names[number];

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, CommandId, EventKind, Id, NodeId, OpKind, Writer,
+    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, OpKind, Writer,
 };
 use lock_judge::scenario::CLIENTS_MAX;
 use redis_sim::Change;
@@ -240,7 +240,8 @@ impl Recorder {
         }
         let by = token.and_then(|token| log.by_value.get(token).copied());
         let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
-        let fencing_token = if by.is_some() { 0 } else { integer.unwrap_or(0) };
+        let integer = integer.filter(|_| by.is_none());
+        let fencing_token = integer.map_or(FencingToken::NONE, FencingToken);
         log.push(&self.clock, What::Entered { worker, by, fencing_token });
         Ok(())
     }

@@ -6,7 +6,7 @@ use lock_judge::history::EventKind;
 use lock_judge::oracle::Measured;
 use lock_judge::scenario::Property;
 
-use super::history_builder::{JUDGED, MEASURED};
+use super::history_builder::{MEASURED, is_judged};
 use crate::search::Played;
 
 /// The judged history of a run, complete or so far.
@@ -23,7 +23,7 @@ pub struct Verdict {
 /// Returns the properties that cannot be judged from outside.
 #[must_use]
 pub fn unjudged() -> Vec<Property> {
-    Property::ALL.into_iter().filter(|property| !JUDGED.contains(property)).collect()
+    Property::ALL.into_iter().filter(|&property| !is_judged(property)).collect()
 }
 
 /// Returns those of the quantities that can be measured from outside.

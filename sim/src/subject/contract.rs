@@ -2,7 +2,9 @@
 
 use redlock_protocol::{Introduction, NodeMask, Token};
 
-use lock_judge::history::{Answer, AttemptId, ClockKind, CommandId, NodeId, OpKind, Settlement};
+use lock_judge::history::{
+    Answer, AttemptId, ClockKind, CommandId, FencingToken, NodeId, OpKind, Settlement,
+};
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +266,7 @@ pub struct Delivered {
     /// Deadline of the lease; `u64::MAX` means never.
     pub deadline_ns: u64,
     /// The subject's own fencing token, if it has a source of them.
-    pub fencing_token: Option<u64>,
+    pub fencing_token: Option<FencingToken>,
 }
 
 /// An action that a subject requests from its host, or a decision that it reports.

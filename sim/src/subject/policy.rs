@@ -47,7 +47,7 @@ pub struct Policy {
     /// Form in which the caller receives the lease.
     pub lasting: LeaseForm,
     /// True if the application checks the lease before it enters a section.
-    pub looks_before_section: bool,
+    pub checks_before_section: bool,
     /// Fixed delay before a retry, without randomness.
     pub fixed_retry: Option<Duration>,
     /// Use of connections.

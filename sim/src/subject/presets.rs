@@ -29,11 +29,11 @@ pub enum Kind {
 impl Kind {
     /// Returns true if the application checks the lease before it enters a section.
     #[must_use]
-    pub fn looks_before_section(&self) -> bool {
+    pub fn checks_before_section(&self) -> bool {
         match self {
             Self::GetSet | Self::Php { .. } => false,
             Self::Ours => true,
-            Self::Policy(policy) => policy.looks_before_section,
+            Self::Policy(policy) => policy.checks_before_section,
         }
     }
 
@@ -73,7 +73,7 @@ const LITERAL: Policy = Policy {
     then: AfterSet::Nothing,
     gives_up_drift: true,
     lasting: LeaseForm::Deadline,
-    looks_before_section: false,
+    checks_before_section: false,
     fixed_retry: None,
     connect: Connect::Pooled,
     one_node: false,
@@ -106,7 +106,7 @@ const WAITING: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..S
 const LEASE_SERVICE: Policy = Policy {
     checks_validity: true,
     gives_up_drift: true,
-    looks_before_section: true,
+    checks_before_section: true,
     ideal_server: true,
     ..SINGLE
 };
@@ -151,7 +151,7 @@ fn weaker_redlock(name: &str) -> Option<Policy> {
         "redlock-aborts-on-error" => Policy { errors: Errors::AbortAttempt, ..LITERAL },
         // Most subjects report any refusal as a taken lock, but do not claim that another client
         // has the lock. This subject makes that claim.
-        "redlock-any-refusal" => Policy { looks_before_section: true, ..LITERAL },
+        "redlock-any-refusal" => Policy { checks_before_section: true, ..LITERAL },
         "redlock-connected-quorum" => Policy { quorum: Quorum::MajorityOfConnected, ..LITERAL },
         "redlock-counter-max" => Policy { fencing: Fencing::Counters, ..LITERAL },
         "redlock-duration" => Policy { lasting: LeaseForm::Duration, ..LITERAL },

@@ -1,6 +1,6 @@
 //! The protected resource, the numbers of writes, and the source of fencing tokens.
 
-use lock_judge::history::WriteId;
+use lock_judge::history::{FencingToken, WriteId};
 use lock_judge::scenario::Checks;
 
 use crate::resource::{Served, Store, StoreRequest};
@@ -10,15 +10,15 @@ use crate::resource::{Served, Store, StoreRequest};
 pub(crate) struct ProtectedResource {
     checks: Checks,
     store: Store,
-    /// Number of fencing tokens drawn so far.
-    fencing_tokens: u64,
+    /// The last fencing token drawn.
+    last_token: FencingToken,
     /// Number of writes sent so far.
     writes: u32,
 }
 
 impl ProtectedResource {
     pub(super) fn new(checks: Checks) -> Self {
-        Self { checks, store: Store::new(checks), fencing_tokens: 0, writes: 0 }
+        Self { checks, store: Store::new(checks), last_token: FencingToken::NONE, writes: 0 }
     }
 
     /// Resets to the beginning of a run.
@@ -30,14 +30,14 @@ impl ProtectedResource {
         self.store.serve(request)
     }
 
-    /// Draws the fencing token of a grant; 0 if the resource checks none.
-    pub(crate) fn draw_fencing_token(&mut self) -> u64 {
+    /// Draws the fencing token of a grant; none if the resource checks none.
+    pub(crate) fn draw_fencing_token(&mut self) -> FencingToken {
         match self.checks {
             Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
-                self.fencing_tokens += 1;
-                self.fencing_tokens
+                self.last_token.0 += 1;
+                self.last_token
             }
-            Checks::CompareAndSetOwner | Checks::Nothing => 0,
+            Checks::CompareAndSetOwner | Checks::Nothing => FencingToken::NONE,
         }
     }
 

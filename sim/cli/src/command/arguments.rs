@@ -31,7 +31,7 @@ Examples:
   redlock-sim replay node-clock-jump --seed 0    explain one run
 
 Exit codes:
-  0 every expectation met, 1 an expectation failed, 2 usage, invalid file or no place for reports,
+  0 every expectation met, 1 an expectation failed, 2 wrong usage, invalid file or unwritable reports,
   3 inconclusive, 4 nothing selected, 5 nondeterminism, 70 internal error";
 
 const RUN_EXAMPLES: &str = "\
@@ -209,10 +209,10 @@ pub(super) struct Serve {
     /// Name of the lock's key, which may follow a prefix; the scenario's if not given
     #[arg(long, value_name = "NAME")]
     pub(super) resource: Option<String>,
-    /// Stop this long after the run starts, or earlier if the observer says END
+    /// Stop this long after the run starts, or earlier if the observer receives END
     #[arg(long = "for", value_name = "DURATION")]
     pub(super) limit: Option<Span>,
-    /// Start the run when the observer says START, not with the first command about the resource
+    /// Start the run when the observer receives START, not with the first command about the resource
     #[arg(long)]
     pub(super) wait_for_start: bool,
     /// Seed for message delays

@@ -103,7 +103,7 @@ fn tell_begin(setup: &Setup, fleet: &Fleet) {
     say(format_args!("observer  {}", fleet.observer()));
     say(format_args!("resource  {}", scenario.lock.resource));
     let begins = if setup.waits_for_start {
-        "when the observer says START"
+        "when the observer receives START"
     } else {
         "with the first command about the resource, or START"
     };

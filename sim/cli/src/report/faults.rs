@@ -26,8 +26,20 @@ pub(super) fn on<'t>(
     from_ns: u64,
     to_ns: u64,
 ) -> Option<&'t FaultWindow> {
+    all_on(timeline, family, host, from_ns, to_ns).next()
+}
+
+/// Iterates over the faults of `family` on `host` that were active at some instant of
+/// `from_ns..=to_ns`, the last one first.
+pub(super) fn all_on<'t>(
+    timeline: &'t Timeline<'_>,
+    family: Family,
+    host: HostId,
+    from_ns: u64,
+    to_ns: u64,
+) -> impl Iterator<Item = &'t FaultWindow> {
     let name = timeline.host_name(host);
-    timeline.fault_windows.iter().rev().find(|trouble| {
+    timeline.fault_windows.iter().rev().filter(move |trouble| {
         let Some(fault) = timeline.scenario.fault(trouble.fault) else { return false };
         // A moved clock stays moved, so a clock fault that has no end is active from its beginning
         // on.

@@ -2,8 +2,8 @@
 //! it.
 
 use lock_judge::history::{
-    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
-    KeyEnd, NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId,
+    FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
 use lock_judge::scenario::{Case, Expectation, Property, Quantity, Scenario, Verdict};
@@ -182,7 +182,7 @@ impl Log {
         let outcome = Settlement::Granted;
         self.at(at_ms + 2, EventKind::AttemptSettled { attempt, outcome });
         let clock = ClockKind::Boot;
-        let fencing_token = 0;
+        let fencing_token = FencingToken::NONE;
         let delivered =
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token };
         self.at(at_ms + 2, delivered);
@@ -212,7 +212,7 @@ impl Log {
     }
 
     fn enter(&mut self, at_ms: u64, attempt: AttemptId) {
-        self.at(at_ms, EventKind::Looked { attempt, alive: true });
+        self.at(at_ms, EventKind::Checked { attempt, alive: true });
         self.at(at_ms, EventKind::SectionEntered { attempt });
     }
 
@@ -300,7 +300,7 @@ pub(super) fn jump() -> Played {
 pub(super) fn pause() -> Played {
     let mut log = Log::new(9);
     log.acquire(0, FIRST, &nobody(&[0, 1, 2, 3, 4]));
-    log.at(2, EventKind::Looked { attempt: FIRST, alive: true });
+    log.at(2, EventKind::Checked { attempt: FIRST, alive: true });
     log.at(3, EventKind::FaultBegan { fault: FaultId(0) });
     log.at(3, EventKind::Stopped { host: HostId(5), suspended: false });
     for node in (0..5).map(NodeId) {
@@ -308,7 +308,7 @@ pub(super) fn pause() -> Played {
     }
     log.acquire(10_100, SECOND, &nobody(&[0, 1, 2, 3, 4]));
     log.enter(10_102, SECOND);
-    let (based_on, fencing_token) = (BasedOn::on(0), 0);
+    let (based_on, fencing_token) = (BasedOn::on(0), FencingToken::NONE);
     let write = |write, attempt| EventKind::WriteSent { attempt, write, based_on, fencing_token };
     let applied = |write, attempt, version| EventKind::WriteApplied {
         attempt,

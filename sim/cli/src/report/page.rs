@@ -87,17 +87,27 @@ fn setting(result: &CaseResult) -> String {
     );
     // Other subjects have no guard.
     if scenario.clients.iter().any(Client::is_ours) {
-        setting += &format!(", restart guard {}", guard(scenario.lock.restart_guard));
+        setting += &format!(", restart guard {}", guard(scenario));
     }
     setting + &format!(". Clients: {}.", text::list(&clients))
 }
 
-/// Describes what the clients are told about the memory of masters.
-const fn guard(guard: RestartGuard) -> &'static str {
-    match guard {
-        RestartGuard::DelayedRestart => "“delayed restart”: a crashed master stays down for a TTL",
-        RestartGuard::Durable => "“durable”: a restart loses nothing",
-        RestartGuard::Quarantine => "“quarantine”: a restarted master does not vote for a TTL",
+/// Describes what the clients are told about the memory of masters. The scenario may break the
+/// promise.
+fn guard(scenario: &Scenario) -> String {
+    let fleet_max_ttl = scenario.fleet_max_ttl();
+    let drift_ns = scenario.lock.drift.of(fleet_max_ttl).0;
+    let quarantine = text::length(fleet_max_ttl.0.saturating_add(drift_ns));
+    match scenario.lock.restart_guard {
+        RestartGuard::DelayedRestart => format!(
+            "“delayed restart” (promise: a crashed master stays away for longer than {quarantine})"
+        ),
+        RestartGuard::Durable => {
+            String::from("“durable” (promise: a restart loses no acknowledged write)")
+        }
+        RestartGuard::Quarantine => format!(
+            "“quarantine” (a master that may have forgotten keys does not vote for {quarantine})"
+        ),
     }
 }
 

@@ -41,7 +41,7 @@ const COLUMNS: [(&str, AttemptStep, Option<&str>); 12] = [
     ("reply C", AttemptStep::Reply, Some("C")),
     ("T2", AttemptStep::T2, None),
     ("deliver", AttemptStep::Deliver, None),
-    ("look", AttemptStep::Look, None),
+    ("look", AttemptStep::Check, None),
     ("enter", AttemptStep::Enter, None),
     ("reply D", AttemptStep::Reply, Some("D")),
     ("reply E", AttemptStep::Reply, Some("E")),

@@ -1,7 +1,7 @@
 //! The story of a run in words: the holder and the time of each lease, the node on which a key
 //! ended early, and the fault that caused it.
 
-use lock_judge::history::{AttemptId, ClientId, Settlement};
+use lock_judge::history::{AttemptId, ClientId, Settlement, Writer};
 use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Property;
 use lock_judge::text;
@@ -60,7 +60,8 @@ pub(super) fn of_violation(
     let lets = pair.iter().map(|attempt| introduce(timeline, attempt)).collect();
     let (headline, then) = match (property, pair.as_slice()) {
         (Property::MutualExclusion, [first, second]) => {
-            let told = because::shared_nodes(timeline, first, second, violation.from_ns);
+            let told =
+                because::shared_nodes(timeline, violation, (first, second), violation.from_ns);
             (held(timeline, violation, "both held"), told)
         }
         (Property::ExclusiveSection, [first, second]) => (
@@ -116,7 +117,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
             told += &format!("; already over when delivered, at {}", text::instant(delivered.at_ns))
         }
     }
-    told += &arithmetic(attempt);
+    told += &arithmetic(timeline, attempt);
     told += &extensions(attempt);
     Clause::at(delivered, told)
 }
@@ -157,12 +158,14 @@ fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
 
 /// Explains the validity of a lease at T2:
 /// `; valid for 9.896 s at T2 (TTL 10 s − 2 ms elapsed − 102 ms for drift)`.
-fn arithmetic(attempt: &Attempt) -> String {
+fn arithmetic(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
+    if timeline.is_served() {
+        return first_ttl(timeline, attempt);
+    }
     if attempt.ttl_ns == u64::MAX {
         return String::from("; no expiry");
     }
     let ttl = text::length(attempt.ttl_ns);
-    // Seen from outside (`serve`), a client's own deadline is unknown.
     if attempt.delivered.is_some_and(|(_, deadline_local_ns)| deadline_local_ns == u64::MAX) {
         return format!("; TTL {ttl}");
     }
@@ -181,9 +184,26 @@ fn arithmetic(attempt: &Attempt) -> String {
     format!("; {valid} at T2 (TTL {ttl} − {elapsed} elapsed{drift})")
 }
 
+/// Returns the TTL that a lease's first key was set with: seen from outside, nothing else is known
+/// of its validity. Returns an empty text if no key was set.
+fn first_ttl(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
+    let own = Writer::Attempt(attempt.id);
+    match attempt.ttl_ns {
+        _ if timeline.keys.iter().all(|key| key.writer != own) => String::new(),
+        u64::MAX => String::from("; first key set without an expiry"),
+        ns => format!("; TTL {}", text::length(ns)),
+    }
+}
+
 fn therefore(timeline: &Timeline<'_>, violation: &Violation) -> String {
     if violation.blamed.is_none() {
-        return String::from("No assumption was broken: the lock client is wrong.");
+        return String::from(if timeline.is_served() {
+            // A worker's own pauses are not seen from outside.
+            "No fault of the scenario explains it: a worker’s lock client is wrong, or a worker was \
+             stopped or worked on after its lease was over."
+        } else {
+            "No broken assumption explains it: the lock client is wrong."
+        });
     }
     let names = violation.blamed.names(timeline.scenario);
     let broken: Vec<String> = violation
@@ -203,15 +223,16 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
             format!("{} keeps the keys that it acknowledged", timeline.host_name(host))
         }
         Blame::Application => String::from(
-            "the application checks the lease before it enters, and leaves when the lease is over",
+            "the application checks the lease before it uses it, and stops when the lease is over",
         ),
         Blame::Clock(host) => {
             format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
         }
         Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
+        Blame::Membership => String::from("all clients have the same list of nodes"),
         Blame::Operator => String::from("no operator deletes or changes keys"),
         Blame::Pause => String::from(
-            "no process is stopped between its last check of the lease and the end of its section",
+            "no process is stopped between its last check of the lease and its last use of it",
         ),
     }
 }

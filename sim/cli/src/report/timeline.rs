@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
-    Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, HostId, Id, KeyEnd, NodeId,
-    NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, FencingToken, HostId, Id,
+    KeyEnd, NodeId, NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
 };
-use lock_judge::scenario::Scenario;
+use lock_judge::scenario::{Scenario, WORKER};
 
 mod belief;
 mod reader;
@@ -42,13 +42,13 @@ pub(super) struct Attempt {
     pub(super) decided: Option<(Moment, u64)>,
     /// Event at which the application received the lease, and the deadline on its clock.
     pub(super) delivered: Option<(Moment, u64)>,
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     pub(super) settled: Option<(Moment, Settlement)>,
     pub(super) released: Option<Moment>,
     pub(super) lost: Option<Moment>,
     pub(super) beliefs: Vec<Interval>,
     pub(super) sections: Vec<Interval>,
-    pub(super) looks: Vec<(Moment, bool)>,
+    pub(super) checks: Vec<(Moment, bool)>,
     pub(super) extensions: Vec<Extension>,
     /// Extensions that the client refused to begin, with the reasons.
     pub(super) refusals: Vec<(Moment, Refusal)>,
@@ -116,7 +116,7 @@ pub(super) struct Write {
     pub(super) id: WriteId,
     pub(super) sent: Moment,
     pub(super) based_on: BasedOn,
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     pub(super) arrived: Option<(Moment, Result<u32, Rejection>)>,
 }
 
@@ -185,6 +185,11 @@ impl<'a> Timeline<'a> {
     /// Reads a whole history of `scenario`.
     pub(super) fn new(scenario: &'a Scenario, events: &'a [Event]) -> Self {
         reader::read(scenario, events)
+    }
+
+    /// Returns true for a run of `serve`: its clients are workers, seen from outside.
+    pub(super) fn is_served(&self) -> bool {
+        self.scenario.clients.iter().any(|client| client.subject == WORKER)
     }
 
     pub(super) fn attempt(&self, id: AttemptId) -> Option<&Attempt> {

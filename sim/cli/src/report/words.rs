@@ -156,6 +156,11 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (client(whose), told)
         }
         EventKind::GaveUp { client: whose } => (client(whose), String::from("gives up: no lease")),
+        // Seen from outside, neither T1 nor the TTL that the client assumes is known.
+        EventKind::AttemptBegan { attempt, .. } if timeline.is_served() => {
+            let told = format!("attempt {} is first seen", attempt.number);
+            (client(attempt.client), told)
+        }
         EventKind::AttemptBegan { attempt, ttl_ns, .. } => {
             let ttl = match ttl_ns {
                 u64::MAX => String::from("no expiry"),
@@ -228,7 +233,7 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
     let client = |client: ClientId| timeline.client_name(client).to_owned();
     let store = || String::from("store");
     match kind {
-        EventKind::Looked { attempt, alive } => {
+        EventKind::Checked { attempt, alive } => {
             let told = if alive { "valid" } else { "over" };
             (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
         }

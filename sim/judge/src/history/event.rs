@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{
-    AttemptId, ClientId, ClockKind, CommandId, FaultId, HostId, NodeId, NodeIds, RoundId, WriteId,
-    Writer,
+    AttemptId, ClientId, ClockKind, CommandId, FaultId, FencingToken, HostId, NodeId, NodeIds,
+    RoundId, WriteId, Writer,
 };
 
 /// An event and its true time.
@@ -55,7 +55,7 @@ pub enum EventKind {
 
     /// An attempt read `t1_local_ns` on `clock` and is about to write its first command. `ttl_ns`
     /// is `u64::MAX` for a lock without expiry. `drift_ns` is the drift that the lease allows for.
-    /// `needed` is a majority of the configured nodes, whatever the client believes.
+    /// `needed` is a majority of the client's nodes, whatever the client believes.
     AttemptBegan {
         attempt: AttemptId,
         clock: ClockKind,
@@ -90,12 +90,13 @@ pub enum EventKind {
     /// clock.
     GrantDecided { attempt: AttemptId, counted: NodeIds, t2_local_ns: u64, deadline_local_ns: u64 },
     /// The application received the lease. Its belief lasts until `clock` reads `deadline_local_ns`
-    /// (`u64::MAX`: for ever). `fencing_token` is 0 if there is none.
+    /// (`u64::MAX`: for ever). `fencing_token` is [`FencingToken::NONE`] if
+    /// there is none.
     GrantDelivered {
         attempt: AttemptId,
         clock: ClockKind,
         deadline_local_ns: u64,
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
     /// The client read T1 of extension number `round` and is about to write its first command.
     ExtensionBegan { attempt: AttemptId, round: RoundId, t1_local_ns: u64, ttl_ns: u64 },
@@ -121,7 +122,8 @@ pub enum EventKind {
     KeyEnded { node: NodeId, writer: Writer, cause: KeyEnd, by: Writer, expires_wall_ms: u64 },
 
     /// The application checked whether the lease is alive.
-    Looked { attempt: AttemptId, alive: bool },
+    #[serde(rename = "looked")]
+    Checked { attempt: AttemptId, alive: bool },
     /// The application entered its critical section.
     SectionEntered { attempt: AttemptId },
     /// The application left its critical section.
@@ -129,14 +131,14 @@ pub enum EventKind {
     /// The application read the resource and received `version`.
     ReadDone { attempt: AttemptId, version: u32 },
     /// The application sent a write.
-    WriteSent { attempt: AttemptId, write: WriteId, based_on: BasedOn, fencing_token: u64 },
+    WriteSent { attempt: AttemptId, write: WriteId, based_on: BasedOn, fencing_token: FencingToken },
     /// The resource applied the write; its version is now `version`.
     WriteApplied {
         attempt: AttemptId,
         write: WriteId,
         based_on: BasedOn,
         version: u32,
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
     /// The resource rejected the write.
     WriteRejected { attempt: AttemptId, write: WriteId, why: Rejection },

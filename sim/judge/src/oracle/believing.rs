@@ -42,7 +42,7 @@ impl Facts {
         attempt.delivered = true;
         // A client that delivers a lease that is over has not looked at the clock.
         if is_believed {
-            attempt.looked_ns = self.now_ns;
+            attempt.checked_ns = self.now_ns;
             attempt.excused_ns = None;
         }
     }

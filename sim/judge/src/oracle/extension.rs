@@ -80,7 +80,7 @@ impl Facts {
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided |= over;
             attempt.basis = attempt.round.basis;
-            attempt.looked_ns = now_ns;
+            attempt.checked_ns = now_ns;
         }
     }
 }

@@ -186,15 +186,15 @@ impl Facts {
             attempt.decided_ns = now_ns;
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided = over;
-            attempt.looked_ns = now_ns;
+            attempt.checked_ns = now_ns;
         }
     }
 
-    /// Records that the lease of `id` was compared with the clock.
-    pub(super) fn looked(&mut self, id: AttemptId) {
+    /// Records that the application checked the lease of `id`.
+    pub(super) fn checked(&mut self, id: AttemptId) {
         let now_ns = self.now_ns;
         if let Some(attempt) = self.leases.get_mut(id) {
-            attempt.looked_ns = now_ns;
+            attempt.checked_ns = now_ns;
         }
     }
 }

@@ -10,16 +10,13 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::AttemptId;
-
-/// Value of the token field of a lease that has no fencing token: 0.
-const NO_TOKEN: u64 = 0;
+use crate::history::{AttemptId, FencingToken};
 
 /// A lease with a fencing token.
 #[derive(Clone, Copy, Debug)]
 struct Fenced {
     id: AttemptId,
-    token: u64,
+    token: FencingToken,
     began_ns: u64,
     decided_ns: u64,
 }
@@ -41,7 +38,7 @@ impl Fenced {
 pub(super) struct FencedOrder {
     fenced: Vec<Fenced>,
     /// Largest token of an applied write, and its lease.
-    largest: Option<(u64, AttemptId)>,
+    largest: Option<(FencingToken, AttemptId)>,
     /// Latest T1 among the leases of applied writes without tokens, and its lease.
     latest: Option<(u64, AttemptId)>,
     found: Judgement,
@@ -60,8 +57,8 @@ impl FencedOrder {
     }
 
     /// Judges the token of a lease that was delivered.
-    pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, token: u64) {
-        if token == NO_TOKEN || self.found.is_violated() {
+    pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, token: FencingToken) {
+        if token == FencingToken::NONE || self.found.is_violated() {
             return;
         }
         let Some(attempt) = facts.leases.get(id) else { return };
@@ -82,24 +79,24 @@ impl FencedOrder {
         &mut self,
         facts: &Facts,
         by: AttemptId,
-        token: u64,
+        token: FencingToken,
         blame: impl FnOnce((AttemptId, AttemptId)) -> Blamed,
     ) {
         self.found.held();
         let Some(attempt) = facts.leases.get(by) else { return };
-        let before = if token == NO_TOKEN {
+        let before = if token == FencingToken::NONE {
             let decided_ns = attempt.decided_ns;
             let overtaken = self.latest.filter(|latest| decided_ns < latest.0);
             if attempt.began_ns != NEVER {
                 self.latest = self.latest.max(Some((attempt.began_ns, by)));
             }
-            overtaken
+            overtaken.map(|it| it.1)
         } else {
             let overtaken = self.largest.filter(|largest| token < largest.0);
             self.largest = self.largest.max(Some((token, by)));
-            overtaken
+            overtaken.map(|it| it.1)
         };
-        if let Some((_, other)) = before.filter(|_| !self.found.is_violated()) {
+        if let Some(other) = before.filter(|_| !self.found.is_violated()) {
             let pair = facts.leases.in_order(other, by);
             self.found = Judgement::Violated(Violation::of_two(pair, facts.now_ns, blame(pair)));
         }

@@ -4,8 +4,8 @@ use super::Oracle;
 use super::ground::NEVER;
 use super::leases::Basis;
 use crate::history::{
-    Answer, AttemptId, ClockKind, CommandId, EventKind, KeyEnd, NodeId, NodeIds, OpKind,
-    Settlement, Writer,
+    Answer, AttemptId, ClockKind, CommandId, EventKind, FencingToken, KeyEnd, NodeId, NodeIds,
+    OpKind, Settlement, Writer,
 };
 
 impl Oracle {
@@ -197,7 +197,7 @@ impl Oracle {
     /// Folds in an action of an application under its lease.
     fn observe_application(&mut self, kind: &EventKind) {
         match *kind {
-            EventKind::Looked { attempt, .. } => self.facts.looked(attempt),
+            EventKind::Checked { attempt, .. } => self.facts.checked(attempt),
             EventKind::SectionLeft { attempt } => {
                 self.exclusive_section.left(&self.facts, attempt);
                 self.section_within_lease.left(attempt);
@@ -224,7 +224,7 @@ impl Oracle {
         id: AttemptId,
         clock: ClockKind,
         deadline_local_ns: u64,
-        fencing_token: u64,
+        fencing_token: FencingToken,
     ) {
         self.counters.granted += 1;
         let facts = &mut self.facts;

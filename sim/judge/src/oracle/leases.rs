@@ -93,7 +93,7 @@ pub(super) struct Attempt {
     /// stop during which the lease ended; `None` if it ended during none.
     pub excused_ns: Option<u64>,
     /// Time at which the lease was last compared with the clock.
-    pub looked_ns: u64,
+    pub checked_ns: u64,
     /// True if the client has stopped counting answers.
     pub settled: bool,
     /// Time at which the attempt failed or its lease was released; [`NEVER`] if neither has
@@ -123,7 +123,7 @@ const BLANK: Attempt = Attempt {
     repaired: NodeIds::EMPTY,
     delivered: false,
     excused_ns: None,
-    looked_ns: 0,
+    checked_ns: 0,
     settled: false,
     finished_ns: NEVER,
     stopped_before_ns: 0,
@@ -183,8 +183,9 @@ pub(super) struct Leases {
 
 impl Leases {
     pub(super) fn new(nodes: usize, probe: ClientId) -> Self {
-        let attempts = PerClient::from_fn(|_| Vec::with_capacity(16));
-        let keys = PerClient::from_fn(|_| Vec::with_capacity(16 * nodes));
+        let expected = |client: ClientId| if client <= probe { 16 } else { 0 };
+        let attempts = PerClient::from_fn(|client| Vec::with_capacity(expected(client)));
+        let keys = PerClient::from_fn(|client| Vec::with_capacity(expected(client) * nodes));
         Self { nodes, probe, attempts, keys }
     }
 

@@ -7,7 +7,7 @@ mod fault;
 mod lock;
 
 pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
-pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
+pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
     Server, Start,
@@ -73,6 +73,10 @@ pub struct Scenario {
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// A variation of a scenario.
@@ -90,6 +94,10 @@ pub struct CaseSpec {
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// One case, ready to run: a scenario without cases or sweeps.
@@ -142,7 +150,7 @@ impl Scenario {
     /// in the file.
     #[must_use]
     pub fn fleet_max_ttl(&self) -> Span {
-        let steps = self.clients.iter().flat_map(|client| &client.steps);
+        let steps = self.clients.iter().flat_map(Client::all_steps);
         let extended = steps.filter_map(|step| step.extend?.ttl);
         let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
         let longest = own.fold(self.lock.ttl, Ord::max);
@@ -197,6 +205,17 @@ impl Scenario {
     #[must_use]
     pub fn client(&self, client: ClientId) -> Option<&Client> {
         self.clients.get(client.index())
+    }
+
+    /// Returns the nodes that a client locks on, in the order of its list. The probe has the first
+    /// client's.
+    #[must_use]
+    pub fn members(&self, client: ClientId) -> Vec<NodeId> {
+        let own = self.client(client).or(self.clients.first()).and_then(|it| it.nodes.as_ref());
+        match own {
+            Some(names) => names.iter().filter_map(|name| self.node_named(name)).collect(),
+            None => self.node_ids().collect(),
+        }
     }
 
     /// Returns the fault, if there is one.

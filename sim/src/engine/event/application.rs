@@ -42,7 +42,7 @@ impl Process {
         }
         let before = match op {
             Op::Enter => Some(AttemptStep::Enter),
-            Op::Look => Some(AttemptStep::Look),
+            Op::Check => Some(AttemptStep::Check),
             _ => None,
         };
         if let (Some(point), Some(held)) = (before, self.held)
@@ -80,9 +80,9 @@ impl Process {
                 self.waiting = Waiting::UntilBootOrLoss(now.boot_ns + ns);
             }
             (Op::AwaitLost, Some(_)) => self.waiting = Waiting::ForLoss,
-            (Op::Look, Some(Held { attempt, .. })) => {
+            (Op::Check, Some(Held { attempt, .. })) => {
                 let alive = self.subject.is_alive(now);
-                world.record(EventKind::Looked { attempt, alive });
+                world.record(EventKind::Checked { attempt, alive });
                 if !alive {
                     self.go_on_at_release(world);
                 }

@@ -6,7 +6,7 @@
 mod actions;
 mod inputs;
 
-use lock_judge::history::{AttemptId, BasedOn, ClientId, HostId, NodeId};
+use lock_judge::history::{AttemptId, BasedOn, ClientId, FencingToken, HostId, NodeId};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode};
 use lock_judge::scenario::AttemptStep;
 
@@ -35,7 +35,7 @@ pub(super) enum Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) attempt: AttemptId,
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     pub(super) lost: bool,
     pub(super) seen: BasedOn,
     pub(super) in_section: bool,
@@ -47,6 +47,8 @@ pub(super) struct Process {
     pub(super) client: ClientId,
     pub(super) host: HostId,
     pub(super) subject: Subject,
+    /// Nodes of the cluster, in the order of the client's own list.
+    pub(super) members: IdVec<NodeId, NodeId>,
     pub(super) script: Script,
     pub(super) waiting: Waiting,
     attempts: u16,
@@ -60,7 +62,7 @@ pub(super) struct Process {
     /// Number of extensions of the lease.
     pub(super) rounds: u16,
     /// Drawn when the grant is decided, so that tokens have the order of grants.
-    drawn_token: u64,
+    drawn_token: FencingToken,
     pub(super) held: Option<Held>,
     pub(super) routes: Vec<(Route, ConnectionId)>,
     pub(super) store: ConnectionId,
@@ -81,6 +83,7 @@ impl Process {
             client,
             host: plan.client_host(client),
             subject,
+            members: plan.members(client).to_vec().into(),
             script: Script::new(ops),
             waiting: Waiting::Nothing,
             attempts: 0,
@@ -90,7 +93,7 @@ impl Process {
             to_deliver: None,
             to_prolong: None,
             rounds: 0,
-            drawn_token: 0,
+            drawn_token: FencingToken::NONE,
             held: None,
             routes: Vec::with_capacity(32),
             store: ConnectionId::default(),
@@ -125,8 +128,7 @@ impl Process {
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
                 let introductions = PerNode::from_fn(|node| {
-                    let is_there = world.plan.has_node(node);
-                    let server = is_there.then(|| world.cluster.known(self.client, node))?;
+                    let server = world.cluster.known(self.client, *self.members.get(node)?);
                     let is_open = world.cluster.is_open_at_start(server);
                     is_open.then(|| world.introduction(server))
                 });
@@ -139,7 +141,7 @@ impl Process {
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
-            self.eligible_from_ns.resize(world.plan.node_count, 0);
+            self.eligible_from_ns.resize(self.members.len(), 0);
             self.tell_eligibility(world);
         }
     }

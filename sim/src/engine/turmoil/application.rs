@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use lock_judge::history::{AttemptId, BasedOn, ClientId, EventKind, Refusal};
+use lock_judge::history::{AttemptId, BasedOn, ClientId, EventKind, FencingToken, Refusal};
 use lock_judge::scenario::{Acquire, AttemptStep};
 use redlock_client::environment::Environment;
 use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
@@ -21,7 +21,7 @@ use crate::world::{Arrival, Direction, Input, Packet};
 struct Held {
     lease: Lease,
     attempt: AttemptId,
-    fencing_token: u64,
+    fencing_token: FencingToken,
     seen: BasedOn,
     in_section: bool,
 }
@@ -67,7 +67,7 @@ impl Application {
                     held.lease.lost().await;
                 }
             }
-            Op::Look => self.look(),
+            Op::Check => self.check(),
             Op::Enter => self.enter(),
             Op::Leave => self.leave(),
             Op::Extend { ttl_ns } => self.extend(ttl_ns).await,
@@ -108,7 +108,7 @@ impl Application {
         let (attempt, point) = match (op, held) {
             (Op::Acquire(_), _) if !self.has_lease() => (next(), AttemptStep::T1),
             (Op::Enter, Some(attempt)) => (attempt, AttemptStep::Enter),
-            (Op::Look, Some(attempt)) => (attempt, AttemptStep::Look),
+            (Op::Check, Some(attempt)) => (attempt, AttemptStep::Check),
             _ => return,
         };
         poll_fn(|_| {
@@ -193,10 +193,10 @@ impl Application {
         self.shared.lock().clients[self.client].rounds
     }
 
-    fn look(&mut self) {
+    fn check(&mut self) {
         let Some(held) = &self.held else { return };
         let (attempt, alive) = (held.attempt, held.lease.is_valid());
-        self.record(EventKind::Looked { attempt, alive });
+        self.record(EventKind::Checked { attempt, alive });
         if !alive {
             self.leave();
             self.script.skip_to_release();

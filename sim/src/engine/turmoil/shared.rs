@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use lock_judge::history::{AttemptId, ClientId, ClockKind, EventKind, NodeIds};
+use lock_judge::history::{AttemptId, ClientId, ClockKind, EventKind, FencingToken, NodeIds};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
@@ -76,7 +76,7 @@ pub(super) struct ClientHost {
     /// Set while a lease is granted and not yet delivered.
     pub(super) to_deliver: Option<AttemptId>,
     /// Fencing token of the latest grant.
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     /// The lease that the application holds, and the number of its extensions that have begun.
     pub(super) holds: Option<AttemptId>,
     pub(super) rounds: u16,

@@ -2,9 +2,10 @@
 //! more of each, and faults of one kind in a row reach what a mixture does not.
 
 use lock_judge::scenario::{
-    At, AttemptPoint, AttemptStep, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault,
-    FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence, RestartGuard,
-    Restarting, SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
+    At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, Delay, Demotion, Ends, Failover,
+    Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence,
+    RestartGuard, Restarting, SignedSpan, SignedSpanRange, Span, SpanRange, Stopwatch, Swap,
+    WhichAttempt,
 };
 
 use super::Sketch;
@@ -24,7 +25,7 @@ const POINTS: [AttemptStep; 8] = [
     AttemptStep::Reply,
     AttemptStep::T2,
     AttemptStep::Deliver,
-    AttemptStep::Look,
+    AttemptStep::Check,
     AttemptStep::Enter,
 ];
 
@@ -66,25 +67,27 @@ impl Sketch {
         let is_slew = matches!(kind, FaultKind::ClockSlew(_));
         let length = match &kind {
             // Slow enough that the rate stays within the drift.
-            FaultKind::ClockSlew(it) => Span(it.by.0.unsigned_abs() * 220),
+            FaultKind::ClockSlew(it) => Span(it.by.largest_size().0 * 220),
             _ => self.dice.length(Span::from_ms(1), self.ttls(30)),
         };
         let (mut until, mut lasts) = (None, None);
         let at = if self.dice.percent(50) && !is_slew {
-            lasts = has_end.then_some(length);
+            lasts = has_end.then_some(SpanRange::exactly(length));
             At::Point(self.point())
         } else {
             let at = self.dice.instant(self.horizon);
             until = has_end.then_some(Span(at.0 + length.0));
-            At::Time(at)
+            At::Time(SpanRange::exactly(at))
         };
-        self.plan.faults.push(Fault { id, at, until, lasts, enabled: true, kind });
+        let (every, times, chance) = (None, None, Chance::CERTAIN);
+        let fault = Fault { id, at, until, lasts, every, times, chance, enabled: true, kind };
+        self.plan.faults.push(fault);
     }
 
     fn point(&mut self) -> AttemptPoint {
         let before = self.dice.pick(&POINTS);
         let is_granted =
-            matches!(before, AttemptStep::Deliver | AttemptStep::Look | AttemptStep::Enter);
+            matches!(before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
         let attempt = match self.dice.below(3) {
             0 if is_granted => WhichAttempt::Granted,
             1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),
@@ -177,13 +180,13 @@ impl Sketch {
         let forward = is_client || self.may_break(Assumption::Clock);
         let by = self.dice.length(Span::from_ms(1), self.ttls(30)).0 as i64;
         let by = if forward && self.dice.percent(70) { by } else { -by };
-        ClockBy { host, by: SignedSpan(by) }
+        ClockBy { host, by: SignedSpanRange::exactly(SignedSpan(by)) }
     }
 
     fn clock_slew(&mut self) -> ClockBy {
         let by = self.dice.length(Span(100_000), Span(self.plan.lock.ttl.0 / 200)).0 as i64;
         let by = if self.dice.percent(50) { by } else { -by };
-        ClockBy { host: self.some_machines(), by: SignedSpan(by) }
+        ClockBy { host: self.some_machines(), by: SignedSpanRange::exactly(SignedSpan(by)) }
     }
 
     /// Returns two groups of hosts: some clients, and some nodes or the resource.
@@ -205,7 +208,7 @@ impl Sketch {
             (2, Some(Message::Set)),
             (1, Some(Message::Write)),
         ]);
-        let by = self.dice.length(Span::from_ms(1), self.ttls(20));
+        let by = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
         Delay { from, to, by, only }
     }
 
@@ -251,6 +254,7 @@ impl Sketch {
         let least = if is_promised { longest_key(&self.plan) } else { Span(10_000) };
         let longest = self.ttls(20).max(Span(2 * least.0));
         let restart_after = self.dice.percent(85).then(|| self.dice.length(least, longest));
+        let restart_after = restart_after.map(SpanRange::exactly);
         let behind_a_proxy = breaks && restart_after.is_some() && self.dice.percent(20);
         Some(Restarting { host, restart_after, behind_a_proxy, ..NO_RESTART })
     }
@@ -264,4 +268,5 @@ const NO_RESTART: Restarting = Restarting {
     backup_of: None,
     torn: false,
     behind_a_proxy: false,
+    replaced: false,
 };

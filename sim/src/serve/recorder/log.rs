@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use lock_judge::history::{AttemptId, ClientId, CommandId, EventKind, Id, NodeId, NodeIds};
+use lock_judge::history::{
+    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds,
+};
 use redis_sim::script::Sha;
 
 use super::{Peer, Told};
@@ -64,7 +66,7 @@ pub(in crate::serve) enum What {
     /// An event at a master; attempts have preliminary numbers.
     Told(EventKind),
     /// A worker entered. `by` is the attempt, if the worker named its value.
-    Entered { worker: ClientId, by: Option<u32>, fencing_token: u64 },
+    Entered { worker: ClientId, by: Option<u32>, fencing_token: FencingToken },
     /// A worker left.
     Left { worker: ClientId },
 }
@@ -179,7 +181,9 @@ impl Log {
         Some(told)
     }
 
-    /// Notes the TTL of an attempt's keys when its first key is set.
+    /// Records the TTL with which an attempt's first key is set, in nanoseconds; `u64::MAX` if that
+    /// key has no expiry. Later changes of the expiry, and the TTLs of other nodes' keys, are not
+    /// recorded here.
     pub(super) fn timed(&mut self, attempt: AttemptId, expires_wall_ms: Option<u64>, wall_ns: u64) {
         let ttl_ns = match expires_wall_ms {
             Some(ms) => (ms - (wall_ns / 1_000_000).min(ms)).saturating_mul(1_000_000),

@@ -5,7 +5,7 @@ mod extension;
 
 use std::collections::VecDeque;
 
-use lock_judge::history::{AttemptId, NodeId, OpKind, Settlement};
+use lock_judge::history::{AttemptId, FencingToken, NodeId, OpKind, Settlement};
 use lock_judge::ids::IdVec;
 use redlock_protocol::Token;
 
@@ -63,7 +63,7 @@ pub struct PolicyClient {
     pub(super) needed: usize,
     /// Reply of each node's counter when the key was set.
     pub(super) counters: IdVec<NodeId, u64>,
-    pub(super) fencing_token: Option<u64>,
+    pub(super) fencing_token: Option<FencingToken>,
     pub(super) t1_ns: u64,
     pub(super) deadline_ns: u64,
     /// Time of the next comparison of the lease clock with the deadline.

@@ -2,7 +2,7 @@
 
 mod extension;
 
-use lock_judge::history::{AttemptId, ClientId, NodeId, Settlement};
+use lock_judge::history::{AttemptId, ClientId, FencingToken, NodeId, Settlement};
 use redlock_protocol::{NodeMask, RetryDelay, Token};
 
 use super::*;
@@ -335,7 +335,7 @@ fn the_largest_counted_number_is_the_fencing_token() {
     // This vote no longer counts.
     bench.answer(3, kind, ReplyValue::Integer(9));
     let delivered = bench.client.deliver(bench.now()).unwrap();
-    assert_eq!(delivered.fencing_token, Some(8));
+    assert_eq!(delivered.fencing_token, Some(FencingToken(8)));
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_token_of_the_wall_clock_is_t2() {
     bench.acquire();
     bench.now_ms = 42;
     bench.answer_each(0..3, SET, ReplyValue::Ok);
-    assert_eq!(bench.client.deliver(bench.now()).unwrap().fencing_token, Some(42));
+    assert_eq!(bench.client.deliver(bench.now()).unwrap().fencing_token, Some(FencingToken(42)));
 }
 
 #[test]

@@ -1,20 +1,20 @@
 //! Explains why two leases overlap: for each node, why the later lease got the node's vote while
 //! the earlier lease was believed.
 
-use lock_judge::history::{AttemptId, KeyEnd, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::history::{AttemptId, ClockKind, KeyEnd, NodeId, NodeIds, OpKind, Writer};
 use lock_judge::oracle::{Blame, Violation};
-use lock_judge::scenario::Family;
+use lock_judge::scenario::{Family, FaultKind};
 use lock_judge::text;
 
 use super::{Clause, stop_before};
 use crate::report::faults;
-use crate::report::timeline::{Attempt, Command, Key, KeyEnded, Timeline};
+use crate::report::timeline::{Attempt, Command, FaultWindow, Key, KeyEnded, Timeline};
 
 /// Explains, for every node that both leases counted, why the node could vote twice.
 pub(super) fn shared_nodes(
     timeline: &Timeline<'_>,
-    first: &Attempt,
-    second: &Attempt,
+    violation: &Violation,
+    (first, second): (&Attempt, &Attempt),
     at_ns: u64,
 ) -> Vec<Clause> {
     let (of_first, of_second) = (first.counted_at(at_ns), second.counted_at(at_ns));
@@ -32,8 +32,9 @@ pub(super) fn shared_nodes(
         ))];
     }
     let voted = (shared & NodeIds::first(timeline.scenario.cluster.nodes.len())).iter();
+    let believed = believed_because(timeline, violation, first, at_ns);
     let mut told =
-        grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, at_ns)));
+        grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, &believed)));
     let names = text::list(&timeline.nodes_of(shared));
     told.push(Clause::new(format!("so {names} voted for both, one after the other")));
     told
@@ -80,7 +81,7 @@ fn one_node(
     timeline: &Timeline<'_>,
     (first, second): (&Attempt, &Attempt),
     node: NodeId,
-    at_ns: u64,
+    believed: &str,
 ) -> TwoVotes {
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
     let executed = vote(timeline, second.id, node).and_then(|command| command.executed);
@@ -103,11 +104,9 @@ fn one_node(
                 "{granted}, although {l1}’s key should have lived there until {{due}}, because {because}"
             )
         }
-        (Some(key), _, Some(ended)) => format!(
-            "{granted}, after {l1}’s key had {} at {{ended}}{}",
-            how(ended.cause),
-            belief_too_long(timeline, first, key, at_ns)
-        ),
+        (Some(_), _, Some(ended)) => {
+            format!("{granted}, after {l1}’s key had {} at {{ended}}{believed}", how(ended.cause))
+        }
     };
     let ended_ns = ended.map(|ended| ended.moment.at_ns);
     let event = ended.map(|ended| ended.moment.event);
@@ -190,30 +189,74 @@ fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
     (spec.rate_ppm != 0).then(|| text::percent(spec.rate_ppm))
 }
 
-/// Explains why a belief outlasted a key that ended on time. Returns an empty text if the lease was
+/// Explains why a belief outlasted keys that ended on time. Returns an empty text if the lease was
 /// not believed at `at_ns`.
-fn belief_too_long(timeline: &Timeline<'_>, first: &Attempt, key: &Key, at_ns: u64) -> String {
+fn believed_because(
+    timeline: &Timeline<'_>,
+    violation: &Violation,
+    first: &Attempt,
+    at_ns: u64,
+) -> String {
     if !first.beliefs.iter().any(|it| (it.from_ns..it.to_ns).contains(&at_ns)) {
         return String::new();
     }
-    let host = timeline.scenario.client_host(first.id.client);
     let client = timeline.client_name(first.id.client);
-    let end_ns = first.beliefs.last().map_or(key.set.at_ns, |belief| belief.to_ns);
-    let begin_ns = first.began.at_ns;
-    if let Some(trouble) = faults::on(timeline, Family::Clock, host, begin_ns, end_ns) {
-        let because = faults::because(timeline.scenario, trouble);
-        return format!(", and {client} still believed, because {because}");
+    let reason = match is_clock_behind(timeline, violation, first) {
+        true => slow_clock(timeline, first, at_ns).or_else(|| ignored_stop(timeline, first, at_ns)),
+        false => late_delivery(timeline, first),
+    };
+    format!(", and {client} still believed{}", reason.unwrap_or_default())
+}
+
+/// Returns true if the oracle blames the clock of the lease's own client.
+fn is_clock_behind(timeline: &Timeline<'_>, violation: &Violation, lease: &Attempt) -> bool {
+    let own = Blame::Clock(timeline.scenario.client_host(lease.id.client));
+    violation.blamed.iter().any(|cause| cause == own)
+}
+
+/// Names the last fault that set the lease's clock back or slowed it by `at_ns`, or else the
+/// clock's initial rate.
+fn slow_clock(timeline: &Timeline<'_>, lease: &Attempt, at_ns: u64) -> Option<String> {
+    let host = timeline.scenario.client_host(lease.id.client);
+    let mut windows = faults::all_on(timeline, Family::Clock, host, lease.began.at_ns, at_ns);
+    let is_reason = |window: &&FaultWindow| {
+        let fault = timeline.scenario.fault(window.fault);
+        fault.is_some_and(|fault| slows(&fault.kind, lease.clock))
+    };
+    if let Some(window) = windows.find(is_reason) {
+        return Some(format!(", because {}", faults::because(timeline.scenario, window)));
     }
-    if let Some(rate) = initial_rate(timeline, client) {
-        return format!(", and {client} still believed, because its clocks drift by {rate}");
+    let client = timeline.client_name(lease.id.client);
+    let is_slow = timeline.scenario.cluster.clocks.get(client).is_some_and(|it| it.rate_ppm < 0);
+    let rate = initial_rate(timeline, client).filter(|_| is_slow)?;
+    Some(format!(", because its clocks drift by {rate}"))
+}
+
+/// Returns true if a fault of this kind makes `clock` of its hosts lose time.
+const fn slows(kind: &FaultKind, clock: ClockKind) -> bool {
+    match kind {
+        FaultKind::ClockJump(by) => by.by.max.0 < 0 && matches!(clock, ClockKind::Wall),
+        FaultKind::ClockRate(rate) => rate.ppm < 0,
+        FaultKind::ClockSlew(by) => by.by.max.0 < 0,
+        _ => false,
     }
-    if let Some(trouble) = faults::on(timeline, Family::Process, host, begin_ns, end_ns) {
-        let because = faults::because(timeline.scenario, trouble);
-        return format!(
-            ", and {client} still believed: {because}, and its lease ignored that time"
-        );
-    }
-    format!(", and {client} still believed")
+}
+
+/// Explains a deadline that the client counted from the delivery of its lease, and not from T1: a
+/// stop in between was ignored.
+fn late_delivery(timeline: &Timeline<'_>, lease: &Attempt) -> Option<String> {
+    let (delivered, deadline_local_ns) = lease.delivered?;
+    let latest_local_ns = lease.t1_local_ns.saturating_add(lease.ttl_ns);
+    let is_late = deadline_local_ns > latest_local_ns && deadline_local_ns != u64::MAX;
+    if is_late { ignored_stop(timeline, lease, delivered.at_ns) } else { None }
+}
+
+/// Names the fault that stopped the lease's client between T1 and `to_ns`.
+fn ignored_stop(timeline: &Timeline<'_>, lease: &Attempt, to_ns: u64) -> Option<String> {
+    let host = timeline.scenario.client_host(lease.id.client);
+    let window = faults::on(timeline, Family::Process, host, lease.began.at_ns, to_ns)?;
+    let because = faults::because(timeline.scenario, window);
+    Some(format!(": {because}, and its lease ignored that time"))
 }
 
 /// Explains why two sections overlap.
@@ -231,7 +274,7 @@ pub(super) fn sections(
         return after_the_lease(timeline, violation, first, second, over_ns);
     }
     let at_ns = believed.map_or(violation.from_ns, |granted| granted.at_ns);
-    shared_nodes(timeline, first, second, at_ns)
+    shared_nodes(timeline, violation, (first, second), at_ns)
 }
 
 /// Explains an overlap in which the earlier lease was already over while its holder was in its
@@ -274,10 +317,13 @@ fn end_of_the_lease(
 ) -> Vec<Clause> {
     let mut told = Vec::new();
     let (name, client) = (timeline.name(lease.id), timeline.client_name(lease.id.client));
-    let mut looks = lease.looks.iter().rev();
-    if let Some((look, _)) = looks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
-        let at = text::instant(look.at_ns);
-        told.push(Clause::at(*look, format!("{client} last checked {name} at {at}: it was valid")));
+    let mut checks = lease.checks.iter().rev();
+    if let Some((check, _)) = checks.find(|(at, alive)| *alive && at.at_ns <= over_ns) {
+        let at = text::instant(check.at_ns);
+        told.push(Clause::at(
+            *check,
+            format!("{client} last checked {name} at {at}: it was valid"),
+        ));
     }
     let could_check = violation.blamed.iter().any(|cause| cause == Blame::Application);
     if let Some(stop) = stop_before(timeline, lease.id, over_ns).filter(|_| !could_check) {

@@ -29,7 +29,7 @@ pub(super) fn tell(
     if let Some(over) = over {
         told.push(Clause::new(format!("{l1} was over at {}", text::instant(over.to_ns))));
     }
-    told.extend(because::shared_nodes(timeline, first, second, violation.from_ns));
+    told.extend(because::shared_nodes(timeline, violation, (first, second), violation.from_ns));
     if let Some(released) = second.released.filter(|it| it.at_ns <= violation.to_ns) {
         let at = text::instant(released.at_ns);
         told.push(Clause::at(released, format!("{other} released {l2} at {at}")));

@@ -1,14 +1,14 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
-use lock_judge::history::{AttemptId, EventKind, Writer};
-use lock_judge::oracle::Violation;
+use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
+use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
 use lock_judge::text;
 
 use super::continuity::made_again;
 use super::{Clause, because, stop_before};
-use crate::report::timeline::{Extension, Timeline, Write};
+use crate::report::timeline::{Attempt, Extension, Moment, Timeline, Write};
 use crate::report::{faults, words};
 
 /// Returns the headline, and the clauses that explain it.
@@ -24,7 +24,9 @@ pub(super) fn tell(
     let resource = &timeline.scenario.lock.resource;
     let node = violation.node.map_or("a node", |node| timeline.node_name(node));
     match property {
-        Property::NoLostUpdate | Property::FencedOrder => resource_writes(timeline, violation),
+        Property::NoLostUpdate | Property::FencedOrder => {
+            resource_writes(timeline, property, violation)
+        }
         Property::OwnerOnly => {
             let headline = format!("a command changed another attempt’s key on {node} at {at}");
             (headline, touched(timeline, violation))
@@ -62,9 +64,7 @@ pub(super) fn tell(
             (headline, refused(timeline, violation.first))
         }
         Property::SoundRefusal => {
-            let headline =
-                format!("{first} was refused as taken by {until}, but nobody had the lock");
-            (headline, refused(timeline, violation.first))
+            (unsound_refusal(timeline, violation), refused(timeline, violation.first))
         }
         Property::MutualExclusion | Property::ExclusiveSection => {
             (format!("{first} overlaps another lease at {at}"), Vec::new())
@@ -72,12 +72,19 @@ pub(super) fn tell(
     }
 }
 
-fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+fn resource_writes(
+    timeline: &Timeline<'_>,
+    property: Property,
+    violation: &Violation,
+) -> (String, Vec<Clause>) {
     let at = text::instant(violation.from_ns);
     let applied = |write: &&Write| matches!(write.arrived, Some((_, Ok(_))));
     let mut told = Vec::new();
     let second = violation.second.unwrap_or(violation.first);
     let ids = [violation.first, second];
+    if let Some(of_tokens) = unordered_tokens(timeline, ids, violation.from_ns) {
+        return of_tokens;
+    }
     let mut writes: Vec<&Write> = timeline
         .writes
         .iter()
@@ -87,7 +94,9 @@ fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, V
         .collect();
     writes.sort_by_key(|write| write.arrived.map(|(at, _)| at.event));
     let late = writes.last().map_or(violation.first, |write| write.attempt);
-    if let Some(stop) = stop_before(timeline, late, violation.from_ns) {
+    let is_paused = violation.blamed.iter().any(|cause| cause == Blame::Pause);
+    let stop = stop_before(timeline, late, violation.from_ns);
+    if let Some(stop) = stop.filter(|_| is_paused) {
         let host = timeline.scenario.client_host(late.client);
         let (from_ns, to_ns) = (stop.from.at_ns, violation.from_ns);
         if let Some(trouble) = faults::on(timeline, Family::Process, host, from_ns, to_ns) {
@@ -98,11 +107,38 @@ fn resource_writes(timeline: &Timeline<'_>, violation: &Violation) -> (String, V
     told.extend(
         writes.iter().rev().take(4).rev().filter_map(|write| applied_write(timeline, write)),
     );
-    let headline = format!(
-        "the resource applied a write of {} at {at}, out of order",
-        timeline.client_name(late.client)
-    );
-    (headline, told)
+    let what = match property {
+        Property::NoLostUpdate => "computed from an outdated version",
+        _ => "out of order",
+    };
+    let client = timeline.client_name(late.client);
+    (format!("the resource applied a write of {client} at {at}, {what}"), told)
+}
+
+/// Explains two leases whose fencing tokens are in the wrong order, if the second of them was
+/// delivered at `at_ns` and the resource applied no write then.
+fn unordered_tokens(
+    timeline: &Timeline<'_>,
+    ids: [AttemptId; 2],
+    at_ns: u64,
+) -> Option<(String, Vec<Clause>)> {
+    let is_then = |moment: Moment| moment.at_ns == at_ns;
+    let wrote =
+        |it: &Write| ids.contains(&it.attempt) && it.arrived.is_some_and(|it| is_then(it.0));
+    let leases = ids.map(|id| timeline.attempt(id));
+    let mut delivered = leases.iter().flatten().filter_map(|lease| lease.delivered);
+    if timeline.writes.iter().any(wrote) || !delivered.any(|(moment, _)| is_then(moment)) {
+        return None;
+    }
+    let token_of = |lease: &Attempt| {
+        let (moment, _) = lease.delivered?;
+        let (name, at) = (timeline.name(lease.id), text::instant(moment.at_ns));
+        let FencingToken(token) = lease.fencing_token;
+        Some(Clause::at(moment, format!("{name} got fencing token {token} at {at}")))
+    };
+    let told = leases.into_iter().flatten().filter_map(token_of).collect();
+    let [one, other] = ids.map(|id| timeline.name(id));
+    Some((format!("the fencing tokens of {one} and {other} do not grow"), told))
 }
 
 fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
@@ -111,8 +147,8 @@ fn applied_write(timeline: &Timeline<'_>, write: &Write) -> Option<Clause> {
     let lease = timeline.name(write.attempt);
     let (sent, at) = (text::instant(write.sent.at_ns), text::instant(moment.at_ns));
     let token = match write.fencing_token {
-        0 => String::new(),
-        token => format!(", token {token}"),
+        FencingToken::NONE => String::new(),
+        FencingToken(token) => format!(", token {token}"),
     };
     let based_on = match write.based_on.version() {
         None => String::new(),
@@ -238,6 +274,20 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
         Clause::at(key.set, format!("{node} holds a key of {whose} since {since}, {due}"))
     };
     there.map(clause).collect()
+}
+
+fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
+    let name = timeline.name(violation.first);
+    let settled = timeline.attempt(violation.first).and_then(|attempt| attempt.settled);
+    match settled {
+        Some((_, Settlement::Split)) => {
+            format!("{name} ended in a split vote, and its client gave up before its last attempt")
+        }
+        _ => {
+            let at = text::instant(violation.to_ns);
+            format!("{name} was refused as taken by {at}, but no other attempt justified it")
+        }
+    }
 }
 
 fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
-    AttemptId, CommandId, Event, EventKind, HostId, NodeId, NodeIds, OpKind, Segment, Writer,
+    AttemptId, CommandId, Event, EventKind, FencingToken, HostId, NodeId, NodeIds, OpKind, Segment,
+    Writer,
 };
 use lock_judge::scenario::Scenario;
 
@@ -249,8 +250,8 @@ impl<'a> Reader<'a> {
             EventKind::LostDelivered { attempt } => {
                 self.with(attempt, |it| _ = it.lost.get_or_insert(at));
             }
-            EventKind::Looked { attempt, alive } => {
-                self.with(attempt, |it| it.looks.push((at, alive)));
+            EventKind::Checked { attempt, alive } => {
+                self.with(attempt, |it| it.checks.push((at, alive)));
             }
             EventKind::SectionEntered { attempt } => {
                 self.entered.insert(attempt, at.at_ns);
@@ -355,13 +356,13 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         counted: NodeIds::EMPTY,
         decided: None,
         delivered: None,
-        fencing_token: 0,
+        fencing_token: FencingToken::NONE,
         settled: None,
         released: None,
         lost: None,
         beliefs: Vec::new(),
         sections: Vec::new(),
-        looks: Vec::new(),
+        checks: Vec::new(),
         extensions: Vec::new(),
         refusals: Vec::new(),
     }

@@ -142,7 +142,7 @@ impl Bounds<'_> {
             EventKind::AttemptSettled { attempt, .. }
             | EventKind::ReleaseCalled { attempt }
             | EventKind::LostDelivered { attempt }
-            | EventKind::Looked { attempt, .. }
+            | EventKind::Checked { attempt, .. }
             | EventKind::SectionEntered { attempt }
             | EventKind::SectionLeft { attempt }
             | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),

@@ -8,7 +8,7 @@ use crate::scenario::Property::{ExclusiveSection, SectionWithinLease};
 /// C1 has looked at its lease and entered its section at 2 ms.
 fn inside() -> Tale {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").looks(C1, true).enters(C1);
+    tale.acquires(C1, "ABC").checks(C1, true).enters(C1);
     tale
 }
 
@@ -50,7 +50,7 @@ fn a_clock_that_ran_ahead_is_blamed_for_an_early_end() {
     let exposed_by = |set_at_ms, by_ms| {
         let mut tale = Tale::new();
         tale.clock = ClockKind::Wall;
-        tale.acquires(C1, "ABC").looks(C1, true).enters(C1);
+        tale.acquires(C1, "ABC").checks(C1, true).enters(C1);
         tale.at(set_at_ms).steps(host(C1), ClockKind::Wall, by_ms).at(13_000).leaves(C1);
         tale.blame(SectionWithinLease)
     };
@@ -87,7 +87,7 @@ fn a_section_that_is_entered_too_late_has_no_lease() {
 #[test]
 fn stop_across_the_deadline_is_blamed_despite_later_checks() {
     let mut tale = inside();
-    tale.at(9_000).stops(C1).at(12_000).continues(C1).looks(C1, false).at(12_001).leaves(C1);
+    tale.at(9_000).stops(C1).at(12_000).continues(C1).checks(C1, false).at(12_001).leaves(C1);
     assert_eq!(tale.blame(SectionWithinLease), ["pause"]);
 }
 
@@ -182,7 +182,7 @@ fn a_host_that_sleeps_is_stopped() {
     let asleep = |clock, rate_ppb| {
         let mut tale = Tale::new();
         tale.clock = clock;
-        tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(5_000);
+        tale.acquires(C1, "ABC").checks(C1, true).enters(C1).at(5_000);
         tale.tell(EventKind::Stopped { host: host(C1), suspended: true });
         tale.runs_at(host(C1), clock, rate_ppb).at(12_000).runs_at(host(C1), clock, 0);
         tale.continues(C1).at(16_000).leaves(C1).finds(SectionWithinLease)

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::tale::scenario;
 use crate::history::{
-    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId, HostId,
-    KeyEnd, NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId, Writer,
+    Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId,
+    FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId,
+    Writer,
 };
 use crate::oracle::Oracle;
 
@@ -150,7 +151,7 @@ fn of_attempts() -> BoxedStrategy<EventKind> {
                 EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns }
             }
         ),
-        2 => (attempt(), clock(), instant_or_never(), 0..4u64).prop_map(
+        2 => (attempt(), clock(), instant_or_never(), (0..4u64).prop_map(FencingToken)).prop_map(
             |(attempt, clock, deadline_local_ns, fencing_token)| {
                 EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token }
             }
@@ -182,11 +183,11 @@ fn of_applications() -> BoxedStrategy<EventKind> {
     prop_oneof![
         attempt().prop_map(|attempt| EventKind::ReleaseCalled { attempt }),
         attempt().prop_map(|attempt| EventKind::LostDelivered { attempt }),
-        attempt().prop_map(|attempt| EventKind::Looked { attempt, alive: true }),
+        attempt().prop_map(|attempt| EventKind::Checked { attempt, alive: true }),
         attempt().prop_map(|attempt| EventKind::SectionEntered { attempt }),
         attempt().prop_map(|attempt| EventKind::SectionLeft { attempt }),
         attempt().prop_map(|attempt| EventKind::ReadDone { attempt, version: 0 }),
-        (attempt(), 0..4u64).prop_map(|(attempt, fencing_token)| {
+        (attempt(), (0..4u64).prop_map(FencingToken)).prop_map(|(attempt, fencing_token)| {
             EventKind::WriteSent {
                 attempt,
                 write: WriteId(0),
@@ -194,7 +195,7 @@ fn of_applications() -> BoxedStrategy<EventKind> {
                 fencing_token,
             }
         }),
-        (attempt(), based_on, 0..9u32, 0..4u64).prop_map(
+        (attempt(), based_on, 0..9u32, (0..4u64).prop_map(FencingToken)).prop_map(
             |(attempt, based_on, version, fencing_token)| {
                 EventKind::WriteApplied {
                     attempt,

@@ -10,8 +10,8 @@ use crate::scenario::Property::{
 /// Kleppmann's pause: C1 is stopped inside its section while C2 has its own.
 fn pause_in_section() -> Tale {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABCDE").looks(C1, true).enters(C1).at(100).stops(C1);
-    tale.at(10_100).expires(C1, "ABCDE").acquires(C2, "ABCDE").looks(C2, true).enters(C2);
+    tale.acquires(C1, "ABCDE").checks(C1, true).enters(C1).at(100).stops(C1);
+    tale.at(10_100).expires(C1, "ABCDE").acquires(C2, "ABCDE").checks(C2, true).enters(C2);
     tale.at(15_000).continues(C1).leaves(C1).at(16_000).leaves(C2);
     tale
 }
@@ -47,7 +47,7 @@ fn a_stop_after_the_last_look_is_blamed() {
 #[test]
 fn a_stop_between_the_look_and_the_section_is_blamed() {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").looks(C1, true).stops(C1);
+    tale.acquires(C1, "ABC").checks(C1, true).stops(C1);
     tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2);
     tale.at(12_000).continues(C1).enters(C1).at(12_500);
     assert_eq!(tale.blame(ExclusiveSection), ["pause"]);
@@ -56,7 +56,7 @@ fn a_stop_between_the_look_and_the_section_is_blamed() {
 #[test]
 fn an_application_that_looked_after_the_stop_is_to_blame_itself() {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").stops(C1).at(9_000).continues(C1).looks(C1, true).enters(C1);
+    tale.acquires(C1, "ABC").stops(C1).at(9_000).continues(C1).checks(C1, true).enters(C1);
     tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2).at(10_500);
     assert_eq!(tale.blame(ExclusiveSection), ["application"]);
 }
@@ -64,7 +64,7 @@ fn an_application_that_looked_after_the_stop_is_to_blame_itself() {
 #[test]
 fn a_stop_that_the_lease_outlasts_is_no_excuse() {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").looks(C1, true).enters(C1).stops(C1).at(9_000).continues(C1);
+    tale.acquires(C1, "ABC").checks(C1, true).enters(C1).stops(C1).at(9_000).continues(C1);
     tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2).at(10_500);
     assert_eq!(tale.blame(ExclusiveSection), ["application"]);
 }
@@ -73,8 +73,8 @@ fn a_stop_that_the_lease_outlasts_is_no_excuse() {
 /// at `second_ms` if that is earlier than 10 150 ms, else never.
 fn stop_across_the_deadline(first_ms: u64, second_ms: u64) -> Tale {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(9_800).stops(C1);
-    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").looks(C2, true).enters(C2);
+    tale.acquires(C1, "ABC").checks(C1, true).enters(C1).at(9_800).stops(C1);
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").checks(C2, true).enters(C2);
     if second_ms < 10_150 {
         tale.at(second_ms).leaves(C2);
     }
@@ -99,7 +99,7 @@ fn an_overlap_within_the_stop_is_excused_whatever_follows() {
 fn an_overlap_at_the_end_of_the_run_is_blamed_as_it_is_then() {
     let until = |end_ms| {
         let mut tale = Tale::new();
-        tale.acquires(C1, "ABC").looks(C1, true).enters(C1).at(9_800).stops(C1);
+        tale.acquires(C1, "ABC").checks(C1, true).enters(C1).at(9_800).stops(C1);
         tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").enters(C2);
         tale.at(10_150).continues(C1).at(end_ms).blame(ExclusiveSection)
     };

@@ -2,7 +2,8 @@
 
 use crate::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, ClockSegments, CommandId, Event, EventKind,
-    HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId, Writer,
+    FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId,
+    Writer,
 };
 use crate::oracle::{Judgement, Measured, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
@@ -25,6 +26,7 @@ pub(super) fn scenario() -> Scenario {
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     };
@@ -44,6 +46,7 @@ pub(super) fn scenario() -> Scenario {
         expect: Default::default(),
         cases: Vec::new(),
         sweep: Default::default(),
+        zip: Default::default(),
     }
 }
 
@@ -140,13 +143,14 @@ impl Tale {
     pub(super) fn begins(&mut self, id: AttemptId) -> &mut Self {
         let (clock, t1_local_ns) = (self.clock, self.reads_ns(host(id), self.clock));
         self.began.push((id, clock, t1_local_ns));
+        let members = self.scenario.members(id.client).len();
         self.tell(EventKind::AttemptBegan {
             attempt: id,
             clock,
             t1_local_ns,
             ttl_ns: TTL_MS * MS,
             drift_ns: DRIFT_MS * MS,
-            needed: 3,
+            needed: (members / 2 + 1) as u8,
         })
     }
 
@@ -246,7 +250,7 @@ impl Tale {
             attempt: id,
             clock,
             deadline_local_ns,
-            fencing_token,
+            fencing_token: FencingToken(fencing_token),
         })
     }
 
@@ -387,7 +391,8 @@ impl Tale {
 
     pub(super) fn sends_write(&mut self, id: AttemptId, based_on: u32, token: u64) -> &mut Self {
         let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
-        self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token: token })
+        let fencing_token = FencingToken(token);
+        self.tell(EventKind::WriteSent { attempt: id, write, based_on, fencing_token })
     }
 
     pub(super) fn write_lands(
@@ -397,6 +402,7 @@ impl Tale {
         fencing_token: u64,
     ) -> &mut Self {
         let (write, based_on) = (WriteId(id.client.0.into()), BasedOn::on(based_on));
+        let fencing_token = FencingToken(fencing_token);
         self.tell(EventKind::WriteApplied { attempt: id, write, based_on, version, fencing_token })
     }
 
@@ -408,8 +414,8 @@ impl Tale {
         self.tell(EventKind::SectionLeft { attempt: id })
     }
 
-    pub(super) fn looks(&mut self, id: AttemptId, alive: bool) -> &mut Self {
-        self.tell(EventKind::Looked { attempt: id, alive })
+    pub(super) fn checks(&mut self, id: AttemptId, alive: bool) -> &mut Self {
+        self.tell(EventKind::Checked { attempt: id, alive })
     }
 
     pub(super) fn releases(&mut self, id: AttemptId) -> &mut Self {

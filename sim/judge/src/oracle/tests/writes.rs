@@ -11,9 +11,9 @@ const BLIND: u32 = u32::MAX;
 /// C1 acts as in `sent`; then its keys expire, and C2 is granted the lock and writes first.
 fn overtaken(sent: impl FnOnce(&mut Tale) -> &mut Tale) -> Tale {
     let mut tale = Tale::new();
-    tale.acquires(C1, "ABC").looks(C1, true);
+    tale.acquires(C1, "ABC").checks(C1, true);
     sent(&mut tale);
-    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").looks(C2, true);
+    tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC").checks(C2, true);
     tale.sends_write(C2, 0, 0).at(10_500).write_lands(C2, (0, 1), 0);
     tale
 }
@@ -92,7 +92,7 @@ fn a_stop_excuses_a_write_that_would_have_been_in_time() {
 #[test]
 fn a_look_after_the_stop_ends_its_excuse() {
     let mut tale = overtaken(|tale| tale.at(100).stops(C1));
-    tale.at(15_000).continues(C1).looks(C1, false);
+    tale.at(15_000).continues(C1).checks(C1, false);
     tale.at(15_001).sends_write(C1, 0, 0).write_lands(C1, (0, 2), 0);
     assert_eq!(tale.blame(NoLostUpdate), ["application"]);
 }

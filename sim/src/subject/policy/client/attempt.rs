@@ -1,6 +1,6 @@
 //! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
-use lock_judge::history::{Id, NodeId, Settlement};
+use lock_judge::history::{FencingToken, Id, NodeId, Settlement};
 use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
@@ -149,9 +149,12 @@ impl PolicyClient {
             Fencing::Nowhere => None,
             Fencing::Counters => {
                 let votes = self.votes.values().zip(self.counters.values());
-                votes.filter(|(vote, _)| **vote == Vote::Yes).map(|(_, &count)| count).max()
+                votes
+                    .filter(|(vote, _)| **vote == Vote::Yes)
+                    .map(|(_, &count)| FencingToken(count))
+                    .max()
             }
-            Fencing::WallClock => Some(now.lease_ns / 1_000_000),
+            Fencing::WallClock => Some(FencingToken(now.lease_ns / 1_000_000)),
         };
         let (attempt, deadline_ns) = (self.fresh.attempt, self.deadline_ns);
         self.actions.push_back(Action::Decided { attempt, counted, deadline_ns });
