@@ -6,8 +6,6 @@ use core::str::FromStr;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::span::as_text;
-
 /// All counts from `min` to `max`, both included. In a file, a number or a text such as `3..20`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountRange {
@@ -132,7 +130,31 @@ impl fmt::Display for Chance {
     }
 }
 
-as_text!(Chance);
+impl Serialize for Chance {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Chance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChanceVisitor)
+    }
+}
+
+struct ChanceVisitor;
+
+impl Visitor<'_> for ChanceVisitor {
+    type Value = Chance;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a percentage such as `25%`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Chance, E> {
+        text.parse().map_err(E::custom)
+    }
+}
 
 #[cfg(test)]
 mod tests {

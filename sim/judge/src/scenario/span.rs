@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 const UNITS: [(&str, u64); 5] =
     [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000)];
 
@@ -204,27 +206,22 @@ impl fmt::Display for SignedSpanRange {
     }
 }
 
-/// Serializes types as their text.
 macro_rules! as_text {
     ($($name:ty),*) => {$(
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<Self, D::Error> {
-                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
     )*};
 }
-
-pub(super) use as_text;
 
 as_text!(SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange);
 

@@ -264,7 +264,10 @@ impl<'de> Visitor<'de> for HoldVisitor {
         if text == "until-deadline" {
             return Ok(Hold::UntilDeadline);
         }
-        let wrong = |error| E::custom(format!("{error}, or `until-deadline`"));
+        let wrong = |error: String| match error.contains("expected") {
+            true => E::custom(format!("{error}, or `until-deadline`")),
+            false => E::custom(error),
+        };
         text.parse().map(|length| Hold::For { length, or_lost: false }).map_err(wrong)
     }
 
