@@ -98,7 +98,11 @@ impl Sketch {
         let node = is_of_a_node && self.dice.percent(50);
         let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
         let node = node.then(|| self.dice.pick(&nodes));
-        AttemptPoint { client: self.dice.pick(&clients), attempt, before, node }
+        let client = self.dice.pick(&clients);
+        let drawn = self.plan.clients.iter().find(|it| it.id == client);
+        let own_nodes = drawn.and_then(|it| it.nodes.as_ref());
+        let node = node.filter(|node| own_nodes.is_none_or(|own| own.contains(node)));
+        AttemptPoint { client, attempt, before, node }
     }
 
     /// Returns a fault of the kind `name`; `None` if the plan has nothing that it could strike.
