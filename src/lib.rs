@@ -58,7 +58,7 @@
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
 //! | nodes let the client keep its canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] reports it | D12 `replica-within-redlock` |
 //! | within a second of the last introduction, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
-//! | all clients are given the same nodes | Q4 `connected-quorum` |
+//! | all clients are given the same nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
 //!
 //! # What it does not guarantee
 //!

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use lock_judge::oracle::Judgement;
-use lock_judge::scenario::{Case, Cause, Fault, FaultKind, Property, Verdict};
+use lock_judge::scenario::{Case, Cause, ExpectedBlame, Fault, FaultKind, Property, Verdict};
 use redlock_sim::engine::event::Engine;
 use redlock_sim::library;
 
@@ -53,22 +53,23 @@ fn steers(case: &Case, fault: &Fault) -> bool {
 }
 
 /// Returns every violation that is expected for all seeds and blamed on something, with its blame.
-fn expected_violations() -> Vec<(Case, Property, Vec<String>)> {
+fn expected_violations() -> Vec<(Case, Property, ExpectedBlame)> {
     let files = library::load(Path::new("../scenarios")).expect("the scenarios are valid");
     let cases = files.iter().flat_map(|file| file.cases(&[]).expect("the cases are valid"));
     let violations = cases.flat_map(|case| {
-        let expected = case.scenario.expect.clone().into_iter();
-        let blamed = expected.filter(|(_, expected)| {
-            expected.verdict == Verdict::Violated && expected.blame != ["none"]
+        let expected = case.scenario.expect.properties.iter();
+        let violated = expected.filter(|(_, expected)| expected.verdict == Verdict::Violated);
+        let of_case = violated.filter_map(|(&property, expected)| {
+            let blame = expected.blame.clone().filter(|blame| !blame.includes("none"))?;
+            Some((case.clone(), property, blame))
         });
-        let of_case = blamed.map(|(property, expected)| (case.clone(), property, expected.blame));
         of_case.collect::<Vec<_>>()
     });
     violations.collect()
 }
 
-fn is_blamed(case: &Case, fault: &Fault, blame: &[String]) -> bool {
-    let blames = |word: &str| fault.enabled && blame.iter().any(|it| it == word);
+fn is_blamed(case: &Case, fault: &Fault, blame: &ExpectedBlame) -> bool {
+    let blames = |word: &str| fault.enabled && blame.includes(word);
     // If a replica forgets keys, its node is blamed.
     let replicas = &case.scenario.cluster.replicas;
     let node = |name: &String| {

@@ -46,6 +46,27 @@ met     clock-jump::five-votes-survive-one-forgetful-node  event 0..40  everythi
 }
 
 #[test]
+fn a_case_prints_the_quantities_that_it_bounds() {
+    let folder = folder("quantities", &[("clock-jump.toml", GOOD)]);
+    let run = ["run", "clock-jump", "--seeds", "0..4", "--set"];
+    let bounded = |bounds: &'static str| [&run[..], &[bounds]].concat();
+    redlock_sim(&folder, &bounded("expect.section-overlap=..60s")).code(0).stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+met     clock-jump  event 0..4 [..]
+  section-overlap          [..], expected ..60s
+met     clock-jump::a-jump-inside-the-drift-allowance-is-harmless  event 0..4 [..]
+  section-overlap          0 s, expected ..60s
+...
+"#]]);
+    redlock_sim(&folder, &bounded("expect.section-overlap=..1s")).code(1).stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+FAILED  clock-jump  event 0..4 [..]
+        section-overlap: expected ..1s, seed [..] has [..]
+...
+"#]]);
+}
+
+#[test]
 fn the_same_run_writes_the_same_reports() {
     let folder = folder("same", &[("clock-jump.toml", GOOD)]);
     redlock_sim(&folder, &["run", "--jobs", "1", "--out", "one"]).code(0);

@@ -10,7 +10,7 @@ pub mod turmoil;
 use core::fmt;
 
 use lock_judge::history::{Event, FaultIds};
-use lock_judge::oracle::{Counters, Verdicts};
+use lock_judge::oracle::{Counters, Measured, Verdicts};
 
 use crate::plan::Unplannable;
 
@@ -27,9 +27,8 @@ pub struct Outcome {
     pub counters: Counters,
     /// The faults that began.
     pub faults_begun: FaultIds,
-    /// Time at which the last acquisition of the scenario's clients ended with a lease; `u64::MAX`
-    /// if one ended without.
-    pub granted_by_ns: u64,
+    /// The quantities of the run.
+    pub measured: Measured,
 }
 
 /// Error: the scenario asks for something that the engine cannot do. An engine never runs an easier

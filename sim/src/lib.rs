@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod choice;
 pub mod engine;
 pub mod explore;
 mod keys;

@@ -1,22 +1,28 @@
 //! A scenario prepared for a run: names resolved, times in nanoseconds, steps split into
-//! operations. It depends neither on the seed nor on who runs it.
+//! operations. It does not depend on who runs it, and on the seed only where the scenario leaves a
+//! value to the seed.
 
 mod clients;
 mod cluster;
+mod draws;
 mod faults;
 mod script;
 mod strike;
 
 use lock_judge::history::{ClientId, FaultId, HostId, Id, NodeId};
 use lock_judge::ids::{IdVec, ServerId, StrikeId};
-use lock_judge::scenario::{At, Case, Hold, Scenario, Start};
+use lock_judge::scenario::{
+    At, Case, Client, Fault, FaultKind, Hold, Scenario, SpanRange, Start, Step,
+};
 
 pub(crate) use self::clients::{Op, PlannedOp, probe_ops};
 pub(crate) use self::cluster::PlannedServer;
 use self::cluster::{Delays, planned_clocks, planned_delays, planned_servers};
+use self::draws::Draws;
 use self::faults::planned_faults;
 pub(crate) use self::script::Script;
 pub(crate) use self::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
+use crate::choice::Choices;
 use crate::subject::Kind;
 
 /// Error: the scenario asks for something that cannot be planned, in the words of the scenario
@@ -25,10 +31,12 @@ use crate::subject::Kind;
 #[error("{0}")]
 pub(crate) struct Unplannable(pub(crate) String);
 
-/// Everything about a case that does not depend on the seed.
+/// A case prepared for runs. [`Plan::draw`] sets what the scenario leaves to the seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
+    /// True if the scenario leaves values of faults or steps to the seed.
+    pub(crate) is_drawn: bool,
     /// The subject of each client; empty if the clients are programs outside.
     subjects: IdVec<ClientId, Kind>,
     pub(crate) ops: IdVec<ClientId, Vec<PlannedOp>>,
@@ -37,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) servers: IdVec<ServerId, PlannedServer>,
     /// Number of nodes.
     pub(crate) node_count: usize,
+    /// Nodes that each client and the probe lock on, in the order of the client's list.
+    members: IdVec<ClientId, Vec<NodeId>>,
     /// Wall-clock offset and rate of each host.
     pub(crate) clocks: IdVec<HostId, (i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
@@ -83,15 +93,21 @@ impl Plan {
         let scenario = case.scenario.clone();
         let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
-        let faults = IdVec::from(planned_faults(&scenario)?);
+        let faults = IdVec::from(planned_faults(&scenario, Draws::Least)?);
         let last_ns = last_time_named(&scenario);
-        let end_ns =
-            scenario.run.duration.map_or(last_ns + 10 * fleet_ns + 60_000_000_000, |it| it.0);
+        let end_ns = scenario
+            .run
+            .duration
+            .map_or(last_ns.saturating_add(10 * fleet_ns + 60_000_000_000), |it| it.0);
         Ok(Self {
-            ops: clients::planned_ops(&scenario, &subjects),
+            is_drawn: is_drawn(&scenario),
+            ops: clients::planned_ops(&scenario, &subjects, Draws::Least),
             subjects,
             servers: planned_servers(&scenario, &faults),
             node_count: scenario.cluster.nodes.len(),
+            members: (0..=scenario.clients.len())
+                .map(|client| scenario.members(ClientId::at(client)))
+                .collect(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
             sync_takes_ns: scenario.cluster.disk.sync_takes.0,
@@ -107,6 +123,17 @@ impl Plan {
             faults,
             scenario,
         })
+    }
+
+    /// Sets the values that the scenario leaves to the seed.
+    pub(crate) fn draw(&mut self, choices: &Choices) {
+        if !self.is_drawn {
+            return;
+        }
+        let draws = Draws::Seeded(choices);
+        let faults = planned_faults(&self.scenario, draws);
+        self.faults = IdVec::from(faults.expect("no drawn value makes a plan impossible"));
+        self.ops = clients::planned_ops(&self.scenario, &self.subjects, draws);
     }
 
     /// Returns true if the scenario has replicas.
@@ -135,9 +162,10 @@ impl Plan {
         &self.scenario.faults[fault.index()].id
     }
 
-    /// Returns true if the scenario has this node.
-    pub(crate) fn has_node(&self, node: NodeId) -> bool {
-        node.index() < self.node_count
+    /// Returns the nodes that a client locks on, in the order of its list.
+    #[inline]
+    pub(crate) fn members(&self, client: ClientId) -> &[NodeId] {
+        &self.members[client]
     }
 
     /// Returns the nodes.
@@ -177,25 +205,70 @@ impl Plan {
     }
 }
 
+/// Returns true if a value of a fault or a step is drawn, or a fault or a loop is repeated.
+fn is_drawn(scenario: &Scenario) -> bool {
+    let is_drawn_fault = |fault: &Fault| {
+        let is_range = |range: SpanRange| !range.is_exact();
+        let at = matches!(fault.at, At::Time(at) if is_range(at));
+        let by = match &fault.kind {
+            FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => it.by.min != it.by.max,
+            FaultKind::Delay(it) => is_range(it.by),
+            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+                it.restart_after.is_some_and(is_range)
+            }
+            _ => false,
+        };
+        at || by
+            || fault.lasts.is_some_and(is_range)
+            || fault.times.is_some()
+            || !fault.chance.is_certain()
+    };
+    let is_drawn_step = |step: &Step| {
+        let hold = match step.hold {
+            Some(Hold::For { length, .. }) => Some(length),
+            _ => None,
+        };
+        let ranges = [step.at, step.sleep, hold].into_iter().flatten();
+        step.repeat.is_some() || ranges.into_iter().any(|range| !range.is_exact())
+    };
+    scenario.faults.iter().any(is_drawn_fault)
+        || scenario.clients.iter().flat_map(Client::all_steps).any(is_drawn_step)
+}
+
+/// Returns the latest instant that the scenario names, plus the longest time that all steps take.
 fn last_time_named(scenario: &Scenario) -> u64 {
-    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
-    let steps = steps.flat_map(|step| [step.at, step.acquire.and_then(|acquire| acquire.until)]);
+    let steps = || scenario.clients.iter().flat_map(|client| &client.steps);
+    let all_steps = scenario.clients.iter().flat_map(Client::all_steps);
+    let instants = all_steps.flat_map(|step| {
+        let until = step.acquire.and_then(|acquire| acquire.until);
+        [step.at.map(|at| at.max), until]
+    });
     let faults = scenario.faults.iter().flat_map(|fault| {
-        let at = match fault.at {
-            At::Time(span) => Some(span),
-            At::Point(_) => None,
-        };
-        [at, fault.until, fault.lasts]
+        let lasts = fault.lasts.map(|lasts| lasts.max);
+        [fault.last_start(), fault.until, lasts]
     });
-    let spans = scenario.clients.iter().flat_map(|client| &client.steps).map(|step| {
-        let held = match step.hold {
-            Some(Hold::For { length, .. }) => length.0,
-            _ => 0,
-        };
-        let extending = step.extend.map_or(0, |extend| {
-            extend.every.map_or(0, |every| every.0) * u64::from(extend.times.unwrap_or(1))
-        });
-        held + step.sleep.map_or(0, |span| span.0) + extending
+    let spans: u64 = steps().map(longest_ns).fold(0, u64::saturating_add);
+    instants.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0).saturating_add(spans)
+}
+
+/// Returns the longest time that a step takes by its own values, with all its repetitions.
+fn longest_ns(step: &Step) -> u64 {
+    let held = match step.hold {
+        Some(Hold::For { length, .. }) => length.max.0,
+        _ => 0,
+    };
+    let extending = step.extend.map_or(0, |extend| {
+        extend.every.map_or(0, |every| every.0) * u64::from(extend.times.unwrap_or(1))
     });
-    steps.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0) + spans.sum::<u64>()
+    let repeated = step.repeat.as_ref().map_or(0, |repeat| {
+        // Each acquisition may also wait for as long as its limit allows.
+        let once = repeat.steps.iter().map(|it| longest_ns(it) + waits_ns(it));
+        once.fold(0, u64::saturating_add).saturating_mul(repeat.times.max.into())
+    });
+    let slept = step.sleep.map_or(0, |span| span.max.0);
+    [extending, repeated, slept].into_iter().fold(held, u64::saturating_add)
+}
+
+fn waits_ns(step: &Step) -> u64 {
+    step.acquire.and_then(|acquire| acquire.wait).map_or(0, |wait| wait.0)
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod campaign;
 mod compare;
+mod figures;
 pub mod margin;
 mod played;
 mod result;
@@ -13,7 +14,8 @@ mod testing;
 
 pub use agreement::disagreements;
 pub use campaign::{Campaign, Engine, replay, replay_checked};
+pub use figures::Figures;
 pub use played::Played;
-pub use result::{CaseResult, Failure, Observed, PropertyResult};
+pub use result::{CaseResult, Failure, Observed, PropertyResult, QuantityResult};
 pub use single::judge_one;
 pub use tally::DISTINCT_MAX;

@@ -48,13 +48,13 @@ use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
 pub use self::support::ENGINE;
-pub use self::verdict::{Verdict, unjudged};
+pub use self::verdict::{Verdict, from_outside, unjudged};
 pub use self::world::Describe;
 use self::world::World;
+use crate::choice::Choices;
 use crate::engine::Unsupported;
 use crate::plan::Plan;
 use crate::terms;
-use crate::world::Choices;
 
 /// Returns the profile of the servers of a scenario.
 #[must_use]
@@ -128,7 +128,8 @@ impl Fleet {
     ///
     /// If the scenario cannot be served, a port is taken, or the runtime cannot start.
     pub fn start(setup: &Setup) -> Result<Self, Refusal> {
-        let plan = plan(&setup.case)?;
+        let mut plan = plan(&setup.case)?;
+        plan.draw(&Choices::new(setup.seed));
         let count = plan.node_count;
         // A script may block a thread for as long as it likes; each node runs at most one.
         let workers = count + 2;
@@ -226,7 +227,7 @@ impl Fleet {
 /// Prepares the masters and the network. The clients are known only when they connect.
 fn plan(case: &Case) -> Result<Plan, Refusal> {
     if case.scenario.clients.len() > WORKERS_MAX {
-        return Err(support::unsupported("more than 7 clients").into());
+        return Err(support::unsupported(&format!("more than {WORKERS_MAX} clients")).into());
     }
     let plan = Plan::without_subjects(case).map_err(|error| Unsupported::of(ENGINE, error))?;
     support::check(&plan)?;

@@ -1,6 +1,6 @@
 //! The simulated world of a run: everything except the clients' own state.
 //!
-//! From the ground: choices, clocks of a host, connections and the queue know nothing about locks.
+//! From the ground: clocks of a host, connections and the queue know nothing about locks.
 //! On them stand the components, each with one owner of its state: the agenda, the clocks of all
 //! hosts, the client processes, the cluster, the protected resource, the faults, the recorder. A
 //! `World` is all of them for one run, and what crosses from one to another: a message, an
@@ -8,7 +8,6 @@
 
 mod agenda;
 mod bytes;
-mod choice;
 mod clients;
 mod clock;
 mod clocks;
@@ -41,7 +40,6 @@ use redis_sim::run_id;
 
 use self::agenda::Agenda;
 pub(crate) use self::agenda::Due;
-pub use self::choice::{Choice, Choices, Label};
 use self::clients::Clients;
 pub(crate) use self::clients::Input;
 pub use self::clock::{BOOT_AT_START_NS, HostClocks, WALL_AT_START_MS};
@@ -56,6 +54,7 @@ use self::protected::ProtectedResource;
 pub use self::queue::Queue;
 use self::recorder::Recorder;
 pub(crate) use self::wire::Wire;
+use crate::choice::Choices;
 use crate::plan::Plan;
 use crate::subject::Now;
 

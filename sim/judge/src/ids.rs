@@ -2,6 +2,7 @@
 //! sets that are indexed by them, and what else names the parts of a run. This module imports no
 //! other module, so that every other module can use it.
 
+mod fault_set;
 mod set;
 mod table;
 
@@ -9,14 +10,18 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::set::{ClientIds, FaultIds, HostIds, NodeIds};
+pub use self::fault_set::FaultIds;
+pub use self::set::{ClientIds, HostIds, NodeIds};
 pub use self::table::{IdVec, PerClient, PerHost, PerNode};
 
 /// Maximum number of nodes of a scenario.
 pub const NODES_MAX: usize = 9;
 
 /// Maximum number of clients of a scenario, not counting the probe.
-pub const CLIENTS_MAX: usize = 8;
+pub const CLIENTS_MAX: usize = 64;
+
+/// Maximum number of faults of a scenario.
+pub const FAULTS_MAX: usize = 256;
 
 /// Maximum number of replicas of all nodes of a scenario together.
 pub const REPLICAS_MAX: usize = 9;
@@ -83,7 +88,7 @@ ids! {
     /// A command of a run, in the order of writing.
     CommandId(u32);
     /// A connection of a run, in the order of dialling.
-    ConnectionId(u16);
+    ConnectionId(u32);
     /// A fault of the scenario.
     FaultId(u16);
     /// An extension of a lease, from 1 in the order in which they began.

@@ -1,6 +1,7 @@
 //! Judges histories. The oracle reads only the history and the scenario.
 //!
-//! An [`Oracle`] is an online fold over the events of one run. Each property has a file of its own.
+//! An [`Oracle`] is an online fold over the events of one run. Each property has a file of its own,
+//! and the quantities are measured under `measures`.
 
 mod beliefs;
 mod believing;
@@ -17,6 +18,8 @@ mod fold;
 mod ground;
 mod keys;
 mod leases;
+mod measured;
+mod measures;
 mod mutual_exclusion;
 mod no_lost_update;
 mod overlaps;
@@ -35,6 +38,7 @@ mod verdict;
 mod writes;
 
 pub use counters::Counters;
+pub use measured::Measured;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
 use self::continuity::Continuity;
@@ -43,6 +47,7 @@ use self::exclusive_section::ExclusiveSection;
 use self::facts::Facts;
 use self::fault_tolerant::FaultTolerant;
 use self::fenced_order::FencedOrder;
+use self::measures::Measures;
 use self::no_lost_update::NoLostUpdate;
 use self::owner_only::OwnerOnly;
 use self::section_within_lease::SectionWithinLease;
@@ -62,8 +67,7 @@ pub struct Oracle {
     unjudged: Vec<Property>,
     counters: Counters,
     faults_begun: FaultIds,
-    /// Time of the last grant to a client of the scenario; [`u64::MAX`] once one has given up.
-    granted_by_ns: u64,
+    measures: Measures,
     facts: Facts,
     writes: Writes,
     exclusive_section: ExclusiveSection,
@@ -92,7 +96,7 @@ impl Oracle {
             unjudged: unjudged.to_vec(),
             counters: Counters::default(),
             faults_begun: FaultIds::EMPTY,
-            granted_by_ns: 0,
+            measures: Measures::new(),
             facts: Facts::new(scenario),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
@@ -113,7 +117,7 @@ impl Oracle {
     pub fn reset(&mut self) {
         self.counters = Counters::default();
         self.faults_begun = FaultIds::EMPTY;
-        self.granted_by_ns = 0;
+        self.measures.reset();
         self.facts.reset();
         self.writes.reset();
         self.exclusive_section.reset();
@@ -132,7 +136,9 @@ impl Oracle {
     /// Folds in the next event.
     pub fn observe(&mut self, event: &Event) {
         self.section_within_lease.passes(&self.facts, event.at_ns);
+        self.measures.passes(&self.facts, event.at_ns);
         self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
+        self.measures.observe(&self.facts, &event.kind);
         match event.kind {
             EventKind::Written { .. }
             | EventKind::Executed { .. }
@@ -213,11 +219,10 @@ impl Oracle {
         self.faults_begun
     }
 
-    /// Returns the time at which the last acquisition of the scenario's clients ended with a lease;
-    /// `u64::MAX` if one ended without.
+    /// Returns the quantities of the run.
     #[must_use]
-    pub fn granted_by_ns(&self) -> u64 {
-        self.granted_by_ns
+    pub fn measured(&self) -> Measured {
+        self.measures.measured()
     }
 
     /// Returns the time until which an otherwise idle run must last so that the keys left on nodes

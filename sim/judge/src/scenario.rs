@@ -6,6 +6,7 @@
 //! [`Problems`] with file, line and column.
 
 mod cases;
+mod chance;
 mod check;
 mod expect;
 mod file;
@@ -22,21 +23,24 @@ mod tests;
 mod tree;
 
 pub use cases::CASES_MAX;
-pub use check::{Complaint, FAULTS_MAX, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
-pub use expect::{Expectation, Property, Verdict};
+pub use chance::{Chance, CountRange};
+pub use check::{Complaint, SHIFT_MAX, SPAN_MAX, STEPS_MAX, scenario as complaints};
+pub use expect::{
+    Bounds, Expectation, Expectations, ExpectedBlame, Property, Quantity, Unit, Verdict,
+};
 pub use file::File;
 pub use model::{
     Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Cause, Checks, Client,
     ClockBy, ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift,
     Ends, Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts,
     LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence,
-    Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step, Stopwatch, Store,
-    Swap, Time, WhichAttempt, Write,
+    Repeat, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step,
+    Stopwatch, Store, Swap, Time, WhichAttempt, Write,
 };
 pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
 pub use source::{Override, TEXT_MAX};
-pub use span::{SeedRange, SignedSpan, Span, SpanRange};
+pub use span::{SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange};
 pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};
 
-pub use crate::ids::{CLIENTS_MAX, NODES_MAX};
+pub use crate::ids::{CLIENTS_MAX, FAULTS_MAX, NODES_MAX};

@@ -26,6 +26,11 @@ pub fn length(ns: u64) -> String {
     format!("{}{} {name}", ns / unit, decimals(thousandths))
 }
 
+/// Formats a number of thousandths as a decimal number without trailing zeros: `86.25`.
+pub fn thousandths(number: u64) -> String {
+    format!("{}{}", number / 1_000, decimals(number % 1_000))
+}
+
 /// Formats thousandths as decimals without trailing zeros; empty for 0.
 fn decimals(thousandths: u64) -> String {
     if thousandths == 0 {
@@ -96,6 +101,7 @@ mod tests {
         let told = [0, 7, 1_500, 2_000_000, 999_999_999, 8_796_000_000].map(length);
         assert_eq!(told, ["0 s", "7 ns", "1.5 µs", "2 ms", "999.999 ms", "8.796 s"]);
         assert_eq!(signed(-90_000_000), "−90 ms");
+        assert_eq!([86_250, 1_000, 7].map(thousandths), ["86.25", "1", "0.007"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use lock_judge::scenario::Case;
 use self::process::Process;
 use super::run::{self, Run};
 use super::{Kept, Outcome, Unsupported};
+use crate::choice::Choices;
 use crate::plan::{Plan, probe_ops};
 use crate::world::{Due, World};
 
@@ -71,6 +72,13 @@ impl Engine {
     fn begin(&mut self, seed: u64, keeps: bool) {
         let Self { world, processes, .. } = self;
         (self.seed, self.steps) = (seed, 0);
+        if world.plan.is_drawn {
+            let plan = Arc::make_mut(&mut world.plan);
+            plan.draw(&Choices::new(seed));
+            for (client, process) in processes.iter_mut() {
+                process.script.replace(plan.ops[client].clone());
+            }
+        }
         world.begin(seed, keeps);
         let warm = world.plan.warm;
         for (client, process) in processes.iter_mut() {

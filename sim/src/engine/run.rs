@@ -94,6 +94,6 @@ pub(super) fn judge(world: &mut World, seed: u64, kept: Kept<'_>) -> Outcome {
     let oracle = recorder.oracle_mut();
     let verdicts = oracle.finish();
     let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
-    let granted_by_ns = oracle.granted_by_ns();
-    Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns }
+    let measured = oracle.measured();
+    Outcome { seed, hash, verdicts, counters, faults_begun, measured }
 }

@@ -22,6 +22,7 @@ mod tests;
 use lock_judge::scenario::Case;
 
 use super::{Kept, Outcome, Unsupported};
+use crate::choice::Choices;
 use crate::plan::Plan;
 
 const ENGINE: &str = "turmoil";
@@ -47,5 +48,7 @@ fn plan(case: &Case) -> Result<Plan, Unsupported> {
 ///
 /// If the case asks for something that this engine cannot do.
 pub fn run(case: &Case, seed: u64, kept: Kept<'_>) -> Result<Outcome, Unsupported> {
-    Ok(simulation::Simulation::new(plan(case)?, seed, kept.is_some()).run(kept))
+    let mut plan = plan(case)?;
+    plan.draw(&Choices::new(seed));
+    Ok(simulation::Simulation::new(plan, seed, kept.is_some()).run(kept))
 }

@@ -5,7 +5,8 @@ use core::str::FromStr;
 
 use lock_judge::oracle::Blame;
 use lock_judge::scenario::{
-    At, Fault, FaultKind, Persistence, RestartGuard, Scenario, Span, Stopwatch, nearest,
+    At, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
+    Stopwatch, nearest,
 };
 
 /// An assumption on the first page of the client.
@@ -19,11 +20,13 @@ pub enum Assumption {
     Memory,
     /// Nobody but the clients deletes keys of locks.
     Operator,
+    /// All clients have the same list of nodes.
+    Membership,
 }
 
 impl Assumption {
     /// All assumptions.
-    pub const ALL: [Self; 3] = [Self::Clock, Self::Memory, Self::Operator];
+    pub const ALL: [Self; 4] = [Self::Clock, Self::Memory, Self::Operator, Self::Membership];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -32,6 +35,7 @@ impl Assumption {
             Self::Clock => "clock",
             Self::Memory => "memory",
             Self::Operator => "operator",
+            Self::Membership => "membership",
         }
     }
 
@@ -43,6 +47,7 @@ impl Assumption {
             Blame::Amnesia(_) => Some(Self::Memory),
             Blame::Clock(_) => Some(Self::Clock),
             Blame::Operator => Some(Self::Operator),
+            Blame::Membership => Some(Self::Membership),
             Blame::Application | Blame::DelayedWrite | Blame::Pause => None,
         }
     }
@@ -96,6 +101,14 @@ impl Assumptions {
         if rates.into_iter().any(|ppm| is_too_far(scenario, ppm.into())) {
             broken.add(Assumption::Clock);
         }
+        let members = |client| {
+            let mut nodes = scenario.members(client);
+            nodes.sort_unstable();
+            nodes
+        };
+        if scenario.client_ids().any(|client| members(client) != members(scenario.probe())) {
+            broken.add(Assumption::Membership);
+        }
         if scenario.cluster.disk.lies {
             broken.add(Assumption::Memory);
         }
@@ -129,15 +142,16 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
     let strikes_a_node = fault.kind.hosts().iter().any(is_node);
     let broken = |is_broken: bool, assumption| is_broken.then_some(assumption);
     match &fault.kind {
-        FaultKind::ClockJump(it) => broken(strikes_a_node && it.by.0 > 0, Assumption::Clock),
+        FaultKind::ClockJump(it) => broken(strikes_a_node && it.by.max.0 > 0, Assumption::Clock),
         FaultKind::ClockRate(it) => broken(is_too_far(scenario, it.ppm.into()), Assumption::Clock),
         FaultKind::ClockSlew(it) => {
-            let length_ns = match fault.at {
-                At::Time(at) => fault.until.map_or(1, |until| until.0.saturating_sub(at.0)),
-                At::Point(_) => fault.lasts.map_or(1, |lasts| lasts.0),
+            let length_ns = match (fault.at.clone(), fault.until, fault.lasts) {
+                (At::Time(at), Some(until), _) => until.0.saturating_sub(at.max.0),
+                (_, _, lasts) => lasts.map_or(1, |lasts| lasts.min.0),
             };
-            let ppm = i128::from(it.by.0) * 1_000_000 / i128::from(length_ns.max(1));
-            broken(is_too_far(scenario, ppm), Assumption::Clock)
+            let ppm = |by: SignedSpan| i128::from(by.0) * 1_000_000 / i128::from(length_ns.max(1));
+            let is_steep = [it.by.min, it.by.max].iter().any(|by| is_too_far(scenario, ppm(*by)));
+            broken(is_steep, Assumption::Clock)
         }
         FaultKind::Delete(_) => Some(Assumption::Operator),
         FaultKind::Evict(_) | FaultKind::Swap(_) => Some(Assumption::Memory),
@@ -151,10 +165,11 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
             let hosts = it.host.0.iter().filter(|name| is_node(name));
             let promise = hosts.into_iter().all(|host| match scenario.lock.restart_guard {
                 RestartGuard::Quarantine => true,
-                RestartGuard::Durable => keeps_everything(scenario, host),
+                RestartGuard::Durable => keeps_everything(scenario, host) && !it.replaced,
                 RestartGuard::DelayedRestart => {
-                    let is_late =
-                        |after| it.measured_on == Stopwatch::True && after >= longest_key(scenario);
+                    let is_late = |after: SpanRange| {
+                        it.measured_on == Stopwatch::True && after.min >= longest_key(scenario)
+                    };
                     // A second death may be cut short by the restart after the first.
                     it.restart_after.is_none_or(is_late) && deaths(scenario, host) == 1
                 }
@@ -207,7 +222,7 @@ fn deaths(scenario: &Scenario, host: &str) -> usize {
         matches!(fault.kind, FaultKind::Kill(_) | FaultKind::Power(_) | FaultKind::Shutdown(_))
             && fault.kind.hosts().iter().any(|name| name == host)
     });
-    deaths.count()
+    deaths.map(|fault| fault.times_max() as usize).sum()
 }
 
 /// Returns the time after which every key that was set before is over, on a clock within the drift:
@@ -284,6 +299,6 @@ mod tests {
         let error = "memroy".parse::<Assumption>().unwrap_err();
         assert!(error.contains("did you mean `memory`?"), "{error}");
         let error = "weather".parse::<Assumption>().unwrap_err();
-        assert!(error.contains("`clock`, `memory`, `operator`"), "{error}");
+        assert!(error.contains("`clock`, `memory`, `operator`, `membership`"), "{error}");
     }
 }

@@ -139,6 +139,7 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
             Blame::Application => "application",
             Blame::Clock(_) => "clock",
             Blame::DelayedWrite => "delayed-write",
+            Blame::Membership => "membership",
             Blame::Operator => "operator",
             Blame::Pause => "pause",
         })

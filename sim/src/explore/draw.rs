@@ -6,7 +6,9 @@ mod faults;
 
 use std::collections::BTreeMap;
 
-use lock_judge::scenario::{Cluster, Lock, OURS, Run, Scenario, SeedRange, Span, Store};
+use lock_judge::scenario::{
+    Cluster, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, Store,
+};
 
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
@@ -62,9 +64,10 @@ pub(super) fn unspecified() -> Scenario {
         clients: Vec::new(),
         faults: Vec::new(),
         run: Run::default(),
-        expect: BTreeMap::new(),
+        expect: Expectations::default(),
         cases: Vec::new(),
         sweep: BTreeMap::new(),
+        zip: BTreeMap::new(),
     }
 }
 

@@ -20,7 +20,7 @@ pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Pro
     for property in explained {
         let reason = Some(String::from("explained by an assumption that the scenario breaks"));
         let expectation = Expectation { reason, ..Expectation::bare(Verdict::Any) };
-        scenario.expect.insert(*property, expectation);
+        scenario.expect.properties.insert(*property, expectation);
     }
     let own = Table::try_from(&scenario).expect("a scenario is a table");
     let usual = Table::try_from(unspecified()).expect("a scenario is a table");

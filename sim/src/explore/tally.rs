@@ -141,7 +141,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Choice, Choices, Label};
+    use crate::choice::{Choice, Choices, Label};
 
     #[test]
     fn the_number_of_distinct_histories_is_about_right() {

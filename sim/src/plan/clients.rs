@@ -2,8 +2,9 @@
 
 use lock_judge::history::ClientId;
 use lock_judge::ids::IdVec;
-use lock_judge::scenario::{Acquire, Client, Connections, Hold, Scenario, Span, Step, WORKER};
+use lock_judge::scenario::{Acquire, Client, Connections, Hold, Scenario, Step, WORKER};
 
+use super::draws::{Drawn, Draws, Value};
 use super::{Plan, Unplannable};
 use crate::subject::{
     Connect, GetSetClient, Kind, PhpClient, PolicyClient, RedlockClient, Settings, Subject, kind,
@@ -66,7 +67,7 @@ impl Plan {
         let client = scenario.client(id).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
         let fleet_max_ttl = scenario.fleet_max_ttl().duration();
-        let nodes = scenario.cluster.nodes.len();
+        let nodes = self.members(id).len();
         let settings = Settings {
             nodes,
             ttl,
@@ -114,7 +115,13 @@ pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unp
             let what = "the subject `worker`: `serve` puts such clients under test";
             Err(Unplannable(String::from(what)))
         }
-        name => Ok(kind(name).expect("a valid scenario names a known subject")),
+        name => {
+            let kind = kind(name).expect("a valid scenario names a known subject");
+            if kind.needs_ideal_server() && client.nodes.is_some() {
+                return Err(Unplannable(format!("`nodes` of the subject `{name}`")));
+            }
+            Ok(kind)
+        }
     };
     scenario.clients.iter().map(subject).collect()
 }
@@ -123,67 +130,105 @@ pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unp
 pub(super) fn planned_ops(
     scenario: &Scenario,
     subjects: &IdVec<ClientId, Kind>,
+    draws: Draws<'_>,
 ) -> IdVec<ClientId, Vec<PlannedOp>> {
-    let clients = scenario.clients.iter().zip(subjects.values());
-    clients.map(|(client, subject)| ops_of(client, subject, scenario.lock.ttl)).collect()
+    let clients = scenario.client_ids().zip(&scenario.clients).zip(subjects.values());
+    let ops = clients.map(|((id, client), subject)| {
+        let ttl_ns = client.ttl.unwrap_or(scenario.lock.ttl).0;
+        let checks = subject.checks_before_section();
+        Ops { draws, client: id, checks, ttl_ns, ops: Vec::new() }.of(client)
+    });
+    ops.collect()
 }
 
-fn ops_of(client: &Client, subject: &Kind, ttl: Span) -> Vec<PlannedOp> {
-    let own_ttl_ns = client.ttl.unwrap_or(ttl).0;
-    let checks = subject.checks_before_section();
-    let mut ops = Vec::new();
-    for step in &client.steps {
-        let first = ops.len();
-        plan_step(step, (checks, own_ttl_ns), &mut ops);
-        if let (Some(at), Some(planned)) = (step.at, ops.get_mut(first)) {
-            planned.not_before_ns = at.0;
-        }
-    }
-    ops
+/// The operations of one client, as far as they are planned.
+struct Ops<'c> {
+    draws: Draws<'c>,
+    client: ClientId,
+    /// True if the subject checks the lease before a section.
+    checks: bool,
+    ttl_ns: u64,
+    ops: Vec<PlannedOp>,
 }
 
-fn plan_step(step: &Step, (checks, ttl_ns): (bool, u64), ops: &mut Vec<PlannedOp>) {
-    let mut push = |op| ops.push(PlannedOp { not_before_ns: 0, op });
-    if let Some(acquire) = step.acquire {
-        push(Op::Acquire(acquire));
-    }
-    if step.check.is_some() {
-        push(Op::Check);
-    }
-    let enters = step.enter.map(|enter| enter.unchecked);
-    if let Some(unchecked) = enters.or(step.hold.map(|_| false)) {
-        if checks && !unchecked {
-            push(Op::Check);
-        }
-        push(Op::Enter);
-    }
-    match step.hold {
-        Some(Hold::For { length, or_lost: false }) => push(Op::Sleep { ns: length.0 }),
-        Some(Hold::For { length, or_lost: true }) => push(Op::SleepOrLost { ns: length.0 }),
-        Some(Hold::UntilDeadline) => push(Op::AwaitLost),
-        None => {}
-    }
-    if step.read.is_some() {
-        push(Op::Read);
-    }
-    if let Some(write) = step.write {
-        push(Op::Write { blind: write.blind });
-    }
-    if let Some(extend) = step.extend {
-        for _ in 0..extend.times.unwrap_or(1) {
-            if let Some(every) = extend.every {
-                push(Op::Sleep { ns: every.0 });
+impl Ops<'_> {
+    fn of(mut self, client: &Client) -> Vec<PlannedOp> {
+        // A loop and each of its steps have numbers, like every other step.
+        let mut number = 0;
+        for step in &client.steps {
+            let drawn = self.draws.of_step(self.client, number, 0);
+            number += 1;
+            let Some(repeat) = &step.repeat else {
+                self.step(step, drawn);
+                continue;
+            };
+            for time in 0..drawn.count(Value::Times, repeat.times) {
+                for (inner, step) in (number..).zip(&repeat.steps) {
+                    self.step(step, self.draws.of_step(self.client, inner, time));
+                }
             }
-            push(Op::Extend { ttl_ns: extend.ttl.map_or(ttl_ns, |ttl| ttl.0) });
+            number += repeat.steps.len() as u16;
+        }
+        self.ops
+    }
+
+    fn step(&mut self, step: &Step, drawn: Drawn<'_>) {
+        let first = self.ops.len();
+        self.actions(step, drawn);
+        if let (Some(at), Some(planned)) = (step.at, self.ops.get_mut(first)) {
+            planned.not_before_ns = drawn.span_ns(Value::At, at);
         }
     }
-    if step.leave.is_some() || step.hold.is_some() {
-        push(Op::Leave);
+
+    fn push(&mut self, op: Op) {
+        self.ops.push(PlannedOp { not_before_ns: 0, op });
     }
-    if step.release.is_some() {
-        push(Op::Release);
-    }
-    if let Some(span) = step.sleep {
-        push(Op::Sleep { ns: span.0 });
+
+    fn actions(&mut self, step: &Step, drawn: Drawn<'_>) {
+        if let Some(acquire) = step.acquire {
+            self.push(Op::Acquire(acquire));
+        }
+        if step.check.is_some() {
+            self.push(Op::Check);
+        }
+        let enters = step.enter.map(|enter| enter.unchecked);
+        if let Some(unchecked) = enters.or(step.hold.map(|_| false)) {
+            if self.checks && !unchecked {
+                self.push(Op::Check);
+            }
+            self.push(Op::Enter);
+        }
+        match step.hold {
+            Some(Hold::For { length, or_lost }) => {
+                let ns = drawn.span_ns(Value::Length, length);
+                self.push(if or_lost { Op::SleepOrLost { ns } } else { Op::Sleep { ns } });
+            }
+            Some(Hold::UntilDeadline) => self.push(Op::AwaitLost),
+            None => {}
+        }
+        if step.read.is_some() {
+            self.push(Op::Read);
+        }
+        if let Some(write) = step.write {
+            self.push(Op::Write { blind: write.blind });
+        }
+        if let Some(extend) = step.extend {
+            for _ in 0..extend.times.unwrap_or(1) {
+                if let Some(every) = extend.every {
+                    self.push(Op::Sleep { ns: every.0 });
+                }
+                let ttl_ns = extend.ttl.map_or(self.ttl_ns, |ttl| ttl.0);
+                self.push(Op::Extend { ttl_ns });
+            }
+        }
+        if step.leave.is_some() || step.hold.is_some() {
+            self.push(Op::Leave);
+        }
+        if step.release.is_some() {
+            self.push(Op::Release);
+        }
+        if let Some(sleep) = step.sleep {
+            self.push(Op::Sleep { ns: drawn.span_ns(Value::Length, sleep) });
+        }
     }
 }

@@ -3,53 +3,90 @@
 use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
 use lock_judge::ids::ServerId;
 use lock_judge::scenario::{
-    At, Demotion, Ends, Failover, Fault, FaultKind, HostNames, OneHost, Restarting, Scenario,
-    Stopwatch, WhichAttempt,
+    At, AttemptPoint, Demotion, Ends, Failover, Fault, FaultKind, HostNames, OneHost, Restarting,
+    Scenario, Stopwatch, WhichAttempt,
 };
 
 use super::Unplannable;
+use super::draws::{Drawn, Draws, Value};
 use super::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
 
-pub(super) fn planned_faults(scenario: &Scenario) -> Result<Vec<PlannedFault>, Unplannable> {
+/// Returns the strikes of all faults of the scenario, in the order of the faults.
+pub(super) fn planned_faults(
+    scenario: &Scenario,
+    draws: Draws<'_>,
+) -> Result<Vec<PlannedFault>, Unplannable> {
     let mut faults = Vec::new();
     for (id, fault) in FaultId::first(scenario.faults.len()).zip(&scenario.faults) {
-        let begin = match &fault.at {
-            _ if !fault.enabled => continue,
-            At::Time(span) => Begin::At(span.0),
-            At::Point(point) => Begin::Before {
-                client: client_named(scenario, &point.client),
-                attempt: match point.attempt {
-                    // Only granted attempts reach the steps that the scenario format allows with
-                    // `granted`.
-                    WhichAttempt::Any | WhichAttempt::Granted => None,
-                    WhichAttempt::Nth(number) => Some(number),
-                },
-                step: point.before,
-                node: point.node.as_deref().map(|name| node_named(scenario, name)),
-            },
-        };
-        let end = planned_end(scenario, fault)?;
-        let effects = planned_effects(scenario, &fault.kind, begin, end)?;
-        let last = effects.len().saturating_sub(1);
-        for (number, effect) in effects.into_iter().enumerate() {
-            let (opens, closes) = (number == 0, number == last);
-            faults.push(PlannedFault { id, opens, closes, begin, end, effect });
+        if !fault.enabled {
+            continue;
+        }
+        for (occurrence, begin, drawn) in occurrences(scenario, fault, draws) {
+            let end = planned_end(scenario, fault, drawn)?;
+            let effects = planned_effects(scenario, (&fault.kind, drawn), begin, end)?;
+            let last = effects.len().saturating_sub(1);
+            for (number, effect) in effects.into_iter().enumerate() {
+                let (opens, closes) = (number == 0, number == last);
+                faults.push(PlannedFault { id, occurrence, opens, closes, begin, end, effect });
+            }
         }
     }
     Ok(faults)
 }
 
-fn planned_end(scenario: &Scenario, fault: &Fault) -> Result<End, Unplannable> {
+/// Returns the number and the beginning of each occurrence of a fault, with the draws for it.
+fn occurrences<'c>(
+    scenario: &Scenario,
+    fault: &Fault,
+    draws: Draws<'c>,
+) -> Vec<(u16, Begin, Drawn<'c>)> {
+    let drawn = |occurrence| draws.of_fault(&fault.id, occurrence);
+    let mut at_ns = match &fault.at {
+        At::Time(at) => drawn(0).span_ns(Value::At, *at),
+        At::Point(point) => {
+            let begin = planned_point(scenario, point);
+            return [(0, begin, drawn(0))]
+                .into_iter()
+                .filter(|it| it.2.happens(fault.chance))
+                .collect();
+        }
+    };
+    let times = fault.times.map_or(1, |times| drawn(0).count(Value::Times, times));
+    let mut occurrences = Vec::new();
+    // A fault starts at most a thousand times.
+    for occurrence in 0..times as u16 {
+        if drawn(occurrence).happens(fault.chance) {
+            occurrences.push((occurrence, Begin::At(at_ns), drawn(occurrence)));
+        }
+        at_ns += fault.every.map_or(0, |every| drawn(occurrence).span_ns(Value::Every, every));
+    }
+    occurrences
+}
+
+fn planned_point(scenario: &Scenario, point: &AttemptPoint) -> Begin {
+    Begin::Before {
+        client: client_named(scenario, &point.client),
+        attempt: match point.attempt {
+            // Only granted attempts reach the steps that the scenario format allows with `granted`.
+            WhichAttempt::Any | WhichAttempt::Granted => None,
+            WhichAttempt::Nth(number) => Some(number),
+        },
+        step: point.before,
+        node: point.node.as_deref().map(|name| node_named(scenario, name)),
+    }
+}
+
+fn planned_end(scenario: &Scenario, fault: &Fault, drawn: Drawn<'_>) -> Result<End, Unplannable> {
     match &fault.kind {
         FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
-            return planned_restart(scenario, it);
+            return planned_restart(scenario, it, drawn);
         }
         kind if kind.descriptor().ends == Ends::Never => return Ok(End::Instantly),
         _ => {}
     }
     Ok(match (fault.until, fault.lasts, &fault.kind) {
         (Some(until), ..) => End::At(until.0),
-        (None, Some(lasts), _) => End::After(lasts.0),
+        (None, Some(lasts), _) => End::After(drawn.span_ns(Value::Length, lasts)),
         // The old master steps down at once, unless only some clients are notified.
         (None, None, FaultKind::Failover(Failover { told: None, .. })) => End::Instantly,
         (None, None, _) => End::Never,
@@ -59,7 +96,7 @@ fn planned_end(scenario: &Scenario, fault: &Fault) -> Result<End, Unplannable> {
 /// Returns the effect of a fault at each of its hosts.
 fn planned_effects(
     scenario: &Scenario,
-    kind: &FaultKind,
+    (kind, drawn): (&FaultKind, Drawn<'_>),
     begin: Begin,
     end: End,
 ) -> Result<Vec<FaultEffect>, Unplannable> {
@@ -72,21 +109,31 @@ fn planned_effects(
     let servers = |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| {
         nodes(names, &|node| effect(node.first_server()))
     };
-    let stop =
-        |it: &OneHost, suspended| hosts(&it.host, &|host| FaultEffect::Stop { host, suspended });
+    let stop = |it: &OneHost, suspended| {
+        hosts(&it.host, &|host| match scenario.client_on(host) {
+            Some(_) => FaultEffect::Stop { host, suspended },
+            // A master has no timers that a stop could make late, and uses no monotonic clock.
+            None => FaultEffect::Stall { server: NodeId(host.0).first_server() },
+        })
+    };
     let clock_rate = |names: &HostNames, rate_ppb| {
         hosts(names, &|host| FaultEffect::ClockRate { host, rate_ppb })
     };
     Ok(match kind {
         FaultKind::Attach(it) => planned_attachments(scenario, it),
         FaultKind::ClockJump(it) => {
-            hosts(&it.host, &|host| FaultEffect::ClockJump { host, by_ns: it.by.0 })
+            let by_ns = drawn.shift_ns(Value::By, it.by);
+            hosts(&it.host, &|host| FaultEffect::ClockJump { host, by_ns })
         }
         FaultKind::ClockRate(it) => clock_rate(&it.host, it.ppm * 1_000),
-        FaultKind::ClockSlew(it) => clock_rate(&it.host, slew_rate_ppb(it.by.0, begin, end)?),
+        FaultKind::ClockSlew(it) => {
+            let by_ns = drawn.shift_ns(Value::By, it.by);
+            clock_rate(&it.host, slew_rate_ppb(by_ns, begin, end)?)
+        }
         FaultKind::Delay(it) => {
             let (from, to) = (group(scenario, &it.from), group(scenario, &it.to));
-            vec![FaultEffect::Delay { from, to, by_ns: it.by.0, only: it.only }]
+            let by_ns = drawn.span_ns(Value::By, it.by);
+            vec![FaultEffect::Delay { from, to, by_ns, only: it.only }]
         }
         FaultKind::Delete(it) => nodes(&it.host, &|node| FaultEffect::Delete { node }),
         FaultKind::Demote(it) => planned_demotions(scenario, it),
@@ -145,26 +192,36 @@ fn replica_named(scenario: &Scenario, name: &str) -> Option<ServerId> {
 
 /// Returns the death of each of the fault's hosts.
 fn planned_death(scenario: &Scenario, it: &Restarting, manner: Manner) -> Vec<FaultEffect> {
-    let (torn, is_hidden) = (it.torn, it.behind_a_proxy);
-    let death = Death { manner, torn, backup_of_ns: it.backup_of.map(|at| at.0), is_hidden };
+    let death = Death {
+        manner,
+        torn: it.torn,
+        backup_of_ns: it.backup_of.map(|at| at.0),
+        is_hidden: it.behind_a_proxy,
+        is_replaced: it.replaced,
+    };
     let dies = |name: &String| FaultEffect::Die { host: host_named(scenario, name), death };
     it.host.0.iter().map(dies).collect()
 }
 
 /// Returns the restart after a death, as the end of the fault.
-fn planned_restart(scenario: &Scenario, it: &Restarting) -> Result<End, Unplannable> {
+fn planned_restart(
+    scenario: &Scenario,
+    it: &Restarting,
+    drawn: Drawn<'_>,
+) -> Result<End, Unplannable> {
+    let drawn_ns = |after| drawn.span_ns(Value::RestartAfter, after);
     let is_client = |name: &String| scenario.clients.iter().any(|client| client.id == *name);
     Ok(match (it.restart_after, it.measured_on) {
         (None, _) => End::Never,
         (Some(_), _) if it.host.0.iter().any(is_client) => {
             return Err(Unplannable(String::from("restart-after of a client")));
         }
-        (Some(after), Stopwatch::True) => End::After(after.0),
+        (Some(after), Stopwatch::True) => End::After(drawn_ns(after)),
         (Some(after), Stopwatch::Boot) => {
-            End::Measured { clock: ClockKind::Boot, after_ns: after.0 }
+            End::Measured { clock: ClockKind::Boot, after_ns: drawn_ns(after) }
         }
         (Some(after), Stopwatch::Wall) => {
-            End::Measured { clock: ClockKind::Wall, after_ns: after.0 }
+            End::Measured { clock: ClockKind::Wall, after_ns: drawn_ns(after) }
         }
     })
 }

@@ -14,6 +14,11 @@ impl Script {
         Self { ops, next: 0 }
     }
 
+    /// Replaces the operations.
+    pub(crate) fn replace(&mut self, ops: Vec<PlannedOp>) {
+        self.ops = ops;
+    }
+
     /// Returns to the first operation.
     pub(crate) fn restart(&mut self) {
         self.next = 0;

@@ -121,6 +121,8 @@ pub(crate) struct Death {
     pub(crate) backup_of_ns: Option<u64>,
     /// True if a proxy keeps the clients' connections.
     pub(crate) is_hidden: bool,
+    /// True if another machine with an empty disk takes over the name.
+    pub(crate) is_replaced: bool,
 }
 
 /// Manner of a host's death.
@@ -140,6 +142,8 @@ pub(crate) enum Manner {
 pub(crate) struct PlannedFault {
     /// The fault of the scenario.
     pub(crate) id: FaultId,
+    /// Number of the occurrence among those of the fault, from 0.
+    pub(crate) occurrence: u16,
     /// True for the first fault of its group; its beginning is recorded as the group's beginning.
     pub(crate) opens: bool,
     /// True for the last fault of its group.

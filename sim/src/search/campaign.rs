@@ -248,25 +248,11 @@ impl<'c> Player<'c> {
 mod tests {
     use core::sync::atomic::AtomicU64;
 
-    use super::super::testing::clock_jump;
+    use super::super::testing::{clock_jump, play};
     use super::super::{Failure, Observed};
     use super::*;
     use lock_judge::history::{FaultId, FaultIds};
     use lock_judge::scenario::{File, Property};
-
-    fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult {
-        let stop = AtomicBool::new(false);
-        let campaign = Campaign {
-            case,
-            engine: Engine::Event,
-            seeds,
-            is_checked: false,
-            stop: &stop,
-            progress: &|_| {},
-        };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| campaign.play()).unwrap()
-    }
 
     #[test]
     fn the_result_does_not_depend_on_the_number_of_threads() {
@@ -320,6 +306,11 @@ mod tests {
         assert_eq!(
             told(&[&table("blame = [\"pause\", \"clock(C)\"]")]),
             "expected to be blamed on pause + clock(C), blamed on clock(C)"
+        );
+        assert_eq!(told(&[&table("blame = { any-of = [\"clock(*)\", \"pause\"] }")]), "");
+        assert_eq!(
+            told(&[&table("blame = { any-of = [\"pause\", \"clock(A)\"] }")]),
+            "expected to be blamed on any of pause, clock(A), blamed on clock(C)"
         );
         let overlap = told(&[&table("overlap-at-least = \"100s\"")]);
         assert!(overlap.starts_with("expected an overlap of at least 100s, the shortest is "));

@@ -2,9 +2,10 @@
 
 use lock_judge::history::{FaultId, Id};
 use lock_judge::oracle::Blamed;
-use lock_judge::scenario::{Case, Expectation, Property, Span, Verdict};
+use lock_judge::scenario::{Case, Expectation, Property, Quantity, Span, Verdict};
 
-use super::result::{CaseResult, Failure, Observed, PropertyResult};
+use super::figures::QuantityTally;
+use super::result::{CaseResult, Failure, Observed, PropertyResult, QuantityResult};
 use super::tally::{PropertyTally, Tally};
 
 /// Returns the result of `case` on the engine named `engine`, from the runs in `tally`.
@@ -16,6 +17,9 @@ pub(super) fn result(
 ) -> CaseResult {
     let property = |property: Property| {
         of_property(case, property, tally.runs, &tally.properties[property as usize])
+    };
+    let quantity = |quantity: Quantity| {
+        of_quantity(case, quantity, tally.runs, &tally.quantities[quantity as usize])
     };
     let mut failures = Vec::new();
     if let Some(seed) = tally.nondeterministic {
@@ -30,13 +34,6 @@ pub(super) fn result(
     if tally.runs > 0 && tally.counters.attempts == 0 {
         failures.push(Failure::NothingHappened);
     }
-    let run = &case.scenario.run;
-    if run.commands_max.is_some_and(|most| tally.commands_most > most) {
-        failures.push(Failure::TooManyCommands { most: tally.commands_most });
-    }
-    if run.granted_by.is_some_and(|at| tally.granted_by_ns > at.0) {
-        failures.push(Failure::GrantedLate { at_ns: tally.granted_by_ns });
-    }
     // A campaign that was stopped may not have reached the seed in which the fault begins.
     if tally.runs > 0 && tally.runs == seeds.end - seeds.start {
         failures.extend(faults_that_never_began(case, tally));
@@ -49,6 +46,7 @@ pub(super) fn result(
         distinct_histories: tally.distinct_histories(),
         first_hash: tally.first.map_or(0, |(_, hash)| hash),
         properties: Property::ALL.into_iter().map(property).collect(),
+        quantities: Quantity::ALL.into_iter().map(quantity).collect(),
         counters: tally.counters,
         failures,
     }
@@ -69,7 +67,7 @@ fn of_property(
     runs: u64,
     tally: &PropertyTally,
 ) -> PropertyResult {
-    let expected = case.scenario.expect.get(&property).cloned();
+    let expected = case.scenario.expect.properties.get(&property).cloned();
     let expected = expected.unwrap_or(Expectation::bare(Verdict::Holds));
     let observed = match tally {
         PropertyTally { violated, .. } if *violated > 0 && *violated == runs => Observed::Violated,
@@ -130,19 +128,11 @@ fn failures(
     failures
 }
 
-/// Returns an error message if a violating run was not blamed on exactly the expected causes.
+/// Returns an error message if a violating run was not blamed as expected.
 fn wrong_blame(expected: &Expectation, blames: &[Vec<String>]) -> Option<String> {
-    if expected.blame.is_empty() {
-        return None;
-    }
-    let sorted = |causes: &[String]| {
-        let mut causes = causes.to_vec();
-        causes.sort_unstable();
-        causes
-    };
-    let wanted = sorted(&expected.blame);
-    let other = blames.iter().find(|causes| sorted(causes) != wanted)?;
-    let (wanted, other) = (expected.blame.join(" + "), other.join(" + "));
+    let expected = expected.blame.as_ref()?;
+    let other = blames.iter().find(|causes| !expected.allows(causes))?;
+    let (wanted, other) = (expected.words(" + "), other.join(" + "));
     Some(format!("expected to be blamed on {wanted}, blamed on {other}"))
 }
 
@@ -150,4 +140,69 @@ fn short_overlap(expected: &Expectation, shortest_ns: Option<u64>) -> Option<Str
     let (wanted, shortest) = (expected.overlap_at_least?, Span(shortest_ns?));
     (shortest < wanted)
         .then(|| format!("expected an overlap of at least {wanted}, the shortest is {shortest}"))
+}
+
+/// Compares the values of a quantity with its bounds. Every run must measure it, within them.
+fn of_quantity(
+    case: &Case,
+    quantity: Quantity,
+    runs: u64,
+    tally: &QuantityTally,
+) -> QuantityResult {
+    let (measured, figures) = (tally.measured, tally.figures());
+    let expected = case.scenario.expect.quantities.get(&quantity).copied();
+    let (mut failing_seed, mut failures) = (None, Vec::new());
+    if let Some(bounds) = expected {
+        let wanted = quantity.written(bounds);
+        if let Some(seed) = tally.unmeasured {
+            let missing = runs - measured;
+            failing_seed = Some(seed);
+            failures.push(format!(
+                "expected {wanted}, not measured by {missing} of {runs} seeds, the first is {seed}"
+            ));
+        }
+        let ends = figures.map(|it| [(it.min, it.min_seed), (it.max, it.max_seed)]);
+        let mut outside: Vec<(u64, u64)> = ends.into_iter().flatten().collect();
+        outside.retain(|(value, _)| !bounds.contain(*value));
+        outside.dedup();
+        for (value, seed) in outside {
+            failing_seed = failing_seed.or(Some(seed));
+            let value = quantity.words(value);
+            failures.push(format!("expected {wanted}, seed {seed} has {value}"));
+        }
+    }
+    QuantityResult { quantity, expected, measured, figures, failing_seed, failures }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{clock_jump, play};
+    use super::*;
+
+    #[test]
+    fn a_quantity_outside_its_bounds_is_told_with_its_seed() {
+        let played = |setting: &str| play(&clock_jump(&[setting])[0], 0..40, 2);
+        let within = played("expect.section-overlap=1s..60s");
+        assert!(within.is_met());
+        let found = &within.quantities[Quantity::SectionOverlap as usize];
+        let figures = found.figures.expect("it is measured");
+        assert!(figures.min >= 1_000_000_000 && figures.min <= figures.median);
+        assert!(figures.median <= figures.max && found.measured == 40);
+        let outside = played("expect.section-overlap=..1ms");
+        assert!(!outside.is_met());
+        let found = &outside.quantities[Quantity::SectionOverlap as usize];
+        let first = &found.failures[0];
+        assert!(first.starts_with(&format!("expected ..1ms, seed {} has ", figures.min_seed)));
+        assert!(outside.kept_seeds().contains(&figures.min_seed));
+    }
+
+    #[test]
+    fn a_quantity_that_a_run_does_not_measure_is_told() {
+        // C2 gives up before C1's lease is over.
+        let late = ["fault.jump.enabled=false", "client.c2.steps.0.acquire.until=2s"];
+        let result = play(&clock_jump(&[late[0], late[1], "expect.granted-at=..2s"])[0], 0..4, 1);
+        let found = &result.quantities[Quantity::GrantedAt as usize];
+        let told = "expected ..2s, not measured by 4 of 4 seeds, the first is 0";
+        assert_eq!((&found.failures[..], found.failing_seed), (&[String::from(told)][..], Some(0)));
+    }
 }

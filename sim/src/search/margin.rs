@@ -156,12 +156,12 @@ fn moved(case: &Case, mut by_ns: impl FnMut(Axis) -> i64) -> Case {
 /// Shifts every time in a scenario.
 struct Shifts<'a> {
     by_ns: &'a mut dyn FnMut(Axis) -> i64,
-    lengths: usize,
+    lengths_seen: usize,
 }
 
 impl<'a> Shifts<'a> {
     fn of(by_ns: &'a mut dyn FnMut(Axis) -> i64) -> Self {
-        Self { by_ns, lengths: 0 }
+        Self { by_ns, lengths_seen: 0 }
     }
 
     fn shift(&mut self, scenario: &mut Scenario) {
@@ -188,28 +188,34 @@ impl<'a> Shifts<'a> {
     }
 
     fn step(&mut self, step: &mut Step) {
-        step.at.iter_mut().for_each(|at| self.instant(at));
+        step.at.iter_mut().for_each(|at| self.instants(at));
         if let Some(acquire) = &mut step.acquire {
             acquire.until.iter_mut().for_each(|until| self.instant(until));
             acquire.wait.iter_mut().for_each(|wait| self.length(wait));
             acquire.keep_alive.iter_mut().for_each(|length| self.length(length));
         }
         if let Some(Hold::For { length, .. }) = &mut step.hold {
-            self.length(length);
+            self.lengths(length);
         }
-        step.sleep.iter_mut().for_each(|length| self.length(length));
+        step.sleep.iter_mut().for_each(|length| self.lengths(length));
         if let Some(extend) = &mut step.extend {
             extend.every.iter_mut().for_each(|every| self.length(every));
             extend.ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
         }
+        let repeated = step.repeat.iter_mut().flat_map(|it| &mut it.steps);
+        repeated.for_each(|step| self.step(step));
     }
 
     fn fault(&mut self, fault: &mut Fault) {
-        for time in fault.times() {
+        for time in fault.time_values() {
             match time {
                 Time::Instant(at) => self.instant(at),
-                Time::Length(length) => self.length(length),
-                Time::Shift(by) => by.0 += self.by_length_ns(),
+                Time::Instants(at) => self.instants(at),
+                Time::Length(length) => self.lengths(length),
+                Time::Shift(by) => {
+                    let by_ns = self.by_length_ns();
+                    (by.min.0, by.max.0) = (by.min.0 + by_ns, by.max.0 + by_ns);
+                }
             }
         }
     }
@@ -219,6 +225,12 @@ impl<'a> Shifts<'a> {
         at.0 = at.0.saturating_add_signed(by_ns);
     }
 
+    /// Shifts both ends of a range of instants.
+    fn instants(&mut self, range: &mut SpanRange) {
+        self.instant(&mut range.min);
+        self.instant(&mut range.max);
+    }
+
     fn ttl(&mut self, ttl: &mut Span) {
         let by_ns = (self.by_ns)(Axis::Ttl(*ttl));
         ttl.0 = ttl.0.saturating_add_signed(by_ns);
@@ -226,6 +238,14 @@ impl<'a> Shifts<'a> {
 
     fn length(&mut self, length: &mut Span) {
         length.0 = length.0.saturating_add_signed(self.by_length_ns());
+    }
+
+    /// Shifts both ends of a range of lengths by the same amount.
+    fn lengths(&mut self, range: &mut SpanRange) {
+        let by_ns = self.by_length_ns();
+        for end in [&mut range.min, &mut range.max] {
+            end.0 = end.0.saturating_add_signed(by_ns);
+        }
     }
 
     /// Shifts a message delay, but not below a tick, the shortest delay of the engines; a delay
@@ -238,8 +258,8 @@ impl<'a> Shifts<'a> {
     }
 
     fn by_length_ns(&mut self) -> i64 {
-        self.lengths += 1;
-        (self.by_ns)(Axis::Length(self.lengths))
+        self.lengths_seen += 1;
+        (self.by_ns)(Axis::Length(self.lengths_seen))
     }
 }
 
@@ -302,7 +322,7 @@ mod tests {
         assert!(!neighbours.is_empty() && neighbours.len() < 6 * axes + DRAWS as usize);
         assert!(neighbours.iter().all(|it| it.scenario.faults[0].until > Some(Span(0))));
         let begins = |case: &Case| match case.scenario.faults[0].at {
-            At::Time(at) => Some(at),
+            At::Time(at) => Some(at.max),
             At::Point(_) => None,
         };
         assert!(neighbours.iter().all(|it| begins(it) < it.scenario.faults[0].until));

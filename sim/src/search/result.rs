@@ -5,7 +5,9 @@ use core::ops::Range;
 use lock_judge::history::FaultId;
 use lock_judge::history::file::EXTENSION;
 use lock_judge::oracle::{Counters, Violation};
-use lock_judge::scenario::{Case, Expectation, Property, Verdict};
+use lock_judge::scenario::{Bounds, Case, Expectation, Property, Quantity, Verdict};
+
+use super::figures::Figures;
 
 /// Observed verdict on one property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,24 @@ impl PropertyResult {
     }
 }
 
-/// Failure of a case as a whole, apart from its properties.
+/// Result for one quantity of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityResult {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// Bounds that the scenario expects of every run.
+    pub expected: Option<Bounds>,
+    /// Number of runs that measured the quantity.
+    pub measured: u64,
+    /// Values over these runs; `None` if there are none.
+    pub figures: Option<Figures>,
+    /// Seed of a run that is not as expected.
+    pub failing_seed: Option<u64>,
+    /// Differences between the values and the expectation, as messages; empty if there are none.
+    pub failures: Vec<String>,
+}
+
+/// Failure of a case as a whole, apart from its properties and quantities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// An enabled fault began in no run.
@@ -80,16 +99,6 @@ pub enum Failure {
     },
     /// No run began an attempt.
     NothingHappened,
-    /// The clients of a run wrote more commands than the scenario allows.
-    TooManyCommands {
-        /// Largest number of commands of a run.
-        most: u64,
-    },
-    /// An acquisition of a run ended later than the scenario allows, or without a lease.
-    GrantedLate {
-        /// Latest time at which the last acquisition of a run ended; `u64::MAX` if without a lease.
-        at_ns: u64,
-    },
 }
 
 /// Result of one case.
@@ -109,9 +118,11 @@ pub struct CaseResult {
     pub first_hash: u64,
     /// Results of the properties, in the order of [`Property::ALL`].
     pub properties: Vec<PropertyResult>,
+    /// Results of the quantities, in the order of [`Quantity::ALL`].
+    pub quantities: Vec<QuantityResult>,
     /// Counts, summed over all runs.
     pub counters: Counters,
-    /// Failures apart from the properties.
+    /// Failures apart from the properties and quantities.
     pub failures: Vec<Failure>,
 }
 
@@ -143,7 +154,9 @@ impl CaseResult {
     /// Returns true if every expectation is met and nothing else failed.
     #[must_use]
     pub fn is_met(&self) -> bool {
-        self.failures.is_empty() && self.properties.iter().all(|it| it.failures.is_empty())
+        self.failures.is_empty()
+            && self.properties.iter().all(|it| it.failures.is_empty())
+            && self.quantities.iter().all(|it| it.failures.is_empty())
     }
 
     /// Returns true if violations of `property` are what the scenario expects.
@@ -168,12 +181,13 @@ impl CaseResult {
     }
 
     /// Returns the seeds whose histories are worth keeping: the first violating seed of each
-    /// property; if there is none, the first seed, unless its run panicked. Sorted, without
-    /// duplicates.
+    /// property, and a seed of each quantity that is not as expected; if there is none, the first
+    /// seed, unless its run panicked. Sorted, without duplicates.
     #[must_use]
     pub fn kept_seeds(&self) -> Vec<u64> {
         let firsts = self.properties.iter().filter_map(|it| it.first.as_ref());
-        let mut seeds: Vec<u64> = firsts.map(|(seed, _)| *seed).collect();
+        let outside = self.quantities.iter().filter_map(|it| it.failing_seed);
+        let mut seeds: Vec<u64> = firsts.map(|(seed, _)| *seed).chain(outside).collect();
         let start = self.seeds.start;
         let panicked =
             |it: &Failure| matches!(it, Failure::Panicked { seed, .. } if *seed == start);

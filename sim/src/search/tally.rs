@@ -6,8 +6,9 @@
 
 use lock_judge::history::FaultIds;
 use lock_judge::oracle::{Blamed, Counters, Judgement, Violation};
-use lock_judge::scenario::Property;
+use lock_judge::scenario::{Property, Quantity};
 
+use super::figures::QuantityTally;
 use crate::engine::Outcome;
 
 /// Maximum number of distinct histories that are counted.
@@ -25,13 +26,10 @@ pub(super) struct Tally {
     /// Smallest seed, and the hash of its history.
     pub(super) first: Option<(u64, u64)>,
     pub(super) counters: Counters,
-    /// Largest number of commands of a run, and latest time at which a run's last acquisition ended
-    /// with a lease.
-    pub(super) commands_most: u64,
-    pub(super) granted_by_ns: u64,
     /// Set of faults that began in any run: bit `n` stands for fault `n` of the scenario.
     pub(super) faults_begun: FaultIds,
     pub(super) properties: [PropertyTally; Property::ALL.len()],
+    pub(super) quantities: [QuantityTally; Quantity::ALL.len()],
     /// Smallest seed of which two runs differed.
     pub(super) nondeterministic: Option<u64>,
     /// Smallest seed whose run panicked, and the panic message.
@@ -65,11 +63,12 @@ impl Tally {
         insert_smallest(&mut self.hashes, outcome.hash, DISTINCT_MAX, u64::cmp);
         self.first = smaller(self.first, Some((outcome.seed, outcome.hash)));
         self.counters.add(&outcome.counters);
-        self.commands_most = self.commands_most.max(outcome.counters.commands);
-        self.granted_by_ns = self.granted_by_ns.max(outcome.granted_by_ns);
         self.faults_begun |= outcome.faults_begun;
         for property in Property::ALL {
             self.properties[property as usize].add(outcome, outcome.verdicts.of(property));
+        }
+        for quantity in Quantity::ALL {
+            self.quantities[quantity as usize].add(outcome.seed, outcome.measured.of(quantity));
         }
     }
 
@@ -88,10 +87,11 @@ impl Tally {
         }
         self.first = smaller(self.first, other.first);
         self.counters.add(&other.counters);
-        self.commands_most = self.commands_most.max(other.commands_most);
-        self.granted_by_ns = self.granted_by_ns.max(other.granted_by_ns);
         self.faults_begun |= other.faults_begun;
         for (own, other) in self.properties.iter_mut().zip(other.properties) {
+            own.merge(other);
+        }
+        for (own, other) in self.quantities.iter_mut().zip(other.quantities) {
             own.merge(other);
         }
         self.nondeterministic = smaller(self.nondeterministic, other.nondeterministic);
@@ -144,7 +144,8 @@ fn by_causes(one: &Blamed, other: &Blamed) -> core::cmp::Ordering {
     one.iter().cmp(other.iter())
 }
 
-fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+/// Returns the smaller of two values that may be missing.
+pub(super) fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
@@ -152,7 +153,7 @@ fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 /// Inserts `value` into `values`, which holds the `limit` smallest distinct values, sorted.
-fn insert_smallest<T>(
+pub(super) fn insert_smallest<T>(
     values: &mut Vec<T>,
     value: T,
     limit: usize,

@@ -12,7 +12,7 @@ use lock_judge::history::{
     Writer,
 };
 use lock_judge::ids::{IdVec, PerClient};
-use lock_judge::scenario::{Case, Client, Property, Span, WORKER};
+use lock_judge::scenario::{Case, Client, Property, Quantity, Span, WORKER};
 
 use self::owners::{Entrance, Owners};
 use super::recorder::{Entry, Log, What, number_of};
@@ -36,6 +36,10 @@ pub(super) const fn is_judged(property: Property) -> bool {
         | Property::Tidy => false,
     }
 }
+
+/// Quantities that can be measured from outside.
+pub(super) const MEASURED: [Quantity; 2] =
+    [Quantity::SectionOverlap, Quantity::SectionWithoutMajority];
 
 /// A run in the form that is judged and stored.
 #[derive(Debug)]
@@ -97,9 +101,10 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     }
     let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token != FencingToken::NONE);
     let is_fenced = log.entries.iter().any(fenced);
-    scenario.expect.retain(|property, _| {
+    scenario.expect.properties.retain(|property, _| {
         is_judged(*property) && (is_fenced || *property != Property::FencedOrder)
     });
+    scenario.expect.quantities.retain(|quantity, _| MEASURED.contains(quantity));
     case
 }
 
@@ -110,6 +115,7 @@ pub(super) fn worker(name: &str) -> Client {
         subject: String::from(WORKER),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     }

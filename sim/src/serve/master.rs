@@ -24,7 +24,7 @@ use super::node::Process;
 use super::node::{MessageDelays, Node, NodeParts};
 use super::run_clock::RunClock;
 use super::socket::Door;
-use crate::world::Choices;
+use crate::choice::Choices;
 
 /// The default port of Redis.
 const PORT: u16 = 6_379;

@@ -28,8 +28,9 @@ use super::pushes::Pushes;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::Door;
+use crate::choice::{Choice, Choices, Label};
+use crate::world::HostClocks;
 use crate::world::key_ended;
-use crate::world::{Choice, Choices, HostClocks, Label};
 
 /// Interval of the active expiry cycle.
 const CYCLE: Duration = Duration::from_millis(100);

@@ -12,6 +12,9 @@ pub const ENGINE: &str = "serve";
 /// Rejects scenarios that cannot be run faithfully in real time.
 pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     let cluster = &plan.scenario.cluster;
+    if plan.scenario.clients.iter().any(|client| client.nodes.is_some()) {
+        return Err(unsupported("`nodes` of a client: give the worker its nodes"));
+    }
     if plan.has_replicas() {
         return Err(unsupported("`[[cluster.replica]]`"));
     }
@@ -55,6 +58,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Die { host, .. } if !is_node(host) => Some("the death of a client"),
         FaultEffect::Die { death: Death { is_hidden: true, .. }, .. } => Some("`behind-a-proxy`"),
         FaultEffect::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
+        FaultEffect::Die { death: Death { is_replaced: true, .. }, .. } => Some("`replaced`"),
         FaultEffect::Die { death: Death { backup_of_ns: Some(_), .. }, .. } => Some("`backup-of`"),
         FaultEffect::Demote { .. } => Some("`demote`"),
         FaultEffect::DiskStall { .. } => Some("`disk-stall`"),

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use lock_judge::history::EventKind;
+use lock_judge::oracle::Measured;
 use lock_judge::scenario::Property;
 
-use super::history_builder::is_judged;
+use super::history_builder::{MEASURED, is_judged};
 use crate::search::Played;
 
 /// The judged history of a run, complete or so far.
@@ -23,6 +24,12 @@ pub struct Verdict {
 #[must_use]
 pub fn unjudged() -> Vec<Property> {
     Property::ALL.into_iter().filter(|&property| !is_judged(property)).collect()
+}
+
+/// Returns those of the quantities that can be measured from outside.
+#[must_use]
+pub fn from_outside(measured: Measured) -> Measured {
+    measured.only(&MEASURED)
 }
 
 impl Verdict {

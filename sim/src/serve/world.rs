@@ -22,7 +22,7 @@ use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use super::{Setup, identity};
 use crate::keys::writer_of;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedFault};
 
 /// The world of one run.
 pub(super) struct World {
@@ -132,14 +132,16 @@ impl World {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Yields the stages of `fault`, one per host.
+    /// Yields the stages of the occurrence of a fault to which `strike` belongs, one per host.
     fn stages_of(
         &self,
         stages: &IdVec<StrikeId, Stage>,
-        fault: FaultId,
+        strike: StrikeId,
     ) -> impl Iterator<Item = Stage> {
+        let PlannedFault { id, occurrence, .. } = self.plan.faults[strike];
         let planned = self.plan.faults.values().zip(stages.values());
-        planned.filter(move |(it, _)| it.id == fault).map(|(_, stage)| *stage)
+        let is_same = move |it: &PlannedFault| (it.id, it.occurrence) == (id, occurrence);
+        planned.filter(move |(it, _)| is_same(it)).map(|(_, stage)| *stage)
     }
 
     /// Notes that a planned fault is about to strike its host. The event is recorded at the first
@@ -147,7 +149,7 @@ impl World {
     pub(super) fn begins(&self, strike: StrikeId) {
         let fault = self.plan.faults[strike].id;
         let stages = self.stages();
-        if self.stages_of(&stages, fault).all(|stage| stage == Stage::Waiting) {
+        if self.stages_of(&stages, strike).all(|stage| stage == Stage::Waiting) {
             self.recorder.tell(EventKind::FaultBegan { fault });
         }
     }
@@ -162,7 +164,7 @@ impl World {
         let fault = self.plan.faults[strike].id;
         let mut stages = self.stages();
         stages[strike] = Stage::Over;
-        if self.stages_of(&stages, fault).all(|stage| stage == Stage::Over) {
+        if self.stages_of(&stages, strike).all(|stage| stage == Stage::Over) {
             self.recorder.tell(EventKind::FaultEnded { fault });
         }
     }
@@ -172,7 +174,11 @@ impl World {
         let stages = self.stages();
         let scenario = &self.plan.scenario;
         let faults = FaultId::first(scenario.faults.len()).zip(&scenario.faults);
-        let stage = |fault| self.stages_of(&stages, fault).min().unwrap_or(Stage::Waiting);
+        let strikes = self.plan.faults.values().zip(stages.values());
+        let stage = |fault| {
+            let own = strikes.clone().filter(|(it, _)| it.id == fault);
+            own.map(|(_, stage)| *stage).min().unwrap_or(Stage::Waiting)
+        };
         faults.map(|(fault, it)| (it.id.clone(), stage(fault))).collect()
     }
 

@@ -24,7 +24,7 @@ impl World {
         let Some(wire) = &mut self.wire else { return };
         let mut pushed = Vec::new();
         for (id, message) in self.cluster[server].redis.take_pushes() {
-            let connection = ConnectionId((id - 1) as u16);
+            let connection = ConnectionId((id - 1) as u32);
             if self.network.connection(connection).served {
                 let end = wire.end(connection);
                 let mut bytes = Vec::new();

@@ -27,7 +27,7 @@ pub(crate) enum Input {
 struct Client {
     is_dead: bool,
     /// Number of faults that keep the process from running.
-    stops: u8,
+    stops: u16,
     inbox: VecDeque<Input>,
 }
 

@@ -5,8 +5,8 @@ use core::ops::{Index, IndexMut};
 use lock_judge::history::{ClockKind, HostId};
 use lock_judge::ids::IdVec;
 
-use super::choice::{Choice, Choices, Label};
 use super::clock::{HostClocks, WALL_AT_START_MS};
+use crate::choice::{Choice, Choices, Label};
 use crate::plan::{Plan, PlannedServer};
 use crate::subject::Now;
 

@@ -28,13 +28,13 @@ pub(crate) struct ServerHost {
     /// The Redis process, or what it left on its disk.
     pub(crate) redis: Server,
     /// Number of faults that stall the process.
-    pub(super) stalls: u8,
+    pub(super) stalls: u16,
     /// True if the host has no power.
     pub(super) dark: bool,
     /// True if a proxy keeps the clients' connections although the process is gone.
     pub(super) is_hidden: bool,
     /// Number of faults that fill the memory.
-    full: u8,
+    full: u16,
     /// Requests that the process has not read.
     pub(super) inbox: VecDeque<(ConnectionId, Request)>,
     pub(super) disk: DiskWork,

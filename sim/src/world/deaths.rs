@@ -6,10 +6,10 @@ use lock_judge::ids::{ConnectionId, ServerId, StrikeId};
 use redis_sim::run_id;
 
 use super::World;
-use super::choice::{Choice, Label};
 use super::cluster::Role;
 use super::key_events::{key_ended, key_returned};
 use super::network::{Arrival, ConnectionState, Direction};
+use crate::choice::{Choice, Label};
 use crate::plan::{Death, FaultEffect, Manner};
 
 impl World {
@@ -68,7 +68,8 @@ impl World {
             }
             Manner::PowerLost => redis.power(),
         }
-        if death.backup_of_ns.is_some() {
+        // Where no backup was made for the fault, nothing is left.
+        if death.backup_of_ns.is_some() || death.is_replaced {
             redis.disk_mut().restore(strike.0);
         }
     }

@@ -11,10 +11,10 @@ use lock_judge::ids::{ConnectionId, ServerId};
 use redis_sim::Persistence;
 
 use super::agenda::DiskTurn;
-use super::choice::{Choice, Label};
 use super::network::{Arrival, Direction};
 use super::packet::Packet;
 use super::{Due, World};
+use crate::choice::{Choice, Label};
 use crate::subject::Reply;
 
 /// Longest time that a write waits for a sync under way.

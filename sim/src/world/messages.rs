@@ -4,10 +4,10 @@ use lock_judge::history::EventKind;
 use lock_judge::ids::{ConnectionId, ServerId};
 
 use super::World;
-use super::choice::{Choice, Label};
 use super::clients::Input;
 use super::network::{Arrival, ConnectionState, Direction};
 use super::packet::{Packet, meaning};
+use crate::choice::{Choice, Label};
 use crate::resource::{Served, StoreRequest};
 
 impl World {

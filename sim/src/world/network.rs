@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use lock_judge::ids::{ConnectionId, HostId, Id, IdVec, PerHost};
 
-use super::choice::{Choice, Choices, Label};
+use crate::choice::{Choice, Choices, Label};
 
-const NO_CUTS: PerHost<PerHost<u8>> = PerHost::filled(PerHost::filled(0));
+const NO_CUTS: PerHost<PerHost<u16>> = PerHost::filled(PerHost::filled(0));
 
 /// TCP retransmits after 200 ms and doubles the delay up to two minutes.
 const RETRANSMISSION_FIRST_NS: u64 = 200_000_000;
@@ -90,7 +90,7 @@ pub struct Network<P> {
     connections: IdVec<ConnectionId, Connection<P>>,
     live: usize,
     /// Number of cuts from each host to each other.
-    cuts: PerHost<PerHost<u8>>,
+    cuts: PerHost<PerHost<u16>>,
     any_cut: bool,
 }
 

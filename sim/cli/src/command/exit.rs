@@ -32,7 +32,7 @@ impl Exit {
         let has = |is: fn(&Failure) -> bool| result.failures.iter().any(is);
         // A property that the scenario names must be judged: no verdict is not a verdict of
         // "holds".
-        let is_named = |property| result.case.scenario.expect.contains_key(&property);
+        let is_named = |property| result.case.scenario.expect.properties.contains_key(&property);
         let unjudged = result
             .properties
             .iter()

@@ -7,7 +7,7 @@ use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
 use lock_judge::scenario::{Expectation, Property, Verdict};
 use lock_judge::text;
-use redlock_sim::search::{CaseResult, Observed, Played, PropertyResult};
+use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
 use super::paint::paint;
 use crate::report::{replay_command, results, violation_block};
@@ -36,14 +36,18 @@ pub(super) fn unwritten() -> Option<&'static io::Error> {
 #[must_use]
 pub fn told(played: &Played, which: &str) -> String {
     let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
-    case(&played.result) + &stories(played, which, unexpected)
+    let is_expected = |it: &&QuantityResult| it.expected.is_some();
+    let quantities = indented(&quantities(&played.result, is_expected));
+    case(&played.result) + &quantities + &stories(played, which, unexpected)
 }
 
-/// Returns one line for a case, one for each property and each failure, and the story of the first
-/// violation of each property, expected or not.
+/// Returns one line for a case, one for each property, each quantity and each failure, and the
+/// story of the first violation of each property, expected or not.
 pub(super) fn told_in_full(played: &Played, which: &str) -> String {
     let verdicts = verdicts(&played.result);
-    format!("{}\n{verdicts}{}", case(&played.result), stories(played, which, |_| true))
+    let quantities = indented(&quantities(&played.result, |_| true));
+    let stories = stories(played, which, |_| true);
+    format!("{}\n{verdicts}{quantities}{stories}", case(&played.result))
 }
 
 /// Returns the story of the first violation of each property that `is_told`.
@@ -78,10 +82,40 @@ fn case(result: &CaseResult) -> String {
             text += &format!("\n        {}: {failure}", found.property.name());
         }
     }
+    for found in &result.quantities {
+        for failure in &found.failures {
+            text += &format!("\n        {}: {failure}", found.quantity.name());
+        }
+    }
     for failure in &result.failures {
         text += &format!("\n        {}", results::failure(&result.case, failure));
     }
     text
+}
+
+/// Returns a line for each quantity that was measured and `is_told`.
+pub(super) fn quantities(
+    result: &CaseResult,
+    is_told: impl Fn(&&QuantityResult) -> bool,
+) -> Vec<String> {
+    let line = |it: &QuantityResult| {
+        let Figures { min, median, max, .. } = it.figures?;
+        let words = |value| it.quantity.words(value);
+        let name = it.quantity.name();
+        let values = match min == max {
+            true => words(min),
+            false => format!("min {}, median {}, max {}", words(min), words(median), words(max)),
+        };
+        let expected = it.expected.map(|bounds| it.quantity.written(bounds));
+        let expected = expected.map_or(String::new(), |it| format!(", expected {it}"));
+        Some(format!("{name:<24} {values}{expected}"))
+    };
+    result.quantities.iter().filter(is_told).filter_map(line).collect()
+}
+
+/// Puts each line on a line of its own under the line of a case.
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n  {line}")).collect()
 }
 
 /// Formats how much happened in the runs of a case.
@@ -133,10 +167,9 @@ fn expected(expected: &Expectation) -> String {
         Verdict::Sometimes => "sometimes",
         Verdict::Violated => "violated",
     };
-    if expected.blame.is_empty() {
-        word.to_owned()
-    } else {
-        format!("{word} ({})", expected.blame.join("+"))
+    match &expected.blame {
+        None => word.to_owned(),
+        Some(blame) => format!("{word} ({})", blame.words("+")),
     }
 }
 

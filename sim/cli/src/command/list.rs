@@ -1,8 +1,6 @@
 //! `list`: prints the available scenarios.
 
-use std::collections::BTreeMap;
-
-use lock_judge::scenario::{Case, Expectation, File, Property, SeedRange};
+use lock_judge::scenario::{Case, Expectations, File, SeedRange};
 use serde::Serialize;
 
 use super::arguments::{Format, List};
@@ -30,7 +28,7 @@ struct CaseEntry {
     title: Option<String>,
     seeds: SeedRange,
     turmoil_seeds: SeedRange,
-    expect: BTreeMap<Property, Expectation>,
+    expect: Expectations,
 }
 
 /// Prints the available scenarios with their cases.

@@ -37,7 +37,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(told);
     let history = out.join(result.history_file(*seed));
-    tell(&result, &which, &events, &history);
+    tell(&result, &which, &events, &history, amount.verbose);
     if amount.verbose {
         say(format_args!("\n{}", report::events_table(&case, &events)));
     }
@@ -72,8 +72,11 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     stored.events.iter().for_each(|event| oracle.observe(event));
     let verdicts = oracle.finish();
     let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
-    let (seed, hash, granted_by_ns) = (*seed, stored.hash, oracle.granted_by_ns());
-    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
+    let (seed, hash, mut measured) = (*seed, stored.hash, oracle.measured());
+    if engine == serve::ENGINE {
+        measured = serve::from_outside(measured);
+    }
+    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured };
     let result = search::judge_one(case, engine, &outcome);
     let exit = Exit::of(&result);
     if arguments.amount.quiet && exit == Exit::Met {
@@ -81,17 +84,21 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     }
     say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
     say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
-    tell(&result, &case.full_name(), &stored.events, path);
+    tell(&result, &case.full_name(), &stored.events, path, arguments.amount.verbose);
     if arguments.amount.verbose {
         say(format_args!("\n{}", report::events_table(case, &stored.events)));
     }
     Ok(exit)
 }
 
-/// Prints all verdicts, and the story of each violation. `history` is the path of the run's
-/// history; the file need not exist. `which` is the selector of the case.
-fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
+/// Prints all verdicts, the quantities, and the story of each violation. `history` is the path of
+/// the run's history; the file need not exist. `which` is the selector of the case. `all` adds the
+/// quantities that nothing is expected of.
+fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path, all: bool) {
     say(lines::verdicts(result));
+    for line in lines::quantities(result, |it| all || it.expected.is_some()) {
+        say(format_args!("  {line}"));
+    }
     for found in &result.properties {
         if let Some((seed, violation)) = &found.first {
             let history = history.display().to_string();
@@ -99,6 +106,11 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path) {
             let told = (events, again.as_str());
             let block = lines::block(result, found.property, (*seed, violation), told);
             say(format_args!("\n{}", block.trim_end()));
+        }
+    }
+    for found in &result.quantities {
+        for failure in &found.failures {
+            say(format_args!("{}: {failure}", found.quantity.name()));
         }
     }
     for failure in &result.failures {

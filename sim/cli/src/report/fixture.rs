@@ -6,8 +6,8 @@ use lock_judge::history::{
     FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Settlement, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Judgement, Oracle, Violation};
-use lock_judge::scenario::{Case, Expectation, Property, Scenario, Verdict};
-use redlock_sim::search::{CaseResult, Observed, PropertyResult};
+use lock_judge::scenario::{Case, Expectation, Property, Quantity, Scenario, Verdict};
+use redlock_sim::search::{CaseResult, Figures, Observed, PropertyResult, QuantityResult};
 
 use super::Played;
 
@@ -401,7 +401,18 @@ fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) 
     let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
     let mut oracle = Oracle::new(&case.scenario, &[]);
     events.iter().for_each(|event| oracle.observe(event));
-    let counters = oracle.counters();
+    let (counters, measured) = (oracle.counters(), oracle.measured());
+    let quantity = |(quantity, value): (Quantity, u64)| {
+        let (min, median, max) = (value, value, value);
+        QuantityResult {
+            quantity,
+            expected: None,
+            measured: 100,
+            figures: Some(Figures { min, min_seed: 0, median, max, max_seed: 0 }),
+            failing_seed: None,
+            failures: Vec::new(),
+        }
+    };
     let property = |property: Property| {
         let found = violations.iter().find(|(violated, _)| *violated == property);
         let holds = [Property::SoundGrant, Property::OwnerOnly].contains(&property);
@@ -433,6 +444,7 @@ fn played(toml: &str, events: Vec<Event>, violations: &[(Property, Violation)]) 
         distinct_histories: 100,
         first_hash: 0x1234_5678_9abc_def0,
         properties,
+        quantities: measured.iter().map(quantity).collect(),
         counters,
         failures: Vec::new(),
     };

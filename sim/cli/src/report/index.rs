@@ -65,6 +65,11 @@ fn failures(failed: &[&Played]) -> Markup {
                                 p.failure { (found.property.name()) ": " (failure) }
                             }
                         }
+                        @for found in &result.quantities {
+                            @for failure in &found.failures {
+                                p.failure { (found.quantity.name()) ": " (failure) }
+                            }
+                        }
                         @for failure in &result.failures {
                             p.failure { (results::failure(&result.case, failure)) }
                         }

@@ -7,6 +7,7 @@ use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 use super::{INDEX, Played, results};
 
+mod figures;
 mod fit;
 mod run;
 
@@ -167,6 +168,7 @@ fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> 
             }
             @if own != usual { p.setting { (own) } }
             (findings(played))
+            (figures::draw(result, detail.ownership))
             @for run in runs { (run::draw(played, run, detail)) }
         }
     }
@@ -211,9 +213,9 @@ fn expected(it: &PropertyResult) -> String {
         Verdict::Sometimes => "sometimes violated",
         Verdict::Violated => "violated",
     };
-    match it.expected.blame.as_slice() {
-        [] => word.to_owned(),
-        blame => format!("{word}, {}", blame.join(" + ")),
+    match &it.expected.blame {
+        None => word.to_owned(),
+        Some(blame) => format!("{word}, {}", blame.words(" + ")),
     }
 }
 

@@ -20,7 +20,7 @@ struct Line {
     fenced: &'static str,
 }
 
-const LINES: [Line; 12] = [
+const LINES: [Line; 13] = [
     Line {
         assumption: "no process stops after its last check of the lease (K1)",
         scenario: "pause-after-the-check",
@@ -75,6 +75,13 @@ const LINES: [Line; 12] = [
         scenario: "replica-within-redlock",
         literal: "the-literal-algorithm",
         ours: "quarantine-and-clients-that-meet-the-replica-first",
+        fenced: "-",
+    },
+    Line {
+        assumption: "no operator deletes a majority of the lock's keys (D14) ¶",
+        scenario: "exposed-by-an-operator",
+        literal: "the-literal-algorithm",
+        ours: "",
         fenced: "-",
     },
     Line {

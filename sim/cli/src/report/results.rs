@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lock_judge::oracle::Counters;
-use lock_judge::scenario::{Case, Expectation, Property, Span};
-use redlock_sim::search::{Failure, Observed, PropertyResult};
+use lock_judge::scenario::{Case, Expectation, Property, Quantity};
+use redlock_sim::search::{Failure, Observed, PropertyResult, QuantityResult};
 use serde::{Deserialize, Serialize};
 
 use super::Played;
@@ -50,6 +50,9 @@ struct CaseReport {
     failures: Vec<String>,
     /// Report of each property.
     properties: BTreeMap<Property, PropertyReport>,
+    /// Report of each quantity that was measured or expected.
+    #[serde(default)]
+    quantities: BTreeMap<Quantity, QuantityReport>,
     /// Counters, summed over all runs.
     counters: Counters,
     /// Page of the scenario, relative to the directory of this file.
@@ -87,6 +90,36 @@ struct PropertyReport {
     failures: Vec<String>,
 }
 
+/// One quantity of one case. Times are in nanoseconds; quotients, such as commands per lock, are in
+/// thousandths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct QuantityReport {
+    /// Bounds that the scenario expects, as it has them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    expected: Option<String>,
+    /// Number of seeds that measured the quantity.
+    measured_seeds: u64,
+    /// Figures over these seeds; missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none", flatten)]
+    figures: Option<FiguresReport>,
+    /// Differences between the values and the bounds.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    failures: Vec<String>,
+}
+
+/// Values of a quantity over the seeds, and the first seeds with the extremes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct FiguresReport {
+    min: u64,
+    /// Of the first 1024 seeds that measured it.
+    median: u64,
+    max: u64,
+    min_seed: u64,
+    max_seed: u64,
+}
+
 impl Results {
     /// Builds the file's content from the cases of a run.
     #[must_use]
@@ -120,6 +153,7 @@ impl CaseReport {
             met: result.is_met(),
             failures: result.failures.iter().map(|it| failure(&result.case, it)).collect(),
             properties: result.properties.iter().map(property).collect(),
+            quantities: result.quantities.iter().filter_map(QuantityReport::new).collect(),
             counters: result.counters,
             page: super::page_file(&result.case.scenario.name),
             histories: kept.iter().map(|(seed, _)| result.history_file(*seed)).collect(),
@@ -139,6 +173,29 @@ impl PropertyReport {
             bound_95: result.bound_95(runs),
             failures: result.failures.clone(),
         }
+    }
+}
+
+impl QuantityReport {
+    /// Returns the entry of a quantity; `None` if it was neither measured nor expected.
+    fn new(result: &QuantityResult) -> Option<(Quantity, Self)> {
+        let quantity = result.quantity;
+        if result.figures.is_none() && result.expected.is_none() {
+            return None;
+        }
+        let report = Self {
+            expected: result.expected.map(|bounds| quantity.written(bounds)),
+            measured_seeds: result.measured,
+            figures: result.figures.map(|it| FiguresReport {
+                min: it.min,
+                median: it.median,
+                max: it.max,
+                min_seed: it.min_seed,
+                max_seed: it.max_seed,
+            }),
+            failures: result.failures.clone(),
+        };
+        Some((quantity, report))
     }
 }
 
@@ -173,16 +230,6 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
         Failure::Panicked { seed, message } => {
             format!("the run of seed {seed} panicked: {message}")
         }
-        Failure::TooManyCommands { most } => format!(
-            "the clients of a run wrote {most} commands, more than `run.commands-max` allows"
-        ),
-        Failure::GrantedLate { at_ns: u64::MAX } => String::from(
-            "a client gave up, although `run.granted-by` expects every client to get its leases",
-        ),
-        Failure::GrantedLate { at_ns } => format!(
-            "the last lease of a run was granted at {}, later than `run.granted-by` allows",
-            Span(*at_ns)
-        ),
         Failure::NothingHappened => {
             String::from("no client asked for the lock in any run: add a step `acquire`")
         }

@@ -229,6 +229,7 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
             format!("{}’s clock keeps time within the drift allowance", timeline.host_name(host))
         }
         Blame::DelayedWrite => String::from("a write arrives before its lease ends"),
+        Blame::Membership => String::from("all clients have the same list of nodes"),
         Blame::Operator => String::from("no operator deletes or changes keys"),
         Blame::Pause => String::from(
             "no process is stopped between its last check of the lease and its last use of it",

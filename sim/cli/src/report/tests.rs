@@ -195,6 +195,7 @@ fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
         distinct_histories: 1,
         first_hash: 0,
         properties: Property::ALL.map(property).to_vec(),
+        quantities: Vec::new(),
         counters: Counters::default(),
         failures: Vec::new(),
     };

@@ -55,7 +55,7 @@ pub enum EventKind {
 
     /// An attempt read `t1_local_ns` on `clock` and is about to write its first command. `ttl_ns`
     /// is `u64::MAX` for a lock without expiry. `drift_ns` is the drift that the lease allows for.
-    /// `needed` is a majority of the configured nodes, whatever the client believes.
+    /// `needed` is a majority of the client's nodes, whatever the client believes.
     AttemptBegan {
         attempt: AttemptId,
         clock: ClockKind,

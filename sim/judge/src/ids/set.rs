@@ -4,7 +4,7 @@ use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLIENTS_MAX, ClientId, FaultId, HOSTS_MAX, HostId, Id, NODES_MAX, NodeId};
+use super::{CLIENTS_MAX, ClientId, HOSTS_MAX, HostId, Id, NODES_MAX, NodeId};
 
 /// Declares sets. `a | b` is the union, `a & b` the intersection, and `a - b` the difference.
 macro_rules! sets {
@@ -172,14 +172,12 @@ sets! {
     /// A set of nodes.
     NodeIds(u16) of NodeId;
     /// A set of clients.
-    ClientIds(u16) of ClientId;
+    ClientIds(u128) of ClientId;
     /// A set of hosts.
-    HostIds(u32) of HostId;
-    /// A set of faults.
-    FaultIds(u64) of FaultId;
+    HostIds(u128) of HostId;
 }
 
-const _: () = assert!(NODES_MAX <= 16 && CLIENTS_MAX < 16 && HOSTS_MAX <= 32, "each has a bit");
+const _: () = assert!(NODES_MAX <= 16 && CLIENTS_MAX < 128 && HOSTS_MAX <= 128, "each has a bit");
 
 #[cfg(test)]
 mod tests {
@@ -193,6 +191,13 @@ mod tests {
         assert_eq!((set.count(), set.bits()), (2, 0b1_0001));
         assert!(set.contains(NodeId(4)) && !set.contains(NodeId(2)));
         assert_eq!((set - NodeIds::just(NodeId(4))).iter().last(), Some(NodeId(0)));
+    }
+
+    #[test]
+    fn every_client_and_the_probe_have_a_place() {
+        let all = ClientIds::first(CLIENTS_MAX + 1);
+        assert_eq!((all.count(), all.iter().last()), (65, Some(ClientId(64))));
+        assert!(HostIds::first(HOSTS_MAX).contains(HostId(83)));
     }
 
     #[test]

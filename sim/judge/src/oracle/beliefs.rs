@@ -21,12 +21,23 @@ struct Belief {
     host: HostId,
     clock: ClockKind,
     deadline_ns: u64,
+    /// Time of the delivery.
+    since_ns: u64,
     /// True if the lease is believed, as of the last update.
     live: bool,
     /// Time at which the clock will read the deadline, at its current rate.
     until_ns: u64,
     /// Time until which the belief excuses that other clients are not granted the lock.
     excuses_until_ns: u64,
+}
+
+/// Interval in which a lease is believed, unless an event ends it earlier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Believed {
+    /// Time of the delivery.
+    pub since_ns: u64,
+    /// Time at which the clock will read the deadline, at its current rate.
+    pub until_ns: u64,
 }
 
 /// Beliefs of a run.
@@ -71,6 +82,7 @@ impl Beliefs {
             host,
             clock,
             deadline_ns,
+            since_ns: at_ns,
             live: false,
             until_ns: at_ns,
             excuses_until_ns: FOR_EVER,
@@ -155,6 +167,12 @@ impl Beliefs {
     /// `None` if it is not believed.
     pub(super) fn until_ns(&self, id: AttemptId) -> Option<u64> {
         self.open.iter().find(|it| it.id == id && it.live).map(|it| it.until_ns)
+    }
+
+    /// Returns the leases that are believed at `at_ns`, the current time.
+    pub(super) fn believed(&self, at_ns: u64) -> impl Iterator<Item = Believed> + '_ {
+        let live = self.open.iter().filter(move |it| it.live && it.until_ns > at_ns);
+        live.map(|it| Believed { since_ns: it.since_ns, until_ns: it.until_ns })
     }
 
     /// Returns since when no client has believed that it holds the lock: 0 if none ever has;

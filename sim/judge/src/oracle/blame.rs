@@ -24,6 +24,10 @@
 //! which the client is wrong. Otherwise the client is blamed, because the later lease would not
 //! have been granted without its error.
 //!
+//! If the later lease has a majority of its client's nodes among those that the earlier lease did not
+//! count, although the earlier lease counted a majority of *its* client's nodes, then the two clients
+//! have different lists of nodes: *membership* is to blame, too.
+//!
 //! A node that the earlier lease counted once, but not for its last extension, neither excuses nor
 //! convicts the client. A fault that ended the earlier key on such a node helped to let the later
 //! lease in, and is added to the blame if other faults are blamed.
@@ -33,8 +37,7 @@
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;
-use super::leases::Basis;
-use super::leases::KeyLife;
+use super::leases::{Attempt, Basis, KeyLife};
 use super::verdict::{Blame, Blamed};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
 
@@ -50,6 +53,9 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         client_is_wrong_at.set(node, cause.is_none());
         cause.iter().for_each(|it| blamed.add(it));
     }
+    if are_apart(earlier, later) {
+        blamed.add(Blame::Membership);
+    }
     let excused = later.counted - client_is_wrong_at;
     if !client_is_wrong_at.is_empty() && excused.count() < later.needed {
         return Blamed::NONE;
@@ -60,6 +66,17 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         }
     }
     blamed
+}
+
+/// Returns true if each of two leases had a majority of its client's list of nodes, and the later one
+/// needed none of the nodes that the earlier one had counted. Majorities of one list have a node in
+/// common, so the two clients have different lists.
+fn are_apart(earlier: &Attempt, later: &Attempt) -> bool {
+    let apart = later.counted - earlier.counted;
+    earlier.needed > 0
+        && earlier.counted.count() >= earlier.needed
+        && later.needed > 0
+        && apart.count() >= later.needed
 }
 
 /// Returns the blame for the end of the key that was set first on `node`.

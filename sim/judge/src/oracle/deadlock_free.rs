@@ -195,7 +195,7 @@ fn majority_since_ns(facts: &Facts, id: AttemptId, since_ns_of: impl Fn(NodeId) 
     let nodes = facts.setting.nodes;
     let needed = needed_by(facts, id);
     let mut since_ns = PerNode::filled(NEVER);
-    for node in facts.setting.node_ids() {
+    for node in facts.setting.members(id.client).iter() {
         // A subject that uses one node among several never asks the other nodes.
         let key = facts.leases.key(id, node);
         let asks = needed > 1 || nodes == 1 || key.is_some_and(|it| it.written_ns != NEVER);
@@ -211,7 +211,7 @@ fn majority_since_ns(facts: &Facts, id: AttemptId, since_ns_of: impl Fn(NodeId) 
 /// Returns the number of nodes that the client of `id` needs for a majority.
 fn needed_by(facts: &Facts, id: AttemptId) -> usize {
     let told = facts.leases.get(id).map_or(0, |it| it.needed as usize);
-    if told == 0 { facts.setting.nodes / 2 + 1 } else { told }
+    if told == 0 { facts.setting.members(id.client).count() as usize / 2 + 1 } else { told }
 }
 
 /// Returns since when a node has been available to a client and has had no key; [`NEVER`] if it has
@@ -242,7 +242,7 @@ fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
 /// Returns the masters' clocks that keep the client of `id` waiting.
 fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
     let (mut slow, mut free) = (NodeIds::EMPTY, 0);
-    for node in facts.setting.node_ids() {
+    for node in facts.setting.members(id.client).iter() {
         match facts.keys.writer(node) {
             Writer::Attempt(writer) if writer.client != id.client => {
                 let wall_ns = facts.node_wall_ns(node);

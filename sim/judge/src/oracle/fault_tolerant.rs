@@ -1,6 +1,6 @@
 //! A free majority of running nodes is enough for a grant, and no attempt hangs.
 //!
-//! A failed attempt is a violation if a majority of the configured nodes was *good* from its T1 to
+//! A failed attempt is a violation if a majority of its client's nodes was *good* from its T1 to
 //! its end. A good node is free of other attempts' keys and commands, and eligible by T1 according
 //! to the client's reports. In addition, it either answered without an error and within the node
 //! timeout, and was not cut off while another answer of it was awaited; or the attempt ended before
@@ -87,8 +87,8 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     if attempt.began_ns == NEVER || facts.processes.has_stopped_since(id.client, attempt.began_ns) {
         return None;
     }
-    let nodes = facts.setting.node_ids();
-    let good = nodes.filter(|&node| is_good(facts, id, attempt, node)).count();
+    let nodes = facts.setting.members(id.client);
+    let good = nodes.iter().filter(|&node| is_good(facts, id, attempt, node)).count();
     if good < attempt.needed.max(1) as usize {
         return None;
     }

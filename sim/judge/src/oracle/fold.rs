@@ -182,9 +182,6 @@ impl Oracle {
             }
             EventKind::GaveUp { client } if self.facts.setting.has_client(client) => {
                 self.deadlock_free.gave_up(&self.facts, client);
-                if self.facts.setting.is_judged(client) {
-                    self.granted_by_ns = u64::MAX;
-                }
             }
             EventKind::ReleaseCalled { attempt } => {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
@@ -235,7 +232,6 @@ impl Oracle {
             return;
         }
         if facts.setting.is_judged(id.client) {
-            self.granted_by_ns = self.granted_by_ns.max(facts.now_ns);
             facts.delivered(id, clock, deadline_local_ns);
             self.fenced_order.delivered(facts, id, fencing_token);
         }

@@ -183,8 +183,9 @@ pub(super) struct Leases {
 
 impl Leases {
     pub(super) fn new(nodes: usize, probe: ClientId) -> Self {
-        let attempts = PerClient::from_fn(|_| Vec::with_capacity(16));
-        let keys = PerClient::from_fn(|_| Vec::with_capacity(16 * nodes));
+        let expected = |client: ClientId| if client <= probe { 16 } else { 0 };
+        let attempts = PerClient::from_fn(|client| Vec::with_capacity(expected(client)));
+        let keys = PerClient::from_fn(|client| Vec::with_capacity(expected(client) * nodes));
         Self { nodes, probe, attempts, keys }
     }
 

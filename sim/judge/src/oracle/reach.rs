@@ -18,7 +18,7 @@ mod cuts;
 use self::cuts::{Aftermath, Cut, Nodes, Severed, across, both};
 use super::ground::NEVER;
 use super::setting::Setting;
-use crate::history::{ClientId, CommandId, FaultId, NodeId, NodeIds};
+use crate::history::{ClientId, CommandId, FaultId, Id, NodeId, NodeIds};
 use crate::ids::{IdVec, PerClient, PerNode};
 use crate::scenario::{Connections, Fault, Scenario, SpanRange};
 
@@ -28,7 +28,7 @@ const RETRANSMISSION_NS: u64 = 400_000_000;
 /// Paths between clients and nodes: the number of faults that cut each, and since when it is free.
 #[derive(Clone, Debug)]
 struct Paths {
-    cuts: PerClient<PerNode<u8>>,
+    cuts: PerClient<PerNode<u16>>,
     since_ns: PerClient<PerNode<u64>>,
 }
 
@@ -36,6 +36,12 @@ impl Paths {
     fn free_since(at_ns: u64) -> Self {
         let cuts = PerClient::filled(PerNode::filled(0));
         Self { cuts, since_ns: PerClient::filled(PerNode::filled(at_ns)) }
+    }
+
+    /// Frees the paths of the first `clients` clients.
+    fn reset(&mut self, clients: usize, at_ns: u64) {
+        self.cuts.first_mut(clients).fill(PerNode::filled(0));
+        self.since_ns.first_mut(clients).fill(PerNode::filled(at_ns));
     }
 
     fn cut(&mut self, nodes: &Nodes) {
@@ -84,6 +90,8 @@ const OPEN: Connection =
 pub(super) struct Reach {
     /// Effect of each fault; `None` if the fault keeps no client from a node.
     faults: IdVec<FaultId, Option<Cut>>,
+    /// Number of clients, with the probe.
+    clients: usize,
     down: NodeIds,
     stalled: NodeIds,
     node_since_ns: PerNode<u64>,
@@ -106,6 +114,7 @@ impl Reach {
         let at_first_ns = u64::from(!setting.warm);
         Self {
             faults: scenario.faults.iter().map(cut).collect(),
+            clients: setting.probe.index() + 1,
             down: NodeIds::EMPTY,
             stalled: NodeIds::EMPTY,
             node_since_ns: PerNode::filled(0),
@@ -123,12 +132,12 @@ impl Reach {
     pub(super) fn reset(&mut self) {
         (self.down, self.stalled) = (NodeIds::EMPTY, NodeIds::EMPTY);
         self.node_since_ns.fill(0);
-        self.written_ns.fill(PerNode::filled(0));
-        self.answered_ns.fill(PerNode::filled(0));
-        self.connections.fill(PerNode::filled(OPEN));
+        self.written_ns.first_mut(self.clients).fill(PerNode::filled(0));
+        self.answered_ns.first_mut(self.clients).fill(PerNode::filled(0));
+        self.connections.first_mut(self.clients).fill(PerNode::filled(OPEN));
         if self.faults.values().any(Option::is_some) {
-            self.either_way = Paths::free_since(self.at_first_ns);
-            self.requests = Paths::free_since(self.at_first_ns);
+            self.either_way.reset(self.clients, self.at_first_ns);
+            self.requests.reset(self.clients, self.at_first_ns);
             self.faults.values_mut().flatten().for_each(|cut| cut.began_ns = NEVER);
         }
     }
@@ -228,7 +237,7 @@ impl Reach {
     pub(super) fn node_up(&mut self, node: NodeId, at_ns: u64) {
         self.down.remove(node);
         self.healed(node, at_ns);
-        let clients = self.connections.ids();
+        let clients = ClientId::first(self.clients);
         clients.for_each(|client| self.lost_connection(client, node, at_ns));
     }
 

@@ -1,7 +1,7 @@
 //! Numbers of a scenario that the oracle needs.
 
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
-use crate::ids::{CLIENTS_MAX, NODES_MAX};
+use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient};
 use crate::scenario::{Client, Drift, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
@@ -60,6 +60,8 @@ pub(super) struct Setting {
     pub sleep_ns: u64,
     /// True if connections are open when the run begins.
     pub warm: bool,
+    /// Nodes that each client locks on.
+    members: PerClient<NodeIds>,
     /// Clients that report `Taken` only if another attempt holds the lock.
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
@@ -91,7 +93,7 @@ impl Setting {
         let ttl_ns = scenario.fleet_max_ttl().0;
         let drift = scenario.lock.drift;
         let drift_ns = drift.of(scenario.fleet_max_ttl()).0;
-        let mut steps = scenario.clients.iter().flat_map(|client| &client.steps);
+        let mut steps = scenario.clients.iter().flat_map(Client::all_steps);
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
         // A lease that is kept alive is bounded by time, not by the number of extensions.
         let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);
@@ -114,6 +116,7 @@ impl Setting {
                 .fold(ttl_ns, u64::saturating_add),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             warm: scenario.cluster.connections == Start::Warm,
+            members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             say_whose: clients_that(scenario, Client::says_whose),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
@@ -133,6 +136,16 @@ impl Setting {
     /// Returns true if histories show when an acquisition of `client` ends without a lease.
     pub(super) fn tells_ends(&self, client: ClientId) -> bool {
         !self.workers.contains(client)
+    }
+
+    /// Returns the nodes that `client` locks on.
+    pub(super) fn members(&self, client: ClientId) -> NodeIds {
+        self.members[client]
+    }
+
+    /// Returns true if all clients lock on the same nodes.
+    pub(super) fn has_one_membership(&self) -> bool {
+        self.client_ids().all(|client| self.members[client] == self.members[self.probe])
     }
 
     /// Returns the nodes.

@@ -2,8 +2,8 @@
 //!
 //! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
 //! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
-//! the run was granted the lock; this rule does not apply if a fault began, or if an attempt was
-//! cancelled, too slow or refused by quarantine. And a client that asks at once (`try_acquire`)
+//! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
+//! cancelled, too slow or refused by quarantine, or if clients have different lists of nodes. And a client that asks at once (`try_acquire`)
 //! does not stop at a split vote before its attempts are used up.
 //!
 //! Only clients whose `Taken` claims that another attempt holds the lock are judged. In most
@@ -67,7 +67,10 @@ impl SoundRefusal {
 
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
-        if let Some(id) = self.told.filter(|_| !self.grant_or_excuse_seen && !self.has_faults) {
+        // A majority of one list can be refused for keys that are no majority of another list.
+        let is_excused = self.grant_or_excuse_seen || self.has_faults;
+        let must_be_granted = !is_excused && facts.setting.has_one_membership();
+        if let Some(id) = self.told.filter(|_| must_be_granted) {
             self.violated(id, facts.now_ns);
         }
         for client in facts.setting.client_ids() {

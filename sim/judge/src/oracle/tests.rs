@@ -7,6 +7,7 @@ mod extension;
 mod nonsense;
 mod owners;
 mod progress;
+mod quantities;
 mod refusal;
 mod sections;
 mod tale;

@@ -14,15 +14,18 @@ pub enum Blame {
     Clock(HostId),
     /// A write was in transit when the lease ended.
     DelayedWrite,
+    /// Two clients have different lists of nodes, and a majority of each list is free of the other's
+    /// keys.
+    Membership,
     /// An operator or a program outside the lock changed a key.
     Operator,
     /// The process was stopped when its lease ended, and would have been in time otherwise.
     Pause,
 }
 
-/// Maximum number of causes: one for each of nine nodes, and the clocks of two clients or two
-/// causes in applications.
-const CAUSES_MAX: usize = 12;
+/// Maximum number of causes: one for each of nine nodes, the clocks of two clients or two causes in
+/// applications, and different lists of nodes.
+const CAUSES_MAX: usize = 13;
 
 /// Causes of a violation. The empty set, written `none`, means that the client is wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +85,7 @@ impl Blamed {
             Blame::Application => String::from("application"),
             Blame::Clock(host) => format!("clock({})", scenario.host_name(host)),
             Blame::DelayedWrite => String::from("delayed-write"),
+            Blame::Membership => String::from("membership"),
             Blame::Operator => String::from("operator"),
             Blame::Pause => String::from("pause"),
         };

@@ -31,8 +31,9 @@ impl File {
         let mut cases = Cases { source: &source, settings, named: BTreeMap::new() };
         let mut base = tree.clone();
         let sweep = base.remove("sweep");
+        let zip = base.remove("zip");
         let specs = base.remove("case");
-        cases.add_variant(base.clone(), None, sweep.as_ref())?;
+        cases.add_variant(base.clone(), None, [sweep.as_ref(), zip.as_ref()])?;
         let specs = specs.as_ref().and_then(|specs| specs.get_ref().as_array());
         let mut problems = Vec::new();
         for spec in specs.into_iter().flat_map(|specs| specs.iter()) {
@@ -70,7 +71,7 @@ impl<'s> Cases<'s> {
         for (path, value) in entries(table.get("set")) {
             self.put(&mut tree, path.get_ref(), path.span(), value.clone())?;
         }
-        self.add_variant(tree, table.get("name"), table.get("sweep"))
+        self.add_variant(tree, table.get("name"), [table.get("sweep"), table.get("zip")])
     }
 
     /// Adds the base, or one case with its settings applied, under `name`.
@@ -78,7 +79,7 @@ impl<'s> Cases<'s> {
         &mut self,
         tree: Tree<'s>,
         name: Option<&Value<'s>>,
-        sweep: Option<&Value<'s>>,
+        [sweep, zip]: [Option<&Value<'s>>; 2],
     ) -> Result<(), Problems> {
         let span = name.map_or(tree.span("name"), Spanned::span);
         let title = name.and_then(|name| name.get_ref().as_str());
@@ -86,6 +87,7 @@ impl<'s> Cases<'s> {
         for (path, values) in entries(sweep) {
             variants = self.swept(variants, path, values)?;
         }
+        variants = self.zipped(variants, zip)?;
         for variant in &mut variants {
             for (path, path_span, value) in self.source.settings() {
                 self.put(&mut variant.tree, path, path_span, value)?;
@@ -118,11 +120,7 @@ impl<'s> Cases<'s> {
         path: &Spanned<DeString<'s>>,
         values: &Value<'s>,
     ) -> Result<Vec<Variant<'s>>, Problems> {
-        let values = values.get_ref().as_array().filter(|values| !values.is_empty());
-        let Some(values) = values else {
-            let message = "a sweep needs a list of at least one value";
-            return Err(self.source.problem_here(path.span(), message, None).into());
-        };
+        let values = self.list(path, values)?;
         if variants.len() * values.len() > CASES_MAX {
             return Err(self.too_many(path.span()));
         }
@@ -136,6 +134,59 @@ impl<'s> Cases<'s> {
             }
         }
         Ok(cells)
+    }
+
+    /// Returns every variant with the first value of every list of `zip`, with the second, and so
+    /// on.
+    fn zipped(
+        &self,
+        variants: Vec<Variant<'s>>,
+        zip: Option<&Value<'s>>,
+    ) -> Result<Vec<Variant<'s>>, Problems> {
+        let mut lists: Vec<(&Spanned<DeString<'s>>, &[Value<'s>])> = Vec::new();
+        for (path, values) in entries(zip) {
+            let values = self.list(path, values)?;
+            if let Some((other, first)) = lists.first()
+                && first.len() != values.len()
+            {
+                let (own, wanted) = (values.len(), first.len());
+                let message =
+                    format!("the lists of `zip` have different lengths: {own}, not {wanted}");
+                let help = format!("values are taken in step with those of `{}`", other.get_ref());
+                return Err(self.source.problem_here(path.span(), &message, Some(&help)).into());
+            }
+            lists.push((path, values));
+        }
+        let Some(&(path, first)) = lists.first() else { return Ok(variants) };
+        if variants.len() * first.len() > CASES_MAX {
+            return Err(self.too_many(path.span()));
+        }
+        let mut cells = Vec::with_capacity(variants.len() * first.len());
+        for variant in &variants {
+            for place in 0..first.len() {
+                let mut cell = variant.clone();
+                for (path, values) in &lists {
+                    let value = &values[place];
+                    self.put(&mut cell.tree, path.get_ref(), value.span(), value.clone())?;
+                    cell.words.push(Word::of(path.get_ref(), value));
+                }
+                cells.push(cell);
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Returns the values of a list in a sweep.
+    fn list<'v>(
+        &self,
+        path: &Spanned<DeString<'s>>,
+        values: &'v Value<'s>,
+    ) -> Result<&'v [Value<'s>], Problems> {
+        let values = values.get_ref().as_array().filter(|values| !values.is_empty());
+        values.map(|values| &values[..]).ok_or_else(|| {
+            let message = "a sweep needs a list of at least one value";
+            self.source.problem_here(path.span(), message, None).into()
+        })
     }
 
     /// Expands `before = "*"` into one variant per point.
@@ -236,7 +287,7 @@ impl<'s> Cases<'s> {
         value: Value<'s>,
     ) -> Result<(), Problem> {
         let head = path.split('.').next().unwrap_or_default();
-        if ["case", "sweep", "schema", "name"].contains(&head) {
+        if ["case", "sweep", "zip", "schema", "name"].contains(&head) {
             let message = format!("`{head}` cannot be set");
             return Err(self.source.problem_here(span, &message, None));
         }

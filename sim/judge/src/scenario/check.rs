@@ -8,14 +8,19 @@ mod expect;
 mod fault;
 mod hosts;
 
-use super::model::Scenario;
+use super::chance::CountRange;
+use super::model::{Client, Scenario, Step};
 use super::names::{self, NAME_MAX};
 use super::span::{Span, SpanRange};
 
-/// Maximum number of faults.
-pub const FAULTS_MAX: usize = 64;
+/// Maximum number of times that one fault starts, and that one loop is taken.
+const TIMES_MAX: u32 = 1_000;
+/// Maximum number of times that all faults of a scenario start, counted at each of their hosts.
+const STRIKES_MAX: u64 = 20_000;
 /// Maximum number of steps of a client.
 pub const STEPS_MAX: usize = 64;
+/// Maximum number of steps that a client takes, with those that its loops repeat.
+const STEPS_TAKEN_MAX: u64 = 10_000;
 /// Longest duration, and latest time within a run: one hour.
 pub const SPAN_MAX: Span = Span(60 * 60 * 1_000_000_000);
 /// Maximum uptime of the masters, and maximum offset of a clock: one year. Sums of all of them stay
@@ -77,6 +82,19 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
     })
 }
 
+/// Returns the steps of the client at `at`, those of loops included, each with its place.
+fn placed_steps<'s>(at: &str, client: &'s Client) -> Vec<(String, &'s Step)> {
+    let mut placed = Vec::new();
+    for (number, step) in client.steps.iter().enumerate() {
+        let at = format!("{at}.steps.{number}");
+        for (inner, repeated) in step.repeat.iter().flat_map(|it| &it.steps).enumerate() {
+            placed.push((format!("{at}.repeat.steps.{inner}"), repeated));
+        }
+        placed.push((at, step));
+    }
+    placed
+}
+
 /// The checker: a scenario and the complaints found so far.
 struct Check<'s> {
     scenario: &'s Scenario,
@@ -115,9 +133,6 @@ impl Check<'_> {
         if let Some(duration) = self.scenario.run.duration {
             self.positive("run.duration", duration);
         }
-        if let Some(granted_by) = self.scenario.run.granted_by {
-            self.positive("run.granted-by", granted_by);
-        }
     }
 
     fn lock(&mut self) {
@@ -150,10 +165,10 @@ impl Check<'_> {
         let clients = self.scenario.clients.iter().enumerate();
         let own = clients.flat_map(|(place, it)| {
             let at = format!("client.{place}");
-            let steps = it.steps.iter().enumerate().filter_map(move |(step, it)| {
-                Some((format!("{at}.steps.{step}.extend.ttl"), it.extend?.ttl?))
-            });
-            it.ttl.map(|ttl| (format!("client.{place}.ttl"), ttl)).into_iter().chain(steps)
+            let steps = placed_steps(&at, it).into_iter();
+            let extended = steps
+                .filter_map(|(at, step)| Some((format!("{at}.extend.ttl"), step.extend?.ttl?)));
+            it.ttl.map(|ttl| (format!("client.{place}.ttl"), ttl)).into_iter().chain(extended)
         });
         let all: Vec<_> = own.chain([(String::from("lock.ttl"), lock.ttl)]).collect();
         for (place, ttl) in all {
@@ -198,6 +213,14 @@ impl Check<'_> {
             let help = "or increase `lock.retry.longest`";
             self.wrong(place, &message, &format!("expected at most {most}")).help =
                 Some(help.to_owned());
+        }
+    }
+
+    /// Checks a count of repetitions.
+    fn count(&mut self, place: &str, count: CountRange) {
+        if count.min == 0 || count.max > TIMES_MAX {
+            let expected = format!("expected 1 to {TIMES_MAX}");
+            self.wrong(place, "the number of times is out of range", &expected);
         }
     }
 

@@ -1,4 +1,8 @@
-//! The expected verdict of each property.
+//! The expected verdict of each property, and the expected bounds of quantities.
+
+mod blame;
+mod quantity;
+mod table;
 
 use core::fmt;
 
@@ -6,6 +10,10 @@ use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::span::Span;
+
+pub use self::blame::ExpectedBlame;
+pub use self::quantity::{Bounds, Quantity, Unit};
+pub use self::table::Expectations;
 
 /// A property that the oracle judges. `docs/simulator.md` defines each in true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,10 +106,9 @@ pub enum Verdict {
 pub struct Expectation {
     /// The expected verdict.
     pub verdict: Verdict,
-    /// The blame of every violation, as the oracle prints it: `clock(C)`, `amnesia(C)`, `pause`,
-    /// `none`, …
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub blame: Vec<String>,
+    /// The expected blame of the violations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blame: Option<ExpectedBlame>,
     /// Minimum duration of the overlap in every violating run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap_at_least: Option<Span>,
@@ -114,7 +121,7 @@ impl Expectation {
     /// Returns an expectation of `verdict` without conditions.
     #[must_use]
     pub const fn bare(verdict: Verdict) -> Self {
-        Self { verdict, blame: Vec::new(), overlap_at_least: None, reason: None }
+        Self { verdict, blame: None, overlap_at_least: None, reason: None }
     }
 }
 
@@ -143,7 +150,7 @@ impl<'de> Visitor<'de> for ExpectationVisitor {
         struct Table {
             verdict: Verdict,
             #[serde(default)]
-            blame: Vec<String>,
+            blame: Option<ExpectedBlame>,
             #[serde(default)]
             overlap_at_least: Option<Span>,
             #[serde(default)]

@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 /// Values at the limits of what is allowed, and some of the wrong type.
-const VALUES: [&str; 26] = [
+const VALUES: [&str; 29] = [
     "\"0s\"",
     "\"1ns\"",
     "\"1ms\"",
@@ -23,6 +23,9 @@ const VALUES: [&str; 26] = [
     "\"-5s\"",
     "\"5s..1s\"",
     "\"0..18446744073709551615\"",
+    "\"1..4294967295\"",
+    "\"12.5%\"",
+    "{ times = 4294967295, steps = [{ extend = { times = 4294967295 } }] }",
     "0",
     "-1",
     "9223372036854775807",
@@ -42,7 +45,7 @@ const VALUES: [&str; 26] = [
 ];
 
 /// Paths that exist, nearly exist, or lead through something that is not a table.
-const PATHS: [&str; 24] = [
+const PATHS: [&str; 33] = [
     "lock.ttl",
     "lock.drift.share-ppm",
     "lock",
@@ -57,15 +60,24 @@ const PATHS: [&str; 24] = [
     "client.c1.steps.0.acquire.attempts",
     "client.c1.steps.1.hold",
     "client.7.steps",
+    "client.c1.nodes",
+    "client.c1.steps.1.repeat",
+    "client.c1.steps.1.sleep",
     "fault",
     "fault.0",
     "fault.0.at",
     "fault.0.at.before",
     "fault.0.lasts",
+    "fault.0.every",
+    "fault.0.times",
+    "fault.0.chance",
+    "zip",
     "fault.jump.clock-jump.by",
     "run.seeds",
     "expect.tidy",
     "expect.mutual-exclusion.blame",
+    "expect.mutual-exclusion.blame.any-of",
+    "expect.section-overlap",
     "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t",
 ];
 

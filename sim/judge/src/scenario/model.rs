@@ -7,7 +7,7 @@ mod fault;
 mod lock;
 
 pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
-pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Step, Write};
+pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
     Server, Start,
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::expect::{Expectation, Property};
+use super::expect::Expectations;
 use super::span::{SeedRange, Span};
 use crate::ids::{ClientId, FaultId, HostId, Id, NodeId};
 
@@ -64,15 +64,19 @@ pub struct Scenario {
     /// Seeds and duration of the run.
     #[serde(default)]
     pub run: Run,
-    /// The expected verdict of each property. A property that is not named is expected to hold.
+    /// The expected verdicts and quantities. A property that is not named is expected to hold.
     #[serde(default)]
-    pub expect: BTreeMap<Property, Expectation>,
+    pub expect: Expectations,
     /// Variations of the scenario. Each is a test of its own.
     #[serde(rename = "case", default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseSpec>,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// A variation of a scenario.
@@ -86,10 +90,14 @@ pub struct CaseSpec {
     pub set: BTreeMap<String, toml::Value>,
     /// Expectations that replace the base scenario's.
     #[serde(default)]
-    pub expect: BTreeMap<Property, Expectation>,
+    pub expect: Expectations,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
+    /// Paths, each with a list of as many values. The values at one place of all lists make a case of
+    /// its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// One case, ready to run: a scenario without cases or sweeps.
@@ -129,23 +137,11 @@ pub struct Run {
     /// Latest end of the run, in true time. The engine computes it if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Most commands that all clients together may write in a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commands_max: Option<u64>,
-    /// Instant by which every acquisition of the clients has ended with a lease.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub granted_by: Option<Span>,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self {
-            seeds: SeedRange(0..100),
-            turmoil_seeds: SeedRange(0..2),
-            duration: None,
-            commands_max: None,
-            granted_by: None,
-        }
+        Self { seeds: SeedRange(0..100), turmoil_seeds: SeedRange(0..2), duration: None }
     }
 }
 
@@ -154,7 +150,7 @@ impl Scenario {
     /// in the file.
     #[must_use]
     pub fn fleet_max_ttl(&self) -> Span {
-        let steps = self.clients.iter().flat_map(|client| &client.steps);
+        let steps = self.clients.iter().flat_map(Client::all_steps);
         let extended = steps.filter_map(|step| step.extend?.ttl);
         let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
         let longest = own.fold(self.lock.ttl, Ord::max);
@@ -209,6 +205,17 @@ impl Scenario {
     #[must_use]
     pub fn client(&self, client: ClientId) -> Option<&Client> {
         self.clients.get(client.index())
+    }
+
+    /// Returns the nodes that a client locks on, in the order of its list. The probe has the first
+    /// client's.
+    #[must_use]
+    pub fn members(&self, client: ClientId) -> Vec<NodeId> {
+        let own = self.client(client).or(self.clients.first()).and_then(|it| it.nodes.as_ref());
+        match own {
+            Some(names) => names.iter().filter_map(|name| self.node_named(name)).collect(),
+            None => self.node_ids().collect(),
+        }
     }
 
     /// Returns the fault, if there is one.

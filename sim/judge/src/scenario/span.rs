@@ -26,6 +26,15 @@ pub struct SpanRange {
     pub max: Span,
 }
 
+/// All signed durations from `min` to `max`, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SignedSpanRange {
+    /// The smallest value.
+    pub min: SignedSpan,
+    /// The largest value.
+    pub max: SignedSpan,
+}
+
 /// The seeds of a campaign: `a..b`, `b` excluded, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeedRange(pub Range<u64>);
@@ -49,6 +58,27 @@ impl SpanRange {
     #[must_use]
     pub const fn exactly(span: Span) -> Self {
         Self { min: span, max: span }
+    }
+
+    /// Returns true if the range contains only one value.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        self.min.0 == self.max.0
+    }
+}
+
+impl SignedSpanRange {
+    /// Returns the range that contains only `span`.
+    #[must_use]
+    pub const fn exactly(span: SignedSpan) -> Self {
+        Self { min: span, max: span }
+    }
+
+    /// Returns the largest distance from 0.
+    #[must_use]
+    pub const fn largest_size(self) -> Span {
+        let (min, max) = (self.min.0.unsigned_abs(), self.max.0.unsigned_abs());
+        Span(if min > max { min } else { max })
     }
 }
 
@@ -84,6 +114,21 @@ impl FromStr for SignedSpan {
 }
 
 impl FromStr for SpanRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((min, max)) = text.split_once("..") else {
+            return Ok(Self::exactly(text.parse()?));
+        };
+        let range = Self { min: min.parse()?, max: max.parse()? };
+        if range.min > range.max {
+            return Err(format!("`{text}` ends before it begins"));
+        }
+        Ok(range)
+    }
+}
+
+impl FromStr for SignedSpanRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -151,6 +196,16 @@ impl fmt::Display for SpanRange {
     }
 }
 
+impl fmt::Display for SignedSpanRange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.min == self.max {
+            write!(formatter, "{}", self.min)
+        } else {
+            write!(formatter, "{}..{}", self.min, self.max)
+        }
+    }
+}
+
 macro_rules! as_text {
     ($($name:ty),*) => {$(
         impl Serialize for $name {
@@ -168,7 +223,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text!(SeedRange, Span, SignedSpan, SpanRange);
+as_text!(SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange);
 
 #[cfg(test)]
 mod tests {
@@ -181,6 +236,13 @@ mod tests {
         }
         assert_eq!("-5s".parse::<SignedSpan>().unwrap(), SignedSpan(-5_000_000_000));
         assert_eq!("1ms..5ms".parse::<SpanRange>().unwrap().to_string(), "1ms..5ms");
+        for text in ["-5s..10ms", "-5s..-1s", "3s"] {
+            assert_eq!(text.parse::<SignedSpanRange>().unwrap().to_string(), text);
+        }
+        assert_eq!(
+            "-5s..1s".parse::<SignedSpanRange>().unwrap().largest_size(),
+            Span::from_ms(5_000)
+        );
     }
 
     #[test]
@@ -191,5 +253,6 @@ mod tests {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
         assert!("5ms..1ms".parse::<SpanRange>().is_err());
+        assert!("1ms..-1ms".parse::<SignedSpanRange>().is_err());
     }
 }

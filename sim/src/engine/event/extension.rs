@@ -41,7 +41,7 @@ impl Process {
     ) {
         let (counted, deadline_local_ns) = extended
             .map_or((NodeIds::EMPTY, 0), |(counted, deadline_ns)| {
-                (NodeIds::from_bits(counted.bits()), deadline_ns)
+                (self.members_at(counted), deadline_ns)
             });
         let (round, extended) = (RoundId(self.rounds), extended.is_some());
         world.record(EventKind::ExtensionSettled {

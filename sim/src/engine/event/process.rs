@@ -47,6 +47,8 @@ pub(super) struct Process {
     pub(super) client: ClientId,
     pub(super) host: HostId,
     pub(super) subject: Subject,
+    /// Nodes of the cluster, in the order of the client's own list.
+    pub(super) members: IdVec<NodeId, NodeId>,
     pub(super) script: Script,
     pub(super) waiting: Waiting,
     attempts: u16,
@@ -81,6 +83,7 @@ impl Process {
             client,
             host: plan.client_host(client),
             subject,
+            members: plan.members(client).to_vec().into(),
             script: Script::new(ops),
             waiting: Waiting::Nothing,
             attempts: 0,
@@ -125,8 +128,7 @@ impl Process {
             Subject::Redlock(it) if !warm => it.reset(now, None),
             Subject::Redlock(it) => {
                 let introductions = PerNode::from_fn(|node| {
-                    let is_there = world.plan.has_node(node);
-                    let server = is_there.then(|| world.cluster.known(self.client, node))?;
+                    let server = world.cluster.known(self.client, *self.members.get(node)?);
                     let is_open = world.cluster.is_open_at_start(server);
                     is_open.then(|| world.introduction(server))
                 });
@@ -139,7 +141,7 @@ impl Process {
         }
         self.eligible_from_ns.clear();
         if matches!(self.subject, Subject::Redlock(_)) {
-            self.eligible_from_ns.resize(world.plan.node_count, 0);
+            self.eligible_from_ns.resize(self.members.len(), 0);
             self.tell_eligibility(world);
         }
     }

@@ -9,6 +9,7 @@ use lock_judge::scenario::{Case, Scenario};
 use super::Engine;
 
 mod clients;
+mod drawn;
 mod durability;
 mod failover;
 mod memory;

@@ -26,7 +26,8 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
     let lock = &scenario.lock;
     let ttl = |client: &scenario::Client| client.ttl.unwrap_or(lock.ttl);
     let own = scenario.client(client).unwrap_or(&scenario.clients[0]);
-    let nodes = plan.node_ids().map(|node| format!("redis://{}", node_name(node)));
+    let members = plan.members(client).iter();
+    let nodes = members.map(|node| format!("redis://{}", node_name(*node)));
     Redlock::builder()
         .nodes(nodes)
         .ttl(ttl(own).duration())

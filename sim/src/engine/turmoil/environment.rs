@@ -16,8 +16,8 @@ use super::connection::ClientStream;
 use super::names::{node_of, server_name};
 use super::server::PORT;
 use super::shared::{self, Due, Shared};
+use crate::choice::{Choice, Label};
 use crate::subject::token_of;
-use crate::world::{Choice, Label};
 
 /// Environment of the client at a place.
 pub(super) struct HostEnvironment {

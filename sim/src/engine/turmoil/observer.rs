@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, ClockKind, EventKind, Id, NodeId, NodeIds, RoundId, Settlement,
+    Answer, AttemptId, ClientId, ClockKind, EventKind, NodeId, NodeIds, RoundId, Settlement,
 };
 use lock_judge::scenario::AttemptStep;
 use redlock_client::OwnerToken;
@@ -43,12 +43,12 @@ impl HistoryObserver {
         let client = self.client(state);
         match *event {
             Event::Answered { node, .. } | Event::ConnectFailed { node, .. } => {
-                client.introduced.insert(NodeId::at(node));
+                client.introduced.insert(self.node(node));
             }
             Event::Eligible { node, from, .. } => {
                 let from_local_ns =
                     from.map_or(u64::MAX, |from| BootInstant::from(from).as_nanos());
-                client.eligible_from_ns[NodeId::at(node)] = from_local_ns;
+                client.eligible_from_ns[self.node(node)] = from_local_ns;
             }
             _ => {}
         }
@@ -60,10 +60,10 @@ impl HistoryObserver {
                 self.attempt_began(state, owner, BootInstant::from(t1), ttl);
             }
             Event::Written { node, operation, owner, .. } => {
-                self.written(state, NodeId::at(node), operation, owner);
+                self.written(state, self.node(node), operation, owner);
             }
-            Event::Answered { node, answer, .. } => self.answered(state, NodeId::at(node), answer),
-            Event::Eligible { node, from, .. } => self.eligible(state, NodeId::at(node), from),
+            Event::Answered { node, answer, .. } => self.answered(state, self.node(node), answer),
+            Event::Eligible { node, from, .. } => self.eligible(state, self.node(node), from),
             Event::Decided { owner, counted, t2, deadline, .. } => {
                 self.decided(
                     state,
@@ -108,7 +108,8 @@ impl HistoryObserver {
         (client.attempt, client.votes) = (number, 0);
         let plan = &self.shared.plan;
         state.reach(attempt, AttemptStep::T1, None);
-        let nodes = NodeCount::new(plan.node_count).expect("a valid number of nodes");
+        let nodes = plan.members(self.client).len();
+        let nodes = NodeCount::new(nodes).expect("a valid number of nodes");
         state.record(EventKind::AttemptBegan {
             attempt,
             clock: ClockKind::Boot,
@@ -160,7 +161,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         state.record(EventKind::GrantDecided {
             attempt,
-            counted: node_ids(counted),
+            counted: self.nodes(counted),
             t2_local_ns: t2.as_nanos(),
             deadline_local_ns: deadline.as_nanos(),
         });
@@ -209,7 +210,7 @@ impl HistoryObserver {
         let attempt = self.attempt(state, owner);
         let (counted, deadline_local_ns) = extended
             .map_or((NodeIds::EMPTY, 0), |(counted, deadline)| {
-                (node_ids(counted), deadline.as_nanos())
+                (self.nodes(counted), deadline.as_nanos())
             });
         let extended = extended.is_some();
         let client = self.client(state);
@@ -236,6 +237,16 @@ impl HistoryObserver {
     /// Returns the attempt with this token; the attempt has begun.
     fn attempt(&self, state: &mut State, owner: OwnerToken) -> AttemptId {
         self.client(state).attempts[owner.as_bytes()]
+    }
+
+    /// Returns the node of the cluster at a place in the client's own list.
+    fn node(&self, place: usize) -> NodeId {
+        self.shared.plan.members(self.client)[place]
+    }
+
+    /// Returns the nodes of the cluster at places in the client's own list.
+    fn nodes(&self, places: Nodes) -> NodeIds {
+        places.iter().map(|place| self.node(place)).collect()
     }
 
     fn client<'a>(&self, state: &'a mut State) -> &'a mut ClientHost {
@@ -269,8 +280,4 @@ fn answer_of(answer: observe::Answer) -> Answer {
         observe::Answer::Yes => Answer::Yes,
         _ => unreachable!("the client knows three answers"),
     }
-}
-
-fn node_ids(nodes: Nodes) -> NodeIds {
-    nodes.iter().map(NodeId::at).collect()
 }

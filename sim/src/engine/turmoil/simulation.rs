@@ -94,15 +94,17 @@ impl Simulation {
 
     /// Lets time stand still until every warming client has an answer from every node.
     fn warm_up(&mut self) {
-        let everybody = NodeIds::first(self.shared.plan.node_count);
+        let plan = Arc::clone(&self.shared.plan);
+        let everybody = |client| plan.members(client).iter().copied().collect::<NodeIds>();
         for _ in 0..STILL_STEPS_MAX {
             let state = self.shared.lock();
-            let mut warming = state.clients.values().filter(|it| it.phase == Phase::Warming);
-            if warming.all(|it| it.introduced == everybody) {
-                drop(state);
+            let is_warm = state.clients.iter().all(|(client, it)| {
+                it.phase != Phase::Warming || it.introduced == everybody(client)
+            });
+            drop(state);
+            if is_warm {
                 return self.shared.lock().warmed_up();
             }
-            drop(state);
             self.turn();
         }
         panic!("a client does not warm up, by seed {}", self.seed);
@@ -199,12 +201,12 @@ impl State {
 
     /// Opens the connections of a client that warms up.
     pub(super) fn open_nodes(&mut self, client: ClientId) {
-        for node in self.world.plan.node_ids() {
+        let plan = Arc::clone(&self.world.plan);
+        for &node in plan.members(client) {
             let server = self.world.cluster.known(client, node);
             if !self.world.cluster[server].redis.is_running() {
                 continue;
             }
-            let plan = &self.world.plan;
             let (from, to) = (plan.client_host(client), plan.servers[server].host);
             let number = self.world.open(from, to, 0);
             self.lines.insert(number, Line::new(client, node, server, true));
@@ -223,7 +225,8 @@ impl State {
                 continue;
             }
             (host.phase, host.is_known) = (Phase::Started, true);
-            for node in self.world.plan.node_ids() {
+            let plan = Arc::clone(&self.world.plan);
+            for &node in plan.members(client) {
                 let host = &self.clients[client];
                 let from_local_ns = host.eligible_from_ns[node];
                 if from_local_ns != 0 {

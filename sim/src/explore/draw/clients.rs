@@ -1,10 +1,11 @@
 //! Draws the clients and their work.
 
 use lock_judge::scenario::{
-    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, Step, Write,
+    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, SpanRange, Step, Write,
 };
 
 use super::Sketch;
+use crate::explore::assumptions::Assumption;
 
 /// Most rounds of acquiring and working that a client takes.
 const ROUNDS_MAX: u64 = 4;
@@ -18,6 +19,7 @@ impl Sketch {
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
+                nodes: self.own_nodes(),
                 deaf: self.is_ours && self.dice.percent(15),
                 steps: Vec::new(),
             };
@@ -37,6 +39,14 @@ impl Sketch {
         Some(self.dice.pick(&all))
     }
 
+    /// Returns a list of nodes that is the client's own, in a plan that may break the assumption that
+    /// there is one.
+    fn own_nodes(&mut self) -> Option<Vec<String>> {
+        let has_own = self.may_break(Assumption::Membership) && self.dice.percent(50);
+        let nodes = self.names_of_nodes();
+        has_own.then(|| self.dice.some(&nodes))
+    }
+
     fn own_ttl(&mut self) -> Option<Span> {
         let longest_ms = self.plan.lock.fleet_max_ttl.unwrap_or(self.plan.lock.ttl).0 / 1_000_000;
         self.dice
@@ -49,7 +59,7 @@ impl Sketch {
         let first = if self.dice.percent(50) { Span(0) } else { self.dice.instant(self.horizon) };
         for round in 0..self.dice.between(1, ROUNDS_MAX) {
             let acquire = self.acquire();
-            let begin = (round == 0).then_some(first);
+            let begin = (round == 0).then_some(SpanRange::exactly(first));
             self.step(Step { at: begin, acquire: Some(acquire), ..Step::default() });
             for _ in 0..self.dice.between(1, 2) {
                 self.work();
@@ -58,7 +68,7 @@ impl Sketch {
                 self.step(Step { release: Some(Nothing {}), ..Step::default() });
             }
             if self.dice.percent(30) {
-                let sleep = self.dice.length(Span::from_ms(1), self.ttls(10));
+                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(10)));
                 self.step(Step { sleep: Some(sleep), ..Step::default() });
             }
         }
@@ -87,7 +97,7 @@ impl Sketch {
     fn work(&mut self) {
         match self.dice.below(10) {
             0..3 => {
-                let length = self.dice.length(self.ttls(0), self.ttls(20));
+                let length = SpanRange::exactly(self.dice.length(self.ttls(0), self.ttls(20)));
                 let or_lost = self.dice.percent(80);
                 let hold = Some(Hold::For { length, or_lost });
                 self.step(Step { hold, ..Step::default() });
@@ -97,7 +107,7 @@ impl Sketch {
             7 => self.write(),
             8 => self.step(Step { check: Some(Nothing {}), ..Step::default() }),
             _ => {
-                let sleep = self.dice.length(Span::from_ms(1), self.ttls(12));
+                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(12)));
                 self.step(Step { sleep: Some(sleep), ..Step::default() });
             }
         }
@@ -118,7 +128,7 @@ impl Sketch {
         self.step(Step { enter: Some(Enter { unchecked }), ..Step::default() });
         self.step(Step { read: Some(Nothing {}), ..Step::default() });
         if self.dice.percent(40) {
-            let sleep = self.dice.length(Span::from_ms(1), self.ttls(8));
+            let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(8)));
             self.step(Step { sleep: Some(sleep), ..Step::default() });
         }
         let blind = self.dice.percent(10);

@@ -2,9 +2,10 @@
 //! more of each, and faults of one kind in a row reach what a mixture does not.
 
 use lock_judge::scenario::{
-    At, AttemptPoint, AttemptStep, ClockBy, ClockRate, Delay, Demotion, Ends, Failover, Fault,
-    FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence, RestartGuard,
-    Restarting, SignedSpan, Span, Stopwatch, Swap, WhichAttempt,
+    At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, Delay, Demotion, Ends, Failover,
+    Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence,
+    RestartGuard, Restarting, SignedSpan, SignedSpanRange, Span, SpanRange, Stopwatch, Swap,
+    WhichAttempt,
 };
 
 use super::Sketch;
@@ -66,19 +67,21 @@ impl Sketch {
         let is_slew = matches!(kind, FaultKind::ClockSlew(_));
         let length = match &kind {
             // Slow enough that the rate stays within the drift.
-            FaultKind::ClockSlew(it) => Span(it.by.0.unsigned_abs() * 220),
+            FaultKind::ClockSlew(it) => Span(it.by.largest_size().0 * 220),
             _ => self.dice.length(Span::from_ms(1), self.ttls(30)),
         };
         let (mut until, mut lasts) = (None, None);
         let at = if self.dice.percent(50) && !is_slew {
-            lasts = has_end.then_some(length);
+            lasts = has_end.then_some(SpanRange::exactly(length));
             At::Point(self.point())
         } else {
             let at = self.dice.instant(self.horizon);
             until = has_end.then_some(Span(at.0 + length.0));
-            At::Time(at)
+            At::Time(SpanRange::exactly(at))
         };
-        self.plan.faults.push(Fault { id, at, until, lasts, enabled: true, kind });
+        let (every, times, chance) = (None, None, Chance::CERTAIN);
+        let fault = Fault { id, at, until, lasts, every, times, chance, enabled: true, kind };
+        self.plan.faults.push(fault);
     }
 
     fn point(&mut self) -> AttemptPoint {
@@ -95,7 +98,11 @@ impl Sketch {
         let node = is_of_a_node && self.dice.percent(50);
         let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
         let node = node.then(|| self.dice.pick(&nodes));
-        AttemptPoint { client: self.dice.pick(&clients), attempt, before, node }
+        let client = self.dice.pick(&clients);
+        let drawn = self.plan.clients.iter().find(|it| it.id == client);
+        let own_nodes = drawn.and_then(|it| it.nodes.as_ref());
+        let node = node.filter(|node| own_nodes.is_none_or(|own| own.contains(node)));
+        AttemptPoint { client, attempt, before, node }
     }
 
     /// Returns a fault of the kind `name`; `None` if the plan has nothing that it could strike.
@@ -177,13 +184,13 @@ impl Sketch {
         let forward = is_client || self.may_break(Assumption::Clock);
         let by = self.dice.length(Span::from_ms(1), self.ttls(30)).0 as i64;
         let by = if forward && self.dice.percent(70) { by } else { -by };
-        ClockBy { host, by: SignedSpan(by) }
+        ClockBy { host, by: SignedSpanRange::exactly(SignedSpan(by)) }
     }
 
     fn clock_slew(&mut self) -> ClockBy {
         let by = self.dice.length(Span(100_000), Span(self.plan.lock.ttl.0 / 200)).0 as i64;
         let by = if self.dice.percent(50) { by } else { -by };
-        ClockBy { host: self.some_machines(), by: SignedSpan(by) }
+        ClockBy { host: self.some_machines(), by: SignedSpanRange::exactly(SignedSpan(by)) }
     }
 
     /// Returns two groups of hosts: some clients, and some nodes or the resource.
@@ -205,7 +212,7 @@ impl Sketch {
             (2, Some(Message::Set)),
             (1, Some(Message::Write)),
         ]);
-        let by = self.dice.length(Span::from_ms(1), self.ttls(20));
+        let by = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
         Delay { from, to, by, only }
     }
 
@@ -251,6 +258,7 @@ impl Sketch {
         let least = if is_promised { longest_key(&self.plan) } else { Span(10_000) };
         let longest = self.ttls(20).max(Span(2 * least.0));
         let restart_after = self.dice.percent(85).then(|| self.dice.length(least, longest));
+        let restart_after = restart_after.map(SpanRange::exactly);
         let behind_a_proxy = breaks && restart_after.is_some() && self.dice.percent(20);
         Some(Restarting { host, restart_after, behind_a_proxy, ..NO_RESTART })
     }
@@ -264,4 +272,5 @@ const NO_RESTART: Restarting = Restarting {
     backup_of: None,
     torn: false,
     behind_a_proxy: false,
+    replaced: false,
 };

@@ -8,7 +8,7 @@ use crate::engine::Outcome;
 use crate::search::{self, Played};
 use crate::serve::history_builder::{self, BuiltHistory};
 use crate::serve::support::ENGINE;
-use crate::serve::verdict::{Verdict, unjudged};
+use crate::serve::verdict::{Verdict, from_outside, unjudged};
 
 impl World {
     /// Judges the run so far.
@@ -28,8 +28,8 @@ impl World {
         let verdicts = oracle.finish();
         let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
         let (seed, hash) = (self.seed, hash.value());
-        let granted_by_ns = oracle.granted_by_ns();
-        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, granted_by_ns };
+        let measured = from_outside(oracle.measured());
+        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let history = self.out.join(result.history_file(seed));
         let played = Played { result, kept: vec![(seed, events)], family: String::new() };

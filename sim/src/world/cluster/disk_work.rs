@@ -10,7 +10,7 @@ pub(in crate::world) struct DiskWork {
     /// Number of the process: work scheduled for an earlier process is skipped.
     pub(in crate::world) serial: u32,
     /// Number of faults that keep syncs from finishing.
-    pub(in crate::world) stalls: u8,
+    pub(in crate::world) stalls: u16,
     /// True if only those faults keep the sync under way from finishing.
     pub(in crate::world) is_late: bool,
     pub(in crate::world) is_sync_scheduled: bool,

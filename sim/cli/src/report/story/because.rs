@@ -235,9 +235,9 @@ fn slow_clock(timeline: &Timeline<'_>, lease: &Attempt, at_ns: u64) -> Option<St
 /// Returns true if a fault of this kind makes `clock` of its hosts lose time.
 const fn slows(kind: &FaultKind, clock: ClockKind) -> bool {
     match kind {
-        FaultKind::ClockJump(by) => by.by.0 < 0 && matches!(clock, ClockKind::Wall),
+        FaultKind::ClockJump(by) => by.by.max.0 < 0 && matches!(clock, ClockKind::Wall),
         FaultKind::ClockRate(rate) => rate.ppm < 0,
-        FaultKind::ClockSlew(by) => by.by.0 < 0,
+        FaultKind::ClockSlew(by) => by.by.max.0 < 0,
         _ => false,
     }
 }

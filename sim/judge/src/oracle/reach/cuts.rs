@@ -113,7 +113,7 @@ impl Cut {
             Some(Message::Answer) => (NOBODY, answers),
             Some(Message::Write) => (NOBODY, NOBODY),
         };
-        Self::new(requests, answers, Severed::No, Aftermath::Fixed(it.by.0))
+        Self::new(requests, answers, Severed::No, Aftermath::Fixed(it.by.max.0))
     }
 
     fn new(

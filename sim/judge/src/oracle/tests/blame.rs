@@ -16,6 +16,40 @@ fn a_restart_that_lost_the_key_is_amnesia() {
     }
 }
 
+/// Returns the blame for two leases whose clients lock on the nodes `lists`.
+fn blame_with_lists(lists: [&str; 2], tell: impl FnOnce(&mut Tale)) -> Vec<String> {
+    let mut tale = Tale::new();
+    for (client, list) in tale.scenario.clients.iter_mut().zip(lists) {
+        client.nodes = Some(list.chars().map(String::from).collect());
+    }
+    tell(&mut tale);
+    tale.at(20_000).blame(MutualExclusion)
+}
+
+#[test]
+fn majorities_of_two_lists_that_need_not_meet_are_blamed_on_membership() {
+    let apart = |tale: &mut Tale| {
+        tale.acquires(C1, "AB").at(1_000).acquires(C2, "DE");
+    };
+    assert_eq!(blame_with_lists(["ABC", "CDE"], apart), ["membership"]);
+    assert_eq!(blame_with_lists(["AB", "DE"], apart), ["membership"]);
+    // Four nodes need three votes: two are the client's own mistake.
+    assert_eq!(blame_with_lists(["ABC", "BCDE"], apart), ["none"]);
+    assert_eq!(blame_with_lists(["ABCD", "CDE"], apart), ["none"]);
+}
+
+#[test]
+fn a_node_that_both_lists_have_is_blamed_if_the_vote_was_needed() {
+    let blame = |lists, second: &str| {
+        blame_with_lists(lists, |tale| {
+            tale.acquires(C1, "BC").at(1_000);
+            tale.ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody).at(1_100).acquires(C2, second);
+        })
+    };
+    assert_eq!(blame(["ABC", "CDE"], "CD"), ["amnesia(C)"]);
+    assert_eq!(blame(["ABC", "CDE"], "CDE"), ["amnesia(C)", "membership"]);
+}
+
 #[test]
 fn every_node_that_forgot_is_named() {
     let mut tale = Tale::new();

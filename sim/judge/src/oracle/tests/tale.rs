@@ -5,7 +5,7 @@ use crate::history::{
     FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, RoundId, Segment, Settlement, WriteId,
     Writer,
 };
-use crate::oracle::{Judgement, Oracle, Verdicts, Violation};
+use crate::oracle::{Judgement, Measured, Oracle, Verdicts, Violation};
 use crate::scenario::{Client, Property, Scenario};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -26,6 +26,7 @@ pub(super) fn scenario() -> Scenario {
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
+        nodes: None,
         deaf: false,
         steps: Vec::new(),
     };
@@ -45,6 +46,7 @@ pub(super) fn scenario() -> Scenario {
         expect: Default::default(),
         cases: Vec::new(),
         sweep: Default::default(),
+        zip: Default::default(),
     }
 }
 
@@ -141,13 +143,14 @@ impl Tale {
     pub(super) fn begins(&mut self, id: AttemptId) -> &mut Self {
         let (clock, t1_local_ns) = (self.clock, self.reads_ns(host(id), self.clock));
         self.began.push((id, clock, t1_local_ns));
+        let members = self.scenario.members(id.client).len();
         self.tell(EventKind::AttemptBegan {
             attempt: id,
             clock,
             t1_local_ns,
             ttl_ns: TTL_MS * MS,
             drift_ns: DRIFT_MS * MS,
-            needed: 3,
+            needed: (members / 2 + 1) as u8,
         })
     }
 
@@ -435,8 +438,8 @@ impl Tale {
         &self.events
     }
 
-    /// Ends the history and returns the oracle's verdicts.
-    pub(super) fn verdicts(&mut self) -> Verdicts {
+    /// Ends the history and returns the oracle that has observed it.
+    fn observed(&mut self) -> Oracle {
         self.tell(EventKind::Ended);
         let mut oracle = Oracle::new(&self.scenario, &[]);
         // An earlier run with the same oracle must not change the verdicts.
@@ -444,7 +447,17 @@ impl Tale {
             oracle.reset();
             self.events.iter().for_each(|event| oracle.observe(event));
         }
-        oracle.finish()
+        oracle
+    }
+
+    /// Ends the history and returns the oracle's verdicts.
+    pub(super) fn verdicts(&mut self) -> Verdicts {
+        self.observed().finish()
+    }
+
+    /// Ends the history and returns its quantities.
+    pub(super) fn measured(&mut self) -> Measured {
+        self.observed().measured()
     }
 
     pub(super) fn finds(&mut self, property: Property) -> Judgement {

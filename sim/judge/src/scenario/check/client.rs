@@ -1,9 +1,10 @@
 //! Rules about the clients and their steps.
 
-use super::{Check, STEPS_MAX};
+use super::{Check, STEPS_MAX, STEPS_TAKEN_MAX, placed_steps};
 use crate::ids::CLIENTS_MAX;
-use crate::scenario::model::{Acquire, Client, Extend, Hold, Step};
+use crate::scenario::model::{Acquire, Client, Extend, Hold, Hosts, Repeat, Step};
 use crate::scenario::names;
+use crate::scenario::span::Span;
 use crate::scenario::subjects::{self, WORKER};
 
 /// Maximum number of attempts of one acquisition.
@@ -15,11 +16,23 @@ const EXTENSIONS_MAX: u32 = 1_000;
 /// Maximum time for which a lease may be kept alive, in TTLs.
 const KEPT_TTLS_MAX: u64 = 1_000;
 
+/// Maximum number of attempts that all times of a loop's acquisition may take.
+const REPEATED_ATTEMPTS_MAX: u64 = 10_000;
+
 /// State of a client's steps so far, as far as their order matters.
-#[derive(Default)]
+#[derive(Clone, Copy)]
 struct Course {
     has_acquired: bool,
     is_inside: bool,
+    /// Number of times that the present step is taken, at most.
+    times: u64,
+    /// True within a loop.
+    is_repeated: bool,
+}
+
+impl Course {
+    const START: Self =
+        Self { has_acquired: false, is_inside: false, times: 1, is_repeated: false };
 }
 
 impl Check<'_> {
@@ -47,6 +60,7 @@ impl Check<'_> {
                 self.wrong(&id, &message, "expected another name");
             }
             self.subject(&at, client);
+            self.members(&at, client);
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
@@ -78,12 +92,29 @@ impl Check<'_> {
         }
     }
 
+    /// Checks the client's own list of nodes.
+    fn members(&mut self, at: &str, client: &Client) {
+        let Some(nodes) = &client.nodes else { return };
+        let at = format!("{at}.nodes");
+        if nodes.is_empty() {
+            self.wrong(&at, "the list of nodes is empty", "expected at least one node");
+        }
+        for (place, node) in nodes.iter().enumerate() {
+            let at = format!("{at}.{place}");
+            self.host(&at, node, Hosts::Nodes);
+            if nodes[..place].contains(node) {
+                let message = format!("`{node}` is listed twice");
+                self.wrong(&at, &message, "expected each node once");
+            }
+        }
+    }
+
     fn keep_alive(&mut self, at: &str, client: &Client) {
-        for (place, step) in client.steps.iter().enumerate() {
+        for (at, step) in placed_steps(at, client) {
             let Some(at_most) = step.acquire.and_then(|acquire| acquire.keep_alive) else {
                 continue;
             };
-            let at = format!("{at}.steps.{place}.acquire.keep-alive");
+            let at = format!("{at}.acquire.keep-alive");
             self.positive(&at, at_most);
             let ttl = client.ttl.unwrap_or(self.scenario.lock.ttl);
             if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
@@ -100,11 +131,12 @@ impl Check<'_> {
 
     fn at_once(&mut self, at: &str, client: &Client) {
         let is_asked = |step: &Step| step.acquire.is_some_and(|acquire| acquire.at_once);
-        if let Some(place) = client.steps.iter().position(is_asked)
+        let asking = placed_steps(at, client).into_iter().find(|(_, step)| is_asked(step));
+        if let Some((at, _)) = asking
             && !client.is_ours()
         {
             let message = format!("`{}` does not detect split votes", client.subject);
-            let at = format!("{at}.steps.{place}.acquire.at-once");
+            let at = format!("{at}.acquire.at-once");
             self.wrong_key(&at, &message, "only for `redlock`; use `attempts`");
         }
     }
@@ -114,12 +146,18 @@ impl Check<'_> {
             let at = format!("{at}.steps");
             self.wrong(&at, "the client has no steps", "expected at least one step");
         }
+        let taken = steps.iter().map(steps_taken).fold(0, u64::saturating_add);
+        if taken > STEPS_TAKEN_MAX {
+            let message = format!("loops make {taken} steps out of these");
+            let expected = format!("expected at most {STEPS_TAKEN_MAX}");
+            self.wrong(&format!("{at}.steps"), &message, &expected);
+        }
         if steps.len() > STEPS_MAX {
             let message = format!("{} steps are too many", steps.len());
             let expected = format!("expected at most {STEPS_MAX}");
             self.wrong(&format!("{at}.steps.{STEPS_MAX}"), &message, &expected);
         }
-        let mut course = Course::default();
+        let mut course = Course::START;
         for (place, step) in steps.iter().enumerate() {
             self.step(&format!("{at}.steps.{place}"), step, &mut course);
         }
@@ -133,26 +171,62 @@ impl Check<'_> {
                 _ => format!("the step has several actions: {}", joined(&kinds)),
             };
             let expected = "expected exactly one of `acquire`, `look`, `enter`, `read`, `write`, \
-                            `extend`, `leave`, `hold`, `release`, `sleep`";
+                            `extend`, `leave`, `hold`, `release`, `sleep`, `repeat`";
             self.wrong(at, &message, expected);
             return;
         };
         if let Some(begin) = step.at {
-            self.span(&format!("{at}.at"), begin);
+            self.range(&format!("{at}.at"), begin);
         }
         if let Some(pause) = step.sleep {
-            self.span(&format!("{at}.sleep"), pause);
+            self.range(&format!("{at}.sleep"), pause);
         }
         if let Some(Hold::For { length, .. }) = step.hold {
-            self.span(&format!("{at}.hold"), length);
+            self.range(&format!("{at}.hold"), length);
         }
         if let Some(acquire) = &step.acquire {
-            self.acquire(at, step, acquire);
+            self.acquire(at, step, (acquire, course.times));
+        }
+        if let Some(repeat) = &step.repeat {
+            return self.repeat(at, repeat, course);
         }
         if let Some(extend) = &step.extend {
             self.extend(&format!("{at}.extend"), extend);
         }
         self.order(at, kind, course);
+    }
+
+    /// Checks a loop: its steps must make sense the first time, and after themselves.
+    fn repeat(&mut self, at: &str, repeat: &Repeat, course: &mut Course) {
+        let at = format!("{at}.repeat");
+        if course.is_repeated {
+            let message = "a loop within a loop";
+            self.wrong_key(&at, message, "list its steps here, or multiply `times`");
+            return;
+        }
+        self.count(&format!("{at}.times"), repeat.times);
+        let place = format!("{at}.steps");
+        match repeat.steps.len() {
+            0 => {
+                self.wrong(&place, "the loop has no steps", "expected at least one step");
+            }
+            1..=STEPS_MAX => {}
+            many => {
+                let expected = format!("expected at most {STEPS_MAX}");
+                self.wrong(&place, &format!("{many} steps are too many"), &expected);
+            }
+        }
+        let before = self.found.len();
+        for _ in 0..repeat.times.max.min(2) {
+            *course = Course { times: repeat.times.max.into(), is_repeated: true, ..*course };
+            for (number, step) in repeat.steps.iter().enumerate() {
+                self.step(&format!("{place}.{number}"), step, course);
+            }
+            if self.found.len() > before {
+                break;
+            }
+        }
+        *course = Course { times: 1, is_repeated: false, ..*course };
     }
 
     fn extend(&mut self, at: &str, extend: &Extend) {
@@ -172,7 +246,7 @@ impl Check<'_> {
         }
     }
 
-    fn acquire(&mut self, at: &str, step: &Step, acquire: &Acquire) {
+    fn acquire(&mut self, at: &str, step: &Step, (acquire, times): (&Acquire, u64)) {
         let at = format!("{at}.acquire");
         let limits = [
             acquire.until.map(|_| "until"),
@@ -190,14 +264,19 @@ impl Check<'_> {
             let at = format!("{at}.until");
             self.span(&at, until);
             self.tries(&at, until);
-            if let Some(begin) = step.at.filter(|&begin| until <= begin) {
+            if let Some(begin) = step.at.map(|at| at.max).filter(|&begin| until <= begin) {
                 let message = "`until` is not after `at`";
                 self.wrong(&at, message, &format!("expected a time after {begin}"));
             }
         }
         if let Some(wait) = acquire.wait {
             self.span(&format!("{at}.wait"), wait);
-            self.tries(&format!("{at}.wait"), wait);
+            self.tries(&format!("{at}.wait"), Span(wait.0.saturating_mul(times)));
+        }
+        if acquire.attempts.is_some_and(|it| u64::from(it) * times > REPEATED_ATTEMPTS_MAX) {
+            let message = format!("{times} times as many attempts are too many");
+            let expected = format!("expected at most {} each time", REPEATED_ATTEMPTS_MAX / times);
+            self.wrong(&format!("{at}.attempts"), &message, &expected);
         }
         if acquire.attempts.is_some_and(|attempts| !(1..=ATTEMPTS_MAX).contains(&attempts)) {
             let expected = format!("expected 1 to {ATTEMPTS_MAX}");
@@ -227,12 +306,23 @@ impl Check<'_> {
             _ => {}
         }
         match kind {
-            "acquire" => *course = Course { has_acquired: true, is_inside: false },
+            "acquire" => {
+                *course = Course { has_acquired: true, is_inside: false, ..*course };
+            }
             "enter" => course.is_inside = true,
             "leave" => course.is_inside = false,
             _ => {}
         }
     }
+}
+
+/// Returns the largest number of steps that a step stands for: those of a loop, each time, with every
+/// extension on its own.
+fn steps_taken(step: &Step) -> u64 {
+    let Some(repeat) = &step.repeat else { return 1 };
+    let extensions = |step: &Step| step.extend.and_then(|it| it.times).unwrap_or(1);
+    let once: u64 = repeat.steps.iter().map(|step| u64::from(extensions(step))).sum();
+    once.saturating_mul(repeat.times.max.into())
 }
 
 /// Returns the kinds that a step gives. A valid step gives exactly one.
@@ -248,6 +338,7 @@ fn kinds(step: &Step) -> Vec<&'static str> {
         ("release", step.release.is_some()),
         ("sleep", step.sleep.is_some()),
         ("hold", step.hold.is_some()),
+        ("repeat", step.repeat.is_some()),
     ];
     given.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect()
 }

@@ -1,25 +1,31 @@
 //! Rules about the expectations.
 
 use super::Check;
-use crate::scenario::expect::{Expectation, Property, Verdict};
+use crate::scenario::expect::{Expectation, ExpectedBlame, Property, Verdict};
 use crate::scenario::model::Hosts;
 use crate::scenario::names;
 
 /// The causes that name no host.
-const CAUSES: [&str; 5] = ["application", "delayed-write", "none", "operator", "pause"];
+const CAUSES: [&str; 6] =
+    ["application", "delayed-write", "membership", "none", "operator", "pause"];
+
+/// The causes that name a host.
+const HOST_CAUSES: [&str; 2] = ["amnesia", "clock"];
 
 impl Check<'_> {
     pub(super) fn expectations(&mut self) {
-        for (property, expectation) in &self.scenario.expect {
+        for (property, expectation) in &self.scenario.expect.properties {
             let at = format!("expect.{}", property.name());
             let is_broken = matches!(expectation.verdict, Verdict::Violated | Verdict::Sometimes);
             self.reason(&at, expectation);
-            if !expectation.blame.is_empty() && !is_broken {
-                let message = "a blame needs a violation";
-                let expected = "only with `violated` and `sometimes`";
-                self.wrong_key(&format!("{at}.blame"), message, expected);
+            if let Some(blame) = &expectation.blame {
+                if !is_broken {
+                    let message = "a blame needs a violation";
+                    let expected = "only with `violated` and `sometimes`";
+                    self.wrong_key(&format!("{at}.blame"), message, expected);
+                }
+                self.blame(&format!("{at}.blame"), blame);
             }
-            self.blame(&at, &expectation.blame);
             if let Some(overlap) = expectation.overlap_at_least {
                 self.overlap(&format!("{at}.overlap-at-least"), *property, is_broken);
                 self.positive(&format!("{at}.overlap-at-least"), overlap);
@@ -40,40 +46,56 @@ impl Check<'_> {
         }
     }
 
-    fn blame(&mut self, at: &str, blame: &[String]) {
-        for (place, cause) in blame.iter().enumerate() {
-            let at = format!("{at}.blame.{place}");
-            self.cause(&at, cause);
-            if blame[..place].contains(cause) {
+    fn blame(&mut self, at: &str, blame: &ExpectedBlame) {
+        let (at, is_any) = match blame {
+            ExpectedBlame::Exactly(_) => (at.to_owned(), false),
+            ExpectedBlame::AnyOf(_) => (format!("{at}.any-of"), true),
+        };
+        let causes = blame.causes();
+        if causes.is_empty() {
+            let message = "the list of causes is empty";
+            self.wrong(&at, message, "name a cause, or leave `blame` out");
+        }
+        for (place, cause) in causes.iter().enumerate() {
+            let at = format!("{at}.{place}");
+            self.cause(&at, cause, is_any);
+            if causes[..place].contains(cause) {
                 self.wrong(
                     &at,
                     &format!("the cause `{cause}` is listed twice"),
                     "expected each cause once",
                 );
             }
-            if cause == "none" && blame.len() > 1 {
+            if cause == "none" && (is_any || causes.len() > 1) {
                 let message = "`none` means that the client is wrong, and excludes other causes";
-                self.wrong(&at, message, "list it alone");
+                self.wrong(&at, message, "write `blame = [\"none\"]`");
             }
         }
     }
 
-    fn cause(&mut self, at: &str, cause: &str) {
+    fn cause(&mut self, at: &str, cause: &str, is_any: bool) {
         let host_of = |kind: &str| cause.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')');
-        if let Some(host) = host_of("clock") {
-            return self.host(at, host, Hosts::Machines);
-        }
-        if let Some(host) = host_of("amnesia") {
-            return self.host(at, host, Hosts::Nodes);
+        let host = host_of("clock").map(|host| (host, Hosts::Machines));
+        if let Some((host, hosts)) = host.or(host_of("amnesia").map(|host| (host, Hosts::Nodes))) {
+            match host {
+                "*" if is_any => {}
+                "*" => {
+                    let message = format!("`{cause}` is not one cause");
+                    let complaint = self.wrong(at, &message, "`*` is any host, only in `any-of`");
+                    complaint.help = Some(format!("write blame = {{ any-of = [\"{cause}\"] }}"));
+                }
+                host => self.host(at, host, hosts),
+            }
+            return;
         }
         if CAUSES.contains(&cause) {
             return;
         }
-        let with_hosts = ["clock", "amnesia"].contains(&cause);
-        let help = if with_hosts {
-            Some(format!("name the host: `{cause}(NAME)`"))
-        } else {
-            names::suggestion(cause, CAUSES)
+        let help = match cause.split_once('(') {
+            None if HOST_CAUSES.contains(&cause) => Some(format!("name the host: `{cause}(NAME)`")),
+            None => names::suggestion(cause, CAUSES),
+            Some((kind, rest)) => names::nearest(kind, HOST_CAUSES)
+                .map(|kind| format!("did you mean `{kind}({rest}`?")),
         };
         let expected = "expected `clock(HOST)`, `amnesia(NODE)` or the name of a cause";
         self.wrong(at, &format!("unknown cause `{cause}`"), expected).help = help;

@@ -2,7 +2,8 @@
 
 mod server;
 
-use super::{Check, FAULTS_MAX};
+use super::{Check, SPAN_MAX, STRIKES_MAX};
+use crate::ids::FAULTS_MAX;
 use crate::scenario::model::{
     At, AttemptPoint, AttemptStep, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts,
     WhichAttempt,
@@ -18,6 +19,13 @@ impl Check<'_> {
             let at = format!("fault.{FAULTS_MAX}");
             self.wrong(&at, &message, &format!("expected at most {FAULTS_MAX}"));
         }
+        let strikes =
+            |fault: &Fault| u64::from(fault.times_max()) * fault.kind.hosts().len().max(1) as u64;
+        let strikes: u64 = faults.iter().map(strikes).sum();
+        if strikes > STRIKES_MAX {
+            let message = format!("all faults together start {strikes} times");
+            self.wrong("fault", &message, &format!("expected at most {STRIKES_MAX}"));
+        }
         for (place, fault) in faults.iter().enumerate() {
             let at = format!("fault.{place}");
             let id = format!("{at}.id");
@@ -27,6 +35,16 @@ impl Check<'_> {
                 self.wrong(&id, &message, "expected another name");
             }
             self.times(&at, fault);
+            self.repetition(&at, fault);
+            if let FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) =
+                &fault.kind
+                && let (Some(every), Some(after)) = (fault.every, it.restart_after)
+                && after.max >= every.min
+            {
+                let at = format!("{at}.{}.restart-after", fault.kind.descriptor().name);
+                let expected = format!("expected less than `every`, {}", every.min);
+                self.wrong(&at, "the host dies again before it restarts", &expected);
+            }
             self.kind(&format!("{at}.{}", fault.kind.descriptor().name), fault);
         }
     }
@@ -50,17 +68,18 @@ impl Check<'_> {
             self.span(&format!("{at}.until"), until);
         }
         if let Some(lasts) = fault.lasts {
-            self.positive(&format!("{at}.lasts"), lasts);
+            self.positive(&format!("{at}.lasts"), lasts.min);
+            self.range(&format!("{at}.lasts"), lasts);
         }
         match &fault.at {
             At::Time(begin) => {
-                self.span(&format!("{at}.at"), *begin);
-                if fault.lasts.is_some() {
-                    let message = "`lasts` is for faults that begin at a step of an attempt";
-                    self.wrong_key(&format!("{at}.lasts"), message, "expected `until`, a time");
+                self.range(&format!("{at}.at"), *begin);
+                if fault.until.is_some() && fault.lasts.is_some() {
+                    let message = "`until` and `lasts` exclude each other";
+                    self.wrong_key(&format!("{at}.lasts"), message, "remove one of them");
                 }
-                if fault.until.is_some_and(|until| until <= *begin) {
-                    let expected = format!("expected a time after {begin}");
+                if fault.until.is_some_and(|until| until <= begin.max) {
+                    let expected = format!("expected a time after {}", begin.max);
                     self.wrong(&format!("{at}.until"), "`until` is not after `at`", &expected);
                 }
             }
@@ -71,6 +90,48 @@ impl Check<'_> {
                 }
                 self.point(&format!("{at}.at"), point);
             }
+        }
+    }
+
+    /// Checks how often a fault starts, and that it is over before it starts again.
+    fn repetition(&mut self, at: &str, fault: &Fault) {
+        let Descriptor { name, ends, .. } = fault.kind.descriptor();
+        if fault.chance.ppm() == 0 {
+            let expected = "expected more than `0%`, or `enabled = false`";
+            self.wrong(&format!("{at}.chance"), "the fault never happens", expected);
+        }
+        let (Some(every), Some(times)) = (fault.every, fault.times) else {
+            let (given, missing) = match (fault.every, fault.times) {
+                (Some(_), None) => ("every", "times"),
+                (None, Some(_)) => ("times", "every"),
+                _ => return,
+            };
+            let message = format!("`{given}` needs `{missing}`");
+            self.wrong_key(&format!("{at}.{given}"), &message, &format!("add `{missing}`"));
+            return;
+        };
+        self.count(&format!("{at}.times"), times);
+        self.positive(&format!("{at}.every"), every.min);
+        self.range(&format!("{at}.every"), every);
+        if let At::Point(_) = fault.at {
+            let message = "`every` is for faults that begin at a time";
+            self.wrong_key(&format!("{at}.every"), message, "expected `at`, a time");
+        }
+        if fault.last_start().is_some_and(|last| last > SPAN_MAX) {
+            let message = "the last start of the fault is too late";
+            self.wrong(&format!("{at}.times"), message, "expected it within an hour");
+        }
+        if fault.until.is_some() {
+            let message = "`until` is for faults that start once";
+            self.wrong_key(&format!("{at}.until"), message, "expected `lasts`, a duration");
+        } else if ends != Ends::Never && fault.lasts.is_none() {
+            let message = format!("`{name}` would start again without an end");
+            self.wrong_key(&format!("{at}.every"), &message, "add `lasts`");
+        }
+        if let Some(lasts) = fault.lasts.filter(|lasts| lasts.max >= every.min) {
+            let message = format!("the fault may last {} and start again meanwhile", lasts.max);
+            let expected = format!("expected less than `every`, {}", every.min);
+            self.wrong(&format!("{at}.lasts"), &message, &expected);
         }
     }
 
@@ -94,6 +155,12 @@ impl Check<'_> {
         let Some(node) = &point.node else { return };
         let at = format!("{at}.node");
         self.host(&at, node, Hosts::Nodes);
+        let client = self.scenario.clients.iter().find(|client| client.id == point.client);
+        let members = client.and_then(|client| client.nodes.as_ref());
+        if members.is_some_and(|members| !members.contains(node)) {
+            let message = format!("`{}` does not lock on `{node}`", point.client);
+            self.wrong(&at, &message, "expected one of the client's `nodes`");
+        }
         if !matches!(point.before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply) {
             let message = "this step has no node";
             let expected = "only with `write`, `execute` and `reply`";
@@ -126,7 +193,8 @@ impl Check<'_> {
             }
             FaultKind::Delay(it) => {
                 self.groups(at, [&it.from, &it.to], ["from", "to"]);
-                self.positive(&format!("{at}.by"), it.by);
+                self.positive(&format!("{at}.by"), it.by.min);
+                self.range(&format!("{at}.by"), it.by);
             }
             FaultKind::Failover(it) => self.failover(at, it),
             FaultKind::Partition(it) => {
@@ -184,8 +252,11 @@ impl Check<'_> {
 
     fn clock_by(&mut self, at: &str, it: &ClockBy) {
         let by = format!("{at}.by");
-        self.shift(&by, it.by);
-        if it.by.0 == 0 {
+        self.shift(&by, it.by.min);
+        if it.by.max != it.by.min {
+            self.shift(&by, it.by.max);
+        }
+        if it.by.min.0 == 0 && it.by.max.0 == 0 {
             self.wrong(&by, "the clock does not move", "expected a value other than 0");
         }
     }
@@ -193,12 +264,13 @@ impl Check<'_> {
     /// Checks that the slew keeps the clock's rate within its limits.
     fn slew(&mut self, at: &str, fault: &Fault, it: &ClockBy) {
         let length = match fault.at {
-            At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.0)),
-            At::Point(_) => fault.lasts.map(|lasts| lasts.0),
+            At::Time(begin) => fault.until.and_then(|until| until.0.checked_sub(begin.max.0)),
+            At::Point(_) => None,
         };
+        let length = length.or(fault.lasts.map(|lasts| lasts.min.0));
         let Some(length) = length.map(Span) else { return };
-        let most = if it.by.0 < 0 { length.0 / 2 } else { length.0 };
-        if it.by.0.unsigned_abs() > most {
+        let most = if it.by.min.0 < 0 { length.0 / 2 } else { length.0 };
+        if it.by.largest_size().0 > most {
             let message = format!("{} cannot be slewed within {length}", it.by);
             self.wrong(at, &message, &format!("expected at most {}", Span(most)));
         }

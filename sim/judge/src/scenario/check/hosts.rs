@@ -12,6 +12,7 @@ impl<'s> Check<'s> {
         let replicas = self.scenario.cluster.replicas.iter().map(|replica| replica.id.as_str());
         match hosts {
             Hosts::Clients => clients.collect(),
+            Hosts::ClientsAndNodes => clients.chain(nodes).collect(),
             Hosts::Nodes => nodes.collect(),
             Hosts::NodesAndReplicas => nodes.chain(replicas).collect(),
             Hosts::Machines => clients.chain(nodes).chain(replicas).collect(),

@@ -5,14 +5,14 @@ use core::fmt;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::scenario::span::Span;
+use crate::scenario::span::SpanRange;
 
 /// The start of a fault. In a file, either a bare time or a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum At {
-    /// Starts at this true time.
-    Time(Span),
+    /// Starts at a true time within this range, drawn from the seed.
+    Time(SpanRange),
     /// Starts just before a step of an attempt.
     Point(AttemptPoint),
 }
@@ -29,7 +29,7 @@ impl<'de> Visitor<'de> for AtVisitor {
     type Value = At;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a time such as `250ms`, or a table with `client` and `before`")
+        formatter.write_str("a time such as `250ms`, a range such as `5ms..3s`, or a table with `client` and `before`")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<At, E> {

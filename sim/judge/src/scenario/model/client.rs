@@ -5,7 +5,8 @@ use core::fmt;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::scenario::span::Span;
+use crate::scenario::chance::CountRange;
+use crate::scenario::span::{Span, SpanRange};
 use crate::scenario::subjects::{OURS, subject};
 
 /// A client process.
@@ -25,6 +26,10 @@ pub struct Client {
     /// TTL of this client; the lock's TTL if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+    /// Names of the nodes that the client locks on; all nodes if not given. Its quorum is a majority of
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<String>>,
     /// True if servers push nothing to this client: it lacks the right, or a proxy drops pushes.
     /// Only for `redlock`; no other subject listens.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -49,10 +54,18 @@ impl Client {
         subject(&self.subject).is_some_and(|it| it.says_whose)
     }
 
+    /// Iterates over the steps, those of loops included. A loop comes before its steps.
+    pub fn all_steps(&self) -> impl Iterator<Item = &Step> + Clone {
+        self.steps.iter().flat_map(|step| {
+            let repeated = step.repeat.iter().flat_map(|it| &it.steps);
+            core::iter::once(step).chain(repeated)
+        })
+    }
+
     /// Returns true if every acquisition of this client is `at-once`.
     #[must_use]
     pub fn asks_at_once(&self) -> bool {
-        let mut asked = self.steps.iter().filter_map(|step| step.acquire).peekable();
+        let mut asked = self.all_steps().filter_map(|step| step.acquire).peekable();
         asked.peek().is_some() && asked.all(|acquire| acquire.at_once)
     }
 }
@@ -78,9 +91,9 @@ pub enum Connections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Step {
-    /// Earliest start, in true time.
+    /// Earliest start, in true time; drawn from a range.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Span>,
+    pub at: Option<SpanRange>,
     /// Acquire the lock, unless the client already has the lease. A lease that is over is released
     /// first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,12 +120,25 @@ pub struct Step {
     /// Release the lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Nothing>,
-    /// Wait for this long on the client's clock.
+    /// Wait for this long on the client's clock; drawn from a range.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sleep: Option<Span>,
+    pub sleep: Option<SpanRange>,
     /// Enter the section, stay in it, and leave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// Take steps several times. What is drawn in them is drawn anew each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+}
+
+/// A loop of an application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Repeat {
+    /// Number of times; drawn from a range.
+    pub times: CountRange,
+    /// The steps of one time, in order. A loop has no loops within.
+    pub steps: Vec<Step>,
 }
 
 /// A step without options.
@@ -184,13 +210,14 @@ pub struct Write {
     pub blind: bool,
 }
 
-/// Duration of a section. In a file, a time, `until-deadline`, or a table `{ for, or-lost }`.
+/// Duration of a section. In a file, a time or a range of times, `until-deadline`, or a table
+/// `{ for, or-lost }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// The section lasts for a fixed time.
+    /// The section lasts for a given time.
     For {
-        /// Duration on the client's clock.
-        length: Span,
+        /// Duration on the client's clock; drawn from the range.
+        length: SpanRange,
         /// True if the section ends earlier when the client learns that the lease is over.
         or_lost: bool,
     },
@@ -203,7 +230,7 @@ pub enum Hold {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct HoldTable {
     #[serde(rename = "for")]
-    length: Span,
+    length: SpanRange,
     #[serde(default)]
     or_lost: bool,
 }
@@ -237,7 +264,10 @@ impl<'de> Visitor<'de> for HoldVisitor {
         if text == "until-deadline" {
             return Ok(Hold::UntilDeadline);
         }
-        let wrong = |error| E::custom(format!("{error}, or `until-deadline`"));
+        let wrong = |error: String| match error.contains("expected") {
+            true => E::custom(format!("{error}, or `until-deadline`")),
+            false => E::custom(error),
+        };
         text.parse().map(|length| Hold::For { length, or_lost: false }).map_err(wrong)
     }
 

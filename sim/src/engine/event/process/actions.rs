@@ -4,12 +4,13 @@ use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settle
 use lock_judge::scenario::AttemptStep;
 
 use super::{Held, Process, Waiting};
+use crate::choice::{Choice, Label};
 use crate::plan::Plan;
 use crate::subject::{
     Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
 };
 use crate::terms;
-use crate::world::{Arrival, Choice, Direction, Label, Packet, World};
+use crate::world::{Arrival, Direction, Packet, World};
 
 impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.
@@ -26,7 +27,7 @@ impl Process {
             }
             Action::Decided { attempt, counted, deadline_ns } => {
                 self.to_deliver = Some(attempt);
-                let counted = NodeIds::from_bits(counted.bits());
+                let counted = self.members_at(counted);
                 self.decided(world, attempt, counted, deadline_ns);
             }
             Action::AttemptSettled { attempt, outcome } => {
@@ -64,7 +65,7 @@ impl Process {
         match action {
             Action::AttemptDue => self.reach(world, self.next_attempt(), AttemptStep::T1, None),
             Action::Write { route, attempt, kind, .. } if kind.op() == OpKind::Set => {
-                self.reach(world, attempt, AttemptStep::Write, Some(route.node))
+                self.reach(world, attempt, AttemptStep::Write, Some(self.member(route.node)))
             }
             _ => true,
         }
@@ -75,7 +76,7 @@ impl Process {
     }
 
     fn dial(&mut self, world: &mut World, route: Route) {
-        let server = world.cluster.known(self.client, route.node);
+        let server = world.cluster.known(self.client, self.member(route.node));
         let host = world.plan.servers[server].host;
         let number = world.network.dial(self.host, host, route.lane, route.epoch);
         self.routes.push((route, number));
@@ -115,7 +116,7 @@ impl Process {
         let Some(number) = self.connection(route) else { return };
         let command = world.clients.number_command();
         let Request { attempt, kind, .. } = request;
-        let (node, op) = (route.node, kind.op());
+        let (node, op) = (self.member(route.node), kind.op());
         world.record(EventKind::Written { command, attempt, node, op });
         let message = Packet::Request(Request { command, ..request });
         world.send(number, Direction::Up, Arrival::Message(message));

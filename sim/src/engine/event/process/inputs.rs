@@ -139,11 +139,11 @@ impl Process {
     /// Records the nodes whose votes begin or cease to count for the client.
     pub(super) fn tell_eligibility(&mut self, world: &mut World) {
         let Subject::Redlock(subject) = &self.subject else { return };
-        for node in self.eligible_from_ns.ids() {
-            let from_local_ns = subject.eligible_from_ns(node);
-            if core::mem::replace(&mut self.eligible_from_ns[node], from_local_ns) != from_local_ns
-            {
-                let client = self.client;
+        for place in self.eligible_from_ns.ids() {
+            let from_local_ns = subject.eligible_from_ns(place);
+            let known_ns = core::mem::replace(&mut self.eligible_from_ns[place], from_local_ns);
+            if known_ns != from_local_ns {
+                let (client, node) = (self.client, self.members[place]);
                 world.record(EventKind::Eligible { client, node, from_local_ns });
             }
         }

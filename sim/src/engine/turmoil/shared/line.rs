@@ -10,8 +10,9 @@ use lock_judge::scenario::AttemptStep;
 use redis_sim::resp::{self, Requests};
 
 use super::{Phase, Shared, State};
+use crate::choice::{Choice, Label};
 use crate::subject::{CommandKind, Reply, Request, UNNUMBERED};
-use crate::world::{Arrival, Choice, Direction, Label, Packet};
+use crate::world::{Arrival, Direction, Packet};
 
 /// A client's end of a connection.
 #[derive(Debug)]
@@ -209,7 +210,8 @@ impl State {
     fn draw_part(&mut self, number: ConnectionId, choices: u64) -> u64 {
         let line = self.lines.get_mut(&number).expect("it is known");
         line.parts += 1;
-        let (attempt, repeat, node) = (number.0, line.parts, line.node.0);
+        // Connections whose numbers are 2¹⁶ apart may share their draws.
+        let (attempt, repeat, node) = (number.0 as u16, line.parts, line.node.0);
         let choice = Choice { attempt, node, repeat, ..Choice::of(Label::Part, line.client.0) };
         self.world.choices.below(choice, choices)
     }
@@ -220,7 +222,7 @@ impl State {
         if attempt.number != host.attempt || reply.op != OpKind::Set {
             return true;
         }
-        let quorum = self.world.plan.node_count / 2 + 1;
+        let quorum = self.world.plan.members(client).len() / 2 + 1;
         let (yes, votes) = (reply.answer() == Answer::Yes, host.votes + 1);
         if !self.reach(attempt, AttemptStep::Reply, Some(node))
             || (yes && votes == quorum && !self.reach(attempt, AttemptStep::T2, None))

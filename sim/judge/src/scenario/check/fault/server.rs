@@ -6,7 +6,7 @@ use crate::scenario::model::{
     Swap,
 };
 use crate::scenario::names;
-use crate::scenario::span::Span;
+use crate::scenario::span::{Span, SpanRange};
 
 /// Number of databases of a server, as in Redis by default.
 const DATABASES: u8 = 16;
@@ -62,7 +62,7 @@ impl Check<'_> {
 
     pub(super) fn restarting(&mut self, at: &str, fault: &Fault, it: &Restarting) {
         if let Some(after) = it.restart_after {
-            self.span(&format!("{at}.restart-after"), after);
+            self.range(&format!("{at}.restart-after"), after);
         }
         if it.measured_on != Stopwatch::True && it.restart_after.is_none() {
             let message = "there is no delay to measure";
@@ -75,6 +75,14 @@ impl Check<'_> {
         if it.behind_a_proxy && it.restart_after.is_none() {
             let message = "there is no restart for a proxy to hide";
             self.wrong_key(&format!("{at}.behind-a-proxy"), message, "only with `restart-after`");
+        }
+        if it.replaced && it.restart_after.is_none() {
+            let message = "no server takes the place of the dead one";
+            self.wrong_key(&format!("{at}.replaced"), message, "only with `restart-after`");
+        }
+        if it.replaced && it.backup_of.is_some() {
+            let message = "another machine has no backup of this disk";
+            self.wrong_key(&format!("{at}.replaced"), message, "only without `backup-of`");
         }
         let clients = self.names(Hosts::Clients);
         if it.behind_a_proxy
@@ -93,7 +101,7 @@ impl Check<'_> {
     fn backup(&mut self, at: &str, fault: &Fault, it: &Restarting, backup: Span) {
         self.span(at, backup);
         match fault.at {
-            At::Time(begin) if backup > begin => {
+            At::Time(SpanRange { min: begin, .. }) if backup > begin => {
                 let message = "the backup is from after the fault";
                 self.wrong(at, message, &format!("expected at most {begin}"));
             }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hosts::HostNames;
-use crate::scenario::span::{SignedSpan, Span};
+use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A fault without details other than its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +40,9 @@ pub struct Swap {
 pub struct Restarting {
     /// Names of the hosts.
     pub host: HostNames,
-    /// Time from the death to the restart; the host stays dead if not given.
+    /// Time from the death to the restart, drawn from a range; the host stays dead if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart_after: Option<Span>,
+    pub restart_after: Option<SpanRange>,
     /// Clock that measures `restart-after`: one on the same host, or true time.
     #[serde(default)]
     pub measured_on: Stopwatch,
@@ -58,6 +58,14 @@ pub struct Restarting {
     /// in between are lost.
     #[serde(default)]
     pub behind_a_proxy: bool,
+    /// Another machine takes over the name: it starts with an empty disk, whatever the old one
+    /// stored.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replaced: bool,
+}
+
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 /// Clock that measures the delay of a restart.
@@ -138,8 +146,8 @@ pub struct Delay {
     pub from: Vec<String>,
     /// Names of the hosts to which those messages go.
     pub to: Vec<String>,
-    /// Additional delay.
-    pub by: Span,
+    /// Additional delay; drawn from a range.
+    pub by: SpanRange,
     /// Kind of message to delay; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Message>,
@@ -167,8 +175,8 @@ pub enum Message {
 pub struct ClockBy {
     /// Hosts of the clocks.
     pub host: HostNames,
-    /// Amount; positive is forward.
-    pub by: SignedSpan,
+    /// Amount, drawn from a range; positive is forward.
+    pub by: SignedSpanRange,
 }
 
 /// A clock that runs at a wrong rate.

@@ -54,6 +54,8 @@ impl<'de> Visitor<'de> for HostNamesVisitor {
 pub enum Hosts {
     /// The client processes.
     Clients,
+    /// The client processes and the masters.
+    ClientsAndNodes,
     /// The masters.
     Nodes,
     /// The masters and the replicas.
@@ -70,6 +72,7 @@ impl Hosts {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Clients => "a client",
+            Self::ClientsAndNodes => "a client or a node",
             Self::Nodes => "a node",
             Self::NodesAndReplicas => "a node or a replica",
             Self::Machines => "a client, a node or a replica",

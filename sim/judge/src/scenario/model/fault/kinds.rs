@@ -7,15 +7,16 @@ use super::details::{
     ClockBy, ClockRate, Delay, Demotion, Failover, Flush, OneHost, Partition, Restarting, Swap,
 };
 use super::hosts::Hosts;
-use crate::scenario::span::{SignedSpan, Span};
+use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A kind of fault. In a file its name is a key of the fault, and its details are the value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A client takes no step, while everything else goes on.
+    /// A process takes no step, while everything else goes on. For a node this is a stall.
     Pause(OneHost),
-    /// A client takes no step and its host sleeps: its monotonic clock stops.
+    /// A process takes no step and its host sleeps: its monotonic clock stops. Nodes do not use that
+    /// clock.
     Suspend(OneHost),
     /// The process dies; its host lives.
     Kill(Restarting),
@@ -119,10 +120,12 @@ pub struct Descriptor {
 pub enum Time<'a> {
     /// An instant of the run.
     Instant(&'a mut Span),
-    /// A duration.
-    Length(&'a mut Span),
-    /// The amount by which a clock is moved.
-    Shift(&'a mut SignedSpan),
+    /// The instants between which one is drawn.
+    Instants(&'a mut SpanRange),
+    /// The shortest and the longest duration.
+    Length(&'a mut SpanRange),
+    /// The smallest and the largest amount by which a clock is moved.
+    Shift(&'a mut SignedSpanRange),
 }
 
 impl Cause {
@@ -171,7 +174,7 @@ impl FaultKind {
     pub const fn descriptor(&self) -> Descriptor {
         use Ends::{Always, Never, Perhaps};
         use Family::{Clock, Memory, Process};
-        use Hosts::{All, Clients, Machines, Nodes, NodesAndReplicas};
+        use Hosts::{All, ClientsAndNodes, Machines, Nodes, NodesAndReplicas};
         let (name, hosts, ends, explains, blames): (_, _, _, &[Family], &[Cause]) = match self {
             Self::Attach(_) => ("attach", NodesAndReplicas, Never, &[], &[]),
             Self::ClockJump(_) => ("clock-jump", Machines, Never, &[Clock], &[Cause::Clock]),
@@ -187,7 +190,7 @@ impl FaultKind {
             Self::Kill(_) => ("kill", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
             Self::MemoryFull(_) => ("memory-full", Nodes, Perhaps, &[Memory], &[]),
             Self::Partition(_) => ("partition", All, Perhaps, &[], &[]),
-            Self::Pause(_) => ("pause", Clients, Perhaps, &[Process], &[Cause::Pause]),
+            Self::Pause(_) => ("pause", ClientsAndNodes, Perhaps, &[Process], &[Cause::Pause]),
             Self::Power(_) => ("power", Machines, Never, &[Memory, Process], &[Cause::Amnesia]),
             Self::Shutdown(_) => {
                 ("shutdown", NodesAndReplicas, Never, &[Memory, Process], &[Cause::Amnesia])
@@ -196,7 +199,7 @@ impl FaultKind {
             Self::SpuriousPush(_) => ("spurious-push", Nodes, Never, &[], &[]),
             Self::Stall(_) => ("stall", Nodes, Perhaps, &[Process], &[]),
             Self::Suspend(_) => {
-                ("suspend", Clients, Perhaps, &[Process], &[Cause::Clock, Cause::Pause])
+                ("suspend", ClientsAndNodes, Perhaps, &[Process], &[Cause::Clock, Cause::Pause])
             }
             Self::Swap(_) => ("swap", Nodes, Never, &[Memory], &[Cause::Amnesia]),
         };
@@ -229,7 +232,7 @@ impl FaultKind {
     }
 
     /// Returns every time value among the details.
-    pub fn times(&mut self) -> Vec<Time<'_>> {
+    pub fn time_values(&mut self) -> Vec<Time<'_>> {
         match self {
             Self::ClockJump(it) | Self::ClockSlew(it) => vec![Time::Shift(&mut it.by)],
             Self::Delay(it) => vec![Time::Length(&mut it.by)],

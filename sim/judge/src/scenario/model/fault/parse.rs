@@ -7,9 +7,10 @@ use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, VariantAccess, Vi
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use super::{Fault, FaultKind};
+use crate::scenario::chance::Chance;
 
 /// The keys of every fault, besides the name of its kind.
-const COMMON: [&str; 5] = ["id", "at", "until", "lasts", "enabled"];
+const COMMON: [&str; 8] = ["id", "at", "until", "lasts", "every", "times", "chance", "enabled"];
 
 impl<'de> Deserialize<'de> for Fault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -28,6 +29,7 @@ impl<'de> Visitor<'de> for FaultVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fault, A::Error> {
         let (mut id, mut at, mut until, mut lasts) = (None, None, None, None);
+        let (mut every, mut times, mut chance) = (None, None, None);
         let (mut enabled, mut kind, mut seen) = (None, None, Vec::new());
         while let Some(key) = map.next_key_seed(Key { seen: &seen })? {
             seen.push(key);
@@ -36,6 +38,9 @@ impl<'de> Visitor<'de> for FaultVisitor {
                 "at" => at = Some(map.next_value()?),
                 "until" => until = map.next_value()?,
                 "lasts" => lasts = map.next_value()?,
+                "every" => every = map.next_value()?,
+                "times" => times = map.next_value()?,
+                "chance" => chance = map.next_value()?,
                 "enabled" => enabled = Some(map.next_value()?),
                 name => kind = Some(map.next_value_seed(Details { name })?),
             }
@@ -45,6 +50,9 @@ impl<'de> Visitor<'de> for FaultVisitor {
             at: at.ok_or_else(|| Error::missing_field("at"))?,
             until,
             lasts,
+            every,
+            times,
+            chance: chance.unwrap_or(Chance::CERTAIN),
             enabled: enabled.unwrap_or(true),
             kind: kind.ok_or_else(|| Error::custom(no_kind()))?,
         })

@@ -2,6 +2,7 @@
 
 use super::details::{Demotion, Flush, Restarting};
 use super::kinds::FaultKind;
+use crate::scenario::span::{SignedSpanRange, SpanRange};
 use crate::text;
 
 impl FaultKind {
@@ -11,17 +12,17 @@ impl FaultKind {
         match self {
             Self::Attach(one) => format!("{} begins to follow its node", one.host),
             Self::ClockJump(by) => {
-                format!("{}’s wall clock is set by {}", by.host, text::signed(by.by.0))
+                format!("{}’s wall clock is set by {}", by.host, signed(by.by))
             }
             Self::ClockRate(rate) => {
                 format!("{}’s clocks drift by {}", rate.host, text::percent(rate.ppm))
             }
             Self::ClockSlew(by) => {
-                format!("{}’s clocks are slewed by {}", by.host, text::signed(by.by.0))
+                format!("{}’s clocks are slewed by {}", by.host, signed(by.by))
             }
             Self::Delay(delay) => {
                 let (from, to) = (text::list(&delay.from), text::list(&delay.to));
-                format!("messages from {from} to {to} take {} longer", text::length(delay.by.0))
+                format!("messages from {from} to {to} take {} longer", length(delay.by))
             }
             Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
             Self::Demote(it) => format!("{} becomes a replica{}", it.host, leader(it)),
@@ -29,7 +30,7 @@ impl FaultKind {
             Self::Evict(one) => format!("{} evicts the key", one.host),
             Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
             Self::Flush(it) => format!("{}{} is flushed", database(it), it.host),
-            Self::Kill(it) => format!("{} is killed{}", it.host, proxy(it)),
+            Self::Kill(it) => format!("{} is killed{}", it.host, aside(it)),
             Self::MemoryFull(one) => format!("the memory of {} is full", one.host),
             Self::Partition(partition) => {
                 let [left, right] = &partition.between;
@@ -37,8 +38,8 @@ impl FaultKind {
                 format!("{} {arrow} {}", text::list(left), text::list(right))
             }
             Self::Pause(one) => format!("{} is stopped", one.host),
-            Self::Power(it) => format!("{} loses power{}", it.host, proxy(it)),
-            Self::Shutdown(it) => format!("{} is shut down{}", it.host, proxy(it)),
+            Self::Power(it) => format!("{} loses power{}", it.host, aside(it)),
+            Self::Shutdown(it) => format!("{} is shut down{}", it.host, aside(it)),
             Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
             Self::SpuriousPush(one) => format!("{} pushes a change that is none", one.host),
             Self::Stall(one) => format!("{} executes nothing", one.host),
@@ -56,7 +57,7 @@ impl FaultKind {
     pub fn because(&self, id: &str, at: &str, span: &str) -> String {
         match self {
             Self::ClockJump(by) => {
-                let by_ns = text::signed(by.by.0);
+                let by_ns = signed(by.by);
                 format!("fault `{id}` moved {}’s clock by {by_ns} {at}", by.host)
             }
             Self::ClockRate(rate) => {
@@ -64,7 +65,7 @@ impl FaultKind {
                 format!("fault `{id}` made {}’s clocks drift by {percent} {span}", rate.host)
             }
             Self::ClockSlew(by) => {
-                let by_ns = text::signed(by.by.0);
+                let by_ns = signed(by.by);
                 format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
             }
             Self::Delete(one) => format!("fault `{id}` deleted the key on {} {at}", one.host),
@@ -76,10 +77,10 @@ impl FaultKind {
                 format!("fault `{id}` replaced {} by {} {at}", it.node, it.to)
             }
             Self::Flush(it) => format!("fault `{id}` flushed {}{} {at}", database(it), it.host),
-            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, proxy(it)),
+            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, aside(it)),
             Self::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
-            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, proxy(it)),
-            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, proxy(it)),
+            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, aside(it)),
+            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, aside(it)),
             Self::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
             Self::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
             Self::Swap(it) => {
@@ -97,6 +98,22 @@ impl FaultKind {
     }
 }
 
+/// Returns a duration, or two between which it is drawn: `5 ms to 3 s`.
+fn length(range: SpanRange) -> String {
+    match range.is_exact() {
+        true => text::length(range.min.0),
+        false => format!("{} to {}", text::length(range.min.0), text::length(range.max.0)),
+    }
+}
+
+/// Returns a signed duration, or two between which it is drawn: `−5 ms to +3 s`.
+fn signed(range: SignedSpanRange) -> String {
+    match range.min == range.max {
+        true => text::signed(range.min.0),
+        false => format!("{} to {}", text::signed(range.min.0), text::signed(range.max.0)),
+    }
+}
+
 /// Returns ` of <server>` for the server that a demoted node follows; empty if that server is
 /// outside the scenario.
 fn leader(it: &Demotion) -> String {
@@ -108,7 +125,13 @@ fn database(it: &Flush) -> String {
     it.database.map(|number| format!("database {number} of ")).unwrap_or_default()
 }
 
-/// Returns the mention of a proxy that hides the death from clients; empty if there is none.
-fn proxy(it: &Restarting) -> &'static str {
-    if it.behind_a_proxy { " behind a proxy" } else { "" }
+/// Returns the mention of a proxy that hides the death from clients, and of another machine that takes
+/// over the name; empty if there is neither.
+fn aside(it: &Restarting) -> &'static str {
+    match (it.behind_a_proxy, it.replaced) {
+        (false, false) => "",
+        (true, false) => " behind a proxy",
+        (false, true) => " and replaced by an empty server",
+        (true, true) => " and replaced by an empty server behind a proxy",
+    }
 }

@@ -24,6 +24,10 @@ pub enum Label {
     TornTail,
     /// Number of bytes of a stream that pass at once.
     Part,
+    /// Value of a fault that the scenario gives as a range.
+    Fault,
+    /// Value of a step that the scenario gives as a range.
+    Step,
 }
 
 /// The *meaning* of one decision. Two runs that make the same decision ask for the same choice,

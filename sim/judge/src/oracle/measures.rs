@@ -1,0 +1,110 @@
+//! Measures the quantities of a run, beside the properties. Each file below has one group of them.
+//!
+//! Between two events only clocks end beliefs. Therefore each measure sums up, at each event and
+//! before it is folded in, the time since the event before. What happens at one instant takes no
+//! time.
+
+mod beliefs;
+mod effort;
+mod sections;
+mod waits;
+
+use self::beliefs::Beliefs;
+use self::effort::Effort;
+use self::sections::Sections;
+use self::waits::Waits;
+use super::facts::Facts;
+use super::measured::Measured;
+use crate::history::{AttemptId, ClientId, EventKind, Settlement};
+
+/// Measures of a run so far.
+#[derive(Debug)]
+pub(super) struct Measures {
+    beliefs: Beliefs,
+    effort: Effort,
+    sections: Sections,
+    waits: Waits,
+}
+
+impl Measures {
+    pub(super) fn new() -> Self {
+        Self {
+            beliefs: Beliefs::default(),
+            effort: Effort::default(),
+            sections: Sections::new(),
+            waits: Waits::default(),
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.beliefs = Beliefs::default();
+        self.effort = Effort::default();
+        self.sections.reset();
+        self.waits = Waits::default();
+    }
+
+    /// Measures the time until `to_ns`, in which no event happens.
+    #[inline]
+    pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
+        if to_ns > facts.now_ns {
+            self.beliefs.passes(facts, to_ns);
+            self.sections.passes(facts, to_ns);
+            self.waits.passes(facts, to_ns);
+        }
+    }
+
+    /// Folds in an event. `facts` are those at its time.
+    #[inline]
+    pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
+        let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
+        match *kind {
+            EventKind::Written { attempt, .. } if is_judged(attempt) => self.effort.commands += 1,
+            EventKind::AttemptBegan { attempt, .. } if is_judged(attempt) => {
+                self.effort.attempts += 1;
+                self.waits.asked(attempt.client);
+            }
+            EventKind::AttemptSettled { attempt, outcome } => {
+                // Of the acquisitions of a worker, histories show only the attempts.
+                let is_last =
+                    outcome != Settlement::Granted && !facts.setting.tells_ends(attempt.client);
+                if is_last || outcome == Settlement::Cancelled {
+                    self.waits.ended(attempt.client);
+                }
+            }
+            EventKind::GrantDelivered { attempt, .. } if is_judged(attempt) => {
+                self.effort.granted(facts.now_ns);
+                self.waits.ended(attempt.client);
+                self.beliefs.seen();
+            }
+            EventKind::GaveUp { client } if facts.setting.is_judged(client) => {
+                self.effort.gave_up();
+                self.waits.ended(client);
+            }
+            EventKind::SectionEntered { attempt } if is_judged(attempt) => {
+                self.sections.entered(attempt);
+            }
+            EventKind::SectionLeft { attempt } => self.sections.left(attempt),
+            EventKind::Killed { host, .. } => {
+                if let Some(client) = facts.setting.client_of(host) {
+                    self.killed(client);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn killed(&mut self, client: ClientId) {
+        self.sections.killed(client);
+        self.waits.ended(client);
+    }
+
+    /// Returns the quantities of the run so far.
+    pub(super) fn measured(&self) -> Measured {
+        let mut measured = Measured::default();
+        self.beliefs.measure(&mut measured);
+        self.effort.measure(&mut measured);
+        self.sections.measure(&mut measured);
+        self.waits.measure(&mut measured);
+        measured
+    }
+}
