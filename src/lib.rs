@@ -155,7 +155,10 @@ pub use error::{
     WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
-pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
+pub use inspect::{
+    Finding, Holding, Inspection, LockInspection, NodeInspection, NodeLock, NodeReport, Severity,
+    StoredKey,
+};
 pub use lease::{Lease, Lost};
 pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
 pub use restart_guard::RestartGuard;
