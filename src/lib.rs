@@ -111,6 +111,8 @@
 //! A call that finds no runtime for its connections fails with [`AcquireErrorKind::NoRuntime`]. A
 //! later call may succeed.
 //!
+//! Threads without `async`, as in scripts, rayon and diesel, use the module [`blocking`].
+//!
 //! A client does not survive `fork` without `exec`: the child has none of the threads that ran the
 //! client, and it shares the connections of its parent. Build a new client in the child.
 //!
@@ -122,6 +124,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+pub mod blocking;
 mod builder;
 mod client;
 mod deadline;
