@@ -46,7 +46,6 @@ pub(super) fn block_on<F: IntoFuture>(future: F) -> F::Output {
 #[cfg(test)]
 mod tests {
     use core::future::poll_fn;
-    use std::sync::mpsc;
 
     use tokio::sync::oneshot;
 
@@ -74,26 +73,6 @@ mod tests {
             Poll::Pending
         });
         block_on(ready);
-        assert_eq!(polls, 2);
-    }
-
-    #[test]
-    fn a_stray_token_causes_no_poll() {
-        let (sender, receiver) = mpsc::channel();
-        thread::current().unpark();
-        let mut polls = 0;
-        block_on(poll_fn(|context| {
-            polls += 1;
-            if polls > 1 {
-                return Poll::Ready(());
-            }
-            sender.send(context.waker().clone()).unwrap();
-            thread::scope(|scope| {
-                scope.spawn(|| receiver.recv().unwrap().wake());
-            });
-            thread::current().unpark();
-            Poll::Pending
-        }));
         assert_eq!(polls, 2);
     }
 }

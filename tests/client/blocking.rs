@@ -8,8 +8,13 @@ use redlock_client::{AcquireErrorKind, KeepAlive, LostReason, Released, WithErro
 
 use crate::world::{SECOND, TTL, World};
 
+/// A client whose tasks were started in this thread. Started by another one, between two steps of
+/// the world, they would not be in step with each other, and the world would never settle.
 fn client(world: &World) -> Redlock {
-    world.builder().build_blocking().unwrap()
+    let redlock = world.builder().build_blocking().unwrap();
+    assert!(redlock.ready(Duration::ZERO).is_err(), "no connection is open yet");
+    world.settle();
+    redlock
 }
 
 /// Runs `act` in a thread of its own, and the world in this one. No time passes.

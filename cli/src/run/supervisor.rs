@@ -144,15 +144,19 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Follows a stop from the terminal: the shell must get it back. Any other stop is somebody's
-    /// wish, and the lease is kept alive.
+    /// Follows a stop from the terminal: the shell must get it back, and know of the stop. Any other
+    /// stop is somebody's wish, and the lease is kept alive.
     fn stopped(&self, signal: i32) {
         let Some(terminal) = &self.terminal else { return };
-        if signal == Signal::TSTP.as_raw() {
+        if signal == Signal::STOP.as_raw() {
+            return;
+        }
+        let is_asked = signal == Signal::TSTP.as_raw();
+        if is_asked || !terminal.lend() {
             terminal.stop_with_command();
-            self.go_on();
-        } else if signal != Signal::STOP.as_raw() && terminal.lend() {
-            // It read, or wrote, when it did not have the terminal.
+        }
+        // A command that reads in the background would be stopped again at once.
+        if is_asked || terminal.lend() {
             self.go_on();
         }
     }
